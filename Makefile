@@ -1,0 +1,85 @@
+# Everything a developer or CI does, by name. `make` alone lists it.
+#
+# The recipes are POSIX shell and use relative paths only, so that the checkout may lie anywhere, spaces included.
+
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+.NOTPARALLEL:
+
+# The Python that environments are made with; `make PYTHON=...` says which. Looked for only when one has to be made.
+PYTHON ?=
+ARGS ?=
+
+BIN := .venv/bin
+# -P: the folder we stand in stays off sys.path, or `core` would be importable under a second name.
+RUN := $(BIN)/python -P
+PYTEST := $(RUN) -m pytest
+FARM := build/house
+NAME := astrbot_plugin_scoped_memory
+SOURCES := .
+
+# $(call environment,FOLDER,LEVEL): see scripts/environment.py
+environment = python=$$(PYTHON='$(PYTHON)' bash scripts/find_python.sh) && "$$python" scripts/environment.py $(1) $(2)
+
+.PHONY: help demo test quick soak coverage lint types contracts fmt logo zip clean \
+	env-demo env-dev env-full env-oldest
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+
+demo: env-demo ## play the story in a real AstrBot and leave it running (ARGS=--exit ends it)
+	@echo "The demo runs without sentence-transformers, which is optional and large: vectors come from the built-in embedder."
+	@$(BIN)/python scripts/demo.py $(ARGS)
+
+test: env-full env-oldest lint types contracts ## everything, as CI runs it
+	@$(PYTEST) $(ARGS)
+
+quick: env-dev ## unit and property tests with few examples; starts no AstrBot, loads no model
+	@$(PYTEST) -q -m "not e2e and not soak and not model" --hypothesis-profile=quick \
+		$(addprefix --ignore=tests/,e2e soak contract house) $(ARGS)
+
+soak: env-full env-oldest ## the long rounds: many kill -9, long soaks, many examples
+	@$(PYTEST) tests/soak -m soak --timeout=3600 --hypothesis-profile=soak $(ARGS)
+
+coverage: env-full ## branch coverage of core, tools and the engine, without the end-to-end tests
+	@$(PYTEST) -q -m "not e2e and not soak" --cov --cov-report=term --cov-report=html $(ARGS)
+
+fmt: env-dev ## format, and mend what ruff can mend
+	@$(BIN)/ruff check --fix-only --quiet $(SOURCES)
+	@$(BIN)/ruff format --quiet $(SOURCES)
+
+lint: env-dev ## style
+	@$(BIN)/ruff check $(SOURCES)
+	@$(BIN)/ruff format --check --quiet $(SOURCES) || { echo "not formatted: run make fmt"; exit 1; }
+
+types: env-dev ## mypy, strict, under the plugin's package name
+	@$(BIN)/python scripts/checkout.py $(FARM)
+	@MYPYPATH=$(FARM):scripts $(RUN) -m mypy -p $(NAME)
+	@MYPYPATH=$(FARM):scripts $(RUN) -m mypy scripts
+
+contracts: env-dev ## the layers of the house
+	@$(BIN)/python scripts/checkout.py $(FARM)
+	@PYTHONPATH=$(FARM) $(BIN)/lint-imports --no-cache --no-logo
+
+logo: ## draw logo.png
+	@python=$$(PYTHON='$(PYTHON)' bash scripts/find_python.sh) && "$$python" scripts/make_logo.py
+
+zip: ## dist/: what an owner uploads in the panel, and nothing else
+	@python=$$(PYTHON='$(PYTHON)' bash scripts/find_python.sh) && "$$python" scripts/make_zip.py
+
+clean: ## remove what was built; environments too with `make clean ALL=1`
+	@rm -rf build dist .pytest_cache .hypothesis .mypy_cache .ruff_cache .grimp_cache .import_linter_cache
+	@find . -name __pycache__ -type d -not -path './.venv*' -prune -exec rm -rf {} +
+	@$(if $(ALL),rm -rf .venv .venv-oldest,true)
+
+env-demo:
+	@$(call environment,.venv,demo)
+
+env-dev:
+	@$(call environment,.venv,dev)
+
+env-full:
+	@$(call environment,.venv,full)
+
+env-oldest:
+	@$(call environment,.venv-oldest,oldest)

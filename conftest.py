@@ -1,0 +1,38 @@
+"""Every test sees the checkout as the package `astrbot_plugin_scoped_memory`, and only as that."""
+
+import os
+import sys
+from pathlib import Path
+
+from hypothesis import HealthCheck, settings
+
+ROOT = Path(__file__).resolve().parent
+
+# A root on sys.path would offer `core` and `llm_memory` a second time, under bare names, with
+# duplicate classes.
+sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != ROOT]
+sys.path.insert(0, str(ROOT / "scripts"))
+
+import checkout  # noqa: E402  (it lies in scripts/, which the line above makes visible)
+
+checkout.register()
+
+# A test that would fetch a model fails at once instead of waiting for a network; child processes
+# inherit it.
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("TRANSFORMERS_OFFLINE", "1")
+
+# No deadline: a shared machine pauses for longer than any bound worth stating. Times are tested
+# where they are laws.
+_SLOW = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+settings.register_profile("quick", max_examples=15, deadline=None, suppress_health_check=_SLOW)
+settings.register_profile(
+    "ci",
+    max_examples=100,
+    deadline=None,
+    derandomize=True,  # the same commit gives the same answer
+    print_blob=True,
+    suppress_health_check=_SLOW,
+)
+settings.register_profile("soak", max_examples=2000, deadline=None, suppress_health_check=_SLOW)
+settings.load_profile("ci")  # `--hypothesis-profile=quick` on the command line wins

@@ -1,0 +1,180 @@
+"""``/memory``: every command as a text in, text out. Replies show what the conversation may see."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from astrbot.api import logger
+from astrbot.api.event import AstrMessageEvent
+
+from ..llm_memory import (
+    Actor,
+    ConversationId,
+    Forgotten,
+    IndexState,
+    MemoryDraft,
+    NotAllowed,
+    NotVisible,
+    Rejected,
+    Restored,
+    ScopedMemoryError,
+    Source,
+    Usable,
+)
+from .outcomes import error_text, hit_line, rejected_text, remembered_text
+from .plugin_context import PluginContext
+from .services.injection_service import safe
+from .welcome import greet, scope_line
+
+_LISTED = 10
+_SEARCH_BUDGET = 4000
+_PREVIEW = 80
+
+Command = Callable[[ConversationId, Actor, str], Awaitable[str]]
+
+
+class Commands:
+    """One method a command: conversation, actor and the words behind it -> the reply."""
+
+    def __init__(self, plugin: PluginContext) -> None:
+        self._plugin = plugin
+        self._say = plugin.texts.say
+
+    async def answer(self, event: AstrMessageEvent, command: Command, *, words: int = 2) -> str:
+        """Run a command for an event; ``words`` is the length of the command itself."""
+        plugin = self._plugin
+        plugin.astrbot_is_up()
+        conversation_id = await plugin.turns.conversation_id(event)
+        actor = plugin.turns.actor(event)
+        try:
+            await greet(plugin, conversation_id, actor)
+            return await command(conversation_id, actor, plugin.turns.command_rest(event, words))
+        except ScopedMemoryError as error:
+            return error_text(plugin.texts, error)
+        except Exception as error:
+            # A command must answer something; the details go to the log.
+            logger.exception(self._say("log.command_failed"))
+            return self._say("outcome.failed", detail=type(error).__name__)
+
+    async def status(self, conversation_id: ConversationId, actor: Actor, _: str) -> str:
+        """How the engine is doing; the warnings to admins only, for they name conversations."""
+        status = await self._plugin.status()
+        report = await self._plugin.service.describe(conversation_id=conversation_id)
+        lines = [
+            self._say(
+                "status.head",
+                version=self._plugin.version,
+                embedder=status.embedder or self._say("status.no_embedder"),
+                index=self._say(f"index.{status.index}"),
+            ),
+            self._say("status.visible", count=report.visible),
+        ]
+        if status.index is not IndexState.READY or status.backlog:
+            lines.append(self._say("status.backlog", count=status.backlog))
+        warnings = self._plugin.warnings(status)
+        if warnings and actor.admin:
+            lines += [self._say("status.warning", text=text) for text in warnings]
+        elif warnings:
+            lines.append(self._say("status.warnings_hidden", count=len(warnings)))
+        return "\n".join(lines)
+
+    async def scope(self, conversation_id: ConversationId, actor: Actor, rest: str) -> str:
+        """This conversation's id, its scope and why, and what to paste into the map."""
+        if rest.strip() in {"confirm", "确认"}:
+            return await self._confirm(actor)
+        report = await self._plugin.service.describe(conversation_id=conversation_id)
+        lines = [
+            self._say("scope.id", id=conversation_id.umo),
+            scope_line(self._plugin, report.resolution),
+            self._say("scope.visible", count=report.visible),
+            self._say("scope.paste", id=conversation_id.umo),
+        ]
+        if report.damaged:
+            lines.append(self._say("scope.damaged"))
+        is_public = isinstance(report.resolution, Usable) and report.resolution.scope.is_public
+        if report.strangers_in_public and is_public:
+            lines.append(self._say("scope.strangers"))
+        return "\n".join(lines)
+
+    async def _confirm(self, actor: Actor) -> str:
+        released = await self._plugin.service.confirm_map(actor=actor)
+        if released is None:
+            return self._say("outcome.admins_only")
+        return self._say("scope.confirmed", count=released)
+
+    async def list(self, conversation_id: ConversationId, _: Actor, __: str) -> str:
+        """The newest memories that this conversation may see."""
+        newest = await self._plugin.service.newest(conversation_id=conversation_id, limit=_LISTED)
+        if not newest:
+            return self._say("list.empty")
+        lines = [self._say("list.head", count=len(newest))]
+        for stored in newest:
+            memory = stored.memory
+            text = safe(memory.judgment)
+            text = text if len(text) <= _PREVIEW else text[: _PREVIEW - 1] + "…"
+            lines.append(
+                self._say(
+                    "list.line",
+                    date=memory.created_at.strftime("%Y-%m-%d"),
+                    who=safe(memory.provenance.who) or self._say("inject.nobody"),
+                    scope=stored.scope.name,
+                    text=text,
+                    id=memory.memory_id,
+                )
+            )
+        return "\n".join(lines)
+
+    async def search(self, conversation_id: ConversationId, _: Actor, words: str) -> str:
+        """What recall finds for the words."""
+        if not words:
+            return self._say("search.usage")
+        recall = await self._plugin.service.recall(
+            words, conversation_id=conversation_id, limit=_LISTED, token_budget=_SEARCH_BUDGET
+        )
+        if not recall.hits:
+            return self._say("search.nothing")
+        return "\n".join(hit_line(self._plugin.texts, hit) for hit in recall.hits)
+
+    async def add(self, conversation_id: ConversationId, actor: Actor, text: str) -> str:
+        """Remember the text as it stands."""
+        if not text:
+            return self._say("add.usage")
+        draft = MemoryDraft(text, source=Source.COMMAND, actor=actor)
+        outcome = await self._plugin.service.remember(draft, conversation_id=conversation_id)
+        return remembered_text(self._plugin.texts, outcome)
+
+    async def forget(self, conversation_id: ConversationId, actor: Actor, memory_id: str) -> str:
+        """Move an entry to the archive: by its speaker or an admin."""
+        if not memory_id:
+            return self._say("forget.usage")
+        outcome = await self._plugin.service.forget(
+            memory_id, conversation_id=conversation_id, actor=actor
+        )
+        match outcome:
+            case Forgotten(stored, archived_to):
+                return self._say(
+                    "forget.done", id=stored.memory.memory_id, path=archived_to
+                )
+            case NotAllowed():
+                return self._say("forget.not_allowed")
+            case NotVisible():
+                return self._say("forget.not_visible", id=safe(memory_id)[:60])
+            case Rejected():
+                return rejected_text(self._plugin.texts, outcome)
+
+    async def undo(self, conversation_id: ConversationId, actor: Actor, memory_id: str) -> str:
+        """Bring a forgotten entry back: by its speaker or an admin."""
+        if not memory_id:
+            return self._say("undo.usage")
+        outcome = await self._plugin.service.restore(
+            memory_id, conversation_id=conversation_id, actor=actor
+        )
+        match outcome:
+            case Restored(stored):
+                return self._say("undo.done", pointer=stored.pointer)
+            case NotAllowed():
+                return self._say("forget.not_allowed")
+            case NotVisible():
+                return self._say("undo.not_found", id=safe(memory_id)[:60])
+            case Rejected():
+                return rejected_text(self._plugin.texts, outcome)

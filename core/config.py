@@ -1,0 +1,172 @@
+"""What the panel holds, read once at load. A bad value becomes a warning, never an exception."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..llm_memory import DmScope, EngineSettings, GroupScope
+
+LANGUAGES = ("zh-CN", "en-US")
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigWarning:
+    """A value that was not usable. ``used`` is what stands in for it."""
+
+    name: str
+    value: str
+    used: str
+
+
+@dataclass(frozen=True, slots=True)
+class PluginConfig:
+    """The panel's settings, parsed.
+
+    Attributes:
+        embedding: ``auto``, ``lexical``, a provider id, a local model's folder or name.
+        auto_inject_topk: Memories a turn, 0 for none.
+        inject_token_budget: Estimated tokens of all injected previews.
+        recall_deadline_ms: After this long a turn goes on without memories.
+        memory_root: Another place for the Markdown tree.
+        inject_into_prompt: For third-party runners, which read nothing but the prompt.
+    """
+
+    enabled: bool = True
+    language: str = LANGUAGES[0]
+    embedding: str = "auto"
+    auto_inject_topk: int = 3
+    inject_token_budget: int = 600
+    recall_deadline_ms: int = 800
+    memory_root: Path | None = None
+    inject_into_prompt: bool = False
+    engine: EngineSettings = field(default_factory=EngineSettings)
+    warnings: tuple[ConfigWarning, ...] = ()
+
+
+def read_config(raw: Mapping[str, Any] | None) -> PluginConfig:
+    """The config of the panel, which may hold anything."""
+    reader = _Reader(raw if isinstance(raw, Mapping) else {})
+    advanced = _Reader(reader.table("advanced"), "advanced.", reader.warnings)
+    root = advanced.text("memory_root", "")
+    engine = EngineSettings(
+        scope_map=reader.scope_map(),
+        dm_scope=reader.policy("dm_scope", DmScope.MAIN),
+        group_scope=reader.policy("group_scope", GroupScope.PUBLIC),
+        identity_links=reader.links(),
+        scope_filter_enabled=advanced.flag("scope_filter_enabled", default=True),
+        preview_chars=advanced.number("preview_chars", 240, 40, 2000),
+        relevance_floor=advanced.floor(),
+    )
+    return PluginConfig(
+        enabled=reader.flag("enabled", default=True),
+        language=reader.choice("language", LANGUAGES),
+        embedding=reader.text("embedding", "auto") or "auto",
+        auto_inject_topk=reader.number("auto_inject_topk", 3, 0, 20),
+        inject_token_budget=reader.number("inject_token_budget", 600, 50, 20_000),
+        recall_deadline_ms=advanced.number("recall_deadline_ms", 800, 50, 60_000),
+        memory_root=Path(root).expanduser() if root else None,
+        inject_into_prompt=advanced.flag("inject_into_prompt", default=False),
+        engine=engine,
+        warnings=tuple(reader.warnings),
+    )
+
+
+class _Reader:
+    """Reads one level of the config and notes what was not usable."""
+
+    def __init__(
+        self,
+        raw: Mapping[str, Any],
+        prefix: str = "",
+        warnings: list[ConfigWarning] | None = None,
+    ) -> None:
+        self._raw = raw
+        self._prefix = prefix
+        self.warnings: list[ConfigWarning] = [] if warnings is None else warnings
+
+    def _warn(self, name: str, used: object) -> None:
+        shown = repr(self._raw.get(name))[:80]
+        self.warnings.append(ConfigWarning(self._prefix + name, shown, str(used)))
+
+    def table(self, name: str) -> Mapping[str, Any]:
+        value = self._raw.get(name, {})
+        if isinstance(value, Mapping):
+            return value
+        self._warn(name, {})
+        return {}
+
+    def flag(self, name: str, *, default: bool) -> bool:
+        value = self._raw.get(name, default)
+        if isinstance(value, bool):
+            return value
+        self._warn(name, default)
+        return default
+
+    def number(self, name: str, default: int, low: int, high: int) -> int:
+        value = self._raw.get(name, default)
+        if isinstance(value, bool) or not isinstance(value, int | float) or value != int(value):
+            self._warn(name, default)
+            return default
+        if not low <= value <= high:
+            used = min(max(int(value), low), high)
+            self._warn(name, used)
+            return used
+        return int(value)
+
+    def text(self, name: str, default: str) -> str:
+        value = self._raw.get(name, default)
+        if isinstance(value, str):
+            return value.strip()
+        self._warn(name, default)
+        return default
+
+    def choice(self, name: str, options: tuple[str, ...]) -> str:
+        value = self._raw.get(name, options[0])
+        if value in options:
+            return str(value)
+        self._warn(name, options[0])
+        return options[0]
+
+    def policy[P: (DmScope, GroupScope)](self, name: str, default: P) -> P | None:
+        """None for a value that is no policy: the engine then keeps unmapped chats to themselves.
+
+        Falling back to the default would publish them because of a typo.
+        """
+        value = self._raw.get(name, default.value)
+        try:
+            return type(default)(value)
+        except ValueError:
+            self._warn(name, "-")
+            return None
+
+    def scope_map(self) -> Mapping[str, object] | None:
+        """The raw map; None if it is no map at all."""
+        value = self._raw.get("conversation_scope_map", {})
+        return dict(value) if isinstance(value, Mapping) else None
+
+    def links(self) -> dict[str, str]:
+        links = {}
+        for key, value in self.table("identity_links").items():
+            if isinstance(value, str) and value.strip() and ":" in str(key):
+                links[str(key).strip()] = value.strip()
+            else:
+                shown = f"{key}: {value!r}"[:80]
+                self.warnings.append(ConfigWarning("identity_links", shown, "-"))
+        return links
+
+    def floor(self) -> float | None:
+        """``auto`` or a number from 0 to 1; the panel sends either as text."""
+        value = self._raw.get("relevance_floor", "auto")
+        if value == "auto":
+            return None
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            number = -1.0
+        if 0.0 <= number < 1.0:
+            return number
+        self._warn("relevance_floor", "auto")
+        return None

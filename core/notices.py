@@ -1,0 +1,19 @@
+"""Notices of the engine as texts."""
+
+from __future__ import annotations
+
+from ..llm_memory import Notice
+from .texts import Texts
+
+
+def notice_text(texts: Texts, notice: Notice) -> str:
+    """The notice in the owner's language."""
+    params = dict(notice.params)
+    if fault := params.get("fault"):
+        params["fault"] = texts.say(f"fault.{fault}")
+    if reason := params.get("reason"):
+        params["reason"] = texts.say(f"file.{reason}")
+    if "closest" in params:
+        closest = params["closest"]
+        params["hint"] = texts.say("notice.map_closest", closest=closest) if closest else ""
+    return texts.say(f"notice.{notice.code}", **params)

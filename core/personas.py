@@ -1,0 +1,36 @@
+"""Which persona is in force for an event."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from astrbot.api import logger
+from astrbot.api.event import AstrMessageEvent
+
+_NONE = "[%None]"
+
+
+class PersonaReader:
+    """Asks AstrBot the way its own agent does, so that every entry gets the same answer."""
+
+    def __init__(self, context: Any) -> None:
+        self._context = context
+
+    async def __call__(self, event: AstrMessageEvent) -> str | None:
+        """The persona's id, empty for none, None if AstrBot could not tell."""
+        umo = event.unified_msg_origin
+        try:
+            manager = self._context.conversation_manager
+            current = await manager.get_curr_conversation_id(umo)
+            conversation = await manager.get_conversation(umo, current) if current else None
+            selected = await self._context.persona_manager.resolve_selected_persona(
+                umo=umo,
+                conversation_persona_id=conversation.persona_id if conversation else None,
+                platform_name=event.get_platform_name(),
+                provider_settings=self._context.get_config(umo=umo).get("provider_settings", {}),
+            )
+        except Exception as error:  # noqa: BLE001  (AstrBot's database may raise anything)
+            logger.warning("无法得知当前人格：%s", type(error).__name__)
+            return None
+        persona = selected[0]
+        return "" if persona in (None, _NONE) else str(persona)

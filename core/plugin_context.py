@@ -1,0 +1,118 @@
+"""The plugin's composition root: config, paths, texts and the engine, opened and closed here."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from astrbot.api import logger
+
+from ..llm_memory import (
+    CognitiveService,
+    ConversationId,
+    EnginePaths,
+    EngineStatus,
+    Notice,
+    Severity,
+    build_engine,
+)
+from .background_initializer import BackgroundInitializer
+from .config import read_config
+from .logging_bridge import LoggingBridge
+from .names import ROOT, plugin_version
+from .notices import notice_text
+from .personas import PersonaReader
+from .providers import providers_are_loaded
+from .requirements import missing_packages
+from .texts import Texts
+from .turns import TurnReader
+
+
+class PluginContext:
+    """Everything that one load of the plugin holds. Made in ``initialize``, gone in ``terminate``.
+
+    Nothing here raises because of a config value.
+    """
+
+    def __init__(self, context: Any, raw_config: Mapping[str, Any] | None, data: Path) -> None:
+        self.astrbot = context
+        self.config = read_config(raw_config)
+        self.texts = Texts(self.config.language)
+        self.version = plugin_version()
+        self.turns = TurnReader(PersonaReader(context))
+        self.paths = EnginePaths.under(data, self.config.memory_root)
+        self.missing = missing_packages(ROOT / "requirements.txt")
+        self.closed = False
+        self._bridge = LoggingBridge(logger)
+        self._engine = build_engine(self.paths, self.config.engine, on_notice=self._say)
+        self._initializer = BackgroundInitializer(self, self._engine)
+        self._owner: asyncio.Task[None] | None = None
+
+    @property
+    def service(self) -> CognitiveService:
+        """The engine's entry."""
+        return self._engine.service
+
+    def open(self) -> None:
+        """Start the owner task. Returns at once."""
+        self._bridge.open()
+        for warning in self.config.warnings:
+            logger.warning(
+                self.texts.say(
+                    "log.config_value", name=warning.name, value=warning.value, used=warning.used
+                )
+            )
+        for package in self.missing:
+            logger.warning(self.texts.say("log.package_missing", name=package.package))
+        if providers_are_loaded(self.astrbot):
+            # A reload. At start-up plugins come first, and providers one by one behind them.
+            self._initializer.astrbot_is_up()
+        self._owner = asyncio.create_task(self._initializer.run(), name="scoped-memory-owner")
+
+    def astrbot_is_up(self) -> None:
+        """AstrBot has loaded its providers: the embedder may be chosen."""
+        self._initializer.astrbot_is_up()
+
+    def reads_prompt_only(self, conversation_id: ConversationId) -> bool:
+        """True where a third-party runner answers: it gets the prompt and nothing beside it."""
+        config = self.astrbot.get_config(umo=conversation_id.umo)
+        runner = config.get("agent_runner") or {}
+        return bool(runner.get("runner_type", "local") != "local")
+
+    async def status(self) -> EngineStatus:
+        """How the engine is doing."""
+        return await self._engine.status()
+
+    def warnings(self, status: EngineStatus) -> list[str]:
+        """All that the owner should look at, as texts."""
+        say = self.texts.say
+        texts = [
+            say("log.config_value", name=w.name, value=w.value, used=w.used)
+            for w in self.config.warnings
+        ]
+        texts += [say("log.package_missing", name=package.package) for package in self.missing]
+        return texts + [notice_text(self.texts, notice) for notice in status.notices]
+
+    def _say(self, notice: Notice) -> None:
+        text = notice_text(self.texts, notice)
+        match notice.severity:
+            case Severity.INFO:
+                logger.info(text)
+            case Severity.WARNING:
+                logger.warning(text)
+            case Severity.ERROR:
+                logger.error(text)
+
+    async def close(self) -> None:
+        """Stop the owner task, wait for it, close the engine. Idempotent."""
+        self.closed = True
+        if self._owner is not None:
+            self._owner.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._owner
+            self._owner = None
+        await self._engine.close()
+        self._bridge.close()

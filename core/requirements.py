@@ -1,0 +1,88 @@
+"""Are the packages of requirements.txt there? Asked at import, without importing them.
+
+AstrBot installs a dropped-in folder's requirements only when importing the plugin raises
+ModuleNotFoundError. So a missing package raises one, once for each version of the plugin. What is
+still missing after that is switched off, and everything else works.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+# AstrBot imports a plugin twice before it runs pip: the second time to see whether the packages
+# lie somewhere that it had not looked.
+_IMPORTS_PER_INSTALL = 2
+_MODULES = {"sentence-transformers": "sentence_transformers", "pyyaml": "yaml"}
+_REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A package that requirements.txt names and that cannot be found."""
+
+    package: str
+    module: str
+
+
+def missing_packages(requirements: Path) -> tuple[Missing, ...]:
+    """What ``requirements`` names and this Python lacks."""
+    try:
+        lines = requirements.read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return ()
+    found = []
+    for line in lines:
+        match = _REQUIREMENT.match(line.split("#", 1)[0])
+        if match is None:
+            continue
+        package = match[1].lower()
+        module = _MODULES.get(package, package.replace("-", "_"))
+        if not _is_there(module):
+            found.append(Missing(package, module))
+    return tuple(found)
+
+
+def _is_there(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except (ImportError, ValueError):
+        return False
+
+
+def demand_packages(requirements: Path, marker: Path, version: str) -> None:
+    """Raise ModuleNotFoundError for a missing package, once for each ``version``.
+
+    ``marker`` remembers it. If it cannot be written nothing is raised: better a plugin without a
+    part than one that never loads.
+    """
+    missing = missing_packages(requirements)
+    if not missing or not _is_due(marker, version):
+        return
+    names = ", ".join(package.package for package in missing)
+    raise ModuleNotFoundError(f"missing packages: {names}", name=missing[0].module)
+
+
+def _is_due(marker: Path, version: str) -> bool:
+    here = {"version": version, "process": os.getpid()}
+    times = 0
+    try:
+        content = json.loads(marker.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        content = {}
+    if isinstance(content, dict) and content.get("version") == version:
+        if content.get("process") != os.getpid():
+            return False
+        times = int(content.get("times", 0))
+    if times >= _IMPORTS_PER_INSTALL:
+        return False
+    try:
+        marker.parent.mkdir(parents=True, exist_ok=True)
+        marker.write_text(json.dumps(here | {"times": times + 1}), encoding="utf-8")
+    except OSError:
+        return False
+    return True

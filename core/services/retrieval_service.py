@@ -1,0 +1,36 @@
+"""Recall with a deadline: the bot never waits for its memory."""
+
+from __future__ import annotations
+
+import asyncio
+
+from astrbot.api import logger
+
+from ...llm_memory import ConversationId, EngineClosed, EngineOff, Recall, Trace
+from ..plugin_context import PluginContext
+
+
+class RetrievalService:
+    """What a turn recalls."""
+
+    def __init__(self, plugin: PluginContext) -> None:
+        self._plugin = plugin
+
+    async def recall_for_turn(self, query: str, conversation_id: ConversationId) -> Recall:
+        """At most ``auto_inject_topk`` memories; none if the deadline passes first."""
+        config = self._plugin.config
+        if config.auto_inject_topk == 0 or not query:
+            return Recall()
+        try:
+            async with asyncio.timeout(config.recall_deadline_ms / 1000):
+                return await self._plugin.service.recall(
+                    query,
+                    conversation_id=conversation_id,
+                    limit=config.auto_inject_topk,
+                    token_budget=config.inject_token_budget,
+                )
+        except TimeoutError:
+            logger.warning(self._plugin.texts.say("log.deadline", ms=config.recall_deadline_ms))
+        except (EngineClosed, EngineOff) as error:
+            logger.debug("recall: %s", error)
+        return Recall(trace=Trace(notes=("deadline",)))

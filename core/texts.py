@@ -1,0 +1,33 @@
+"""User texts and log lines, by code, in the owner's language."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import yaml
+
+_FOLDER = Path(__file__).parent / "i18n"
+
+
+class Texts:
+    """The texts of one language; ``i18n/<language>.yaml`` holds them by group and code."""
+
+    def __init__(self, language: str) -> None:
+        content = yaml.safe_load((_FOLDER / f"{language}.yaml").read_text(encoding="utf-8"))
+        self._texts = {
+            f"{group}.{code}": str(text)
+            for group, texts in content.items()
+            for code, text in texts.items()
+        }
+
+    def say(self, code: str, /, **params: object) -> str:
+        """The text of ``<group>.<code>`` with its ``{params}`` filled in.
+
+        Raises:
+            KeyError: for an unknown code or a missing param: tests see to it that none is.
+        """
+        return self._texts[code].format(**params)
+
+    def knows(self, code: str) -> bool:
+        """True if there is such a text."""
+        return code in self._texts

@@ -1,0 +1,200 @@
+"""A real AstrBot in a process of its own."""
+
+import asyncio
+import atexit
+import contextlib
+import ctypes
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import aiohttp
+
+from .release import PLUGIN
+from .settings import BotSettings, write_settings
+from .waiting import until
+
+PASSWORD = "Scoped-Memory-2026"
+START_SECONDS = 120.0
+STARTED = "AstrBot started."
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+class BotDied(RuntimeError):
+    """AstrBot ended before it was ready; the message ends with its last log lines."""
+
+
+class AstrBotProcess:
+    """An AstrBot root folder and the process that runs in it.
+
+    `prepare()` once, then `start()`, `sigterm()`, `kill9()`, `restart()` as often as you like.
+    """
+
+    def __init__(self, root: Path, settings: BotSettings, *, python: Path | None = None) -> None:
+        self.root = root
+        self.settings = settings
+        self.python = python or Path(sys.executable)
+        self.log_file = root / "astrbot.log"
+        self._process: subprocess.Popen[bytes] | None = None
+        self._log_start = 0
+
+    @property
+    def data(self) -> Path:
+        """AstrBot's data folder."""
+        return self.root / "data"
+
+    @property
+    def plugins(self) -> Path:
+        """The folder that a plugin is dropped into."""
+        return self.data / "plugins"
+
+    @property
+    def plugin_data(self) -> Path:
+        """Where our plugin keeps `memory`, `index` and `state`."""
+        return self.data / "plugin_data" / PLUGIN
+
+    @property
+    def plugin_config(self) -> Path:
+        """The file behind the plugin's page in the panel."""
+        return self.data / "config" / f"{PLUGIN}_config.json"
+
+    @property
+    def panel_url(self) -> str:
+        """The dashboard's address."""
+        return f"http://127.0.0.1:{self.settings.panel_port}"
+
+    @property
+    def running(self) -> bool:
+        """Whether the process lives."""
+        return self._process is not None and self._process.poll() is None
+
+    def prepare(self) -> None:
+        """Makes the root as `astrbot init -y` does, with our settings in it."""
+        for folder in ("config", "plugins", "temp"):
+            (self.data / folder).mkdir(parents=True, exist_ok=True)
+        (self.root / ".astrbot").touch()
+        write_settings(self.data, self.settings)
+
+    async def start(self, *, within: float = START_SECONDS) -> None:
+        """Starts the process and waits until it is up: hooks run, panel answers."""
+        self._launch()
+        try:
+            await until(self._is_up, within=within, what="AstrBot's start")
+        except BaseException:
+            self.kill9()
+            raise
+
+    def sigterm(self, *, within: float = 30.0) -> int:
+        """What `docker stop` does: SIGTERM, then waits. Gives the exit status."""
+        return self._end(signal.SIGTERM, within)
+
+    def kill9(self) -> None:
+        """Ends the whole process group at once, without a chance to tidy up."""
+        self._end(signal.SIGKILL, 30.0)
+
+    async def restart(self) -> None:
+        """SIGTERM, then a new start."""
+        await asyncio.to_thread(self.sigterm)
+        await self.start()
+
+    def logs(self, *, all_starts: bool = False) -> str:
+        """What AstrBot has printed since the last start, or since ever."""
+        if not self.log_file.exists():
+            return ""
+        with self.log_file.open("rb") as file:
+            file.seek(0 if all_starts else self._log_start)
+            return _COLOUR.sub("", file.read().decode("utf-8", "replace"))
+
+    async def logged(self, words: str, *, within: float = 30.0) -> str:
+        """The first line since the last start that contains `words`, waited for."""
+
+        async def probe() -> str | None:
+            return next((line for line in self.logs().splitlines() if words in line), None)
+
+        return await until(probe, within=within, what=f"log line with {words!r}")
+
+    def _launch(self) -> None:
+        if self.running:
+            message = "this bot runs already"
+            raise BotDied(message)
+        with self.log_file.open("ab") as log:
+            self._log_start = log.tell()
+            self._process = subprocess.Popen(
+                [str(self.python), "-m", "astrbot.cli", "run"],
+                cwd=self.root,
+                env=_environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                preexec_fn=_die_with_parent if sys.platform == "linux" else None,
+            )
+        atexit.register(self.kill9)
+
+    async def _is_up(self) -> bool:
+        if not self.running:
+            message = "AstrBot ended while starting:\n" + self.logs()[-4000:]
+            raise BotDied(message)
+        if STARTED not in self.logs():
+            return False
+        with contextlib.suppress(aiohttp.ClientError, TimeoutError):
+            timeout = aiohttp.ClientTimeout(total=5)
+            async with (
+                aiohttp.ClientSession(timeout=timeout) as session,
+                session.get(f"{self.panel_url}/api/auth/setup-status") as answer,
+            ):
+                return answer.status == 200
+        return False
+
+    def _end(self, number: signal.Signals, within: float) -> int:
+        process = self._process
+        if process is None:
+            return 0
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, number)
+        try:
+            status = process.wait(within)
+        finally:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+            atexit.unregister(self.kill9)
+        self._process = None
+        return status
+
+
+def _die_with_parent() -> None:
+    """Linux: the kernel kills the bot when we die, even by kill -9."""
+    set_parent_death_signal = 1
+    ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL)
+
+
+def _environment() -> Mapping[str, str]:
+    """Ours, minus what would leak into the bot, plus "stay offline"."""
+    dropped = {
+        "ASTRBOT_ROOT",
+        "DASHBOARD_HOST",
+        "DASHBOARD_PORT",
+        "PYTHONDONTWRITEBYTECODE",  # without bytecode each start would compile AstrBot for 15 s
+        "PYTHONHOME",
+        "PYTHONPATH",
+        "TESTING",
+    }
+    kept = {
+        key: value
+        for key, value in os.environ.items()
+        if key not in dropped and not key.lower().endswith("_proxy") and not key.startswith("COV_")
+    }
+    return kept | {
+        "ASTRBOT_DASHBOARD_INITIAL_PASSWORD": PASSWORD,
+        "ASTRBOT_DISABLE_METRICS": "1",
+        "ANONYMIZED_TELEMETRY": "False",
+        "HF_HUB_OFFLINE": "1",
+        "TRANSFORMERS_OFFLINE": "1",
+        "NO_COLOR": "1",
+        "PYTHONUNBUFFERED": "1",
+        "PYTHONUTF8": "1",
+    }

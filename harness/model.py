@@ -1,0 +1,148 @@
+"""A loopback server that speaks OpenAI's chat, embeddings and models endpoints by script."""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from types import TracebackType
+
+from aiohttp import web
+
+from .script import Answer, JsonObject, ModelRequest, Script, ToolCall
+from .vectors import Embedding, base64_floats, spoiled
+
+CHAT_MODEL = "scripted-chat"
+EMBEDDING_MODEL = "scripted-embedding"
+
+
+class ScriptedModel:
+    """`async with ScriptedModel() as model`: listens, logs each request whole, answers by rule."""
+
+    def __init__(self, *, dimensions: int = 64) -> None:
+        self.requests: list[ModelRequest] = []
+        self.embedded: list[str] = []
+        self.embedding = Embedding.FINE
+        self.dimensions = dimensions
+        self.script = Script()
+        self.port = 0
+        self._open = asyncio.Event()
+        self._open.set()
+        self._runner: web.AppRunner | None = None
+
+    @property
+    def base_url(self) -> str:
+        """The `api_base` for a provider configuration."""
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    def on(self, contains: str, *rounds: ToolCall | tuple[ToolCall, ...], then: Answer) -> None:
+        """If the user's own words contain `contains`: these tool rounds, then these words."""
+        self.script.on(contains, *rounds, then=then)
+
+    def hold(self) -> None:
+        """From now on requests are logged but not answered, until `release`."""
+        self._open.clear()
+
+    def release(self) -> None:
+        """Answers what was held, and all that follows."""
+        self._open.set()
+
+    def asked(self, words: str) -> list[ModelRequest]:
+        """All requests whose user text contains `words`, oldest first."""
+        return [request for request in self.requests if words in request.user_text]
+
+    async def __aenter__(self) -> "ScriptedModel":
+        """Starts to listen."""
+        app = web.Application(client_max_size=64 * 2**20)
+        app.router.add_post("/v1/chat/completions", self._chat)
+        app.router.add_post("/v1/embeddings", self._embeddings)
+        app.router.add_get("/v1/models", self._models)
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, "127.0.0.1", 0)
+        await site.start()
+        self.port = self._runner.addresses[0][1]
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Closes, whatever still hangs."""
+        self._open.set()
+        if self._runner is not None:
+            await self._runner.cleanup()
+
+    async def _chat(self, http: web.Request) -> web.StreamResponse:
+        request = ModelRequest(await http.json())
+        self.requests.append(request)
+        await self._open.wait()
+        message, reason = _message(self.script.answer(request), serial=len(self.requests))
+        if request.body.get("stream"):
+            return await _streamed(http, message, reason)
+        choice = {"index": 0, "message": message, "finish_reason": reason}
+        return web.json_response({**_head("chat.completion"), "choices": [choice], "usage": _USAGE})
+
+    async def _embeddings(self, http: web.Request) -> web.Response:
+        body: JsonObject = await http.json()
+        texts = [body["input"]] if isinstance(body["input"], str) else list(body["input"])
+        self.embedded += texts
+        if self.embedding is Embedding.HANG:
+            await asyncio.Event().wait()
+        if self.embedding is Embedding.FAIL:
+            return web.json_response({"error": {"message": "scripted failure"}}, status=500)
+        vectors = [spoiled(text, self.dimensions, self.embedding) for text in texts]
+        packed = body.get("encoding_format") == "base64"
+        rows = [
+            {"object": "embedding", "index": i, "embedding": base64_floats(v) if packed else v}
+            for i, v in enumerate(vectors)
+        ]
+        return web.json_response(
+            {"object": "list", "data": rows, "model": EMBEDDING_MODEL, "usage": _USAGE}
+        )
+
+    async def _models(self, http: web.Request) -> web.Response:
+        rows = [{"id": name, "object": "model"} for name in (CHAT_MODEL, EMBEDDING_MODEL)]
+        return web.json_response({"object": "list", "data": rows})
+
+
+_USAGE = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+
+
+def _head(kind: str) -> JsonObject:
+    return {"id": "chatcmpl-scripted", "object": kind, "created": 0, "model": CHAT_MODEL}
+
+
+def _message(answer: tuple[ToolCall, ...] | str, *, serial: int) -> tuple[JsonObject, str]:
+    if isinstance(answer, str):
+        return {"role": "assistant", "content": answer}, "stop"
+    calls = [
+        {
+            "id": f"call_{serial}_{index}",
+            "type": "function",
+            "function": {"name": item.name, "arguments": _arguments(item.arguments)},
+        }
+        for index, item in enumerate(answer)
+    ]
+    return {"role": "assistant", "content": None, "tool_calls": calls}, "tool_calls"
+
+
+def _arguments(arguments: Mapping[str, object] | str) -> str:
+    return arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+
+
+async def _streamed(http: web.Request, message: JsonObject, reason: str) -> web.StreamResponse:
+    response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+    await response.prepare(http)
+    delta = {key: value for key, value in message.items() if value is not None}
+    if "tool_calls" in delta:
+        delta["tool_calls"] = [{"index": i, **c} for i, c in enumerate(delta["tool_calls"])]
+    for choice in (
+        {"index": 0, "delta": delta, "finish_reason": None},
+        {"index": 0, "delta": {}, "finish_reason": reason},
+    ):
+        chunk = {**_head("chat.completion.chunk"), "choices": [choice]}
+        await response.write(f"data: {json.dumps(chunk, ensure_ascii=False)}\n\n".encode())
+    await response.write(b"data: [DONE]\n\n")
+    await response.write_eof()
+    return response

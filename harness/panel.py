@@ -1,0 +1,170 @@
+"""AstrBot's web panel, as its owner uses it: login, plugin settings, web chat."""
+
+import json
+from types import TracebackType
+from typing import Any
+
+import aiohttp
+
+from .bot import PASSWORD
+from .release import PLUGIN
+from .script import JsonObject
+from .waiting import until
+
+USER = "astrbot"
+
+
+class PanelError(RuntimeError):
+    """The panel refused; the message is its own."""
+
+
+class Panel:
+    """`async with Panel(url) as panel`: logs in when first needed and again after a 401."""
+
+    def __init__(self, url: str, *, user: str = USER, password: str = PASSWORD) -> None:
+        self.url = url
+        self.user = user
+        self.password = password
+        self._token: str | None = None
+        self._session: aiohttp.ClientSession | None = None
+
+    async def __aenter__(self) -> "Panel":
+        """Opens the client; does not connect yet."""
+        self._session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=120))
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Closes the client."""
+        if self._session is not None:
+            await self._session.close()
+
+    async def config(self) -> JsonObject:
+        """The plugin's settings as the panel shows them."""
+        data = await self.call("GET", f"/api/v1/plugins/config?plugin_id={PLUGIN}")
+        config: JsonObject = data["config"]
+        return config
+
+    async def save(self, **changes: object) -> None:
+        """Changes these settings and saves all, as the panel does; the plugin is reloaded."""
+        config = await self.config() | changes
+        body: JsonObject = {"plugin_id": PLUGIN, "config": config}
+        await self.call("PUT", "/api/v1/plugins/config", body)
+
+    async def map_scopes(self, mapping: dict[str, str]) -> None:
+        """Saves `conversation_scope_map`."""
+        await self.save(conversation_scope_map=mapping)
+
+    async def enable(self, *, enabled: bool) -> None:
+        """Switches the plugin on or off."""
+        body: JsonObject = {"plugin_id": PLUGIN, "enabled": enabled}
+        await self.call("PATCH", "/api/v1/plugins/enabled", body)
+
+    async def reload(self) -> None:
+        """Reloads the plugin."""
+        await self.call("POST", "/api/v1/plugins/reload", {"plugin_id": PLUGIN})
+
+    async def plugin(self) -> JsonObject | None:
+        """The plugin's row in the list, or None if AstrBot does not know it."""
+        rows: list[JsonObject] = await self.call("GET", "/api/v1/plugins")
+        return next((row for row in rows if row.get("name") == PLUGIN), None)
+
+    async def activated(self, *, within: float = 60.0) -> None:
+        """Waits until the plugin is listed as activated."""
+
+        async def probe() -> bool:
+            row = await self.plugin()
+            return row is not None and bool(row.get("activated"))
+
+        await until(probe, within=within, what="the activated plugin")
+
+    async def status(self) -> JsonObject:
+        """The plugin's own status payload, unwrapped."""
+        data: JsonObject = await self.call("GET", f"/api/v1/plugins/extensions/{PLUGIN}/status")
+        return data
+
+    async def ready(self, *, within: float = 60.0) -> JsonObject:
+        """The status, once it says ready."""
+
+        async def probe() -> JsonObject | None:
+            try:
+                status = await self.status()
+            except PanelError:  # the route is gone for a moment while the plugin reloads
+                return None
+            return status if status.get("ready") else None
+
+        return await until(probe, within=within, what="ready in the plugin's status")
+
+    async def without_login(self, path: str) -> int:
+        """The HTTP status of a GET that brings no token."""
+        async with self._client.get(self.url + path) as answer:
+            return answer.status
+
+    async def chat(self, session_id: str, text: str) -> str:
+        """Says `text` in the web chat, as the panel's user; gives the bot's answer."""
+        pieces: list[str] = []
+        whole: str | None = None
+        body = {"message": text, "session_id": session_id, "enable_streaming": False}
+        url = self.url + "/api/chat/send"
+        async with self._client.post(url, json=body, headers=await self._headers()) as answer:
+            async for line in answer.content:
+                if not line.startswith(b"data:"):
+                    continue
+                event = json.loads(line.removeprefix(b"data:"))
+                match event.get("type"):
+                    case "plain":
+                        pieces.append(str(event.get("data", "")))
+                    case "complete":
+                        whole = str(event.get("data", ""))
+                    case "end":
+                        break
+        return whole or "".join(pieces)
+
+    async def call(self, method: str, path: str, body: JsonObject | None = None) -> Any:
+        """The `data` of the panel's answer (or all of it where a plugin wraps nothing).
+
+        Raises PanelError with the panel's own message.
+        """
+        for attempt in (1, 2):
+            headers = await self._headers()
+            async with self._client.request(
+                method, self.url + path, json=body, headers=headers
+            ) as answer:
+                if answer.status == 401 and attempt == 1:
+                    self._token = None
+                    continue
+                return _unwrap(answer.status, await answer.text())
+        message = f"{method} {path}: login refused"
+        raise PanelError(message)
+
+    @property
+    def _client(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            message = "use `async with Panel(...)`"
+            raise PanelError(message)
+        return self._session
+
+    async def _headers(self) -> dict[str, str]:
+        if self._token is None:
+            body = {"username": self.user, "password": self.password}
+            async with self._client.post(f"{self.url}/api/v1/auth/login", json=body) as answer:
+                self._token = str(_unwrap(answer.status, await answer.text())["token"])
+        return {"Authorization": f"Bearer {self._token}"}
+
+
+def _unwrap(status: int, text: str) -> Any:
+    try:
+        payload = json.loads(text)
+    except ValueError as error:
+        message = f"HTTP {status}: {text[:300]}"
+        raise PanelError(message) from error
+    if not isinstance(payload, dict) or payload.get("status") not in {"ok", "error", "warning"}:
+        return payload
+    if payload["status"] != "ok" or status >= 400:
+        message = f"HTTP {status}: {payload.get('message')}"
+        raise PanelError(message)
+    return payload.get("data", {})

@@ -1,0 +1,41 @@
+"""What a run leaves on disk: the vault's Markdown files and AstrBot's chat history."""
+
+import contextlib
+import json
+import sqlite3
+from pathlib import Path
+
+from .script import JsonObject
+
+
+def vault_files(memory: Path) -> list[Path]:
+    """All Markdown files of the vault, sorted; paths from `memory` on."""
+    return sorted(path.relative_to(memory) for path in memory.rglob("*.md"))
+
+
+def files_with(memory: Path, words: str) -> list[Path]:
+    """The vault's files that contain `words`, as paths from `memory` on."""
+    return [
+        path
+        for path in vault_files(memory)
+        if words in (memory / path).read_text(encoding="utf-8", errors="replace")
+    ]
+
+
+def scopes_with(memory: Path, words: str) -> set[str]:
+    """The scope folders that hold `words`; archived text does not count."""
+    return {
+        path.parts[1]
+        for path in files_with(memory, words)
+        if path.parts[0] == "scopes" and "archive" not in path.parts
+    }
+
+
+def history(data: Path, umo: str) -> list[JsonObject]:
+    """The messages that AstrBot saved for this conversation, in order."""
+    with contextlib.closing(sqlite3.connect(f"file:{data / 'data_v4.db'}?mode=ro", uri=True)) as db:
+        rows = db.execute(
+            "SELECT content FROM conversations WHERE user_id = ? ORDER BY inner_conversation_id",
+            (umo,),
+        ).fetchall()
+    return [message for (content,) in rows for message in json.loads(content or "[]")]

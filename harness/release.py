@@ -1,0 +1,54 @@
+"""Puts the plugin into a bot as a release would: these files and no others."""
+
+import re
+import shutil
+from collections.abc import Collection
+from pathlib import Path
+
+PLUGIN = "astrbot_plugin_scoped_memory"
+CHECKOUT = Path(__file__).resolve().parents[1]
+SHIPPED = (
+    "main.py",
+    "__init__.py",
+    "metadata.yaml",
+    "_conf_schema.json",
+    "requirements.txt",
+    "logo.png",
+    "LICENSE",
+    "README.md",
+    "CHANGELOG.md",
+    ".astrbot-plugin",
+    "core",
+    "tools",
+    "llm_memory",
+    "pages",
+)
+HEAVY = ("sentence-transformers",)
+"""What demo and tests leave out: the built-in embedder needs no download and no wait."""
+
+
+def install(plugins: Path, *, source: Path = CHECKOUT, without: Collection[str] = HEAVY) -> Path:
+    """Copies the shipped files of `source` into the plugins folder, dropping some requirements.
+
+    Gives the plugin's folder there. What the source lacks is left out.
+    """
+    target = plugins / PLUGIN
+    target.mkdir(parents=True, exist_ok=True)
+    for name in SHIPPED:
+        origin = source / name
+        if origin.is_dir():
+            ignored = shutil.ignore_patterns("__pycache__", "*.pyc")
+            shutil.copytree(origin, target / name, ignore=ignored, dirs_exist_ok=True)
+        elif origin.is_file():
+            shutil.copy2(origin, target / name)
+    requirements = target / "requirements.txt"
+    if requirements.is_file():
+        lines = requirements.read_text(encoding="utf-8").splitlines(keepends=True)
+        kept = [line for line in lines if _package(line) not in without]
+        requirements.write_text("".join(kept), encoding="utf-8")
+    return target
+
+
+def _package(line: str) -> str:
+    match = re.match(r"\s*([A-Za-z0-9._-]+)", line)
+    return match[1].lower().replace("_", "-") if match else ""

@@ -1,0 +1,167 @@
+"""The whole set-up in one value: model, bot with the plugin, OneBot client, panel."""
+
+import asyncio
+import itertools
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+from .bot import AstrBotProcess
+from .model import ScriptedModel
+from .onebot import OneBot
+from .panel import Panel
+from .places import Person, Place
+from .release import CHECKOUT, install
+from .script import JsonObject, ModelRequest, call
+from .settings import BotSettings
+from .waiting import free_port
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One message and what came of it."""
+
+    reply: str
+    requests: list[ModelRequest]
+
+    @property
+    def first(self) -> ModelRequest:
+        """The request of the first round: what the model knew before any tool."""
+        return self.requests[0]
+
+    @property
+    def injected(self) -> str:
+        """What was put behind the user's words in the first round."""
+        return "\n".join(self.first.injected)
+
+    @property
+    def tool_results(self) -> list[str]:
+        """What the tools answered, in order."""
+        return self.requests[-1].tool_results
+
+
+class Rig:
+    """`async with Rig(root) as rig`: a running bot with the plugin in it, and its surroundings."""
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        python: Path | None = None,
+        source: Path = CHECKOUT,
+        panel_port: int | None = None,
+        admins: Sequence[int] = (),
+        embedding_dimensions: int | None = None,
+        unique_session: bool = False,
+        config: JsonObject | None = None,
+    ) -> None:
+        self.root = root
+        self.source = source
+        self.model = ScriptedModel(dimensions=embedding_dimensions or 64)
+        self._python = python
+        self._panel_port = panel_port
+        self._admins = admins
+        self._embedding_dimensions = embedding_dimensions
+        self._unique_session = unique_session
+        self._config = config
+        self._stack = AsyncExitStack()
+        self._numbers = itertools.count(1)
+
+    async def __aenter__(self) -> "Rig":
+        """Sets everything up and starts it; the plugin is active when this returns."""
+        try:
+            await self._stack.enter_async_context(self.model)
+            self.bot = self._new_bot()
+            self.bot.prepare()
+            install(self.bot.plugins, source=self.source)
+            if self._config is not None:
+                self.bot.plugin_config.write_text(json.dumps(self._config), encoding="utf-8")
+            self.onebot = OneBot(self.bot.settings.onebot_port)
+            self.panel = Panel(self.bot.panel_url)
+            await self._stack.enter_async_context(self.onebot)
+            await self._stack.enter_async_context(self.panel)
+            self._stack.callback(self.bot.kill9)
+            await self.start()
+        except BaseException:
+            await self._stack.aclose()
+            raise
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Ends everything."""
+        await self._stack.aclose()
+
+    @property
+    def memory(self) -> Path:
+        """The vault."""
+        return self.bot.plugin_data / "memory"
+
+    async def start(self) -> None:
+        """Starts the bot; OneBot is connected and the plugin active when this returns."""
+        await self.bot.start()
+        await self.onebot.connected()
+        await self.panel.activated()
+
+    async def crash(self) -> None:
+        """kill -9, then a new start."""
+        await asyncio.to_thread(self.bot.kill9)
+        await self.start()
+
+    async def restart(self) -> None:
+        """SIGTERM, then a new start."""
+        await asyncio.to_thread(self.bot.sigterm)
+        await self.start()
+
+    async def turn(self, place: Place, person: Person, text: str, *, at: bool = True) -> Turn:
+        """Says `text`, waits for the reply; gives it with the model's requests for these words.
+
+        `requests` is empty where the model was not asked, as in commands.
+        """
+        before = len(self.model.requests)
+        reply = await self.onebot.ask(place, person, text, at=at)
+        mine = [r for r in self.model.requests[before:] if text.strip() in r.user_text]
+        return Turn(reply, mine)
+
+    async def use_tool(
+        self, place: Place, person: Person, name: str, arguments: Mapping[str, object] | str
+    ) -> str:
+        """Has the model call this tool in a turn of its own; gives the tool's result."""
+        words = f"请用一次工具（编号 {next(self._numbers)}）"
+        self.model.on(words, call(name, arguments), then="用过了。")
+        turn = await self.turn(place, person, words)
+        return turn.tool_results[-1]
+
+    async def remember(self, place: Place, person: Person, judgment: str, **more: object) -> str:
+        """`core_memory_remember` with plausible arguments, of which `more` replaces some."""
+        arguments: dict[str, object] = {
+            "judgment": judgment,
+            "reasoning": "对方亲口说的，要求记住。",
+            "tags": ["生活"],
+            "strength": 70,
+            "memory_type": "knowledge",
+        }
+        return await self.use_tool(place, person, "core_memory_remember", arguments | more)
+
+    async def recall(self, place: Place, person: Person, query: str, *, limit: int = 5) -> str:
+        """What `core_memory_recall` finds in this conversation."""
+        arguments = {"query": query, "limit": limit}
+        return await self.use_tool(place, person, "core_memory_recall", arguments)
+
+    def _new_bot(self) -> AstrBotProcess:
+        settings = BotSettings(
+            model_url=self.model.base_url,
+            panel_port=self._panel_port or free_port(),
+            onebot_port=free_port(),
+            admins=self._admins,
+            embedding_dimensions=self._embedding_dimensions,
+            unique_session=self._unique_session,
+        )
+        return AstrBotProcess(self.root, settings, python=self._python)

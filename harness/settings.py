@@ -1,0 +1,150 @@
+"""The `cmd_config.json` of a bot that needs nothing but loopback."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from .places import ADAPTER
+from .script import JsonObject
+
+CHAT_PROVIDER = "scripted"
+EMBEDDING_PROVIDER = "scripted-embedding"
+NOWHERE = "http://127.0.0.1:9"
+"""A proxy that refuses: whatever AstrBot wants from the internet fails at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class BotSettings:
+    """What differs from bot to bot; ports are on loopback."""
+
+    model_url: str
+    panel_port: int
+    onebot_port: int
+    admins: Sequence[int] = ()
+    embedding_dimensions: int | None = None
+    """If set, an embedding provider of this many dimensions is configured, at `model_url`."""
+    unique_session: bool = False
+    log_level: str = "INFO"
+
+
+def write_settings(data: Path, settings: BotSettings) -> None:
+    """Writes `cmd_config.json` into the data folder; AstrBot adds its own defaults to it."""
+    text = json.dumps(cmd_config(settings), ensure_ascii=False, indent=2)
+    (data / "cmd_config.json").write_text(text, encoding="utf-8")
+
+
+def cmd_config(settings: BotSettings) -> JsonObject:
+    """The keys that we care about, in the shape that AstrBot 4.28 and 4.29 share."""
+    providers = [_chat_provider(settings)]
+    if settings.embedding_dimensions is not None:
+        providers.append(_embedding_provider(settings, settings.embedding_dimensions))
+    return {
+        "platform_settings": {
+            "unique_session": settings.unique_session,
+            "rate_limit": {"time": 60, "count": 1_000_000, "strategy": "stall"},
+            "enable_id_white_list": False,
+            "segmented_reply": {"enable": False},
+            "friend_message_needs_wake_prefix": False,
+        },
+        "provider_sources": [],
+        "provider": providers,
+        "provider_settings": {
+            "enable": True,
+            "datetime_system_prompt": False,
+            "streaming_response": False,
+            "proactive_capability": {"add_cron_tools": False},
+        },
+        "agent_runner": _agent_runner(),
+        "admins_id": ["astrbot", *(str(admin) for admin in settings.admins)],
+        "http_proxy": NOWHERE,
+        "no_proxy": ["localhost", "127.0.0.1", "::1"],
+        "dashboard": {
+            "enable": True,
+            "username": "astrbot",
+            "host": "127.0.0.1",
+            "port": settings.panel_port,
+            "auth_rate_limit": {"enable": False},
+        },
+        "platform": [_platform(settings)],
+        "wake_prefix": ["/"],
+        "log_level": settings.log_level,
+        "pip_install_arg": "--no-index",
+        "timezone": "Asia/Shanghai",
+        "disable_metrics": True,
+    }
+
+
+def _platform(settings: BotSettings) -> JsonObject:
+    return {
+        "id": ADAPTER,
+        "type": "aiocqhttp",
+        "enable": True,
+        "ws_reverse_host": "127.0.0.1",
+        "ws_reverse_port": settings.onebot_port,
+        "ws_reverse_token": "",
+    }
+
+
+def _chat_provider(settings: BotSettings) -> JsonObject:
+    return {
+        "id": CHAT_PROVIDER,
+        "provider": "openai",
+        "type": "openai_chat_completion",
+        "provider_type": "chat_completion",
+        "enable": True,
+        "key": ["loopback"],
+        "api_base": settings.model_url,
+        "model": "scripted-chat",
+        "timeout": 120,
+        "modalities": ["text", "tool_use"],
+        "max_context_tokens": 1_000_000,
+    }
+
+
+def _embedding_provider(settings: BotSettings, dimensions: int) -> JsonObject:
+    return {
+        "id": EMBEDDING_PROVIDER,
+        "provider": "openai",
+        "type": "openai_embedding",
+        "provider_type": "embedding",
+        "enable": True,
+        "embedding_api_key": "loopback",
+        "embedding_api_base": settings.model_url,
+        "embedding_model": "scripted-embedding",
+        "embedding_dimensions": dimensions,
+        "timeout": 20,
+    }
+
+
+def _agent_runner() -> JsonObject:
+    return {
+        "runner_type": "local",
+        "config": {
+            "model": {
+                "provider_id": CHAT_PROVIDER,
+                "fallback_provider_ids": [],
+                "request_max_retries": 1,
+            },
+            "persona": {
+                "persona_id": "default",
+                "safety_mode": True,
+                "safety_mode_strategy": "system_prompt",
+            },
+            "compression": {
+                "max_turns": -1,
+                "trim_turns": 1,
+                "overflow_strategy": "llm_compress",
+                "instruction": "",
+                "keep_recent_ratio": 0.15,
+                "provider_id": "",
+                "fallback_max_tokens": 1_000_000,
+            },
+            "misc": {
+                "max_steps": 30,
+                "tool_schema_mode": "full",
+                "tool_call_timeout": 120,
+                "sanitize_context_by_modalities": False,
+            },
+        },
+    }

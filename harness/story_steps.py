@@ -1,0 +1,199 @@
+"""The steps of the story: a family, a company, an unmapped group and an unmapped stranger."""
+
+from .places import Person, group, private
+from .script import ModelRequest, call
+from .story import Step, Story
+
+MOTHER = Person(2001, "妈妈")
+FATHER = Person(1002, "爸爸")
+STRANGER = Person(1001, "小李")
+COLLEAGUE = Person(3001, "老王")
+READER = Person(4001, "阿读")
+
+FAMILY = group(777)
+COMPANY = group(888)
+READERS = group(999)
+FATHER_CHAT = private(FATHER)
+STRANGER_CHAT = private(STRANGER)
+
+SCOPE_MAP = {FAMILY.umo: "家人", FATHER_CHAT.umo: "家人", COMPANY.umo: "公司"}
+
+PEANUTS = "奶奶对花生过敏"
+LIBRARY = "图书馆每周一闭馆"
+RELEASE = "公司每周五下午三点发版本"
+OUTING = "团建定在十月十二号去千岛湖"
+CAFE = "路口的咖啡店早上八点开门"
+
+MAY_I = "给奶奶做饭，菜里能放花生吗"
+IS_IT_OPEN = "图书馆周一开门吗"
+WHEN_RELEASE = "公司每周五几点发版本"
+WHERE_OUTING = "团建定在几号去哪里"
+LOOK_UP = "翻翻你的记忆里有没有奶奶和花生的事"
+
+
+def rehearse(story: Story) -> None:
+    """Teaches the scripted model its lines."""
+    model = story.rig.model
+    for judgment, kind in (
+        (PEANUTS, "knowledge"),
+        (LIBRARY, "knowledge"),
+        (RELEASE, "knowledge"),
+        (OUTING, "event"),
+        (CAFE, "knowledge"),
+    ):
+        arguments = {
+            "judgment": judgment,
+            "reasoning": "对方在聊天里亲口说的，并且要求记住。",
+            "tags": ["生活"],
+            "strength": 80,
+            "memory_type": kind,
+        }
+        remember = call("core_memory_remember", arguments)
+        model.on(f"{judgment}，记住", remember, then="好的，记住了。")
+    model.on(MAY_I, then=_peanut_advice)
+    model.on(
+        LOOK_UP,
+        call("core_memory_recall", {"query": "奶奶 花生", "limit": 5}),
+        then=lambda request: "查到了。" if PEANUTS in request.everything else "没有查到。",
+    )
+
+
+def _peanut_advice(request: ModelRequest) -> str:
+    known = any(PEANUTS in part for part in request.injected)
+    return "别放，奶奶对花生过敏。" if known else "可以，放一点更香。"
+
+
+async def owner_maps(story: Story) -> None:
+    """The owner fills in the map in the panel."""
+    await story.rig.panel.map_scopes(SCOPE_MAP)
+    for umo, scope in SCOPE_MAP.items():
+        story.tell(f"    {umo} → {scope}")
+    saved = (await story.rig.panel.config())["conversation_scope_map"]
+    story.check("面板存下了这三条映射", holds=saved == SCOPE_MAP)
+
+
+async def family_remembers(story: Story) -> None:
+    """In the family group somebody says what must be remembered."""
+    turn = await story.say(FAMILY, MOTHER, f"{PEANUTS}，记住")
+    story.check("core_memory_remember 回答 ok", holds=_ok(turn.tool_results))
+    story.check_stored(PEANUTS, "家人")
+
+
+async def bot_is_killed(story: Story) -> None:
+    """kill -9, and a new start."""
+    await story.rig.crash()
+    story.check("kill -9 之后机器人重新启动", holds=story.rig.bot.running)
+    story.check_stored(PEANUTS, "家人")
+
+
+async def father_asks(story: Story) -> None:
+    """The same scope, another conversation: the memory is there before the model is called."""
+    turn = await story.say(FATHER_CHAT, FATHER, MAY_I)
+    story.check("这条记忆在调用模型之前已注入", holds=PEANUTS in turn.injected)
+    story.check("用户的原话仍是第一段", holds=turn.first.user_text == MAY_I)
+    story.check("机器人据此回答", holds="别放" in turn.reply)
+
+
+async def others_ask(story: Story) -> None:
+    """Three conversations outside the scope: neither injected nor recalled."""
+    for place, person in (
+        (COMPANY, COLLEAGUE),
+        (READERS, READER),
+        (STRANGER_CHAT, STRANGER),
+    ):
+        asked = await story.say(place, person, MAY_I)
+        story.check("没有注入", holds=PEANUTS not in asked.first.everything)
+        recalled = await story.say(place, person, LOOK_UP)
+        story.check("core_memory_recall 回答了", holds=_ok(recalled.tool_results))
+        leaked = any(PEANUTS in request.everything for request in recalled.requests)
+        story.check("core_memory_recall 也查不到", holds=not leaked)
+
+
+async def public_is_everywhere(story: Story) -> None:
+    """What an unmapped group says is public."""
+    turn = await story.say(READERS, READER, f"{LIBRARY}，记住")
+    story.check("core_memory_remember 回答 ok", holds=_ok(turn.tool_results))
+    story.check_stored(LIBRARY, "public")
+    for place, person in (
+        (FAMILY, MOTHER),
+        (FATHER_CHAT, FATHER),
+        (COMPANY, COLLEAGUE),
+        (READERS, READER),
+        (STRANGER_CHAT, STRANGER),
+    ):
+        asked = await story.say(place, person, IS_IT_OPEN)
+        story.check("公共记忆已注入", holds=LIBRARY in asked.injected)
+
+
+async def company_remembers(story: Story) -> None:
+    """The company group writes its own scope."""
+    turn = await story.say(COMPANY, COLLEAGUE, f"{RELEASE}，记住")
+    story.check("core_memory_remember 回答 ok", holds=_ok(turn.tool_results))
+    story.check_stored(RELEASE, "公司")
+
+
+async def readers_are_mapped(story: Story) -> None:
+    """The owner maps the readers' group to the company: from the next message on."""
+    await story.rig.panel.map_scopes({**SCOPE_MAP, READERS.umo: "公司"})
+    story.tell(f"    面板：{READERS.umo} → 公司")
+    asked = await story.say(READERS, READER, WHEN_RELEASE)
+    story.check("读得到公司的记忆", holds=RELEASE in asked.injected)
+    asked = await story.say(READERS, READER, IS_IT_OPEN)
+    story.check("也读得到公共的记忆", holds=LIBRARY in asked.injected)
+    asked = await story.say(READERS, READER, MAY_I)
+    story.check("读不到家人的记忆", holds=PEANUTS not in asked.first.everything)
+    turn = await story.say(READERS, READER, f"{OUTING}，记住")
+    story.check("core_memory_remember 回答 ok", holds=_ok(turn.tool_results))
+    story.check_stored(OUTING, "公司")
+    story.check_stored(LIBRARY, "public")
+    asked = await story.say(STRANGER_CHAT, STRANGER, WHERE_OUTING)
+    story.check("外人读不到公司的新记忆", holds=OUTING not in asked.first.everything)
+
+
+async def mapping_is_removed(story: Story) -> None:
+    """Removing that one mapping deletes nothing and makes the group public again."""
+    await story.rig.panel.map_scopes(SCOPE_MAP)
+    story.tell(f"    面板：删掉 {READERS.umo} 这一条")
+    for words, scope in (
+        (PEANUTS, "家人"),
+        (LIBRARY, "public"),
+        (RELEASE, "公司"),
+        (OUTING, "公司"),
+    ):
+        story.check_stored(words, scope)
+    asked = await story.say(READERS, READER, WHEN_RELEASE)
+    story.check("不再注入公司的记忆", holds=RELEASE not in asked.injected)
+    asked = await story.say(READERS, READER, IS_IT_OPEN)
+    story.check("公共的记忆还在", holds=LIBRARY in asked.injected)
+    asked = await story.say(COMPANY, COLLEAGUE, WHERE_OUTING)
+    story.check("公司群仍读得到它", holds=OUTING in asked.injected)
+    turn = await story.say(READERS, READER, f"{CAFE}，记住")
+    story.check("core_memory_remember 回答 ok", holds=_ok(turn.tool_results))
+    story.check_stored(CAFE, "public")
+
+
+async def status_tells(story: Story) -> None:
+    """The status counts what the story has stored."""
+    status = await story.rig.panel.ready()
+    story.tell(f"    版本 {status['version']}，向量来源 {status['embedder']}")
+    by_scope = status["memories"]["by_scope"]
+    story.tell(f"    记忆 {status['memories']['total']} 条：{by_scope}")
+    story.check("各作用域的条数", holds=by_scope == {"家人": 1, "公司": 2, "public": 2})
+
+
+STEPS: tuple[tuple[str, Step], ...] = (
+    ("主人在面板里填写会话 → 作用域", owner_maps),
+    ("家人群里说了一件要记住的事", family_remembers),
+    ("机器人被 kill -9，然后重启", bot_is_killed),
+    ("同一作用域的私聊里问起", father_asks),
+    ("作用域之外：公司群、未映射的群、陌生人", others_ask),
+    ("未映射的群里说的是公共记忆，处处可见", public_is_everywhere),
+    ("公司群记下自己的事", company_remembers),
+    ("主人把群 999 映射到公司，下一条消息起生效", readers_are_mapped),
+    ("删掉这一条映射：什么也不丢，又回到公共", mapping_is_removed),
+    ("状态接口", status_tells),
+)
+
+
+def _ok(tool_results: list[str]) -> bool:
+    return bool(tool_results) and all(text.split()[:1] == ["ok"] for text in tool_results)

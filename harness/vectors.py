@@ -1,0 +1,47 @@
+"""Deterministic embedding vectors, and the ways in which an embedding service can fail."""
+
+import base64
+import hashlib
+import math
+from array import array
+from enum import Enum
+
+
+class Embedding(Enum):
+    """How `/v1/embeddings` behaves."""
+
+    FINE = "fine"
+    FAIL = "fail"
+    NAN = "nan"
+    WRONG_DIMENSIONS = "wrong dimensions"
+    HANG = "hang"
+
+
+def vector(text: str, dimensions: int) -> list[float]:
+    """A unit vector of hashed characters and character pairs: like texts lie near each other."""
+    values = [0.0] * dimensions
+    pairs = [text[i : i + 2] for i in range(len(text) - 1)]
+    for token in [*text, *pairs]:
+        digest = hashlib.blake2b(token.encode(), digest_size=8).digest()
+        index = int.from_bytes(digest[:6], "big") % dimensions
+        values[index] += 1.0 if digest[6] % 2 else -1.0
+    length = math.sqrt(sum(value * value for value in values))
+    if length == 0.0:
+        values[0] = length = 1.0
+    return [value / length for value in values]
+
+
+def spoiled(text: str, dimensions: int, behaviour: Embedding) -> list[float]:
+    """The vector that a service with this behaviour answers."""
+    match behaviour:
+        case Embedding.NAN:
+            return [math.nan] * dimensions
+        case Embedding.WRONG_DIMENSIONS:
+            return vector(text, dimensions + 3)
+        case _:
+            return vector(text, dimensions)
+
+
+def base64_floats(values: list[float]) -> str:
+    """The `encoding_format=base64` form that OpenAI clients ask for."""
+    return base64.b64encode(array("f", values).tobytes()).decode()

@@ -1,0 +1,114 @@
+"""Scoped long-term memory, without any bot framework.
+
+>>> engine = build_engine(EnginePaths.under(Path("data")), EngineSettings())
+>>> await engine.open()
+>>> here = ConversationId.parse("aiocqhttp:GroupMessage:777")
+>>> await engine.service.remember(MemoryDraft("奶奶对花生过敏"), conversation_id=here)
+>>> await engine.service.recall("奶奶能吃花生吗", conversation_id=here, limit=3, token_budget=600)
+"""
+
+from .composition import EnginePaths, build_engine, lexical_embedder, local_embedder
+from .errors import (
+    DirectoryInUse,
+    EmbeddingFailed,
+    EngineClosed,
+    EngineOff,
+    IndexUnavailable,
+    InvalidConversationId,
+    InvalidScope,
+    ScopedMemoryError,
+    VaultError,
+    VaultFileBroken,
+    VaultWriteFailed,
+)
+from .models.conversation import Actor, ConversationId, ConversationKind
+from .models.data_models import (
+    Forgotten,
+    Memory,
+    MemoryDraft,
+    MemoryKind,
+    NotAllowed,
+    NotVisible,
+    Provenance,
+    Reinforced,
+    Rejected,
+    RejectReason,
+    Restored,
+    Source,
+    Stored,
+    StoredMemory,
+    Topic,
+)
+from .models.notices import Notice, NoticeCode, Severity
+from .models.recall import Expanded, Hit, PointerNotVisible, Recall, Trace
+from .models.resolution import ReadPublicOnly, Refused, Usable, Why, WhyCode
+from .models.scope import ScopeFault
+from .models.settings import DmScope, EngineSettings, GroupScope
+from .models.status import EngineStatus, IndexState, MapSummary, ScopeReport
+from .models.turns import Feedback, FeedbackReport, NotObserved, Ticket, Turn
+from .service.cognitive_service import CognitiveService
+from .service.engine import Engine
+
+__all__ = [
+    "Actor",
+    "CognitiveService",
+    "ConversationId",
+    "ConversationKind",
+    "DirectoryInUse",
+    "DmScope",
+    "EmbeddingFailed",
+    "Engine",
+    "EngineClosed",
+    "EngineOff",
+    "EnginePaths",
+    "EngineSettings",
+    "EngineStatus",
+    "Expanded",
+    "Feedback",
+    "FeedbackReport",
+    "Forgotten",
+    "GroupScope",
+    "Hit",
+    "IndexState",
+    "IndexUnavailable",
+    "InvalidConversationId",
+    "InvalidScope",
+    "MapSummary",
+    "Memory",
+    "MemoryDraft",
+    "MemoryKind",
+    "NotAllowed",
+    "NotObserved",
+    "NotVisible",
+    "Notice",
+    "NoticeCode",
+    "PointerNotVisible",
+    "Provenance",
+    "ReadPublicOnly",
+    "Recall",
+    "Refused",
+    "Reinforced",
+    "RejectReason",
+    "Rejected",
+    "Restored",
+    "ScopeFault",
+    "ScopeReport",
+    "ScopedMemoryError",
+    "Severity",
+    "Source",
+    "Stored",
+    "StoredMemory",
+    "Ticket",
+    "Topic",
+    "Trace",
+    "Turn",
+    "Usable",
+    "VaultError",
+    "VaultFileBroken",
+    "VaultWriteFailed",
+    "Why",
+    "WhyCode",
+    "build_engine",
+    "lexical_embedder",
+    "local_embedder",
+]

@@ -1,0 +1,71 @@
+"""The calls that a collection gets, each with the arguments that matter and typed answers.
+
+The collection comes last, so that a store can bind the rest and try again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, cast
+
+from ...ports import Key, Vector
+from ..scope_where import Condition
+from .names import parse_id
+from .records import Answer, Value
+
+if TYPE_CHECKING:
+    from chromadb.api.models.Collection import Collection
+    from chromadb.api.types import Metadatas, Where
+
+
+def replace(
+    ids: list[str],
+    metadatas: Sequence[Mapping[str, Value]],
+    vectors: list[Vector],
+    collection: Collection,
+) -> None:
+    """Write records; nothing of an earlier record under the same id remains.
+
+    Chroma would merge the metadata key by key, and ``add`` ignore an id that it has.
+    """
+    earlier = collection.get(ids=ids, include=["metadatas"])
+    stale = {
+        identifier: dict.fromkeys(metadata)
+        for identifier, metadata in zip(earlier["ids"], earlier["metadatas"] or (), strict=True)
+        if metadata
+    }
+    merged = [
+        {**stale.get(identifier, {}), **metadata}  # None removes a key
+        for identifier, metadata in zip(ids, metadatas, strict=True)
+    ]
+    collection.upsert(ids=ids, embeddings=list(vectors), metadatas=cast("Metadatas", merged))
+
+
+def remove(ids: list[str], collection: Collection) -> None:
+    """Delete by id. Unknown ids are ignored."""
+    collection.delete(ids=ids)
+
+
+def listed(
+    offset: int, limit: int, collection: Collection
+) -> list[tuple[Key, Mapping[str, object] | None]]:
+    """A page of keys and metadata, in the order of storage."""
+    page = collection.get(limit=limit, offset=offset, include=["metadatas"])
+    return [
+        (parse_id(identifier), metadata)
+        for identifier, metadata in zip(page["ids"], page["metadatas"] or (), strict=True)
+    ]
+
+
+def nearest(
+    vector: Vector, where: Mapping[str, Condition], limit: int, collection: Collection
+) -> list[Answer]:
+    """At most ``limit`` records that match, by rising distance, **unchecked**."""
+    answer = collection.query(
+        query_embeddings=[vector],
+        n_results=limit,
+        where=cast("Where", where),
+        include=["metadatas", "distances"],
+    )
+    metadatas, distances = answer["metadatas"] or [[]], answer["distances"] or [[]]
+    return list(zip(answer["ids"][0], metadatas[0], distances[0], strict=True))

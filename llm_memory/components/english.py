@@ -1,0 +1,75 @@
+"""A light stemmer for Latin words: plural, past, -ing, -ly. Pure.
+
+Light on purpose: it joins the forms of one word (``allergies``/``allergy``, ``running``/``run``) and
+leaves the rest alone, because a wrong merge finds the wrong memory. A stem is a key, not a word.
+"""
+
+from __future__ import annotations
+
+_VOWELS = frozenset("aeiouy")
+_IRREGULAR = {
+    "ate": "eat", "eaten": "eat", "bought": "buy", "brought": "bring", "built": "build",
+    "came": "come", "caught": "catch", "children": "child", "chose": "choose",
+    "chosen": "choose", "drank": "drink", "drunk": "drink", "drove": "drive",
+    "driven": "drive", "fed": "feed", "feet": "foot", "fell": "fall", "felt": "feel",
+    "flew": "fly", "forgot": "forget", "forgotten": "forget", "found": "find", "gave": "give",
+    "given": "give", "grew": "grow", "grown": "grow", "heard": "hear", "held": "hold",
+    "kept": "keep", "knew": "know", "known": "know", "learnt": "learn", "left": "leave",
+    "lost": "lose", "made": "make", "meant": "mean", "men": "man", "met": "meet",
+    "mice": "mouse", "paid": "pay", "ran": "run", "said": "say", "sang": "sing",
+    "sat": "sit", "saw": "see", "seen": "see", "sent": "send", "shown": "show", "slept": "sleep",
+    "sold": "sell", "spent": "spend", "spoke": "speak", "spoken": "speak", "stood": "stand",
+    "swam": "swim", "taken": "take", "taught": "teach", "teeth": "tooth", "thought": "think",
+    "threw": "throw", "told": "tell", "took": "take", "went": "go", "gone": "go", "woke": "wake",
+    "women": "woman", "won": "win", "wore": "wear", "worn": "wear", "written": "write",
+    "wrote": "write",
+}  # fmt: skip
+
+
+def stem(word: str) -> str:
+    """The stem of a lower-case word; a word with letters beyond a-z is returned as it is."""
+    if len(word) <= 2 or not (word.isascii() and word.isalpha()):
+        return word
+    irregular = _IRREGULAR.get(word)
+    if irregular is not None:
+        return _final(irregular)
+    return _final(_without_suffix(_singular(word)))
+
+
+def _singular(word: str) -> str:
+    if not word.endswith("s") or word.endswith(("ss", "us", "is")) or len(word) <= 3:
+        return word
+    if word.endswith("ies") and len(word) > 4:
+        return word[:-3] + "y"
+    if word.endswith(("sses", "shes", "ches", "xes", "zzes")):
+        return word[:-2]
+    return word[:-1]
+
+
+def _without_suffix(word: str) -> str:
+    for suffix, shortest in (("ingly", 3), ("edly", 3), ("ing", 3), ("ed", 2), ("ly", 4)):
+        base = word.removesuffix(suffix)
+        if base == word:
+            continue
+        if len(base) < shortest or not any(letter in _VOWELS for letter in base):
+            return word
+        if suffix == "ed" and base.endswith("e"):  # need, agreed: not a past of ne, agre
+            return word
+        return _undoubled(base)
+    return word
+
+
+def _undoubled(base: str) -> str:
+    """``stopp`` is ``stop``; ``fall``, ``pass``, ``buzz`` keep both."""
+    if len(base) > 3 and base[-1] == base[-2] and base[-1] not in "lszaeiou":
+        return base[:-1]
+    return base
+
+
+def _final(word: str) -> str:
+    """``bake`` and ``baking``, ``allergy`` and ``allergies``, meet in one key."""
+    if len(word) > 3 and word.endswith("e") and not word.endswith("ee"):
+        return word[:-1]
+    if len(word) > 3 and word.endswith("y") and word[-2] not in _VOWELS:
+        return word[:-1] + "i"
+    return word

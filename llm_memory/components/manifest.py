@@ -1,0 +1,43 @@
+"""``index/manifest.json``: which collection is complete."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from ..errors import IndexUnavailable, VaultWriteFailed
+from ..ports import Fingerprint
+from .files import replace_durably
+
+FORMAT = 1
+
+
+class JsonManifest:
+    """Implements the ``IndexManifest`` port. A manifest that makes no sense is no manifest."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def active(self) -> str | None:
+        try:
+            content = json.loads(self._path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        if not isinstance(content, dict) or content.get("format") != FORMAT:
+            return None
+        name = content.get("collection")
+        return name if isinstance(name, str) else None
+
+    def activate(self, collection: str, fingerprint: Fingerprint) -> None:
+        content = {
+            "format": FORMAT,
+            "collection": collection,
+            "model": fingerprint.model,
+            "revision": fingerprint.revision,
+            "dim": fingerprint.dim,
+        }
+        text = json.dumps(content, ensure_ascii=False, indent=2) + "\n"
+        try:
+            replace_durably(self._path, text.encode())
+        except VaultWriteFailed as error:
+            raise IndexUnavailable(f"manifest: {error}") from error

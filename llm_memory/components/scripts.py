@@ -1,0 +1,110 @@
+"""Writing systems: text to normal form, and to runs that each lie in one script. Pure."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class Script(StrEnum):
+    """How a run is cut into tokens depends on this alone."""
+
+    HAN = "han"
+    LATIN = "latin"
+    DIGIT = "digit"
+    HIRAGANA = "hiragana"
+    KATAKANA = "katakana"
+    HANGUL = "hangul"
+    SPACED = "spaced"
+    """Other letters, written with spaces between words: Cyrillic, Arabic, Devanagari."""
+    UNSPACED = "unspaced"
+    """Other letters, written without: Thai, Lao, Khmer, Burmese, Tibetan."""
+
+
+class Run(NamedTuple):
+    """Neighbouring characters of one script."""
+
+    script: Script
+    text: str
+
+
+# U+2E80..2FDF are radicals, U+3400..9FFF the unified ideographs of the first plane, U+20000 and
+# up the rare ones.
+_HAN = "\u2e80-\u2fdf\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"
+_LATIN = "a-z\u00df-\u00f6\u00f8-\u024f\u1e00-\u1eff"
+_MARKS = "\u0300-\u036f"  # those that NFKC could not compose with their letter
+_HIRAGANA = "\u3041-\u3096\u309d-\u309f"
+_KATAKANA = "\u30a1-\u30fa\u30fd-\u30ff"
+_LONG_VOWEL = "\u30fc"  # belongs to both kana
+_HANGUL = "\u1100-\u11ff\u3130-\u318f\uac00-\ud7a3"
+_RUN = re.compile(
+    f"(?P<han>[{_HAN}]+)"
+    f"|(?P<latin>[{_LATIN}][{_LATIN}{_MARKS}]*)"
+    rf"|(?P<digit>\d+)"
+    f"|(?P<hiragana>[{_HIRAGANA}][{_HIRAGANA}{_LONG_VOWEL}]*)"
+    f"|(?P<katakana>[{_KATAKANA}{_LONG_VOWEL}]+)"
+    f"|(?P<hangul>[{_HANGUL}]+)"
+    rf"|(?P<other>[^\x00-\x7f\s\d{_HAN}{_LATIN}{_HIRAGANA}{_KATAKANA}{_LONG_VOWEL}{_HANGUL}]+)"
+)
+_UNSPACED = frozenset({"THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN", "JAVANESE", "BALINESE"})
+
+
+def normalise(text: str) -> str:
+    """NFKC and lower case, without characters that nobody sees.
+
+    Zero-width characters and variation selectors go, so that a name typed with one inside is the
+    same name. The result is in NFKC; ``normalise(normalise(t)) == normalise(t)``.
+    """
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    if folded.isascii():
+        return folded
+    seen = "".join(char for char in folded if not _is_invisible(char))
+    return unicodedata.normalize("NFKC", seen)
+
+
+def runs(normalised: str) -> Iterator[Run]:
+    """Cut where scripts meet; what is no letter, digit or ideograph only separates."""
+    for match in _RUN.finditer(normalised):
+        kind = match.lastgroup
+        if kind == "other":
+            yield from _other_runs(match.group())
+        elif kind == "digit":
+            yield Run(Script.DIGIT, _ascii_digits(match.group()))
+        elif kind is not None:
+            yield Run(Script(kind), match.group())
+
+
+def _is_invisible(char: str) -> bool:
+    if "\ufe00" <= char <= "\ufe0f" or "\U000e0100" <= char <= "\U000e01ef":
+        return True
+    return char > "\x7f" and unicodedata.category(char) == "Cf"
+
+
+def _ascii_digits(digits: str) -> str:
+    return digits if digits.isascii() else "".join(str(unicodedata.decimal(d)) for d in digits)
+
+
+def _other_runs(text: str) -> Iterator[Run]:
+    """Letters outside the named ranges, by the first word of their Unicode name."""
+    name, letters = "", ""
+    for char in text:
+        category = unicodedata.category(char)
+        if category[0] == "M" and letters:
+            letters += char
+            continue
+        own = unicodedata.name(char, "?").split()[0] if category[0] in "LN" else ""
+        if own != name and letters:
+            yield _other_run(name, letters)
+            letters = ""
+        name = own
+        if own:
+            letters += char
+    if letters:
+        yield _other_run(name, letters)
+
+
+def _other_run(name: str, letters: str) -> Run:
+    return Run(Script.UNSPACED if name in _UNSPACED else Script.SPACED, letters)

@@ -1,0 +1,78 @@
+"""Introduces services to components. The only module that knows both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from .components.directory_lock import DirectoryLock
+from .components.embedding.lexical import LexicalEmbedder
+from .components.manifest import JsonManifest
+from .components.state_store import SqliteStateStore
+from .components.tokenizer import Tokenizer
+from .components.vault import MarkdownVault
+from .components.vector_store import ChromaVectorStore
+from .models.notices import Notice
+from .models.settings import EngineSettings
+from .ports import Embedder
+from .service.engine import Engine, EngineParts
+
+
+@dataclass(frozen=True, slots=True)
+class EnginePaths:
+    """Where the engine keeps things. ``memory`` may lie elsewhere; the index never moves with it."""
+
+    data: Path
+    memory: Path
+
+    @classmethod
+    def under(cls, data: Path, memory_root: Path | None = None) -> EnginePaths:
+        """The layout below a data folder."""
+        return cls(data, memory_root or data / "memory")
+
+    @property
+    def index(self) -> Path:
+        """Delete it at will."""
+        return self.data / "index"
+
+    @property
+    def state(self) -> Path:
+        """Durable, small."""
+        return self.data / "state"
+
+
+def local_now() -> datetime:
+    """Now, in the machine's own time zone."""
+    return datetime.now().astimezone()
+
+
+def lexical_embedder(paths: EnginePaths) -> Embedder:
+    """The built-in embedder: no model, no download."""
+    return LexicalEmbedder(Tokenizer(paths.index / "jieba"))
+
+
+def build_engine(
+    paths: EnginePaths,
+    settings: EngineSettings,
+    *,
+    on_notice: Callable[[Notice], None] | None = None,
+    clock: Callable[[], datetime] = local_now,
+) -> Engine:
+    """An engine over real parts, not opened yet. Touches neither disk nor heavy packages."""
+    return Engine(
+        EngineParts(
+            vault=MarkdownVault(paths.memory),
+            state=SqliteStateStore(paths.state / "state.sqlite"),
+            store=ChromaVectorStore(paths.index / "chroma"),
+            manifest=JsonManifest(paths.index / "manifest.json"),
+            scanner=lexical_embedder(paths),
+            locks=(DirectoryLock(paths.data), DirectoryLock(paths.memory)),
+        ),
+        settings,
+        on_notice=on_notice,
+        clock=clock,
+    )
+
+

@@ -1,0 +1,85 @@
+"""Everything the engine raises.
+
+ScopedMemoryError
+├── InvalidScope          a name that no scope may have
+├── InvalidConversationId a string that is no ``unified_msg_origin``
+├── EngineClosed          a call after ``close()`` (or after a reload of the plugin)
+├── EngineOff             the engine could not open, and says why
+├── DirectoryInUse        another process owns the data folder
+├── VaultError
+│   ├── VaultWriteFailed  nothing was acknowledged and nothing half-written is left
+│   └── VaultFileBroken   one file cannot be read; the others go on
+├── IndexUnavailable      the vector index cannot answer; recall goes on without it
+└── EmbeddingFailed       no vectors for this text now; recall and writes go on without them
+
+Expected results (a refused draft, a memory that is not visible) are values, not errors.
+"""
+
+from __future__ import annotations
+
+
+class ScopedMemoryError(Exception):
+    """Root of the engine's errors."""
+
+
+class InvalidScope(ScopedMemoryError):
+    """``name`` is no legal scope; ``reason`` is a stable code such as ``illegal_characters``."""
+
+    def __init__(self, name: object, reason: str) -> None:
+        super().__init__(f"illegal scope name {name!r}: {reason}")
+        self.name = name
+        self.reason = reason
+
+
+class InvalidConversationId(ScopedMemoryError):
+    """``umo`` is not of the form ``<account>:<message type>:<session>``."""
+
+    def __init__(self, umo: object) -> None:
+        super().__init__(f"malformed conversation id {umo!r}")
+        self.umo = umo
+
+
+class EngineClosed(ScopedMemoryError):
+    """The engine was closed; a newer instance may be answering."""
+
+
+class EngineOff(ScopedMemoryError):
+    """The engine could not open. ``code`` names the notice that says why."""
+
+    def __init__(self, code: str, detail: str = "") -> None:
+        super().__init__(f"{code}: {detail}" if detail else code)
+        self.code = code
+        self.detail = detail
+
+
+class DirectoryInUse(ScopedMemoryError):
+    """Another process (or another opener in this one) owns the directory."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"directory is in use: {path}")
+        self.path = path
+
+
+class VaultError(ScopedMemoryError):
+    """Something is wrong with the Markdown tree."""
+
+
+class VaultWriteFailed(VaultError):
+    """A write was refused (disk full, permissions). The file is as it was before."""
+
+
+class VaultFileBroken(VaultError):
+    """A file of the vault cannot be read or parsed. ``reason`` is a stable code."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path}: {reason}")
+        self.path = path
+        self.reason = reason
+
+
+class IndexUnavailable(ScopedMemoryError):
+    """The vector index is missing, closed or broken."""
+
+
+class EmbeddingFailed(ScopedMemoryError):
+    """An embedder failed, timed out or answered with unusable vectors."""

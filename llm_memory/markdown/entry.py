@@ -1,0 +1,166 @@
+"""One memory as Markdown: ``parse(render(x)) == x`` for every memory.
+
+```
+## 小明对猫毛过敏 ^m-01jd3q8z7kab
+> 知识记忆 · 主动 · 强度 80 · 2026-11-21T18:22:05+08:00
+> 谁：小明 · 号：aiocqhttp:10001 · 在：aiocqhttp:GroupMessage:777 · 来源：工具 · 可信：否
+> 标签：健康, 过敏 · 角色：default
+
+他在群里明确说过，吃过药。
+```
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from ..models.data_models import (
+    MAX_STRENGTH,
+    MIN_STRENGTH,
+    Memory,
+    MemoryKind,
+    Source,
+)
+from .escaping import escape_body, escape_inline, escape_tags, unescape, unescape_tags
+
+ID_PATTERN = r"m-[0-9a-z]{4,32}"
+_HEADING = re.compile(rf"## (?P<judgment>.*?) ?(?<!\\)\^(?P<id>{ID_PATTERN})[ \t]*")
+_STRENGTH = re.compile(r"强度\s*(\d{1,9})")
+_NAMED = re.compile(r"(谁|号|在|来源|可信|标签|角色|上文)\s*[：:]\s*(.*)", re.DOTALL)
+_SEPARATOR = " · "
+_ACTIVE = {"主动": True, "被动": False}
+_TRUSTED = {"是": True, "否": False}
+
+
+def render(memory: Memory) -> str:
+    """The entry's text, ending with a newline."""
+    origin = memory.provenance
+    about = [
+        memory.kind.value,
+        "主动" if memory.active else "被动",
+        f"强度 {memory.strength}",
+        memory.created_at.isoformat(),
+    ]
+    source = [
+        *_named("谁", origin.who),
+        *_named("号", origin.person),
+        *_named("在", origin.conversation),
+        f"来源：{origin.source.value}",
+        f"可信：{'是' if origin.trusted else '否'}",
+    ]
+    more = [
+        *([f"标签：{escape_tags(memory.tags)}"] if memory.tags else []),
+        *_named("角色", memory.role),
+        *_named("上文", memory.context),
+    ]
+    rows = [row for row in (about, source, more, list(memory.extra)) if row]
+    lines = [f"## {escape_inline(memory.judgment)} ^{memory.memory_id}"]
+    lines += ["> " + _SEPARATOR.join(row) for row in rows]
+    if memory.reasoning:
+        lines += ["", escape_body(memory.reasoning)]
+    return "\n".join(lines) + "\n"
+
+
+def _named(name: str, value: str) -> list[str]:
+    return [f"{name}：{escape_inline(value, also='·')}"] if value else []
+
+
+def heading_id(line: str) -> str | None:
+    """The id in an entry's heading, None for any other line."""
+    match = _HEADING.fullmatch(line)
+    return match["id"] if match else None
+
+
+def parse(text: str, *, fallback_time: datetime) -> Memory:
+    """Read one entry. ``fallback_time`` stands in where a person left the time out.
+
+    Raises:
+        ValueError: if the first line is no entry heading.
+    """
+    first, *rest = text.removesuffix("\n").split("\n")
+    heading = _HEADING.fullmatch(first)
+    if heading is None:
+        raise ValueError("not an entry heading")
+    rows = 0
+    while rows < len(rest) and rest[rows].startswith(">"):
+        rows += 1
+    body = rest[rows:]
+    while body and not body[0].strip():
+        body.pop(0)
+    while body and not body[-1].strip():
+        body.pop()
+    read = _Metadata(Memory(heading["id"], unescape(heading["judgment"].strip()), fallback_time))
+    for row in rest[:rows]:
+        for piece in row[1:].split(_SEPARATOR):
+            read.take(piece.strip())
+    return replace(read.memory, reasoning=unescape("\n".join(body)), extra=tuple(read.extra))
+
+
+@dataclass(slots=True)
+class _Metadata:
+    """Takes metadata pieces one by one; what it doesn't know, or saw already, goes to extra."""
+
+    memory: Memory
+    extra: list[str] = field(default_factory=list)
+    _seen: set[str] = field(default_factory=set)
+
+    def take(self, piece: str) -> None:
+        if piece and not self._known(piece):
+            self.extra.append(piece)
+
+    def _known(self, piece: str) -> bool:
+        if piece in _KINDS:
+            return self._set("kind", kind=_KINDS[piece])
+        if piece in _ACTIVE:
+            return self._set("active", active=_ACTIVE[piece])
+        if match := _STRENGTH.fullmatch(piece):
+            strength = min(max(int(match[1]), MIN_STRENGTH), MAX_STRENGTH)
+            return self._set("strength", strength=strength)
+        if match := _NAMED.fullmatch(piece):
+            return self._take_named(match[1], match[2])
+        moment = _aware_time(piece)
+        return moment is not None and self._set("created_at", created_at=moment)
+
+    def _take_named(self, name: str, raw: str) -> bool:
+        value = unescape(raw)
+        match name:
+            case "标签":
+                return self._set(name, tags=unescape_tags(raw))
+            case "角色":
+                return self._set(name, role=value)
+            case "上文":
+                return self._set(name, context=value)
+            case "来源":
+                return raw in _SOURCES and self._origin(name, source=_SOURCES[raw])
+            case "可信":
+                return raw in _TRUSTED and self._origin(name, trusted=_TRUSTED[raw])
+            case "谁":
+                return self._origin(name, who=value)
+            case "号":
+                return self._origin(name, person=value)
+            case _:
+                return self._origin(name, conversation=value)
+
+    def _origin(self, name: str, **change: str | bool | Source) -> bool:
+        return self._set(name, provenance=replace(self.memory.provenance, **change))  # type: ignore[arg-type]
+
+    def _set(self, name: str, **change: object) -> bool:
+        if name in self._seen:
+            return False
+        self._seen.add(name)
+        self.memory = replace(self.memory, **change)  # type: ignore[arg-type]
+        return True
+
+
+def _aware_time(piece: str) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(piece)
+    except ValueError:
+        return None
+    return moment if moment.tzinfo is not None else None
+
+
+_KINDS = {kind.value: kind for kind in MemoryKind}
+_SOURCES = {source.value: source for source in Source}

@@ -1,0 +1,90 @@
+"""Where a message comes from, and who acts. Neither holds a scope."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ..errors import InvalidConversationId
+
+
+class ConversationKind(StrEnum):
+    """The middle part of a ``unified_msg_origin``; anything unknown is OTHER."""
+
+    GROUP = "GroupMessage"
+    PRIVATE = "FriendMessage"
+    OTHER = "OtherMessage"
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationId:
+    """One conversation, as the bot framework names it.
+
+    Attributes:
+        umo: ``<account>:<message type>:<session>``, what ``str()`` gives.
+        adapter: The platform's type (``aiocqhttp``), None where a string could not tell.
+        account: The id that the owner gave the bot account: the first part of ``umo``.
+        kind: Group, private or something else.
+        peer: The person of a private chat, None in groups or where it is unknown.
+        group: The group's own id, also where the platform splits a group by member.
+        persona: The persona in force, empty for none, None where it is unknown.
+    """
+
+    umo: str
+    adapter: str | None
+    account: str
+    kind: ConversationKind
+    peer: str | None = None
+    group: str | None = None
+    persona: str | None = None
+
+    @classmethod
+    def parse(cls, umo: object) -> ConversationId:
+        """Read a umo string. Adapter, group and persona are None: a string cannot tell them.
+
+        Raises:
+            InvalidConversationId: unless ``umo`` has three non-empty parts.
+        """
+        if not isinstance(umo, str):
+            raise InvalidConversationId(umo)
+        parts = umo.split(":", 2)
+        if len(parts) != 3 or not all(part.strip() for part in parts):
+            raise InvalidConversationId(umo)
+        account, kind_name, session = parts
+        kind = parse_kind(kind_name)
+        peer = _private_peer(session) if kind is ConversationKind.PRIVATE else None
+        return cls(umo=umo, adapter=None, account=account, kind=kind, peer=peer)
+
+    @property
+    def session(self) -> str:
+        """The last part of ``umo``."""
+        return self.umo.split(":", 2)[2]
+
+    def __str__(self) -> str:
+        return self.umo
+
+
+def parse_kind(name: str) -> ConversationKind:
+    """The kind that ``name`` says, OTHER for what we don't know."""
+    try:
+        return ConversationKind(name)
+    except ValueError:
+        return ConversationKind.OTHER
+
+
+def _private_peer(session: str) -> str:
+    """The person in a private session id; web chat writes ``webchat!<user>!<session>``."""
+    parts = session.split("!", 2)
+    return parts[1] if parts[0] == "webchat" and len(parts) == 3 and parts[1] else session
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Who acts: for provenance, forget and edit.
+
+    ``person`` is ``<adapter>:<id>``, empty where the platform names nobody.
+    """
+
+    person: str
+    name: str
+    admin: bool = False

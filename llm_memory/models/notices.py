@@ -1,0 +1,45 @@
+"""What the engine wants its owner to know. Texts live with the plugin, in both languages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+
+
+class NoticeCode(StrEnum):
+    """Each has a text in the i18n files, with the params named there."""
+
+    MAP_WRONG_TYPE = "map_wrong_type"
+    MAP_ILLEGAL_NAME = "map_illegal_name"
+    MAP_ODD_KEY = "map_odd_key"
+    MAP_DAMAGED = "map_damaged"
+    POLICY_UNKNOWN = "policy_unknown"
+    STRANGERS_IN_PUBLIC = "strangers_in_public"
+    SCOPE_FILTER_OFF = "scope_filter_off"
+    DIRECTORY_IN_USE = "directory_in_use"
+    STATE_RESET = "state_reset"
+    VAULT_UNWRITABLE = "vault_unwritable"
+    VAULT_FILE_BROKEN = "vault_file_broken"
+    INDEX_OFF = "index_off"
+    EMBEDDER_FAILING = "embedder_failing"
+    REFUSED_ID = "refused_id"
+
+
+class Severity(StrEnum):
+    """How loud a notice is."""
+
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """``subject`` tells notices of one code apart (a map key, a file): one of each stands."""
+
+    code: NoticeCode
+    subject: str = ""
+    params: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    severity: Severity = Severity.WARNING

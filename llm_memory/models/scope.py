@@ -1,0 +1,134 @@
+"""Scope names, and which scopes a reader sees."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from ..errors import InvalidScope
+
+PUBLIC_NAME: Final = "public"
+QUARANTINE_NAME: Final = "quarantine"
+MAX_SCOPE_LENGTH: Final = 64
+
+_LEGAL: Final = re.compile(r"[a-zA-Z0-9\u4e00-\u9fff_-]{1,64}", re.ASCII)
+_OURS: Final = ("dm-", "group-")
+_DEVICES: Final = frozenset(
+    {"con", "prn", "aux", "nul", "conin$", "conout$"}
+    | {f"{port}{number}" for port in ("com", "lpt") for number in range(10)}
+)
+
+
+class ScopeFault(StrEnum):
+    """Why a name is no legal scope."""
+
+    NOT_TEXT = "not_text"
+    EMPTY = "empty"
+    TOO_LONG = "too_long"
+    ILLEGAL_CHARACTERS = "illegal_characters"
+    RESERVED_DEVICE = "reserved_device"
+    RESERVED_PREFIX = "reserved_prefix"
+    CASE_CLASH = "case_clash"
+
+
+class Scope:
+    """A validated scope name. Only :meth:`parse` makes one.
+
+    Two scopes are the same only if their names are the same, character by character.
+    """
+
+    __slots__ = ("_name",)
+    _name: str
+
+    def __init__(self, *_: object) -> None:
+        raise TypeError("a Scope is made by Scope.parse only")
+
+    @classmethod
+    def parse(cls, name: object, *, derived: bool = False) -> Scope:
+        """Check ``name`` and return its scope.
+
+        Args:
+            name: What a person, a folder or a policy calls the scope.
+            derived: True where the name is of our own making or comes from our own folders:
+                then the prefixes ``dm-``, ``group-`` and the name ``quarantine`` are legal.
+
+        Raises:
+            InvalidScope: with a :class:`ScopeFault` as its reason.
+        """
+        if not isinstance(name, str):
+            raise InvalidScope(name, ScopeFault.NOT_TEXT)
+        if not name:
+            raise InvalidScope(name, ScopeFault.EMPTY)
+        if len(name) > MAX_SCOPE_LENGTH:
+            raise InvalidScope(name, ScopeFault.TOO_LONG)
+        if _LEGAL.fullmatch(name) is None:
+            raise InvalidScope(name, ScopeFault.ILLEGAL_CHARACTERS)
+        folded = name.lower()
+        if folded in _DEVICES:
+            raise InvalidScope(name, ScopeFault.RESERVED_DEVICE)
+        if not derived and (folded.startswith(_OURS) or folded == QUARANTINE_NAME):
+            raise InvalidScope(name, ScopeFault.RESERVED_PREFIX)
+        if folded == PUBLIC_NAME and name != PUBLIC_NAME:
+            raise InvalidScope(name, ScopeFault.CASE_CLASH)
+        scope = object.__new__(cls)
+        object.__setattr__(scope, "_name", name)
+        return scope
+
+    @property
+    def name(self) -> str:
+        """The name as it stands on disk and in the index."""
+        return self._name
+
+    @property
+    def is_public(self) -> bool:
+        """True for the one scope that everybody reads."""
+        return self._name == PUBLIC_NAME
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError("a Scope never changes")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Scope) and other._name == self._name
+
+    def __hash__(self) -> int:
+        return hash(("Scope", self._name))
+
+    def __repr__(self) -> str:
+        return f"Scope({self._name!r})"
+
+    def __str__(self) -> str:
+        return self._name
+
+
+PUBLIC: Final = Scope.parse(PUBLIC_NAME)
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeFilter:
+    """What a reader may see: the scopes by name, compared whole.
+
+    ``everything`` is the emergency downgrade (``scope_filter_enabled: false``): all but quarantine.
+    """
+
+    scopes: tuple[Scope, ...]
+    everything: bool = False
+
+    @classmethod
+    def reading_as(cls, scope: Scope) -> ScopeFilter:
+        """A reader in ``scope`` sees that scope and public; a reader in public sees public."""
+        return cls((scope,) if scope.is_public else (scope, PUBLIC))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The visible scope names, the reader's own first."""
+        return tuple(scope.name for scope in self.scopes)
+
+    def admits(self, name: object) -> bool:
+        """True if a record stored under ``name`` may be shown. Anything but a known name: no."""
+        if not isinstance(name, str):
+            return False
+        if self.everything:
+            return bool(name) and name != QUARANTINE_NAME
+        return any(scope.name == name for scope in self.scopes)

@@ -1,0 +1,61 @@
+"""How the engine is doing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from .notices import Notice
+from .resolution import Resolution
+
+
+class IndexState(StrEnum):
+    """What recall is served by."""
+
+    WAITING = "waiting"
+    """No embedder yet, or the index is opening: recall scans the vault."""
+    BUILDING = "building"
+    """A new collection is filled behind: recall scans the vault."""
+    READY = "ready"
+    """Recall asks the index; what is not in it yet is scanned."""
+    OFF = "off"
+    """The index cannot be used: recall scans the vault."""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineStatus:
+    """``by_scope`` counts living memories, ``backlog`` those not yet in the index."""
+
+    ready: bool
+    embedder: str
+    index: IndexState
+    by_scope: Mapping[str, int] = field(default_factory=dict)
+    backlog: int = 0
+    queue: int = 0
+    scope_check_drops: int = 0
+    notices: tuple[Notice, ...] = ()
+
+    @property
+    def total(self) -> int:
+        """All living memories."""
+        return sum(self.by_scope.values())
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeReport:
+    """What a conversation reads and writes, and why. ``visible`` counts what it can recall."""
+
+    resolution: Resolution
+    visible: int
+    damaged: bool
+    strangers_in_public: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MapSummary:
+    """The scope map at start-up: keys by scope, and how many entries are ignored."""
+
+    by_scope: Mapping[str, tuple[str, ...]]
+    ignored: int
+    held: int

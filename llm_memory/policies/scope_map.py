@@ -1,0 +1,121 @@
+"""Reading ``conversation_scope_map``: which entries are legal, and whether the map is damaged."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from ..errors import InvalidScope
+from ..models.conversation import ConversationKind
+from ..models.scope import PUBLIC_NAME, Scope, ScopeFault
+from ..models.settings import IllegalName, ScopeMap
+
+PERSONA_PREFIX = "persona:"
+
+
+@dataclass(frozen=True, slots=True)
+class MapFault:
+    """An entry that its owner should look at.
+
+    ``fault`` is None where the value is fine and the key is odd; ``closest`` is the seen
+    conversation id that looks most like the key, empty if none does.
+    """
+
+    key: str
+    value: str
+    fault: ScopeFault | None = None
+    closest: str = ""
+
+
+def read_scope_map(raw: Mapping[str, object], folders: Collection[str]) -> ScopeMap:
+    """Check each entry of ``raw``; ``folders`` are the scope names that stand on disk.
+
+    A name that differs only in case from a folder (else from an earlier entry) is illegal: on a
+    disk that folds case the two would be one.
+    """
+    taken = {folder.lower(): folder for folder in sorted(folders)} | {PUBLIC_NAME: PUBLIC_NAME}
+    known = set(folders)
+    entries: dict[str, Scope | IllegalName] = {}
+    for key, value in raw.items():
+        try:
+            scope = Scope.parse(value)
+        except InvalidScope as error:
+            entries[str(key)] = IllegalName(str(value), ScopeFault(error.reason))
+            continue
+        holder = taken.setdefault(scope.name.lower(), scope.name)
+        if holder != scope.name and scope.name not in known:
+            entries[str(key)] = IllegalName(scope.name, ScopeFault.CASE_CLASH)
+            continue
+        entries[str(key)] = scope
+    return ScopeMap(MappingProxyType(entries))
+
+
+def private_keys(scope_map: ScopeMap) -> frozenset[str]:
+    """The keys that map to a private scope."""
+    return frozenset(
+        key
+        for key, value in scope_map.entries.items()
+        if isinstance(value, Scope) and not value.is_public
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class MapHealth:
+    """``held``: keys on hold now. ``remembered``: private keys to compare the next map with."""
+
+    held: frozenset[str]
+    remembered: frozenset[str]
+
+    @property
+    def damaged(self) -> bool:
+        """True while the map has lost all its private conversations at once."""
+        return bool(self.held)
+
+
+def judge_map(former: frozenset[str], scope_map: ScopeMap) -> MapHealth:
+    """Compare the map with the private keys it had before.
+
+    Losing single keys is a decision. Losing all of them at once looks like an accident (a wrong
+    type resets a map to nothing): they are held until one of them is back or an admin confirms.
+    """
+    now = private_keys(scope_map)
+    if former and not former & now:
+        return MapHealth(held=former - scope_map.entries.keys(), remembered=former | now)
+    return MapHealth(held=frozenset(), remembered=now)
+
+
+def odd_keys(scope_map: ScopeMap, seen: Iterable[str]) -> list[MapFault]:
+    """Keys that are no conversation id, or that no message ever came from, with the closest."""
+    ids = sorted(set(seen))
+    faults = []
+    for key, value in scope_map.entries.items():
+        if key in ids or is_persona_key(key):
+            continue
+        close = difflib.get_close_matches(key, ids, n=1, cutoff=0.6)
+        if close or not is_conversation_key(key):
+            name = value.name if isinstance(value, Scope) else value.value
+            faults.append(MapFault(key, name, closest=close[0] if close else ""))
+    return faults
+
+
+def illegal_names(scope_map: ScopeMap) -> list[MapFault]:
+    """The entries that are ignored because of their value."""
+    return [
+        MapFault(key, value.value, fault=value.fault)
+        for key, value in scope_map.entries.items()
+        if isinstance(value, IllegalName)
+    ]
+
+
+def is_conversation_key(key: str) -> bool:
+    """True for ``<account>:<known message type>:<session>``."""
+    parts = key.split(":", 2)
+    return len(parts) == 3 and all(parts) and parts[1] in {kind.value for kind in ConversationKind}
+
+
+def is_persona_key(key: str) -> bool:
+    """True for ``persona:<id>``. An account called ``persona`` keeps its conversations."""
+    named = key.removeprefix(PERSONA_PREFIX)
+    return named != key and bool(named) and not is_conversation_key(key)

@@ -1,0 +1,66 @@
+"""Small pure functions over texts."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+
+from ..models.data_models import Memory
+
+# Controls but tab and newline; zero-width space, word joiner, byte order mark; direction overrides;
+# tag characters (they smuggle text that nobody sees); lone surrogates. Joiners stay: emoji and
+# several scripts are written with them.
+_INVISIBLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u2060\ufeff\u202a-\u202e\u2066-\u2069"
+    "\ud800-\udfff\U000e0000-\U000e007f]"
+)
+_HAN = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]")
+_LATIN_CHARS_PER_TOKEN = 4
+
+
+def clean(text: str) -> str:
+    """``text`` without what nobody can see, line ends as ``\\n``, blanks trimmed at both ends."""
+    return _INVISIBLE.sub("", text.replace("\r\n", "\n").replace("\r", "\n")).strip()
+
+
+def one_line(text: str) -> str:
+    """All white space folded to single spaces."""
+    return " ".join(text.split())
+
+
+def normalise(text: str) -> str:
+    """What two texts are compared by: letters and digits only, NFKC, lower case."""
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    return "".join(character for character in folded if character.isalnum())
+
+
+def preview(text: str, limit: int) -> str:
+    """``text`` on one line, at most ``limit`` characters, cut with an ellipsis."""
+    line = one_line(text)
+    return line if len(line) <= limit else line[: max(limit - 1, 0)] + "…"
+
+
+def estimate_tokens(text: str) -> int:
+    """About what a prompt pays: one a Han, kana or Hangul character, one per four others.
+
+    An estimate on the high side of common tokenizers; a real one would fetch its vocabulary from
+    the internet at first use.
+    """
+    wide = len(_HAN.findall(text))
+    return wide + -(-(len(text) - wide) // _LATIN_CHARS_PER_TOKEN)
+
+
+def embedded_text(memory: Memory) -> str:
+    """What is embedded of a memory: speaker, judgment and tags.
+
+    The speaker as a prefix makes "what did X say" findable; the reasoning would dilute the vector.
+    """
+    who = f"{memory.provenance.who}: " if memory.provenance.who else ""
+    tags = f" {' '.join(memory.tags)}" if memory.tags else ""
+    return one_line(f"{who}{memory.judgment}{tags}")
+
+
+def content_hash(text: str) -> str:
+    """SHA-256 of ``text``, hexadecimal."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

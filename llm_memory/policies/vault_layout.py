@@ -1,0 +1,40 @@
+"""Where things stand inside a scope's folder."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import PurePosixPath
+
+from ..models.data_models import Topic
+
+ARCHIVE = "archive"
+_NOT_RECALLED = frozenset({"primer.md", "memory.md"})
+
+
+def topic_path(topic: Topic, moment: datetime, part: int = 1) -> str:
+    """The file for an entry, relative to the scope. ``part`` counts the splits of a large file.
+
+    A journal entry goes to the day on which it was written, in its own time zone.
+    """
+    suffix = f"-{part}" if part > 1 else ""
+    if topic is Topic.JOURNAL:
+        return f"{topic.value}/{moment:%Y-%m-%d}{suffix}.md"
+    return f"{topic.value}{suffix}.md"
+
+
+def archive_path(path: str) -> str:
+    """Where an entry of ``path`` goes when it is forgotten."""
+    return f"{ARCHIVE}/{path}"
+
+
+def is_recalled(path: str) -> bool:
+    """True for files whose entries may be recalled; ``path`` is relative to the scope."""
+    parts = PurePosixPath(path).parts
+    name = parts[-1].lower()
+    return (
+        name.endswith(".md")
+        and name not in _NOT_RECALLED
+        and ".conflict" not in name
+        and parts[0].lower() != ARCHIVE
+        and not any(part.startswith(".") for part in parts)
+    )

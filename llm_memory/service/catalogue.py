@@ -1,0 +1,101 @@
+"""Every living memory by scope and id: what the vault holds, in memory.
+
+It makes acknowledged memories visible at once, and it is the last word on what exists: an index
+that tells of something else is not believed. Touched from the event loop only.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from ..models.data_models import Memory, StoredMemory
+from ..models.scope import Scope, ScopeFilter
+from ..policies.text import normalise
+from ..ports import Key
+
+
+def key_of(stored: StoredMemory) -> Key:
+    """The index key of a memory."""
+    return Key(stored.scope.name, stored.memory.memory_id)
+
+
+class Catalogue:
+    """The memories of all scopes; every question names what the asker may see."""
+
+    def __init__(self) -> None:
+        self._by_scope: dict[str, dict[str, StoredMemory]] = {}
+        self._same_words: dict[tuple[str, str, str], str] = {}
+
+    def load(self, memories: Iterable[StoredMemory]) -> None:
+        """Take in what was read from the vault. What is known already is newer, and stays."""
+        for stored in memories:
+            if stored.memory.memory_id not in self._by_scope.get(stored.scope.name, {}):
+                self.put(stored)
+
+    def put(self, stored: StoredMemory) -> None:
+        """Add, or replace by scope and id."""
+        self.remove(stored)
+        memory = stored.memory
+        origin = memory.provenance
+        shared = replace(
+            origin,
+            who=sys.intern(origin.who),
+            person=sys.intern(origin.person),
+            conversation=sys.intern(origin.conversation),
+        )
+        kept = replace(
+            stored, path=sys.intern(stored.path), memory=replace(memory, provenance=shared)
+        )
+        self._by_scope.setdefault(stored.scope.name, {})[memory.memory_id] = kept
+        self._same_words[_words_key(stored.scope, memory)] = memory.memory_id
+
+    def remove(self, stored: StoredMemory) -> None:
+        """Take out by scope and id, if it is there."""
+        known = self._by_scope.get(stored.scope.name, {}).pop(stored.memory.memory_id, None)
+        if known is not None:
+            words = _words_key(known.scope, known.memory)
+            if self._same_words.get(words) == known.memory.memory_id:
+                del self._same_words[words]
+
+    def get(self, key: Key) -> StoredMemory | None:
+        """By scope and id."""
+        return self._by_scope.get(key.scope, {}).get(key.memory_id)
+
+    def find(self, memory_id: str, scope_filter: ScopeFilter) -> StoredMemory | None:
+        """By id, among what the filter admits, the reader's own scope first."""
+        for name in self._visible_names(scope_filter):
+            stored = self._by_scope[name].get(memory_id)
+            if stored is not None:
+                return stored
+        return None
+
+    def same_words(self, scope: Scope, memory: Memory) -> StoredMemory | None:
+        """A memory of the same speaker in the same scope with the same normalised judgment."""
+        known = self._same_words.get(_words_key(scope, memory))
+        return self._by_scope[scope.name].get(known) if known else None
+
+    def visible(self, scope_filter: ScopeFilter) -> Iterator[StoredMemory]:
+        """Everything that the filter admits, the reader's own scope first."""
+        for name in self._visible_names(scope_filter):
+            yield from self._by_scope[name].values()
+
+    def _visible_names(self, scope_filter: ScopeFilter) -> list[str]:
+        if scope_filter.everything:
+            return [name for name in self._by_scope if scope_filter.admits(name)]
+        return [name for name in scope_filter.names if name in self._by_scope]
+
+    def all(self) -> Iterator[StoredMemory]:
+        """Every memory of every scope: for the index, never for a reader."""
+        for memories in self._by_scope.values():
+            yield from memories.values()
+
+    def counts(self) -> dict[str, int]:
+        """How many memories each scope holds."""
+        return {name: len(memories) for name, memories in self._by_scope.items() if memories}
+
+
+def _words_key(scope: Scope, memory: Memory) -> tuple[str, str, str]:
+    origin = memory.provenance
+    return scope.name, origin.person or origin.who, normalise(memory.judgment)

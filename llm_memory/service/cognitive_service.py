@@ -1,0 +1,262 @@
+"""The engine's entry: the only place where a conversation gets its scope."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import TypeVar
+
+from ..errors import EngineClosed, EngineOff
+from ..models.conversation import Actor, ConversationId
+from ..models.data_models import (
+    ForgetOutcome,
+    Forgotten,
+    MemoryDraft,
+    NotAllowed,
+    NotVisible,
+    Rejected,
+    RejectReason,
+    RememberOutcome,
+    Restored,
+    RestoreOutcome,
+    StoredMemory,
+)
+from ..models.recall import Expanded, Expansion, PointerNotVisible, Recall, Trace
+from ..models.resolution import ReadPublicOnly, Refused, Usable
+from ..models.scope import PUBLIC, Scope, ScopeFilter
+from ..models.settings import EngineSettings
+from ..models.status import MapSummary, ScopeReport
+from ..models.turns import Feedback, FeedbackReport, ObserveOutcome, Ticket, Turn
+from ..policies.pointers import pointed_id
+from .catalogue import Catalogue
+from .memory_handlers import MemoryHandlers
+from .memory_manager import MemoryManager
+from .scope_book import Meeting, ScopeBook
+from .turn_queue import TurnQueue
+
+T = TypeVar("T")
+
+
+class CognitiveService:
+    """Takes a ConversationId, derives the scope, and does what is asked inside it.
+
+    Every method waits until the vault is open (the index may take longer; nobody waits for that),
+    raises EngineClosed after ``close`` and EngineOff where the vault could not be opened.
+    """
+
+    def __init__(
+        self,
+        settings: EngineSettings,
+        book: ScopeBook,
+        catalogue: Catalogue,
+        manager: MemoryManager,
+        handlers: MemoryHandlers,
+        turns: TurnQueue,
+    ) -> None:
+        self._settings = settings
+        self._book = book
+        self._catalogue = catalogue
+        self._manager = manager
+        self._handlers = handlers
+        self._turns = turns
+        self._opened = asyncio.Event()
+        self._off: EngineOff | None = None
+        self._closed = False
+        self._running: set[asyncio.Task[object]] = set()
+
+    async def remember(
+        self, draft: MemoryDraft, *, conversation_id: ConversationId
+    ) -> RememberOutcome:
+        """Store a draft in the conversation's own scope. What returns Stored is on disk."""
+        await self._ready()
+        scope = self._writable(conversation_id)
+        if isinstance(scope, Rejected):
+            return scope
+        return await self._finish(
+            self._handlers.write(
+                draft,
+                scope,
+                conversation=conversation_id.umo,
+                trusted=self._trusts(draft.actor, conversation_id, scope),
+                role=conversation_id.persona or "",
+            )
+        )
+
+    async def recall(
+        self, query: str, *, conversation_id: ConversationId, limit: int, token_budget: int
+    ) -> Recall:
+        """At most ``limit`` relevant memories that fit the budget; none where none is relevant."""
+        await self._ready()
+        scope_filter = self._readable(conversation_id)
+        if scope_filter is None:
+            return Recall(trace=Trace(notes=("refused",)))
+        return await self._manager.comprehensive_recall(
+            query, scope_filter, limit=limit, token_budget=token_budget
+        )
+
+    async def expand(self, pointer: str, *, conversation_id: ConversationId) -> Expansion:
+        """The whole entry behind a pointer, if the conversation may see it."""
+        await self._ready()
+        stored = self._find(pointer, conversation_id)
+        return PointerNotVisible(pointer) if stored is None else Expanded(stored)
+
+    async def forget(
+        self, memory_id: str, *, conversation_id: ConversationId, actor: Actor
+    ) -> ForgetOutcome | Rejected:
+        """Move an entry to the archive. Only its speaker or an admin, only in its own scope."""
+        await self._ready()
+        stored = self._find(memory_id, conversation_id)
+        scope = self._writable(conversation_id)
+        if stored is None or isinstance(scope, Rejected) or not self._in_reach(stored, scope, actor):
+            return NotVisible(memory_id) if stored is None else NotAllowed(memory_id)
+        target = await self._finish(self._handlers.archive(stored, actor))
+        match target:
+            case Rejected():
+                return target
+            case None:
+                return NotVisible(memory_id)
+            case str():
+                return Forgotten(stored, target)
+
+    async def restore(
+        self, memory_id: str, *, conversation_id: ConversationId, actor: Actor
+    ) -> RestoreOutcome | Rejected:
+        """Bring a forgotten entry of the conversation's own scope back."""
+        await self._ready()
+        scope = self._writable(conversation_id)
+        named = pointed_id(memory_id)
+        if isinstance(scope, Rejected) or named is None:
+            return NotVisible(memory_id)
+        archived = await self._handlers.archived(scope, named)
+        if archived is None:
+            return NotVisible(memory_id)
+        if not self._in_reach(archived, scope, actor):
+            return NotAllowed(memory_id)
+        restored = await self._finish(self._handlers.restore(scope, named))
+        match restored:
+            case Rejected():
+                return restored
+            case None:
+                return NotVisible(memory_id)
+            case StoredMemory():
+                return Restored(restored)
+
+    async def observe(self, turn: Turn, *, conversation_id: ConversationId) -> ObserveOutcome:
+        """Queue a finished turn durably. Its scope is fixed now, whatever the map says later."""
+        await self._ready()
+        scope = self._writable(conversation_id)
+        return await self._turns.put(turn, scope, conversation_id.umo)
+
+    async def feedback(self, feedback: Feedback, *, ticket: Ticket) -> FeedbackReport:
+        """Apply what was learned from a queued turn, inside the scope of that turn."""
+        await self._ready()
+        return await self._finish(self._turns.settle(feedback, ticket))
+
+    async def meet(self, conversation_id: ConversationId, actor: Actor) -> Meeting:
+        """Note that a message came; says whether it is the conversation's first."""
+        await self._ready()
+        return await self._book.meet(conversation_id, actor)
+
+    async def newest(self, *, conversation_id: ConversationId, limit: int) -> list[StoredMemory]:
+        """The newest memories that the conversation may see."""
+        await self._ready()
+        scope_filter = self._readable(conversation_id)
+        if scope_filter is None:
+            return []
+        visible = self._catalogue.visible(scope_filter)
+        return sorted(visible, key=lambda s: s.memory.created_at, reverse=True)[:limit]
+
+    async def describe(self, *, conversation_id: ConversationId) -> ScopeReport:
+        """What the conversation reads and writes, and why."""
+        await self._ready()
+        scope_filter = self._readable(conversation_id)
+        visible = sum(1 for _ in self._catalogue.visible(scope_filter)) if scope_filter else 0
+        return ScopeReport(
+            resolution=self._book.resolve(conversation_id),
+            visible=visible,
+            damaged=self._book.damaged,
+            strangers_in_public=self._book.strangers_in_public,
+        )
+
+    async def map_summary(self) -> MapSummary:
+        """What the scope map says, for the log at start-up."""
+        await self._ready()
+        return self._book.summary()
+
+    async def confirm_map(self, *, actor: Actor) -> int | None:
+        """Let go of the keys that a damaged map lost. None for anybody but an admin."""
+        await self._ready()
+        return await self._finish(self._book.confirm_map()) if actor.admin else None
+
+    # What follows is between the service and the engine that holds it.
+
+    def opened(self) -> None:
+        """The vault is read: whoever waits may go on."""
+        self._opened.set()
+
+    def failed(self, reason: EngineOff) -> None:
+        """The vault cannot be opened: whoever waits gets this."""
+        self._off = reason
+        self._opened.set()
+
+    async def close(self) -> None:
+        """Answer EngineClosed from now on; wait for the writes that began."""
+        self._closed = True
+        self._opened.set()
+        if self._running:
+            await asyncio.wait(self._running)
+
+    async def _ready(self) -> None:
+        await self._opened.wait()
+        if self._closed:
+            raise EngineClosed("the engine is closed")
+        if self._off is not None:
+            raise self._off
+
+    async def _finish(self, work: Coroutine[object, object, T]) -> T:
+        """Do work to its end even if the caller is cancelled: a half-done write is no write."""
+        task = asyncio.ensure_future(work)
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        return await asyncio.shield(task)
+
+    def _writable(self, conversation_id: ConversationId) -> Scope | Rejected:
+        if not self._settings.scope_filter_enabled:
+            return Rejected(RejectReason.LEARNING_PAUSED)
+        match self._book.resolve(conversation_id):
+            case Usable(scope, _):
+                return scope
+            case ReadPublicOnly(why):
+                return Rejected(RejectReason.READ_ONLY, why)
+            case Refused(why):
+                return Rejected(RejectReason.REFUSED, why)
+
+    def _readable(self, conversation_id: ConversationId) -> ScopeFilter | None:
+        resolution = self._book.resolve(conversation_id)
+        if isinstance(resolution, Refused):
+            return None
+        if not self._settings.scope_filter_enabled:
+            return ScopeFilter((PUBLIC,), everything=True)
+        scope = resolution.scope if isinstance(resolution, Usable) else PUBLIC
+        return ScopeFilter.reading_as(scope)
+
+    def _find(self, pointer: str, conversation_id: ConversationId) -> StoredMemory | None:
+        named = pointed_id(pointer)
+        scope_filter = self._readable(conversation_id)
+        if named is None or scope_filter is None:
+            return None
+        return self._catalogue.find(named, scope_filter)
+
+    def _trusts(self, actor: Actor | None, conversation_id: ConversationId, scope: Scope) -> bool:
+        """An admin; in a private chat, its person, for a scope that is this chat's alone."""
+        if actor is None:
+            return False
+        return actor.admin or self._book.owns_alone(conversation_id, scope)
+
+    def _in_reach(self, stored: StoredMemory, scope: Scope, actor: Actor) -> bool:
+        """A memory changes only inside its own scope, by its speaker or an admin."""
+        if stored.scope != scope:
+            return False
+        return actor.admin or self._book.same_person(actor.person, stored.memory.provenance.person)
+
+

@@ -1,0 +1,131 @@
+"""Recall: ask the index, scan what it cannot know, and choose."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Sequence
+
+from ..errors import EmbeddingFailed, IndexUnavailable
+from ..models.data_models import StoredMemory
+from ..models.recall import Arm, DropReason, Recall, Trace
+from ..models.scope import ScopeFilter
+from ..models.settings import EngineSettings
+from ..policies.ranking import Candidate, above_floor, choose
+from ..policies.text import content_hash, embedded_text
+from ..ports import Embedder, Vector
+from .catalogue import Catalogue
+from .indexing_service import IndexingService
+
+CANDIDATES = 50
+SCAN_LIMIT = 2000
+"""The newest memories of the visible scopes that a scan looks at."""
+_CACHED_VECTORS = 4096
+
+
+class MemoryManager:
+    """Takes an already resolved scope filter. ``scanner`` is the built-in embedder."""
+
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        indexing: IndexingService,
+        scanner: Embedder,
+        settings: EngineSettings,
+    ) -> None:
+        self._catalogue = catalogue
+        self._indexing = indexing
+        self._scanner = scanner
+        self._settings = settings
+        self._cache: OrderedDict[str, Vector] = OrderedDict()
+        self.scope_check_drops = 0
+
+    async def comprehensive_recall(
+        self, query: str, scope_filter: ScopeFilter, *, limit: int, token_budget: int
+    ) -> Recall:
+        """The best visible memories for a query, within limit and budget. Never raises for a
+        broken index or embedder: then it scans."""
+        started = time.perf_counter()
+        notes: list[str] = []
+        dropped: dict[DropReason, int] = {}
+        candidates: list[Candidate] = []
+        arm = Arm.NONE
+        if query.strip() and limit > 0:
+            try:
+                candidates, dropped = await self._dense(query, scope_filter)
+                arm = Arm.DENSE
+                behind = [s for s in self._indexing.pending if scope_filter.admits(s.scope.name)]
+                candidates += await self._scan(query, behind[-SCAN_LIMIT:])
+            except (IndexUnavailable, EmbeddingFailed) as error:
+                notes.append(str(error))
+                candidates = await self._scan(query, self._newest(scope_filter))
+                arm = Arm.SCAN
+        found = time.perf_counter()
+        hits, lost = choose(
+            (c for c in candidates if scope_filter.admits(c.stored.scope.name)),
+            limit=limit,
+            token_budget=token_budget,
+            preview_chars=self._settings.preview_chars,
+        )
+        trace = Trace(
+            scopes=scope_filter.names,
+            arm=arm,
+            candidates=len(candidates),
+            dropped=dropped | lost,
+            milliseconds={
+                "search": (found - started) * 1000,
+                "choose": (time.perf_counter() - found) * 1000,
+            },
+            notes=tuple(notes),
+        )
+        return Recall(hits, trace)
+
+    async def _dense(
+        self, query: str, scope_filter: ScopeFilter
+    ) -> tuple[list[Candidate], dict[DropReason, int]]:
+        answer = await self._indexing.query(query, scope_filter, CANDIDATES)
+        self.scope_check_drops += answer.dropped
+        floor = self._settings.relevance_floor
+        floor = self._indexing.floor if floor is None else floor
+        candidates = []
+        gone = 0
+        for neighbour in answer.found:
+            stored = self._catalogue.get(neighbour.key)
+            if stored is None:
+                gone += 1
+                continue
+            candidates.append(Candidate(stored, above_floor(neighbour.similarity, floor)))
+        dropped = {DropReason.SCOPE: answer.dropped, DropReason.GONE: gone}
+        return candidates, {reason: count for reason, count in dropped.items() if count}
+
+    def _newest(self, scope_filter: ScopeFilter) -> list[StoredMemory]:
+        visible = sorted(self._catalogue.visible(scope_filter), key=lambda s: s.memory.created_at)
+        return visible[-SCAN_LIMIT:]
+
+    async def _scan(self, query: str, memories: Sequence[StoredMemory]) -> list[Candidate]:
+        """Compare with each memory's vector by the built-in embedder; vectors are kept."""
+        if not memories:
+            return []
+        try:
+            wanted = await self._scanner.embed_query(query)
+            vectors = await self._vectors([embedded_text(stored.memory) for stored in memories])
+        except EmbeddingFailed:
+            return []
+        floor = self._scanner.floor
+        return [
+            Candidate(stored, above_floor(float(wanted @ vector), floor))
+            for stored, vector in zip(memories, vectors, strict=True)
+        ]
+
+    async def _vectors(self, texts: Sequence[str]) -> list[Vector]:
+        names = [content_hash(text) for text in texts]
+        known = {name: self._cache[name] for name in names if name in self._cache}
+        missing = {n: t for n, t in zip(names, texts, strict=True) if n not in known}
+        if missing:
+            fresh = await self._scanner.embed_documents(list(missing.values()))
+            known.update(zip(missing, fresh, strict=True))
+            for name in missing:
+                self._cache[name] = known[name]
+            while len(self._cache) > _CACHED_VECTORS:
+                self._cache.popitem(last=False)
+        return [known[name] for name in names]

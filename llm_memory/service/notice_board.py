@@ -1,0 +1,32 @@
+"""The notices that stand now. One of each code and subject."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..models.notices import Notice, NoticeCode
+
+
+class NoticeBoard:
+    """Keeps notices; ``listener`` hears each one when it is new, so that it is said once."""
+
+    def __init__(self, listener: Callable[[Notice], None] | None = None) -> None:
+        self._standing: dict[tuple[NoticeCode, str], Notice] = {}
+        self._listener = listener
+
+    def post(self, notice: Notice) -> None:
+        """Put a notice up, or renew it."""
+        place = (notice.code, notice.subject)
+        new = place not in self._standing
+        self._standing[place] = notice
+        if new and self._listener is not None:
+            self._listener(notice)
+
+    def clear(self, code: NoticeCode, subject: str | None = None) -> None:
+        """Take down one notice, or all of a code."""
+        for place in [p for p in self._standing if p[0] is code and subject in (None, p[1])]:
+            del self._standing[place]
+
+    def standing(self) -> tuple[Notice, ...]:
+        """All notices, in the order in which they came."""
+        return tuple(self._standing.values())

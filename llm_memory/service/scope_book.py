@@ -1,0 +1,164 @@
+"""What the owner said about scopes, and what has been seen of conversations so far."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+from ..models.conversation import Actor, ConversationId, ConversationKind
+from ..models.notices import Notice, NoticeCode, Severity
+from ..models.resolution import Refused, Resolution, Usable, WhyCode
+from ..models.scope import Scope
+from ..models.settings import DmScope, EngineSettings, ScopeMap, ScopeSettings
+from ..models.status import MapSummary
+from ..policies.scope_map import illegal_names, judge_map, odd_keys, private_keys, read_scope_map
+from ..policies.scope_resolution import resolve
+from ..ports import StateStore
+from .notice_board import NoticeBoard
+
+
+@dataclass(frozen=True, slots=True)
+class Meeting:
+    """A conversation's message: its resolution, and whether it is the first one ever seen."""
+
+    resolution: Resolution
+    first: bool
+
+
+class ScopeBook:
+    """The one caller of ``resolve``. Call ``open`` (it blocks) before anything else."""
+
+    def __init__(self, settings: EngineSettings, state: StateStore, notices: NoticeBoard) -> None:
+        self._settings = settings
+        self._state = state
+        self._notices = notices
+        self._scopes = ScopeSettings()
+        self._seen: frozenset[str] = frozenset()
+        self._public_peers: frozenset[str] = frozenset()
+
+    def open(self, folders: Collection[str]) -> None:
+        """Read the map and compare it with what the state remembers."""
+        settings = self._settings
+        self._seen = self._state.seen_conversations()
+        self._public_peers = self._state.public_peers()
+        scope_map = read_scope_map(settings.scope_map or {}, folders)
+        health = judge_map(self._state.remembered_map_keys(), scope_map)
+        self._state.remember_map_keys(health.remembered)
+        self._scopes = ScopeSettings(
+            scope_map=replace(scope_map, held=health.held),
+            dm_scope=settings.dm_scope,
+            group_scope=settings.group_scope,
+            identity_links=settings.identity_links,
+        )
+        self._report(scope_map)
+        self._look_at_strangers()
+
+    def _report(self, scope_map: ScopeMap) -> None:
+        post = self._notices.post
+        if self._settings.scope_map is None:
+            post(Notice(NoticeCode.MAP_WRONG_TYPE))
+        for fault in illegal_names(scope_map):
+            params = {"key": fault.key, "value": fault.value, "fault": str(fault.fault)}
+            post(Notice(NoticeCode.MAP_ILLEGAL_NAME, fault.key, params))
+        for fault in odd_keys(scope_map, self._seen):
+            params = {"key": fault.key, "value": fault.value, "closest": fault.closest}
+            post(Notice(NoticeCode.MAP_ODD_KEY, fault.key, params))
+        if self._scopes.scope_map.held:
+            count = str(len(self._scopes.scope_map.held))
+            post(Notice(NoticeCode.MAP_DAMAGED, params={"count": count}, severity=Severity.ERROR))
+        for name, value in (
+            ("dm_scope", self._scopes.dm_scope),
+            ("group_scope", self._scopes.group_scope),
+        ):
+            if value is None:
+                post(Notice(NoticeCode.POLICY_UNKNOWN, name, {"name": name}))
+        if not self._settings.scope_filter_enabled:
+            post(Notice(NoticeCode.SCOPE_FILTER_OFF, severity=Severity.ERROR))
+
+    def resolve(self, conversation_id: ConversationId) -> Resolution:
+        """The scope of a conversation. A malformed id is refused and said in the log."""
+        resolution = resolve(conversation_id, self._scopes)
+        if isinstance(resolution, Refused) and resolution.why.code is WhyCode.MALFORMED_ID:
+            shown = repr(conversation_id.umo)[:200]
+            params = {"id": shown}
+            self._notices.post(
+                Notice(NoticeCode.REFUSED_ID, shown, params, severity=Severity.ERROR)
+            )
+        return resolution
+
+    async def meet(self, conversation_id: ConversationId, actor: Actor) -> Meeting:
+        """Note that a message came from a conversation."""
+        resolution = self.resolve(conversation_id)
+        if isinstance(resolution, Refused):
+            return Meeting(resolution, first=False)
+        umo = conversation_id.umo
+        first = umo not in self._seen
+        if first:
+            self._seen |= {umo}
+            await asyncio.to_thread(self._state.mark_seen, umo)
+        if (
+            conversation_id.kind is ConversationKind.PRIVATE
+            and isinstance(resolution, Usable)
+            and resolution.scope.is_public
+            and resolution.why.code is WhyCode.DM_POLICY
+            and actor.person
+            and actor.person not in self._public_peers
+        ):
+            self._public_peers |= {actor.person}
+            await asyncio.to_thread(self._state.add_public_peer, actor.person)
+            self._look_at_strangers()
+        return Meeting(resolution, first)
+
+    def _look_at_strangers(self) -> None:
+        if self.strangers_in_public:
+            params = {"count": str(len(self._persons()))}
+            self._notices.post(Notice(NoticeCode.STRANGERS_IN_PUBLIC, params=params))
+
+    @property
+    def strangers_in_public(self) -> bool:
+        """True once two persons wrote privately while both fell to public, and still would."""
+        return self._settings.dm_scope is DmScope.MAIN and len(self._persons()) > 1
+
+    def _persons(self) -> frozenset[str]:
+        links = self._settings.identity_links
+        return frozenset(links.get(person, person) for person in self._public_peers)
+
+    @property
+    def damaged(self) -> bool:
+        """True while keys of a lost map are on hold."""
+        return bool(self._scopes.scope_map.held)
+
+    async def confirm_map(self) -> int:
+        """An admin says that the map is meant as it is: how many keys are let go."""
+        held = self._scopes.scope_map.held
+        keys = private_keys(self._scopes.scope_map)
+        await asyncio.to_thread(self._state.remember_map_keys, keys)
+        released = replace(self._scopes.scope_map, held=frozenset())
+        self._scopes = replace(self._scopes, scope_map=released)
+        self._notices.clear(NoticeCode.MAP_DAMAGED)
+        return len(held)
+
+    def owns_alone(self, conversation_id: ConversationId, scope: Scope) -> bool:
+        """True if a private chat is the only conversation with this scope."""
+        if conversation_id.kind is not ConversationKind.PRIVATE or scope.is_public:
+            return False
+        keys = [key for key, value in self._scopes.scope_map.entries.items() if value == scope]
+        return not keys or keys == [conversation_id.umo]
+
+    def same_person(self, one: str, other: str) -> bool:
+        """True if two person ids are the same, or linked to the same person."""
+        links = self._settings.identity_links
+        return bool(one) and links.get(one, one) == links.get(other, other)
+
+    def summary(self) -> MapSummary:
+        """What the map says, for the log at start-up."""
+        by_scope: dict[str, list[str]] = {}
+        ignored = 0
+        for key, value in self._scopes.scope_map.entries.items():
+            if isinstance(value, Scope):
+                by_scope.setdefault(value.name, []).append(key)
+            else:
+                ignored += 1
+        held = len(self._scopes.scope_map.held)
+        return MapSummary({name: tuple(keys) for name, keys in by_scope.items()}, ignored, held)

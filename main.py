@@ -1,0 +1,130 @@
+"""忆域 · Scoped Memory: the plugin as AstrBot sees it. Thin: core/ does the work."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from typing import Any
+
+from astrbot.api import logger
+from astrbot.api.event import AstrMessageEvent, MessageEventResult, filter
+from astrbot.api.provider import ProviderRequest
+from astrbot.api.star import Context, Star, StarTools
+
+from .core.names import NAME, ROOT, plugin_version
+from .core.requirements import demand_packages
+
+demand_packages(
+    ROOT / "requirements.txt",
+    StarTools.get_data_dir(NAME) / "state" / "requirements.json",
+    plugin_version(),
+)
+
+from .core.commands import Command, Commands  # noqa: E402  (what they need has been looked for)
+from .core.deepmind import DeepMind  # noqa: E402
+from .core.plugin_context import PluginContext  # noqa: E402
+from .core.web_api import ROUTE, StatusApi  # noqa: E402
+from .tools.core_memory_recall import RecallTool  # noqa: E402
+from .tools.core_memory_remember import RememberTool  # noqa: E402
+from .tools.expand_memory import ExpandTool  # noqa: E402
+
+TOOLS = (RememberTool, RecallTool, ExpandTool)
+
+
+class ScopedMemoryPlugin(Star):
+    """Decorated handlers must live in this file and ``terminate`` in this class."""
+
+    def __init__(self, context: Context, config: dict[str, Any] | None = None) -> None:
+        super().__init__(context, config)
+        self._config = config
+        self._plugin: PluginContext | None = None
+        self._mind: DeepMind | None = None
+        self._commands: Commands | None = None
+
+    async def initialize(self) -> None:
+        """Returns at once; everything slow happens behind."""
+        self.context.register_web_api(ROUTE, StatusApi(lambda: self._plugin), ["GET"], "status")
+        plugin = PluginContext(self.context, self._config, StarTools.get_data_dir(NAME))
+        if not plugin.config.enabled:
+            logger.info(plugin.texts.say("log.disabled"))
+            return
+        self._plugin = plugin
+        self._mind = DeepMind(plugin)
+        self._commands = Commands(plugin)
+        manager = self.context.get_llm_tool_manager()
+        for tool in TOOLS:
+            made = tool(source=lambda: self._plugin)
+            manager.remove_func(made.name)
+            self.context.add_llm_tools(made)
+        plugin.open()
+
+    async def terminate(self) -> None:
+        """On reload, disable and SIGINT. SIGTERM and worse do without: all is durable anyway."""
+        if self._plugin is not None:
+            await self._plugin.close()
+
+    @filter.on_astrbot_loaded()
+    async def on_astrbot_loaded(self) -> None:
+        """The providers are there now."""
+        if self._plugin is not None:
+            self._plugin.astrbot_is_up()
+
+    @filter.on_llm_request()
+    async def on_llm_request(self, event: AstrMessageEvent, req: ProviderRequest) -> None:
+        """Recall and inject before the model is called."""
+        if self._mind is not None:
+            await self._mind.before_request(event, req)
+
+    @filter.command_group("memory", alias={"记忆"})
+    def memory(self) -> None:
+        """长期记忆：status 状态，scope 记忆域，list 列表，search 搜索，add 记住，forget 忘记，undo 恢复"""
+
+    @memory.command("status", alias={"状态"})
+    async def memory_status(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
+        """记忆插件的状态"""
+        async for result in self._reply(event, "status"):
+            yield result
+
+    @memory.command("scope", alias={"域"})
+    async def memory_scope(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
+        """本会话的 ID、记忆域、原因，以及要填进面板的一行"""
+        async for result in self._reply(event, "scope"):
+            yield result
+
+    @memory.command("list", alias={"列表"})
+    async def memory_list(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
+        """本会话看得到的最新记忆"""
+        async for result in self._reply(event, "list"):
+            yield result
+
+    @memory.command("search", alias={"搜索"})
+    async def memory_search(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
+        """搜索记忆：/memory search <词>"""
+        async for result in self._reply(event, "search"):
+            yield result
+
+    @memory.command("add", alias={"记住"})
+    async def memory_add(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
+        """记住一句话：/memory add <内容>"""
+        async for result in self._reply(event, "add"):
+            yield result
+
+    @memory.command("forget", alias={"忘记"})
+    async def memory_forget(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
+        """忘记一条（本人或管理员，可恢复）：/memory forget <编号>"""
+        async for result in self._reply(event, "forget"):
+            yield result
+
+    @memory.command("undo", alias={"恢复"})
+    async def memory_undo(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
+        """恢复一条忘记的记忆：/memory undo <编号>"""
+        async for result in self._reply(event, "undo"):
+            yield result
+
+    async def _reply(
+        self, event: AstrMessageEvent, name: str
+    ) -> AsyncGenerator[MessageEventResult]:
+        """Answer a command; the model is not asked."""
+        if self._commands is not None:
+            command: Command = getattr(self._commands, name)
+            yield event.plain_result(await self._commands.answer(event, command))
+        event.stop_event()

@@ -1,0 +1,54 @@
+"""The release: a zip of exactly what ships, for the panel's upload or a market.
+
+    python scripts/make_zip.py
+
+Only files that git tracks go in, under one folder with the plugin's name. The same commit gives the
+same bytes of every member.
+"""
+
+import re
+import zipfile
+from pathlib import Path
+
+import checkout
+
+checkout.register()
+
+from astrbot_plugin_scoped_memory.harness.release import PLUGIN, SHIPPED  # noqa: E402
+
+EPOCH = (1980, 1, 1, 0, 0, 0)  # the first moment a zip can name
+
+
+def shipped_files() -> list[Path]:
+    """The tracked files that ship, relative to the checkout."""
+    names = [path.relative_to(checkout.ROOT) for path in checkout.files()]
+    return [name for name in names if name.parts[0] in SHIPPED]
+
+
+def version() -> str:
+    """The version that metadata.yaml states."""
+    text = (checkout.ROOT / "metadata.yaml").read_text(encoding="utf-8")
+    found = re.search(r"""^version:\s*["']?v?([^\s"'#]+)""", text, re.MULTILINE)
+    if found is None:
+        raise ValueError("metadata.yaml states no version")
+    return found[1]
+
+
+def make_zip(folder: Path) -> Path:
+    """Write `<plugin>-<version>.zip` into `folder` and return its path."""
+    files = shipped_files()
+    if Path("main.py") not in files:
+        raise FileNotFoundError("main.py is not tracked by git: nothing to release")
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{PLUGIN}-{version()}.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in files:
+            member = zipfile.ZipInfo(f"{PLUGIN}/{name.as_posix()}", EPOCH)
+            member.external_attr = 0o644 << 16
+            member.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(member, (checkout.ROOT / name).read_bytes())
+    return path
+
+
+if __name__ == "__main__":
+    print(make_zip(checkout.ROOT / "dist"))

@@ -1,0 +1,106 @@
+"""The bot ended in every way, and what is there afterwards."""
+
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from astrbot_plugin_scoped_memory.harness.logs import plugin_lines
+from astrbot_plugin_scoped_memory.harness.places import Person, group, private
+from astrbot_plugin_scoped_memory.harness.records import files_with
+from astrbot_plugin_scoped_memory.harness.release import PLUGIN
+from astrbot_plugin_scoped_memory.harness.rig import Rig
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.asyncio(loop_scope="session"),
+    pytest.mark.timeout(240),
+]
+
+ROOM = group(555)
+SPEAKER = Person(5555, "阿丁")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Rig]:
+    """A bot of this file's own, because these tests stop it."""
+    config = {"conversation_scope_map": {ROOM.umo: "重启"}}
+    async with Rig(tmp_path_factory.mktemp("restarted-bot"), config=config) as rig:
+        yield rig
+
+
+async def test_the_second_unmapped_private_stranger_brings_one_warning(running: Rig) -> None:
+    first, second, third = Person(71, "路甲"), Person(72, "路乙"), Person(73, "路丙")
+    before = (await running.panel.ready())["warnings"]
+    await running.turn(private(first), first, "你好，我是第一个")
+    assert (await running.panel.status())["warnings"] == before
+    await running.turn(private(second), second, "你好，我是第二个")
+    after = (await running.panel.status())["warnings"]
+    assert len(after) == len(before) + 1
+    await running.turn(private(third), third, "你好，我是第三个")
+    assert len((await running.panel.status())["warnings"]) == len(after)
+    told = [line for line in plugin_lines(running.bot.logs()) if "dm_scope" in line]
+    assert len(told) == 1
+
+
+async def test_memories_survive_sigterm(running: Rig) -> None:
+    await running.remember(ROOM, SPEAKER, "锅炉的年检在九月中旬")
+    await running.restart()
+    turn = await running.turn(ROOM, SPEAKER, "锅炉的年检在几月")
+    assert "锅炉的年检在九月中旬" in turn.injected
+    assert "锅炉的年检在九月中旬" in await running.recall(ROOM, SPEAKER, "锅炉 年检")
+
+
+async def test_recall_finds_everything_after_the_index_folder_is_deleted(running: Rig) -> None:
+    sentences = [
+        f"{number}号仓库的管理员姓{name}" for number, name in enumerate("赵钱孙李周吴郑王")
+    ]
+    for sentence in sentences:
+        assert (await running.remember(ROOM, SPEAKER, sentence)).split()[0] == "ok"
+    running.bot.kill9()
+    shutil.rmtree(running.bot.plugin_data / "index")
+    await running.start()
+    for sentence in sentences:
+        assert sentence in await running.recall(ROOM, SPEAKER, sentence)
+    status = await running.panel.ready()
+    assert status["memories"]["by_scope"]["重启"] >= len(sentences)
+    for sentence in sentences:
+        assert sentence in await running.recall(ROOM, SPEAKER, sentence)
+
+
+async def test_an_edit_by_hand_while_the_bot_was_off_is_picked_up(running: Rig) -> None:
+    await running.remember(ROOM, SPEAKER, "天台的门锁换成了铜锁")
+    running.bot.sigterm()
+    (file,) = files_with(running.memory, "天台的门锁换成了铜锁")
+    path = running.memory / file
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace("换成了铜锁", "换成了指纹锁"), encoding="utf-8")
+    await running.start()
+    await running.panel.ready()
+    turn = await running.turn(ROOM, SPEAKER, "天台的门锁换成了什么锁")
+    assert "换成了指纹锁" in turn.injected
+    assert "铜锁" not in turn.injected
+    assert "换成了指纹锁" in await running.recall(ROOM, SPEAKER, "天台的门锁")
+
+
+async def test_a_second_bot_on_the_same_data_says_so_and_stays_off(
+    running: Rig, tmp_path: Path
+) -> None:
+    await running.panel.ready()
+    data = tmp_path / "data" / "plugin_data"
+    data.mkdir(parents=True)
+    (data / PLUGIN).symlink_to(running.bot.plugin_data, target_is_directory=True)
+    config = {"conversation_scope_map": {ROOM.umo: "重启"}}
+    async with Rig(tmp_path, config=config) as second:
+        turn = await second.turn(ROOM, SPEAKER, "第二个机器人也要回话")
+        assert turn.reply != ""
+        result = await second.remember(ROOM, SPEAKER, "第二个机器人不该写下这句")
+        assert result.split()[0] == "error"
+        status = await second.panel.status()
+        assert status["ready"] is False
+        assert status["warnings"] != []
+    assert files_with(running.memory, "第二个机器人不该写下这句") == []
+    assert (await running.remember(ROOM, SPEAKER, "第一个机器人照常记事")).split()[0] == "ok"
+    assert "照常记事" in await running.recall(ROOM, SPEAKER, "第一个机器人记事")

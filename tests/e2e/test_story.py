@@ -1,0 +1,51 @@
+"""The story of the family and the company, in the newest AstrBot and in the oldest supported."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from astrbot_plugin_scoped_memory.harness.release import CHECKOUT
+from astrbot_plugin_scoped_memory.harness.rig import Rig
+from astrbot_plugin_scoped_memory.harness.story import Story
+from astrbot_plugin_scoped_memory.harness.story_steps import STEPS, rehearse
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.asyncio(loop_scope="session"),
+    pytest.mark.timeout(300),
+]
+
+
+def oldest_python() -> Path:
+    """The interpreter of the oldest AstrBot; without it the test is skipped, or fails on demand."""
+    stated = os.environ.get("SCOPED_MEMORY_OLDEST_PYTHON")
+    python = Path(stated) if stated else CHECKOUT / ".venv-oldest" / "bin" / "python"
+    if python.exists():
+        return python
+    if os.environ.get("CI") or os.environ.get("SCOPED_MEMORY_REQUIRE_OLDEST") == "1":
+        pytest.fail(f"no interpreter with the oldest AstrBot at {python}")
+    pytest.skip(f"no interpreter with the oldest AstrBot at {python}")
+
+
+async def play(root: Path, python: Path | None) -> tuple[str, list[str]]:
+    """Plays the story; gives AstrBot's version line and every problem."""
+    async with Rig(root, python=python) as rig:
+        story = Story(rig, print)
+        rehearse(story)
+        outcomes = await story.play(STEPS)
+        problems = [f"{o.title}: {problem}" for o in outcomes for problem in o.problems]
+        if len(outcomes) < len(STEPS):
+            problems.append(f"only {len(outcomes)} of {len(STEPS)} steps were played")
+        return await rig.bot.logged("AstrBot v"), problems
+
+
+async def test_the_story_holds_in_the_newest_astrbot(tmp_path: Path) -> None:
+    version, problems = await play(tmp_path / "bot", None)
+    assert problems == [], version
+
+
+async def test_the_story_holds_in_the_oldest_supported_astrbot(tmp_path: Path) -> None:
+    version, problems = await play(tmp_path / "bot", oldest_python())
+    assert "AstrBot v4.28" in version
+    assert problems == []

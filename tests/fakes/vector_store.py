@@ -1,0 +1,145 @@
+"""The index in memory: brute force, no native part, the same contract as the real one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from astrbot_plugin_scoped_memory.llm_memory.components.chroma.names import (
+    PREFIX,
+    collection_name,
+    dimension_of,
+    parse_id,
+    record_id,
+)
+from astrbot_plugin_scoped_memory.llm_memory.components.scope_where import scope_where
+from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import ScopeFilter
+from astrbot_plugin_scoped_memory.llm_memory.ports import (
+    Fingerprint,
+    IndexRecord,
+    Key,
+    Neighbour,
+    Neighbours,
+    Vector,
+    Vectors,
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A stored record, as a corruption may have left it."""
+
+    metadata: Mapping[str, object]
+    vector: Vector
+
+
+type Collection = dict[str, Row]
+
+
+@dataclass
+class Disk:
+    """What outlives a store: collections by name, rows by id."""
+
+    collections: dict[str, Collection] = field(default_factory=dict)
+
+
+class InMemoryVectorStore:
+    """The port VectorStore. ``fault``, while set, is what every call after open raises."""
+
+    def __init__(self, disk: Disk | None = None) -> None:
+        self.disk = disk or Disk()
+        self.fault: IndexUnavailable | None = None
+        self._name: str | None = None
+        self._is_open = False
+        self._is_closed = False
+
+    def open(self) -> None:
+        if self._is_closed:
+            raise IndexUnavailable("closed")
+        if self.fault:
+            raise self.fault
+        self._is_open = True
+
+    def close(self) -> None:
+        self._is_closed = True
+
+    def name_for(self, fingerprint: Fingerprint) -> str:
+        return collection_name(fingerprint)
+
+    def collections(self) -> tuple[str, ...]:
+        return tuple(sorted(self._opened()))
+
+    def use(self, collection: str) -> None:
+        if not collection.startswith(PREFIX):
+            raise ValueError(f"no collection of ours: {collection!r}")
+        self._opened().setdefault(collection, {})
+        self._name = collection
+
+    def drop(self, collection: str) -> None:
+        if collection in self._opened() and collection == self._name:
+            raise IndexUnavailable(f"in use: {collection}")
+        self._opened().pop(collection, None)
+
+    def upsert(self, records: Sequence[IndexRecord], vectors: Vectors) -> None:
+        rows = self._rows()
+        if len(records) != len(vectors):
+            raise ValueError(f"{len(records)} records, {len(vectors)} vectors")
+        written = {}
+        for record, vector in zip(records, vectors, strict=True):
+            own = {"memory_scope": record.key.scope, "content_hash": record.content_hash}
+            metadata = {**record.metadata, **own}
+            written[record_id(record.key)] = Row(metadata, self._comparable(vector))
+        rows.update(written)
+
+    def delete(self, keys: Sequence[Key]) -> None:
+        rows = self._rows()
+        for key in keys:
+            rows.pop(record_id(key), None)
+
+    def hashes(self) -> dict[Key, str]:
+        found = {}
+        for identifier, row in self._rows().copy().items():
+            key = parse_id(identifier)
+            content_hash = row.metadata.get("content_hash")
+            sound = row.metadata.get("memory_scope") == key.scope
+            found[key] = content_hash if sound and isinstance(content_hash, str) else ""
+        return found
+
+    def count(self) -> int:
+        return len(self._rows())
+
+    def query(self, vector: Vector, scope_filter: ScopeFilter, k: int) -> Neighbours:
+        scope_where(scope_filter)  # the guard of the real one: validated scopes only
+        rows, wanted = self._rows().copy(), self._comparable(vector)
+        found, dropped = [], 0
+        for identifier, row in rows.items():
+            key, stored = parse_id(identifier), row.metadata.get("memory_scope")
+            if stored == key.scope and scope_filter.admits(stored):
+                found.append(Neighbour(key, float(row.vector @ wanted)))
+            elif scope_filter.admits(stored) or (scope_filter.everything and stored is None):
+                dropped += 1  # what a store would have answered, going by its metadata alone
+        found.sort(key=lambda neighbour: -neighbour.similarity)
+        return Neighbours(tuple(found[: max(k, 0)]), dropped)
+
+    def _opened(self) -> dict[str, Collection]:
+        if self._is_closed or not self._is_open:
+            raise IndexUnavailable("closed" if self._is_closed else "not open")
+        if self.fault:
+            raise self.fault
+        return self.disk.collections
+
+    def _rows(self) -> Collection:
+        collections = self._opened()
+        if self._name is None:
+            raise IndexUnavailable("no collection is in use")
+        return collections[self._name]
+
+    def _comparable(self, vector: Vector) -> Vector:
+        row: Vector = np.asarray(vector, dtype=np.float32)
+        expected = dimension_of(self._name or "")
+        if row.ndim != 1 or (expected and len(row) != expected) or not np.isfinite(row).all():
+            raise IndexUnavailable(f"a vector of shape {row.shape}, dimension {expected}")
+        return row

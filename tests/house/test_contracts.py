@@ -1,0 +1,92 @@
+"""The layers of the house hold, and would not hold with a forbidden import in them."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import checkout
+import pytest
+
+LINTER = Path(sys.executable).with_name("lint-imports")
+
+
+def lint(farm: Path) -> tuple[int, str]:
+    """Run all contracts over the package in `farm`; the exit status and what it printed."""
+    config = checkout.ROOT / "pyproject.toml"
+    done = subprocess.run(
+        [LINTER, "--config", config, "--no-cache", "--no-logo"],
+        cwd=farm,
+        env={**os.environ, "PYTHONPATH": str(farm), "COLUMNS": "200", "NO_COLOR": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_every_contract_is_kept(tmp_path: Path) -> None:
+    status, output = lint(checkout.farm(tmp_path))
+    assert status == 0, output
+    assert "0 broken" in output
+
+
+PLANTS = {
+    "a policy uses a component": ("llm_memory/policies", "from .. import components", "engine"),
+    "a policy uses a format": ("llm_memory/policies", "from .. import markdown", "engine"),
+    "a format uses a policy": ("llm_memory/markdown", "from .. import policies", "engine"),
+    "a model uses a policy": ("llm_memory/models", "from .. import policies", "engine"),
+    "a model uses a port": ("llm_memory/models", "from .. import ports", "engine"),
+    "a policy uses a port": ("llm_memory/policies", "from .. import ports", "engine"),
+    "a component uses a service": ("llm_memory/components", "from .. import service", "engine"),
+    "a service uses a component": ("llm_memory/service", "from .. import components", "engine"),
+    "a service uses a component for its type": (
+        "llm_memory/service",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from .. import components",
+        "engine",
+    ),
+    "a service uses the composition": (
+        "llm_memory/service",
+        "from .. import composition",
+        "engine",
+    ),
+    "a module has no place in the engine": ("llm_memory", "", "engine"),
+    "a policy uses the engine's front door": (
+        "llm_memory/policies",
+        "from .. import build_engine",
+        "front door",
+    ),
+    "the engine uses AstrBot": ("llm_memory/service", "import astrbot", "no AstrBot"),
+    "the engine uses AstrBot's logger, late": (
+        "llm_memory/components",
+        "def log():\n    from astrbot.api import logger\n    return logger",
+        "no AstrBot",
+    ),
+    "the engine uses the core": ("llm_memory/service", "from ... import core", "plugin"),
+    "the core uses a tool": ("core", "from .. import tools", "plugin"),
+    "the core uses main": ("core/services", "from ... import main", "plugin"),
+    "a tool uses main": ("tools", "from .. import main", "plugin"),
+    "the core uses the harness": ("core", "from .. import harness", "plugin"),
+    "a policy logs": ("llm_memory/policies", "import logging", "do not log"),
+    "a format logs": ("llm_memory/markdown", "import loguru", "do not log"),
+}
+TITLES = {
+    "front door": "Nobody in the engine comes in by its front door",
+    "engine": "The engine: composition >",
+    "plugin": "The plugin: main >",
+    "no AstrBot": "The engine knows no AstrBot",
+    "do not log": "Values, policies and formats do not log",
+}
+
+
+@pytest.mark.parametrize("plant", PLANTS.values(), ids=PLANTS.keys())
+def test_a_planted_import_breaks_its_contract(tmp_path: Path, plant: tuple[str, ...]) -> None:
+    folder, code, contract = plant
+    farm = checkout.farm(tmp_path, copy=True)
+    place = farm / checkout.NAME / folder
+    assert place.is_dir(), f"{folder} does not exist"
+    (place / "planted.py").write_text(code + "\n", encoding="utf-8")
+    status, output = lint(farm)
+    verdicts = [line for line in output.splitlines() if line.startswith(TITLES[contract])]
+    assert status != 0, output
+    assert any("BROKEN" in verdict for verdict in verdicts), output

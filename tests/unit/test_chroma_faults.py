@@ -1,0 +1,65 @@
+"""Chroma's faults become one error of ours; the passing one is tried again; stops pass."""
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory.components.chroma.faults import attempt, translated
+from astrbot_plugin_scoped_memory.llm_memory.errors import DirectoryInUse, IndexUnavailable
+
+
+class Panic(BaseException):
+    """What a panic of a native part looks like: no Exception."""
+
+
+def failing(times: int, message: str) -> Callable[[], int]:
+    """A call that fails so many times and then answers how often it was called."""
+    calls = 0
+
+    def call() -> int:
+        nonlocal calls
+        calls += 1
+        if calls <= times:
+            raise RuntimeError(message)
+        return calls
+
+    return call
+
+
+@pytest.mark.parametrize("error", [RuntimeError("x"), Panic("x"), AttributeError("x"), OSError(28)])
+def test_foreign_errors_are_translated_with_their_cause(error: BaseException) -> None:
+    with pytest.raises(IndexUnavailable, match=f"opening: {type(error).__name__}") as raised:
+        with translated("opening"):
+            raise error
+    assert raised.value.__cause__ is error
+
+
+@pytest.mark.parametrize(
+    "stop", [KeyboardInterrupt(), SystemExit(1), GeneratorExit(), asyncio.CancelledError()]
+)
+def test_requests_to_stop_pass(stop: BaseException) -> None:
+    with pytest.raises(type(stop)), translated("opening"):
+        raise stop
+
+
+def test_errors_of_ours_pass_as_they_are() -> None:
+    with pytest.raises(DirectoryInUse), translated("opening"):
+        raise DirectoryInUse("index")
+
+
+@pytest.mark.parametrize("times", [0, 1, 2, 3])
+def test_a_passing_fault_is_tried_again(times: int) -> None:
+    assert attempt("query", failing(times, "Internal error: Error finding id")) == times + 1
+
+
+def test_a_fault_that_does_not_pass_is_given_up() -> None:
+    with pytest.raises(IndexUnavailable, match="Error finding id"):
+        attempt("query", failing(4, "Internal error: Error finding id"))
+
+
+def test_another_fault_is_not_tried_again() -> None:
+    call = failing(1, "disk is full")
+    with pytest.raises(IndexUnavailable, match="disk is full"):
+        attempt("query", call)
+    assert call() == 2

@@ -1,0 +1,61 @@
+"""What the three tools share: find the living plugin, check arguments, answer ``ok`` or ``error``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from astrbot.api import FunctionTool, logger
+from astrbot.core.agent.run_context import ContextWrapper
+from astrbot.core.astr_agent_context import AstrAgentContext
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from ..core.outcomes import error_text
+from ..core.plugin_context import PluginContext
+from ..llm_memory import Actor, ConversationId, ScopedMemoryError
+from .arguments import Arguments
+
+Source = Callable[[], PluginContext | None]
+OFF = "error 记忆插件没有在运行，请稍后再试"
+
+
+@dataclass
+class MemoryTool(FunctionTool[AstrAgentContext]):
+    """A tool that asks ``source`` for the plugin at every call.
+
+    The call takes whatever the model passes: AstrBot logs a traceback for a missing parameter.
+    """
+
+    name: str = ""
+    description: str = ""
+    parameters: dict[str, Any] = Field(default_factory=dict)
+    source: Any = None
+
+    async def call(self, context: ContextWrapper[AstrAgentContext], **given: Any) -> str:
+        """Run the tool. The first word of the answer is ``ok`` or ``error``."""
+        plugin: PluginContext | None = self.source()
+        if plugin is None:
+            return OFF
+        event = context.context.event
+        arguments = Arguments(given, plugin.texts)
+        try:
+            conversation_id = await plugin.turns.conversation_id(event)
+            actor = plugin.turns.actor(event)
+            return await self.answer(plugin, arguments, conversation_id, actor)
+        except ScopedMemoryError as error:
+            return f"error {error_text(plugin.texts, error)}"
+        except Exception as error:
+            # The model gets a word it can act on, the owner the traceback.
+            logger.exception(plugin.texts.say("log.tool_failed", name=self.name))
+            return f"error {plugin.texts.say('outcome.failed', detail=type(error).__name__)}"
+
+    async def answer(
+        self,
+        plugin: PluginContext,
+        arguments: Arguments,
+        conversation_id: ConversationId,
+        actor: Actor,
+    ) -> str:
+        """What the tool does. Tools pass the conversation's id on; they know no scope."""
+        raise NotImplementedError

@@ -1,0 +1,52 @@
+"""``expand_memory``: the whole entry behind a pointer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from ..core.outcomes import entry_text
+from ..core.plugin_context import PluginContext
+from ..llm_memory import Actor, ConversationId, Expanded, PointerNotVisible
+from .arguments import Arguments
+from .base import MemoryTool
+
+MAX_POINTER = 300
+
+DESCRIPTION = (
+    "看一条记忆的全文与来历（理由、标签、时间、谁说的）。pointer 用检索结果或附上的记忆里方括号中的指针，"
+    "例如 preferences.md#m-01jd3q8z7kabcdef。 / Show the full memory behind a pointer."
+)
+PARAMETERS: dict[str, Any] = {
+    "type": "object",
+    "properties": {"pointer": {"type": "string", "description": "文件名#编号，或单独的编号。"}},
+    "required": ["pointer"],
+}
+
+
+@dataclass
+class ExpandTool(MemoryTool):
+    """Passes the pointer and the conversation's id to the engine."""
+
+    name: str = "expand_memory"
+    description: str = DESCRIPTION
+    parameters: dict[str, Any] = Field(default_factory=lambda: PARAMETERS)
+
+    async def answer(
+        self,
+        plugin: PluginContext,
+        arguments: Arguments,
+        conversation_id: ConversationId,
+        actor: Actor,
+    ) -> str:
+        pointer = arguments.text("pointer", limit=MAX_POINTER, required=True)
+        if problem := arguments.finish():
+            return f"error {problem}"
+        expansion = await plugin.service.expand(pointer, conversation_id=conversation_id)
+        match expansion:
+            case Expanded(stored):
+                return f"ok {entry_text(plugin.texts, stored)}"
+            case PointerNotVisible():
+                return f"error {plugin.texts.say('outcome.no_such_pointer')}"
