@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from typing import Any
 
-from astrbot.api import logger
+from astrbot.api import logger, sp
 from astrbot.api.event import AstrMessageEvent, MessageEventResult, filter
 from astrbot.api.provider import ProviderRequest
 from astrbot.api.star import Context, Star, StarTools
@@ -50,12 +50,18 @@ class ScopedMemoryPlugin(Star):
         self._plugin = plugin
         self._mind = DeepMind(plugin)
         self._commands = Commands(plugin)
+        await self._add_tools()
+        plugin.open()
+
+    async def _add_tools(self) -> None:
+        # AstrBot applies the owner's choice of tools before it calls `initialize`.
+        switched_off: list[str] = await sp.global_get("inactivated_llm_tools", [])
         manager = self.context.get_llm_tool_manager()
         for tool in TOOLS:
             made = tool(source=lambda: self._plugin)
+            made.active = made.name not in switched_off
             manager.remove_func(made.name)
             self.context.add_llm_tools(made)
-        plugin.open()
 
     async def terminate(self) -> None:
         """On reload, disable and SIGINT. SIGTERM and worse do without: all is durable anyway."""
@@ -76,7 +82,7 @@ class ScopedMemoryPlugin(Star):
 
     @filter.command_group("memory", alias={"记忆"})
     def memory(self) -> None:
-        """长期记忆：status 状态，scope 记忆域，list 列表，search 搜索，add 记住，forget 忘记，undo 恢复"""
+        """长期记忆：状态、记忆域、列表、搜索、记住、忘记、恢复"""
 
     @memory.command("status", alias={"状态"})
     async def memory_status(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:

@@ -41,8 +41,7 @@ class BackgroundInitializer:
             await self._engine.run(embedder)
         except EngineOff:
             return  # the notice has said it
-        except Exception:
-            # The owner task is the last place that can tell; recall goes on by scanning.
+        except Exception:  # noqa: BLE001  (the last place that can tell; recall goes on by scanning)
             logger.exception(self._plugin.texts.say("log.owner_failed"))
 
     async def _announce(self) -> None:

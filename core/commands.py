@@ -47,12 +47,11 @@ class Commands:
         conversation_id = await plugin.turns.conversation_id(event)
         actor = plugin.turns.actor(event)
         try:
-            await greet(plugin, conversation_id, actor)
+            plugin.spawn(greet(plugin, conversation_id, actor))
             return await command(conversation_id, actor, plugin.turns.command_rest(event, words))
         except ScopedMemoryError as error:
             return error_text(plugin.texts, error)
-        except Exception as error:
-            # A command must answer something; the details go to the log.
+        except Exception as error:  # noqa: BLE001  (a command answers something; the log has more)
             logger.exception(self._say("log.command_failed"))
             return self._say("outcome.failed", detail=type(error).__name__)
 
@@ -152,9 +151,7 @@ class Commands:
         )
         match outcome:
             case Forgotten(stored, archived_to):
-                return self._say(
-                    "forget.done", id=stored.memory.memory_id, path=archived_to
-                )
+                return self._say("forget.done", id=stored.memory.memory_id, path=archived_to)
             case NotAllowed():
                 return self._say("forget.not_allowed")
             case NotVisible():

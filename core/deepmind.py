@@ -7,7 +7,7 @@ from astrbot.api.event import AstrMessageEvent
 from astrbot.api.provider import ProviderRequest
 from astrbot.core.agent.message import TextPart
 
-from ..llm_memory import ConversationId, EngineClosed, EngineOff
+from ..llm_memory import ConversationId
 from .plugin_context import PluginContext
 from .services.injection_service import fence
 from .services.retrieval_service import RetrievalService
@@ -26,10 +26,7 @@ class DeepMind:
         plugin = self._plugin
         plugin.astrbot_is_up()
         conversation_id = await plugin.turns.conversation_id(event)
-        try:
-            await greet(plugin, conversation_id, plugin.turns.actor(event))
-        except (EngineClosed, EngineOff):
-            return
+        plugin.spawn(greet(plugin, conversation_id, plugin.turns.actor(event)))
         if plugin.turns.is_command(event) or not plugin.turns.claim_injection(event):
             return
         query = plugin.turns.user_text(event, request.prompt)
@@ -39,9 +36,7 @@ class DeepMind:
         self._inject(request, fence(recall.hits, plugin.texts), conversation_id)
         logger.info(plugin.texts.say("log.injected", count=len(recall.hits), id=conversation_id))
 
-    def _inject(
-        self, request: ProviderRequest, text: str, conversation_id: ConversationId
-    ) -> None:
+    def _inject(self, request: ProviderRequest, text: str, conversation_id: ConversationId) -> None:
         if self._plugin.reads_prompt_only(conversation_id):
             if self._plugin.config.inject_into_prompt:
                 request.prompt = f"{request.prompt or ''}\n\n{text}"

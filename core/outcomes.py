@@ -20,13 +20,9 @@ def remembered_text(texts: Texts, outcome: Stored | Reinforced | Rejected) -> st
     """What was stored where, or why nothing was."""
     match outcome:
         case Stored(memory):
-            return texts.say(
-                "outcome.stored", scope=memory.scope.name, pointer=memory.pointer
-            )
+            return texts.say("outcome.stored", scope=memory.scope.name, pointer=memory.pointer)
         case Reinforced(memory):
-            return texts.say(
-                "outcome.reinforced", scope=memory.scope.name, pointer=memory.pointer
-            )
+            return texts.say("outcome.reinforced", scope=memory.scope.name, pointer=memory.pointer)
         case Rejected():
             return rejected_text(texts, outcome)
 
@@ -78,5 +74,3 @@ def entry_text(texts: Texts, stored: StoredMemory) -> str:
         )
     )
     return "\n".join(lines)
-
-

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -45,11 +44,11 @@ class PluginContext:
         self.turns = TurnReader(PersonaReader(context))
         self.paths = EnginePaths.under(data, self.config.memory_root)
         self.missing = missing_packages(ROOT / "requirements.txt")
-        self.closed = False
         self._bridge = LoggingBridge(logger)
         self._engine = build_engine(self.paths, self.config.engine, on_notice=self._say)
         self._initializer = BackgroundInitializer(self, self._engine)
         self._owner: asyncio.Task[None] | None = None
+        self._tasks: set[asyncio.Future[None]] = set()
 
     @property
     def service(self) -> CognitiveService:
@@ -71,6 +70,12 @@ class PluginContext:
             # A reload. At start-up plugins come first, and providers one by one behind them.
             self._initializer.astrbot_is_up()
         self._owner = asyncio.create_task(self._initializer.run(), name="scoped-memory-owner")
+
+    def spawn(self, work: Coroutine[None, None, None]) -> None:
+        """Run something small behind the turn. What still runs at ``close`` is cancelled."""
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     def astrbot_is_up(self) -> None:
         """AstrBot has loaded its providers: the embedder may be chosen."""
@@ -108,11 +113,10 @@ class PluginContext:
 
     async def close(self) -> None:
         """Stop the owner task, wait for it, close the engine. Idempotent."""
-        self.closed = True
-        if self._owner is not None:
-            self._owner.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._owner
-            self._owner = None
+        running = [*self._tasks, *([self._owner] if self._owner else [])]
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+        self._owner = None
         await self._engine.close()
         self._bridge.close()

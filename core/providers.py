@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..llm_memory import lexical_embedder, local_embedder, provider_embedder
+from ..llm_memory.composition import lexical_embedder, local_embedder, provider_embedder
 from ..llm_memory.ports import Embedder
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def choose_embedder(plugin: PluginContext) -> Embedder:
     wanted = plugin.config.embedding
     known = {_id_of(p): p for p in plugin.astrbot.get_all_embedding_providers()}
     if wanted == LEXICAL:
-        return lexical_embedder(plugin.paths)
+        return lexical_embedder()
     if wanted in known:
         return _from_provider(plugin, known[wanted])
     if wanted != AUTO:
@@ -67,7 +67,7 @@ def choose_embedder(plugin: PluginContext) -> Embedder:
     model = _model_on_disk(plugin.paths.data / "models")
     if model is not None and not any(m.package == "sentence-transformers" for m in plugin.missing):
         return local_embedder(plugin.paths, str(model))
-    return lexical_embedder(plugin.paths)
+    return lexical_embedder()
 
 
 def _from_provider(plugin: PluginContext, provider: Any) -> Embedder:

@@ -7,6 +7,8 @@ from astrbot.api import logger
 from ..llm_memory import (
     Actor,
     ConversationId,
+    EngineClosed,
+    EngineOff,
     ReadPublicOnly,
     Refused,
     Usable,
@@ -15,8 +17,11 @@ from .plugin_context import PluginContext
 
 
 async def greet(plugin: PluginContext, conversation_id: ConversationId, actor: Actor) -> None:
-    """Note that a message came. Raises EngineClosed, EngineOff."""
-    meeting = await plugin.service.meet(conversation_id, actor)
+    """Note that a message came. Where the engine is off there is nothing to say."""
+    try:
+        meeting = await plugin.service.meet(conversation_id, actor)
+    except (EngineClosed, EngineOff):
+        return
     if meeting.first:
         scope = scope_line(plugin, meeting.resolution)
         logger.info(plugin.texts.say("log.first_message", id=conversation_id, scope=scope))

@@ -9,8 +9,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from .bot import PASSWORD
-from .panel import USER
+from .bot import PASSWORD, BotDied
+from .panel import USER, PanelError
 from .rig import Rig
 from .story import Outcome, Story
 from .story_steps import STEPS, rehearse
@@ -27,6 +27,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _options(arguments)
     try:
         return asyncio.run(_demo(options))
+    except (BotDied, PanelError, TimeoutError) as error:
+        _tell(f"没能启动：{error}")
+        return 1
     except (KeyboardInterrupt, asyncio.CancelledError):
         _tell("\n再见。")
         return 130

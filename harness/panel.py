@@ -74,10 +74,15 @@ class Panel:
         return next((row for row in rows if row.get("name") == PLUGIN), None)
 
     async def activated(self, *, within: float = 60.0) -> None:
-        """Waits until the plugin is listed as activated."""
+        """Waits until the plugin is active; PanelError if AstrBot could not load it."""
 
         async def probe() -> bool:
             row = await self.plugin()
+            if row is None:
+                failed = await self.call("GET", "/api/v1/plugins/failed")
+                if PLUGIN in failed:
+                    message = f"the plugin did not load: {failed[PLUGIN]}"
+                    raise PanelError(message)
             return row is not None and bool(row.get("activated"))
 
         await until(probe, within=within, what="the activated plugin")

@@ -22,7 +22,7 @@ from .service.engine import Engine, EngineParts
 
 @dataclass(frozen=True, slots=True)
 class EnginePaths:
-    """Where the engine keeps things. ``memory`` may lie elsewhere; the index never moves with it."""
+    """Where the engine keeps things. ``memory`` may lie elsewhere; the index stays."""
 
     data: Path
     memory: Path
@@ -31,6 +31,12 @@ class EnginePaths:
     def under(cls, data: Path, memory_root: Path | None = None) -> EnginePaths:
         """The layout below a data folder."""
         return cls(data, memory_root or data / "memory")
+
+    @property
+    def owned(self) -> tuple[Path, ...]:
+        """The folders that one process alone may use, without those that lie in another."""
+        data, memory = self.data.resolve(), self.memory.resolve()
+        return (data,) if memory.is_relative_to(data) else (data, memory)
 
     @property
     def index(self) -> Path:
@@ -48,11 +54,6 @@ def local_now() -> datetime:
     return datetime.now().astimezone()
 
 
-def lexical_embedder(paths: EnginePaths) -> Embedder:
-    """The built-in embedder: no model, no download."""
-    return LexicalEmbedder(Tokenizer(paths.index / "jieba"))
-
-
 def build_engine(
     paths: EnginePaths,
     settings: EngineSettings,
@@ -67,8 +68,9 @@ def build_engine(
             state=SqliteStateStore(paths.state / "state.sqlite"),
             store=ChromaVectorStore(paths.index / "chroma"),
             manifest=JsonManifest(paths.index / "manifest.json"),
-            scanner=lexical_embedder(paths),
-            locks=(DirectoryLock(paths.data), DirectoryLock(paths.memory)),
+            # Scans start before any dictionary is loaded, so theirs goes without one.
+            scanner=LexicalEmbedder(Tokenizer(use_jieba=False)),
+            locks=[DirectoryLock(folder) for folder in paths.owned],
         ),
         settings,
         on_notice=on_notice,
@@ -76,3 +78,15 @@ def build_engine(
     )
 
 
+
+def lexical_embedder() -> Embedder:
+    """The built-in embedder: no model, no download."""
+    return LexicalEmbedder(Tokenizer())
+
+
+def local_embedder(paths: EnginePaths, name: str) -> Embedder:
+    raise NotImplementedError
+
+
+def provider_embedder(raw: object, *, query_seconds: float, write_seconds: float) -> Embedder:
+    raise NotImplementedError

@@ -5,8 +5,9 @@ A host adds a sink (the plugin bridges to AstrBot's logger). No chat text above 
 
 from __future__ import annotations
 
+import importlib
 import logging
-from typing import Protocol
+from typing import Any, Protocol
 
 
 class Logger(Protocol):
@@ -42,15 +43,11 @@ class _StandardLogger:
 
 def _make_logger() -> Logger:
     try:
-        from loguru._logger import Core
-        from loguru._logger import Logger as LoguruLogger
-    except ImportError:
-        return _StandardLogger()
-    try:
-        # The arguments are loguru's own defaults for its global logger. Binding extras to the
-        # global one is no way out: a host's formats name keys that our records lack.
-        made: Logger = LoguruLogger(
-            core=Core(),
+        inner: Any = importlib.import_module("loguru._logger")
+        # A core of its own, with loguru's defaults. Binding extras to the global logger is no way
+        # out: a host's formats name keys that our records lack.
+        made: Logger = inner.Logger(
+            core=inner.Core(),
             exception=None,
             depth=0,
             record=False,
@@ -61,7 +58,7 @@ def _make_logger() -> Logger:
             patchers=[],
             extra={},
         )
-    except TypeError:
+    except (ImportError, AttributeError, TypeError):
         return _StandardLogger()
     return made
 

@@ -1,4 +1,4 @@
-"""What the three tools share: find the living plugin, check arguments, answer ``ok`` or ``error``."""
+"""What the tools share: find the living plugin, check arguments, answer ``ok`` or ``error``."""
 
 from __future__ import annotations
 
@@ -45,8 +45,7 @@ class MemoryTool(FunctionTool[AstrAgentContext]):
             return await self.answer(plugin, arguments, conversation_id, actor)
         except ScopedMemoryError as error:
             return f"error {error_text(plugin.texts, error)}"
-        except Exception as error:
-            # The model gets a word it can act on, the owner the traceback.
+        except Exception as error:  # noqa: BLE001  (the model gets a word, the owner the traceback)
             logger.exception(plugin.texts.say("log.tool_failed", name=self.name))
             return f"error {plugin.texts.say('outcome.failed', detail=type(error).__name__)}"
 

@@ -41,7 +41,7 @@ PARAMETERS: dict[str, Any] = {
         "tags": {
             "type": "array",
             "items": {"type": "string"},
-            "description": "几个短标签，便于以后想起，例如 [\"奶奶\", \"饮食\"]。",
+            "description": '几个短标签，便于以后想起，例如 ["奶奶", "饮食"]。',
         },
         "strength": {
             "type": "integer",

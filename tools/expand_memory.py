@@ -16,7 +16,8 @@ from .base import MemoryTool
 MAX_POINTER = 300
 
 DESCRIPTION = (
-    "看一条记忆的全文与来历（理由、标签、时间、谁说的）。pointer 用检索结果或附上的记忆里方括号中的指针，"
+    "看一条记忆的全文与来历（理由、标签、时间、谁说的）。"
+    "pointer 用检索结果或附上的记忆里方括号中的指针，"
     "例如 preferences.md#m-01jd3q8z7kabcdef。 / Show the full memory behind a pointer."
 )
 PARAMETERS: dict[str, Any] = {

@@ -2,92 +2,159 @@
 
 from __future__ import annotations
 
+import re
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple
 
 from . import stop_words
 from .english import stem
-from .scripts import Script, normalise, runs
+from .scripts import Run, Script, normalise, runs
 
 if TYPE_CHECKING:
     from typing import Protocol
 
     class _Segmenter(Protocol):
+        """What is used of ``jieba.Tokenizer``."""
+
         FREQ: dict[str, int]
-        total: int
 
         def lcut(self, sentence: str, *, HMM: bool) -> list[str]: ...
 
 
+class _Word(NamedTuple):
+    """A word as the text shows it, and the tokens it gives."""
+
+    shown: str
+    tokens: list[str]
+
+
+_STOP_PHRASES = re.compile(
+    "|".join(sorted((w for w in stop_words.CHINESE if len(w) > 1), key=lambda w: (-len(w), w)))
+)
+
+
 class Tokenizer:
-    HMM = True
-    SEARCH = True
-    BIGRAMS = False
+    """Words where the language shows them, single characters and bigrams where it does not.
+
+    Han text gives jieba's words and, beside them, every single character: the words find what was
+    meant, the characters what was said with another word (周会, 开周会). No token crosses from one
+    script into another. Deterministic, total, thread-safe.
+
+    jieba's dictionary is loaded at the first Han character, which takes about a second: the first
+    call, or ``load``, belongs into a thread. jieba keeps no cache file for us: on a current Python
+    reading one takes longer than parsing the dictionary, and holds the GIL all the while. Its model
+    for unknown words is off too, because other plugins can change it for the whole process.
+
+    Args:
+        use_jieba: False cuts Han text into characters and bigrams without trying jieba.
+    """
+
     def __init__(self, *, use_jieba: bool = True) -> None:
         self._lock = threading.Lock()
         self._loaded = not use_jieba
-        self._segmenter = None
+        self._segmenter: _Segmenter | None = None
 
-    def load(self):
+    def load(self) -> None:
+        """Read the dictionary now; blocks. Never fails: without jieba it is ``degraded``."""
+        self._han_segmenter()
+
+    @property
+    def degraded(self) -> bool:
+        """Whether Han text goes without words. False until the dictionary was asked for."""
+        return self._loaded and self._segmenter is None
+
+    def dictionary(self) -> Mapping[str, int]:
+        """Counts of Han words in jieba's own corpus (0: only a prefix of words); empty without it.
+
+        Blocks at the first call.
+        """
+        segmenter = self._han_segmenter()
+        return {} if segmenter is None else segmenter.FREQ
+
+    def tokens(self, text: str) -> list[str]:
+        """The tokens of a document, in its order, with repetitions."""
+        return [t for run in runs(normalise(text)) for word in self._words(run) for t in word.tokens]
+
+    def query_tokens(self, text: str) -> list[str]:
+        """The tokens of a query: as ``tokens``, without what says nothing about its subject."""
+        found: list[str] = []
+        for run in runs(normalise(text)):
+            for word in self._query_words(run):
+                if word.shown not in stop_words.CHINESE and word.shown not in stop_words.ENGLISH:
+                    found.extend(t for t in word.tokens if t not in stop_words.CHINESE)
+        return found
+
+    def _query_words(self, run: Run) -> Iterator[_Word]:
+        if run.script is Script.HAN and self._han_segmenter() is None:
+            for piece in _STOP_PHRASES.split(run.text):
+                if piece:
+                    yield _Word("", _grams(piece))
+        else:
+            yield from self._words(run)
+
+    def _words(self, run: Run) -> Iterator[_Word]:
+        match run.script:
+            case Script.HAN:
+                yield from self._han_words(run.text)
+            case Script.LATIN:
+                yield _Word(run.text, [stem(run.text)])
+            case Script.DIGIT | Script.SPACED:
+                yield _Word(run.text, [run.text])
+            case Script.KATAKANA:  # a loan word, most of the time whole
+                yield _Word(run.text, [*([run.text] if len(run.text) > 2 else []), *_grams(run.text)])
+            case Script.HIRAGANA | Script.HANGUL | Script.UNSPACED:
+                yield _Word(run.text, _grams(run.text))
+
+    def _han_words(self, text: str) -> Iterator[_Word]:
+        segmenter = self._han_segmenter()
+        if segmenter is None:
+            yield _Word("", _grams(text))
+            return
+        before = ""  # the word before, if it was one character
+        for word in segmenter.lcut(text, HMM=False):
+            if len(word) == 1:
+                yield _Word(word, [word])
+                if before and not {before, word} <= stop_words.CHINESE:
+                    yield _Word("", [before + word])
+                before = word
+            else:
+                yield _Word(word, [word, *_inner_words(word, segmenter.FREQ), *word])
+                before = ""
+
+    def _han_segmenter(self) -> _Segmenter | None:
         with self._lock:
             if not self._loaded:
                 self._segmenter = _load_jieba()
                 self._loaded = True
-        return self._segmenter
-
-    def tokens(self, text: str) -> list[str]:
-        found = []
-        for run in runs(normalise(text)):
-            found.extend(t for w, ts in self._words(run) for t in ts)
-        return found
-
-    def query_tokens(self, text: str) -> list[str]:
-        found = []
-        for run in runs(normalise(text)):
-            for word, toks in self._words(run):
-                if word in stop_words.CHINESE or word in stop_words.ENGLISH: continue
-                found.extend(t for t in toks if t not in stop_words.CHINESE)
-        return found
-
-    def _words(self, run):
-        if run.script is Script.LATIN:
-            yield run.text, [stem(run.text)]
-        elif run.script is Script.HAN:
-            seg = self.load()
-            if seg is None:
-                yield '', _grams(run.text)
-                return
-            if self.SEARCH: 
-                ws=seg.lcut_for_search(run.text,HMM=self.HMM)
-            else: ws=seg.lcut(run.text,HMM=self.HMM)
-            seen = {}
-            for w in seg.lcut(run.text,HMM=self.HMM):
-                if w in stop_words.CHINESE:
-                    yield w, [w] if len(w)==1 else [w,*w]
-                    continue
-                toks=[w] if len(w)>1 else []
-                if self.SEARCH and len(w)>2:
-                    for n in (2,3):
-                        if len(w)>n:
-                            for i in range(len(w)-n+1):
-                                if seg.FREQ.get(w[i:i+n]): toks.append(w[i:i+n])
-                yield w, toks+list(w)
-            if self.BIGRAMS:
-                yield '', [a+b for a,b in zip(run.text,run.text[1:]) ]
-        elif run.script in (Script.SPACED, Script.DIGIT):
-            yield run.text, [run.text]
-        else:
-            yield run.text, _grams(run.text)
+            return self._segmenter
 
 
-def _grams(text):
-    if len(text)==1: return [text]
-    return [a+b for a,b in zip(text,text[1:])] + list(text)
+def _inner_words(word: str, frequencies: Mapping[str, int]) -> Iterator[str]:
+    """Dictionary words of two or three characters inside a longer one, as jieba's search mode."""
+    for length in (2, 3):
+        if len(word) > length:
+            for start in range(len(word) - length + 1):
+                part = word[start : start + length]
+                if frequencies.get(part):
+                    yield part
 
 
-def _load_jieba():
-    import jieba
-    s = jieba.Tokenizer()
-    s.FREQ, s.total = s.gen_pfdict(s.get_dict_file())
-    s.initialized = True
-    return s
+def _grams(text: str) -> list[str]:
+    """Bigrams, then single characters."""
+    return [a + b for a, b in zip(text, text[1:], strict=False)] + list(text)
+
+
+def _load_jieba() -> _Segmenter | None:
+    try:
+        import jieba
+
+        segmenter = jieba.Tokenizer()
+        # What `initialize()` does, without its cache file in the shared temporary folder and
+        # without its log lines.
+        segmenter.FREQ, segmenter.total = segmenter.gen_pfdict(segmenter.get_dict_file())
+        segmenter.initialized = True
+        works = segmenter.lcut("忆域", HMM=False) != []
+    except Exception:  # noqa: BLE001  (a foreign package in any state: absent, cut off, another version)
+        return None
+    return segmenter if works else None

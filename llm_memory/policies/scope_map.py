@@ -13,6 +13,7 @@ from ..models.scope import PUBLIC_NAME, Scope, ScopeFault
 from ..models.settings import IllegalName, ScopeMap
 
 PERSONA_PREFIX = "persona:"
+_ALL_BUT_SAME = 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,17 +88,30 @@ def judge_map(former: frozenset[str], scope_map: ScopeMap) -> MapHealth:
 
 
 def odd_keys(scope_map: ScopeMap, seen: Iterable[str]) -> list[MapFault]:
-    """Keys that are no conversation id, or that no message ever came from, with the closest."""
+    """Keys that look mistyped, with the seen conversation id that looks most like them.
+
+    That is: no id at all; an account that no message ever came from; or all but the same as a seen
+    id. A well-formed key that is merely unseen is a conversation that has not spoken yet.
+    """
     ids = sorted(set(seen))
     faults = []
     for key, value in scope_map.entries.items():
         if key in ids or is_persona_key(key):
             continue
-        close = difflib.get_close_matches(key, ids, n=1, cutoff=0.6)
-        if close or not is_conversation_key(key):
+        closest = next(iter(difflib.get_close_matches(key, ids, n=1, cutoff=0.0)), "")
+        if not is_conversation_key(key) or _looks_mistyped(key, closest, ids):
             name = value.name if isinstance(value, Scope) else value.value
-            faults.append(MapFault(key, name, closest=close[0] if close else ""))
+            faults.append(MapFault(key, name, closest=closest))
     return faults
+
+
+def _looks_mistyped(key: str, closest: str, ids: list[str]) -> bool:
+    if not ids:
+        return False
+    account = key.split(":", 1)[0]
+    if account not in {seen.split(":", 1)[0] for seen in ids}:
+        return True
+    return difflib.SequenceMatcher(None, key, closest).ratio() >= _ALL_BUT_SAME
 
 
 def illegal_names(scope_map: ScopeMap) -> list[MapFault]:

@@ -106,9 +106,11 @@ class CognitiveService:
         """Move an entry to the archive. Only its speaker or an admin, only in its own scope."""
         await self._ready()
         stored = self._find(memory_id, conversation_id)
+        if stored is None:
+            return NotVisible(memory_id)
         scope = self._writable(conversation_id)
-        if stored is None or isinstance(scope, Rejected) or not self._in_reach(stored, scope, actor):
-            return NotVisible(memory_id) if stored is None else NotAllowed(memory_id)
+        if isinstance(scope, Rejected) or not self._in_reach(stored, scope, actor):
+            return NotAllowed(memory_id)
         target = await self._finish(self._handlers.archive(stored, actor))
         match target:
             case Rejected():
@@ -258,5 +260,3 @@ class CognitiveService:
         if stored.scope != scope:
             return False
         return actor.admin or self._book.same_person(actor.person, stored.memory.provenance.person)
-
-

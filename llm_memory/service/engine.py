@@ -45,6 +45,7 @@ class EngineParts:
     store: VectorStore
     manifest: IndexManifest
     scanner: Embedder
+    """Answers where the index cannot, from the first moment on: it must load nothing."""
     locks: Sequence[Lock]
 
 
@@ -124,9 +125,7 @@ class Engine:
 
     def _report_broken(self, scope: str, path: str, reason: str) -> None:
         params = {"scope": scope, "path": path, "reason": reason}
-        self._notices.post(
-            Notice(NoticeCode.VAULT_FILE_BROKEN, f"{scope}/{path}:{reason}", params)
-        )
+        self._notices.post(Notice(NoticeCode.VAULT_FILE_BROKEN, f"{scope}/{path}:{reason}", params))
 
     async def _own_folders(self) -> None:
         """A reload may find its predecessor still closing: so try for a while."""

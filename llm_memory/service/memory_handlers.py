@@ -63,9 +63,8 @@ class MemoryHandlers:
         async with self._lock:
             try:
                 known = self._catalogue.same_words(scope, memory)
-                outcome = await self._reinforce(known) if known else None
-                if outcome is None:
-                    outcome = await self._append(scope, memory)
+                reinforced = await self._reinforce(known) if known else None
+                outcome = reinforced or await self._append(scope, memory)
             except VaultWriteFailed as error:
                 return self._not_written(error)
             self._notices.clear(NoticeCode.VAULT_UNWRITABLE)
@@ -90,9 +89,7 @@ class MemoryHandlers:
         self._take(stored)
         return Reinforced(stored)
 
-    def _memory(
-        self, draft: MemoryDraft, *, conversation: str, trusted: bool, role: str
-    ) -> Memory:
+    def _memory(self, draft: MemoryDraft, *, conversation: str, trusted: bool, role: str) -> Memory:
         now = self._clock().replace(microsecond=0)
         actor = draft.actor or Actor(person="", name="")
         return Memory(

@@ -32,9 +32,7 @@ class TurnQueue:
         self._handlers = handlers
         self._clock = clock
 
-    async def put(
-        self, turn: Turn, scope: Scope | Rejected, conversation: str
-    ) -> ObserveOutcome:
+    async def put(self, turn: Turn, scope: Scope | Rejected, conversation: str) -> ObserveOutcome:
         """A ticket, once the turn is on disk."""
         if isinstance(scope, Rejected):
             return NotObserved(scope.why)

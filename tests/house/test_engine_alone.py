@@ -15,7 +15,6 @@ HEAVY = {
     "onnxruntime",
     "pandas",
     "sentence_transformers",
-    "sqlite3",
     "tokenizers",
     "torch",
     "transformers",

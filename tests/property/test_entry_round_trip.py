@@ -54,7 +54,9 @@ memories = st.builds(
     ),
     role=text,
     context=text,
-    extra=st.lists(st.sampled_from(["颜色：蓝", "未知", "x=1"]), max_size=2, unique=True).map(tuple),
+    extra=st.lists(st.sampled_from(["颜色：蓝", "未知", "x=1"]), max_size=2, unique=True).map(
+        tuple
+    ),
 )
 
 
@@ -94,7 +96,8 @@ def test_no_judgment_opens_a_second_entry(judgment: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "heading", ["## 没有编号", r"## 逃逸 \^m-01jd3q8z7kab", "### 三级 ^m-01jd3q8z7kab", "正文 ^m-01jd"]
+    "heading",
+    ["## 没有编号", r"## 逃逸 \^m-01jd3q8z7kab", "### 三级 ^m-01jd3q8z7kab", "正文 ^m-01jd"],
 )
 def test_other_headings_are_no_entries(heading: str) -> None:
     assert heading_id(heading) is None

@@ -29,9 +29,9 @@ def failing(times: int, message: str) -> Callable[[], int]:
 
 @pytest.mark.parametrize("error", [RuntimeError("x"), Panic("x"), AttributeError("x"), OSError(28)])
 def test_foreign_errors_are_translated_with_their_cause(error: BaseException) -> None:
-    with pytest.raises(IndexUnavailable, match=f"opening: {type(error).__name__}") as raised:
-        with translated("opening"):
-            raise error
+    message = f"opening: {type(error).__name__}"
+    with pytest.raises(IndexUnavailable, match=message) as raised, translated("opening"):
+        raise error
     assert raised.value.__cause__ is error
 
 

@@ -47,8 +47,7 @@ class EmbeddedChroma:
         except DirectoryInUse as error:
             raise IndexUnavailable(str(error)) from error
         settings = Settings(
-            # The bot's .env and environment speak of other things than our index.
-            _env_file=None,
+            # All that matters is said here: what is not, the bot's environment and .env decide.
             anonymized_telemetry=False,
             chroma_api_impl="chromadb.api.rust.RustBindingsAPI",
             is_persistent=True,

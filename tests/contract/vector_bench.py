@@ -1,0 +1,102 @@
+"""Where the contract of the vector store is tested: a disk, a store on it, a way to damage it."""
+
+from pathlib import Path
+
+import numpy as np
+
+from astrbot_plugin_scoped_memory.llm_memory.components.vector_store import ChromaVectorStore
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope, ScopeFilter
+from astrbot_plugin_scoped_memory.llm_memory.ports import (
+    Fingerprint,
+    IndexRecord,
+    Key,
+    Neighbours,
+    Vector,
+    Vectors,
+    VectorStore,
+)
+from astrbot_plugin_scoped_memory.tests.fakes.vector_store import Disk, InMemoryVectorStore, Row
+
+DIM = 8
+SPACE = Fingerprint("test/模型", DIM)
+
+
+class Bench:
+    """A place on disk, a store on it, and a way to damage what lies there."""
+
+    store: VectorStore
+
+    def fresh(self) -> VectorStore:
+        """A store that was never opened, on the same disk."""
+        raise NotImplementedError
+
+    def plant(self, name: str, rows: dict[str, Row]) -> None:
+        """Write raw rows into a collection, past the store; the store is open again after it."""
+        raise NotImplementedError
+
+    def reopen(self) -> VectorStore:
+        self.store.close()
+        self.store = self.fresh()
+        self.store.open()
+        return self.store
+
+
+class MemoryBench(Bench):
+    def __init__(self) -> None:
+        self._disk = Disk()
+        self.store = self.fresh()
+
+    def fresh(self) -> VectorStore:
+        return InMemoryVectorStore(self._disk)
+
+    def plant(self, name: str, rows: dict[str, Row]) -> None:
+        self._disk.collections[name].update(rows)
+        self.reopen().use(name)
+
+
+class ChromaBench(Bench):
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.store = self.fresh()
+
+    def fresh(self) -> VectorStore:
+        return ChromaVectorStore(self._path, rest=lambda: None)
+
+    def plant(self, name: str, rows: dict[str, Row]) -> None:
+        import chromadb
+
+        self.store.close()
+        settings = chromadb.Settings(anonymized_telemetry=False)
+        client = chromadb.PersistentClient(self._path, settings)
+        try:
+            client.get_collection(name, embedding_function=None).upsert(
+                ids=list(rows),
+                embeddings=[row.vector for row in rows.values()],
+                metadatas=[dict(row.metadata) or None for row in rows.values()],
+            )
+        finally:
+            client.close()
+        self.reopen().use(name)
+
+
+def unit(*numbers: float) -> Vector:
+    vector = np.zeros(DIM, dtype=np.float32)
+    vector[: len(numbers)] = numbers
+    return vector / np.linalg.norm(vector)
+
+
+def vectors(count: int, seed: int = 0) -> Vectors:
+    rows = np.random.default_rng(seed).normal(size=(count, DIM)).astype(np.float32)
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def record(scope: str, memory_id: str, content_hash: str = "h", **metadata: str) -> IndexRecord:
+    return IndexRecord(Key(scope, memory_id), "text", content_hash, metadata)
+
+
+def reading_as(name: str) -> ScopeFilter:
+    return ScopeFilter.reading_as(Scope.parse(name, derived=True))
+
+
+def keys(neighbours: Neighbours) -> list[Key]:
+    return [neighbour.key for neighbour in neighbours.found]

@@ -1,0 +1,53 @@
+"""An embedder without a model: hashed characters and pairs of them. It can be made to fail."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed
+from astrbot_plugin_scoped_memory.llm_memory.ports import Fingerprint, Vector, Vectors
+
+
+class FakeEmbedder:
+    """``failing`` makes every call raise; ``calls`` counts embedded texts."""
+
+    def __init__(self, label: str = "fake", dim: int = 256, floor: float = 0.25) -> None:
+        self.label = label
+        self.floor = floor
+        self.dim = dim
+        self.failing = False
+        self.calls = 0
+        self.closed = False
+
+    async def prepare(self) -> Fingerprint:
+        self._check()
+        return Fingerprint(self.label, self.dim, "1")
+
+    async def embed_query(self, text: str) -> Vector:
+        return (await self.embed_documents([text]))[0]
+
+    async def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        self._check()
+        self.calls += len(texts)
+        rows = [self._one(text) for text in texts]
+        return np.stack(rows) if rows else np.zeros((0, self.dim), np.float32)
+
+    async def close(self) -> None:
+        self.closed = True
+
+    def _check(self) -> None:
+        if self.failing:
+            raise EmbeddingFailed("made to fail")
+
+    def _one(self, text: str) -> Vector:
+        vector = np.zeros(self.dim, np.float32)
+        lowered = text.lower()
+        for gram in [*lowered, *map("".join, pairwise(lowered))]:
+            if gram.strip():
+                vector[zlib.crc32(gram.encode()) % self.dim] += 1.0
+        length = float(np.linalg.norm(vector))
+        return vector / length if length else vector

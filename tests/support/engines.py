@@ -1,0 +1,143 @@
+"""Engines for tests: real vault, state and manifest over a temporary folder."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from astrbot_plugin_scoped_memory.llm_memory import (
+    Actor,
+    ConversationId,
+    ConversationKind,
+    Engine,
+    EngineSettings,
+    IndexState,
+    MemoryDraft,
+    Notice,
+    Recall,
+    Stored,
+)
+from astrbot_plugin_scoped_memory.llm_memory.components.directory_lock import DirectoryLock
+from astrbot_plugin_scoped_memory.llm_memory.components.manifest import JsonManifest
+from astrbot_plugin_scoped_memory.llm_memory.components.state_store import SqliteStateStore
+from astrbot_plugin_scoped_memory.llm_memory.components.vault import MarkdownVault
+from astrbot_plugin_scoped_memory.llm_memory.ports import Embedder, VectorStore
+from astrbot_plugin_scoped_memory.llm_memory.service.engine import EngineParts
+from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
+from astrbot_plugin_scoped_memory.tests.fakes.vector_store import InMemoryVectorStore
+
+ADAPTER = "aiocqhttp"
+MAP = {
+    "aiocqhttp:GroupMessage:777": "家人",
+    "aiocqhttp:FriendMessage:1002": "家人",
+    "aiocqhttp:GroupMessage:888": "公司",
+}
+
+
+def group(number: int | str, *, persona: str | None = "") -> ConversationId:
+    """A group chat on the account ``aiocqhttp``."""
+    umo = f"{ADAPTER}:GroupMessage:{number}"
+    kind = ConversationKind.GROUP
+    return ConversationId(umo, ADAPTER, ADAPTER, kind, group=str(number), persona=persona)
+
+
+def private(number: int | str, *, persona: str | None = "") -> ConversationId:
+    """A private chat on the account ``aiocqhttp``."""
+    umo = f"{ADAPTER}:FriendMessage:{number}"
+    kind = ConversationKind.PRIVATE
+    return ConversationId(umo, ADAPTER, ADAPTER, kind, peer=str(number), persona=persona)
+
+
+def person(number: int | str, name: str = "小明", *, admin: bool = False) -> Actor:
+    """Somebody on the same platform."""
+    return Actor(f"{ADAPTER}:{number}", name, admin)
+
+
+@dataclass
+class Ticker:
+    """A clock that moves a second at each look."""
+
+    now: datetime = field(default_factory=lambda: datetime(2026, 11, 21, 18, 0, tzinfo=UTC))
+
+    def __call__(self) -> datetime:
+        self.now += timedelta(seconds=1)
+        return self.now
+
+
+@dataclass
+class Rig:
+    """An open engine and what it was made of."""
+
+    engine: Engine
+    embedder: Embedder
+    root: Path
+    notices: list[Notice]
+
+    async def remember(self, text: str, where: ConversationId, who: Actor | None = None) -> Stored:
+        """Store, and be told that it was."""
+        draft = MemoryDraft(text, actor=who or person(10001))
+        outcome = await self.engine.service.remember(draft, conversation_id=where)
+        assert isinstance(outcome, Stored), outcome
+        return outcome
+
+    async def recall(self, query: str, where: ConversationId, limit: int = 5) -> Recall:
+        """What a conversation recalls."""
+        return await self.engine.service.recall(
+            query, conversation_id=where, limit=limit, token_budget=5000
+        )
+
+    async def texts(self, query: str, where: ConversationId, limit: int = 5) -> list[str]:
+        """The previews of what a conversation recalls."""
+        return [hit.preview for hit in (await self.recall(query, where, limit)).hits]
+
+    async def until_indexed(self) -> None:
+        """Wait for the index to be ready and caught up."""
+        async with asyncio.timeout(60):
+            while True:
+                status = await self.engine.status()
+                if status.index is IndexState.READY and not status.backlog:
+                    return
+                await asyncio.sleep(0.01)
+
+
+@contextlib.asynccontextmanager
+async def running(
+    root: Path,
+    scope_map: Mapping[str, object] | None = MAP,
+    *,
+    store: VectorStore | None = None,
+    embedder: Embedder | None = None,
+    settings: EngineSettings | None = None,
+    follow: bool = True,
+) -> AsyncIterator[Rig]:
+    """An engine over ``root``; the index task runs unless ``follow`` is False."""
+    notices: list[Notice] = []
+    chosen = embedder or FakeEmbedder()
+    engine = Engine(
+        EngineParts(
+            vault=MarkdownVault(root / "memory"),
+            state=SqliteStateStore(root / "state" / "state.sqlite"),
+            store=store or InMemoryVectorStore(),
+            manifest=JsonManifest(root / "index" / "manifest.json"),
+            scanner=FakeEmbedder("scanner"),
+            locks=(DirectoryLock(root),),
+        ),
+        replace(settings or EngineSettings(open_retry_seconds=0.2), scope_map=scope_map),
+        on_notice=notices.append,
+        clock=Ticker(),
+    )
+    task: asyncio.Task[None] | None = None
+    try:
+        await engine.open()
+        if follow:
+            task = asyncio.create_task(engine.run(chosen))
+        yield Rig(engine, chosen, root, notices)
+    finally:
+        if task is not None:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+        await engine.close()
