@@ -39,13 +39,15 @@ class ScopedMemoryPlugin(Star):
         self._plugin: PluginContext | None = None
         self._mind: DeepMind | None = None
         self._commands: Commands | None = None
+        self._off = ""
 
     async def initialize(self) -> None:
         """Returns at once; everything slow happens behind."""
         self.context.register_web_api(ROUTE, StatusApi(lambda: self._plugin), ["GET"], "status")
         plugin = PluginContext(self.context, self._config, StarTools.get_data_dir(NAME))
         if not plugin.config.enabled:
-            logger.info(plugin.texts.say("log.disabled"))
+            self._off = plugin.texts.say("log.disabled")
+            logger.info(self._off)
             return
         self._plugin = plugin
         self._mind = DeepMind(plugin)
@@ -130,7 +132,9 @@ class ScopedMemoryPlugin(Star):
         self, event: AstrMessageEvent, name: str
     ) -> AsyncGenerator[MessageEventResult]:
         """Answer a command; the model is not asked."""
-        if self._commands is not None:
+        if self._commands is None:
+            yield event.plain_result(self._off)
+        else:
             command: Command = getattr(self._commands, name)
             yield event.plain_result(await self._commands.answer(event, command))
         event.stop_event()

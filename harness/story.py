@@ -79,7 +79,7 @@ class Story:
     def check_stored(self, words: str, *scopes: str) -> None:
         """Checks that exactly these scopes hold `words`, and tells in which files."""
         found = scopes_with(self.rig.memory, words)
-        self.check(f"「{words}」只在作用域 {'、'.join(scopes)}", holds=found == set(scopes))
+        self.check(f"「{words}」只在记忆域 {'、'.join(scopes)}", holds=found == set(scopes))
         for path in files_with(self.rig.memory, words):
             self.tell(f"      文件 memory/{path.as_posix()}")
 

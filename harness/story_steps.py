@@ -178,15 +178,15 @@ async def status_tells(story: Story) -> None:
     story.tell(f"    版本 {status['version']}，向量来源 {status['embedder']}")
     by_scope = status["memories"]["by_scope"]
     story.tell(f"    记忆 {status['memories']['total']} 条：{by_scope}")
-    story.check("各作用域的条数", holds=by_scope == {"家人": 1, "公司": 2, "public": 2})
+    story.check("各记忆域的条数", holds=by_scope == {"家人": 1, "公司": 2, "public": 2})
 
 
 STEPS: tuple[tuple[str, Step], ...] = (
-    ("主人在面板里填写会话 → 作用域", owner_maps),
+    ("主人在面板里填写会话 → 记忆域", owner_maps),
     ("家人群里说了一件要记住的事", family_remembers),
     ("机器人被 kill -9，然后重启", bot_is_killed),
-    ("同一作用域的私聊里问起", father_asks),
-    ("作用域之外：公司群、未映射的群、陌生人", others_ask),
+    ("同一记忆域的私聊里问起", father_asks),
+    ("记忆域之外：公司群、未映射的群、陌生人", others_ask),
     ("未映射的群里说的是公共记忆，处处可见", public_is_everywhere),
     ("公司群记下自己的事", company_remembers),
     ("主人把群 999 映射到公司，下一条消息起生效", readers_are_mapped),
