@@ -81,12 +81,17 @@ def _section(name: str, setting: Mapping[str, Any], *, level: int) -> str:
         about.append(f"范围 (range) {low}–{high}")
     lines = [f"{'#' * level} `{name}` {_words(setting, name)}", "", " · ".join(about), ""]
     if "hint" in setting:
-        lines += [setting["hint"], ""]
+        lines += [_escaped(setting["hint"]), ""]
     if "options" in setting:
         lines += [*_options(name, setting), ""]
     if hint := _english(name).get("hint"):
-        lines += [hint, ""]
+        lines += [_escaped(hint), ""]
     return "\n".join(lines)
+
+
+def _escaped(text: str) -> str:
+    """`text` with no HTML tags in it: Markdown would swallow `<id>`."""
+    return text.replace("<", "\\<")
 
 
 def _words(setting: Mapping[str, Any], name: str) -> str:

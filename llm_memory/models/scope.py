@@ -70,7 +70,7 @@ class Scope:
             raise InvalidScope(name, ScopeFault.RESERVED_DEVICE)
         if not derived and (folded.startswith(_OURS) or folded == QUARANTINE_NAME):
             raise InvalidScope(name, ScopeFault.RESERVED_PREFIX)
-        if folded == PUBLIC_NAME and name != PUBLIC_NAME:
+        if folded in {PUBLIC_NAME, QUARANTINE_NAME} and name != folded:
             raise InvalidScope(name, ScopeFault.CASE_CLASH)
         scope = object.__new__(cls)
         object.__setattr__(scope, "_name", name)

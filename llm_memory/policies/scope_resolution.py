@@ -61,9 +61,16 @@ def _candidates(conversation_id: ConversationId) -> Iterator[tuple[WhyCode, str]
 
 def _parents(key: str) -> Iterator[tuple[WhyCode, str]]:
     """``tg:GroupMessage:-100#7`` (a topic) belongs to ``tg:GroupMessage:-100``."""
-    chat, mark, thread = key.rpartition("#")
-    if mark and thread and not chat.endswith(":"):
-        yield WhyCode.MAPPED_PARENT, chat
+    account, kind, session = key.split(":", 2)
+    chat = _chat_of(session)
+    if chat != session:
+        yield WhyCode.MAPPED_PARENT, f"{account}:{kind}:{chat}"
+
+
+def _chat_of(session: str) -> str:
+    """``-100`` for ``-100#7``. What only begins with the mark (``#general``) is a whole id."""
+    chat, _, thread = session.rpartition("#")
+    return chat if chat and thread else session
 
 
 def _by_policy(conversation_id: ConversationId, settings: ScopeSettings) -> Resolution:
@@ -114,7 +121,7 @@ def _group(conversation_id: ConversationId, settings: ScopeSettings) -> Resoluti
     if not group:
         return Usable(_derive("group", "unnamed", ["umo", conversation_id.umo]), why)
     # A topic shares its group's scope: both are the same people, and the map works that way, too.
-    chat = next((parent for _, parent in _parents(group)), group)
+    chat = _chat_of(group)
     return Usable(_derive("group", chat, [policy, conversation_id.account, chat]), why)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from astrbot_plugin_scoped_memory.harness.logs import plugin_lines
+from astrbot_plugin_scoped_memory.harness.logs import parse_log
 from astrbot_plugin_scoped_memory.harness.places import Person, group, private
 from astrbot_plugin_scoped_memory.harness.records import files_with
 from astrbot_plugin_scoped_memory.harness.release import PLUGIN
@@ -41,8 +41,9 @@ async def test_the_second_unmapped_private_stranger_brings_one_warning(running: 
     assert len(after) == len(before) + 1
     await running.turn(private(third), third, "你好，我是第三个")
     assert len((await running.panel.status())["warnings"]) == len(after)
-    told = [line for line in plugin_lines(running.bot.logs()) if "dm_scope" in line]
-    assert len(told) == 1
+    records = [record for record in parse_log(running.bot.logs()) if record.ours]
+    loud = [r for r in records if r.level == "WARN" and "dm_scope" in r.text]
+    assert len(loud) == 1
 
 
 async def test_memories_survive_sigterm(running: Rig) -> None:

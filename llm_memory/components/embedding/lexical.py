@@ -23,11 +23,11 @@ VERSION = "1"
 DIMENSION = 2048
 """Below it collisions cost recall (see ``benchmarks/floors.py``), above it they cost little."""
 
-FLOOR = 0.13
+FLOOR = 0.12
 FLOOR_WITHOUT_WORDS = 0.13
 
 _DOCUMENT_PRIOR_MASS = 4.0
-_QUERY_PRIOR_MASS = 0.5
+_QUERY_PRIOR_MASS = 0.3
 _VOID = 32  # coordinates, from the end, for documents without any token
 _QUERY_PRIOR = -_VOID - 1
 _DOCUMENT_PRIOR = -_VOID - 2
@@ -39,7 +39,7 @@ class LexicalEmbedder:
 
     A token t of a document gets ``(1 + log tf) * sqrt(w(t))``, of a query ``(1 + log tf) * w(t)``
     (``term_weights``), at the coordinate and with the sign that its hash names. Two coordinates
-    carry a prior: every document has 4 on one, every query 0.5 on the other, and no query shares
+    carry a prior: every document has 4 on one, every query 0.3 on the other, and no query shares
     the documents'. So after scaling to unit length a short memory with one shared word does not
     beat a long one that answers (the pivoted length normalisation of Singhal et al. 1996), and a
     query with little to say is similar to nothing.

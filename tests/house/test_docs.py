@@ -1,0 +1,296 @@
+"""The documentation says what the code does: settings, commands, tools, warnings, formats, links."""
+
+import ast
+import json
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import yaml
+
+from astrbot_plugin_scoped_memory.core.config import PluginConfig, read_config
+from astrbot_plugin_scoped_memory.llm_memory import DmScope, GroupScope, NoticeCode
+from astrbot_plugin_scoped_memory.llm_memory.markdown.entry import render
+from astrbot_plugin_scoped_memory.llm_memory.markdown.escaping import unescape
+from astrbot_plugin_scoped_memory.llm_memory.markdown.topic_file import TopicFile, parse_file
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, MemoryKind, Source
+from astrbot_plugin_scoped_memory.llm_memory.policies.routing import route
+from astrbot_plugin_scoped_memory.tests.house.source import ROOT, module_at, modules
+from astrbot_plugin_scoped_memory.tests.house.test_shipped import script
+
+DOCS = ROOT / "docs"
+PAGES = (ROOT / "README.md", *sorted(DOCS.glob("*.md")))
+VAULT = (DOCS / "vault.md").read_text(encoding="utf-8")
+TROUBLES = (DOCS / "troubleshooting.md").read_text(encoding="utf-8")
+MOST_VISIBLE = 15
+NOW = datetime(2026, 11, 22, 8, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def make_docs() -> ModuleType:
+    return script("make_docs")
+
+
+def schema() -> dict[str, dict[str, Any]]:
+    loaded: dict[str, dict[str, Any]] = json.loads(
+        (ROOT / "_conf_schema.json").read_text(encoding="utf-8")
+    )
+    return loaded
+
+
+def test_the_generated_parts_are_up_to_date(make_docs: ModuleType) -> None:
+    again = "run scripts/make_docs.py"
+    assert make_docs.CONFIGURATION.read_text("utf-8") == make_docs.configuration(), again
+    assert make_docs.troubleshooting(TROUBLES) == TROUBLES, again
+
+
+def test_at_most_fifteen_settings_are_visible() -> None:
+    visible = [
+        name
+        for name, setting in schema().items()
+        if setting["type"] != "object" and not setting.get("invisible")
+    ]
+    assert 0 < len(visible) <= MOST_VISIBLE
+
+
+def names_read() -> set[str]:
+    """The texts that core/config.py looks things up by."""
+    tree = module_at(ROOT / "core" / "config.py").tree
+    return {
+        str(argument.value)
+        for call in ast.walk(tree)
+        if isinstance(call, ast.Call)
+        for argument in call.args[:1]
+        if isinstance(argument, ast.Constant) and isinstance(argument.value, str)
+    }
+
+
+def test_every_setting_is_read_by_its_name() -> None:
+    tops = set(schema())
+    inner = {key for setting in schema().values() for key in setting.get("items", {})}
+    assert tops | inner <= names_read()
+
+
+def defaults() -> dict[str, Any]:
+    """The defaults of the schema, as AstrBot hands them over."""
+    return {
+        name: {key: item["default"] for key, item in setting["items"].items()}
+        if setting["type"] == "object"
+        else setting["default"]
+        for name, setting in schema().items()
+    }
+
+
+def test_the_defaults_of_the_panel_are_those_of_the_code() -> None:
+    assert read_config(defaults()) == read_config({})
+    assert read_config({}).warnings == ()
+
+
+def values_of(config: PluginConfig, name: str) -> object:
+    """What became of a setting, wherever the config keeps it."""
+    return getattr(config, name, None) or getattr(config.engine, name, None)
+
+
+@pytest.mark.parametrize("name", ["dm_scope", "group_scope", "language"])
+def test_every_option_of_the_panel_is_understood(name: str) -> None:
+    options = schema()[name]["options"]
+    for option in options:
+        config = read_config({name: option})
+        assert config.warnings == ()
+        assert values_of(config, name) == option
+    known: dict[str, set[str]] = {"dm_scope": set(DmScope), "group_scope": set(GroupScope)}
+    assert set(options) == known.get(name, set(options))
+
+
+def said() -> str:
+    return "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+
+
+def commands() -> Iterator[tuple[str, str]]:
+    """Each command of `/memory` in English, and its Chinese alias."""
+    for node in ast.walk(module_at(ROOT / "main.py").tree):
+        if isinstance(node, ast.AsyncFunctionDef):
+            for decorator in node.decorator_list:
+                if ast.unparse(decorator).startswith("memory.command("):
+                    yield _command(decorator)
+
+
+def _command(decorator: ast.expr) -> tuple[str, str]:
+    assert isinstance(decorator, ast.Call)
+    name = ast.literal_eval(decorator.args[0])
+    (alias,) = ast.literal_eval(decorator.keywords[0].value)
+    return name, alias
+
+
+def test_every_command_is_documented() -> None:
+    found = list(commands())
+    assert ("status", "状态") in found
+    text = said()
+    missing = [
+        (name, alias)
+        for name, alias in found
+        if f"`/memory {name}" not in text or f"`/记忆 {alias}" not in text
+    ]
+    assert missing == []
+
+
+def test_no_other_command_is_documented() -> None:
+    written = set(re.findall(r"`/memory ([a-z]+)", said()))
+    assert written == {name for name, _ in commands()}
+
+
+def tool_names() -> set[str]:
+    """The `name` that each tool class gives itself."""
+    return {
+        str(ast.literal_eval(node.value))
+        for module in modules("tools")
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.AnnAssign)
+        and isinstance(node.target, ast.Name)
+        and node.target.id == "name"
+        and node.value is not None
+    } - {""}
+
+
+def test_every_tool_is_documented() -> None:
+    found = tool_names()
+    assert "core_memory_remember" in found
+    assert {name for name in found if f"`{name}`" not in said()} == set()
+
+
+def test_the_documented_make_targets_exist() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+    written = {
+        word
+        for line in re.findall(r"(?:^|`)make ([a-z ]+)", said(), re.MULTILINE)
+        for word in line.split()
+    }
+    assert {"demo", "test", "help"} <= written <= targets
+
+
+def test_every_warning_has_its_paragraph() -> None:
+    sections = sections_of(TROUBLES)
+    for code in NoticeCode:
+        paragraphs = sections.get(str(code), [])
+        assert len(paragraphs) > 2, f"no paragraph for {code}"
+
+
+def sections_of(text: str) -> dict[str, list[str]]:
+    """By the code in their headings: the lines that are neither empty nor a quote, with heading."""
+    found: dict[str, list[str]] = {}
+    for section in re.split(r"^(?=## )", text, flags=re.MULTILINE)[1:]:
+        head, *lines = section.splitlines()
+        code = re.search(r"`([a-z_.]+)`", head)
+        assert code is not None, head
+        found[code[1]] = [head, *(line for line in lines if line and not line.startswith(">"))]
+    return found
+
+
+def test_every_code_of_a_section_is_one_of_ours() -> None:
+    texts = yaml.safe_load((ROOT / "core" / "i18n" / "zh-CN.yaml").read_text(encoding="utf-8"))
+    logged = {f"log.{code}" for code in texts["log"]}
+    assert set(sections_of(TROUBLES)) <= {str(code) for code in NoticeCode} | logged
+
+
+@pytest.mark.parametrize("group", ["fault", "file"])
+def test_what_is_filled_into_a_warning_is_explained(group: str) -> None:
+    texts = yaml.safe_load((ROOT / "core" / "i18n" / "zh-CN.yaml").read_text(encoding="utf-8"))
+    for text in texts[group].values():
+        assert str(text).removeprefix("它") in TROUBLES
+
+
+def examples() -> list[str]:
+    """The Markdown examples of vault.md."""
+    return re.findall(r"^```markdown\n(.*?)^```$", VAULT, re.MULTILINE | re.DOTALL)
+
+
+def parsed(text: str) -> TopicFile:
+    return parse_file(text, fallback_time=NOW)
+
+
+def test_every_example_is_an_entry() -> None:
+    assert len(examples()) >= 3
+    for example in examples():
+        (entry,) = parsed(example).entries
+        assert (entry.start, entry.end) == (0, example.count("\n") + 1)
+
+
+def test_the_first_example_is_what_the_plugin_writes() -> None:
+    first = examples()[0]
+    (entry,) = parsed(first).entries
+    memory = entry.memory
+    assert render(memory) == first
+    assert (memory.judgment, memory.tags) == ("奶奶对花生过敏", ("奶奶", "饮食"))
+    assert memory.extra == ()
+
+
+def test_a_heading_and_an_id_are_enough() -> None:
+    (entry,) = parsed(examples()[1]).entries
+    bare = Memory("m-key1", "备用钥匙在门卫那里", NOW)
+    assert entry.memory == bare
+    assert (bare.kind, bare.active, bare.strength) == (MemoryKind.KNOWLEDGE, True, 50)
+    assert (bare.provenance.source, bare.provenance.trusted) == (Source.PERSON, False)
+
+
+def test_the_fields_of_a_written_entry_are_understood() -> None:
+    for example in examples():
+        (entry,) = parsed(example).entries
+        assert all(field.startswith("忘记") for field in entry.memory.extra)
+
+
+def test_the_kinds_and_sources_are_all_named() -> None:
+    for word in (*MemoryKind, *Source):
+        assert word.value in VAULT
+
+
+def test_each_row_of_the_routing_table_is_true() -> None:
+    rows = re.findall(r"^\| (..记忆)(，可信[^|]*)? \| ([^|]+) \| `([^`]+)` \|$", VAULT, re.MULTILINE)
+    assert len(rows) >= 8
+    for kind, trusted, words, path in rows:
+        topic = route(MemoryKind(kind), words, trusted=bool(trusted))
+        assert re.split(r"[./]", path)[0] == topic, words
+
+
+def test_each_row_of_the_escape_table_is_true() -> None:
+    rows = re.findall(r"^\| `([^`]+)` \| `([^`]+)` \|$", VAULT, re.MULTILINE)
+    assert len(rows) >= 6
+    for written, meant in rows:
+        assert unescape(written) == meant
+
+
+def anchors(page: Path) -> set[str]:
+    """The ids that a forge gives to the headings of a page."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {slug(heading) for heading in headings}
+
+
+def slug(heading: str) -> str:
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_relative_link_leads_somewhere(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    links = [link for link in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in link]
+    for link in links:
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target), link
+
+
+def test_every_file_that_the_house_names_exists() -> None:
+    text = (DOCS / "house.md").read_text(encoding="utf-8")
+    named = re.findall(r"`((?:tests|core|tools|llm_memory|harness|scripts)/[\w./]*)`", text)
+    assert named
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+def test_the_picture_is_small_enough_to_load() -> None:
+    picture = DOCS / "images" / "demo.png"
+    assert picture.stat().st_size < 300_000
+    assert f"({picture.relative_to(ROOT).as_posix()})" in (ROOT / "README.md").read_text("utf-8")

@@ -1,0 +1,310 @@
+"""What the owner's map says over time: damage, confirmation, strangers, first messages."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from astrbot_plugin_scoped_memory.llm_memory.components.state_store import SqliteStateStore
+from astrbot_plugin_scoped_memory.llm_memory.models.conversation import (
+    Actor,
+    ConversationId,
+    ConversationKind,
+)
+from astrbot_plugin_scoped_memory.llm_memory.models.notices import NoticeCode
+from astrbot_plugin_scoped_memory.llm_memory.models.resolution import (
+    ReadPublicOnly,
+    Refused,
+    Usable,
+    WhyCode,
+)
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope
+from astrbot_plugin_scoped_memory.llm_memory.models.settings import (
+    DmScope,
+    EngineSettings,
+    GroupScope,
+)
+from astrbot_plugin_scoped_memory.llm_memory.policies.scope_map import (
+    MapHealth,
+    judge_map,
+    read_scope_map,
+)
+from astrbot_plugin_scoped_memory.llm_memory.service.notice_board import NoticeBoard
+from astrbot_plugin_scoped_memory.llm_memory.service.scope_book import ScopeBook
+from astrbot_plugin_scoped_memory.tests.support.engines import group, person, private
+
+A, B, C, D = (f"aiocqhttp:GroupMessage:{number}" for number in range(1, 5))
+
+
+class Book:
+    """A scope book over a real state file: each start is a restart of the bot."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self.notices = NoticeBoard()
+
+    def start(
+        self,
+        scope_map: Mapping[str, object] | None,
+        folders: Collection[str] = (),
+        *,
+        settings: EngineSettings | None = None,
+    ) -> ScopeBook:
+        """The book after a restart with this map."""
+        state = SqliteStateStore(self._root / "state.sqlite")
+        assert state.open()
+        base = settings or EngineSettings()
+        changed = EngineSettings(
+            scope_map=scope_map,
+            dm_scope=base.dm_scope,
+            group_scope=base.group_scope,
+            identity_links=base.identity_links,
+            scope_filter_enabled=base.scope_filter_enabled,
+        )
+        self.notices = NoticeBoard()
+        book = ScopeBook(changed, state, self.notices)
+        book.open(folders)
+        return book
+
+    def codes(self) -> set[NoticeCode]:
+        """What stands on the board."""
+        return {notice.code for notice in self.notices.standing()}
+
+
+@pytest.fixture
+def books(tmp_path: Path) -> Book:
+    """Restarts over one state file."""
+    return Book(tmp_path)
+
+
+def says(book: ScopeBook, key: str) -> str:
+    """The scope of a group, or ``held``, or another reason to read public only."""
+    found = book.resolve(group(key.rsplit(":", 1)[1]))
+    match found:
+        case Usable(scope, _):
+            return scope.name
+        case ReadPublicOnly(why):
+            return "held" if why.code is WhyCode.MAP_DAMAGED else f"<{why.code}>"
+        case Refused():
+            return "refused"
+
+
+@pytest.mark.parametrize("lost", [None, {}, {A: "public"}, {D: "公司"}, {D: ""}])
+def test_a_map_that_lost_all_private_keys_at_once_holds_them_across_restarts(
+    books: Book, lost: dict[str, object] | None
+) -> None:
+    books.start({A: "家人", B: "家人", C: "public"})
+    for _ in range(3):
+        book = books.start(lost)
+        assert says(book, B) == "held"
+        assert says(book, A) == ("public" if lost and A in lost else "held")
+        assert says(book, C) == "public"
+        assert book.damaged
+        assert NoticeCode.MAP_DAMAGED in books.codes()
+
+
+@pytest.mark.parametrize("back", [{A: "家人"}, {B: "别的"}, {A: "家人", D: "公司"}])
+def test_one_key_that_is_back_ends_the_hold_of_all(books: Book, back: dict[str, object]) -> None:
+    books.start({A: "家人", B: "家人"})
+    books.start({})
+    book = books.start(back)
+    assert not book.damaged
+    assert {says(book, A), says(book, B)} == {"public", *(v for k, v in back.items() if k != D)}
+    assert NoticeCode.MAP_DAMAGED not in books.codes()
+
+
+def test_another_private_key_does_not_end_the_hold_and_is_held_itself_when_lost(
+    books: Book,
+) -> None:
+    books.start({A: "家人", B: "家人"})
+    for _ in range(2):
+        book = books.start({C: "公司"})
+        assert [says(book, key) for key in (A, B, C)] == ["held", "held", "公司"]
+    for _ in range(2):
+        book = books.start({})
+        assert [says(book, key) for key in (A, B, C)] == ["held"] * 3
+    book = books.start({B: "家人"})
+    assert [says(book, key) for key in (A, B, C)] == ["public", "家人", "public"]
+
+
+def test_an_illegal_value_for_a_held_key_does_not_release_it_later(books: Book) -> None:
+    books.start({A: "家人"})
+    books.start({})
+    book = books.start({A: "家 人"})
+    assert says(book, A) == f"<{WhyCode.ILLEGAL_NAME}>"
+    assert says(books.start({}), A) == "held"
+
+
+def test_all_private_values_turning_illegal_publishes_none_of_them(books: Book) -> None:
+    books.start({A: "家人", B: "公司"})
+    book = books.start({A: "家 人", B: ""})
+    assert {says(book, A), says(book, B)} == {f"<{WhyCode.ILLEGAL_NAME}>"}
+    assert says(books.start({}), A) == "held"
+
+
+def test_removing_single_keys_is_a_decision(books: Book) -> None:
+    books.start({A: "家人", B: "公司"})
+    book = books.start({B: "公司"})
+    assert says(book, A) == "public"
+    assert not book.damaged
+    assert says(books.start({B: "公司"}), A) == "public"
+
+
+def test_a_map_that_never_had_private_keys_is_not_damaged(books: Book) -> None:
+    books.start({A: "public"})
+    assert not books.start({}).damaged
+    assert not books.start(None).damaged
+    assert NoticeCode.MAP_WRONG_TYPE in books.codes()
+
+
+async def test_an_admins_confirmation_lets_the_keys_go_for_good(books: Book) -> None:
+    books.start({A: "家人", B: "家人"})
+    book = books.start({D: "公司"})
+    assert await book.confirm_map() == 2
+    assert [says(book, A), says(book, D)] == ["public", "公司"]
+    assert NoticeCode.MAP_DAMAGED not in books.codes()
+    assert await book.confirm_map() == 0
+    assert says(books.start({D: "公司"}), A) == "public"
+    assert says(books.start({}), D) == "held"
+
+
+keys = st.sampled_from([A, B, C, D])
+maps = st.one_of(
+    st.none(), st.just({}), st.dictionaries(keys, st.sampled_from(["家人", "公司", "public", ""]))
+)
+
+
+@given(st.lists(maps, min_size=1, max_size=6))
+@settings(max_examples=60)
+def test_a_private_conversation_is_public_only_after_a_decision(
+    tmp_path_factory: pytest.TempPathFactory, history: list[dict[str, str] | None]
+) -> None:
+    books = Book(tmp_path_factory.mktemp("book"))
+    former: set[str] = set()
+    held: set[str] = set()
+    for scope_map in history:
+        book = books.start(scope_map)
+        entries = scope_map or {}
+        now = {key for key, value in entries.items() if value in {"家人", "公司"}}
+        if held & now:
+            held = set()
+        elif former and not former & now:
+            held |= former
+        former = now or former
+        for key in (A, B, C, D):
+            written = entries.get(key)
+            expected = {None: "held" if key in held else "public", "": "<illegal_name>"}
+            assert says(book, key) == expected.get(written, written)
+        assert book.damaged is bool(held - entries.keys())
+
+
+@given(
+    st.frozensets(keys, max_size=4),
+    st.frozensets(keys, max_size=4),
+    st.dictionaries(keys, st.sampled_from(["家人", "public", ""])),
+)
+def test_a_key_that_stands_in_the_map_is_never_held(
+    former: frozenset[str], held: frozenset[str], raw: dict[str, object]
+) -> None:
+    health = judge_map(former, held, read_scope_map(raw, ()))
+    assert isinstance(health, MapHealth)
+    assert not health.held & raw.keys()
+    assert health.held <= former | held
+
+
+async def test_two_persons_who_share_public_privately_are_warned_of_once(books: Book) -> None:
+    book = books.start({})
+    await book.meet(private(1), person(1))
+    await book.meet(private(1), person(1))
+    await book.meet(group(5), person(3))
+    assert not book.strangers_in_public
+    await book.meet(private(2), person(2))
+    assert book.strangers_in_public
+    assert NoticeCode.STRANGERS_IN_PUBLIC in books.codes()
+    assert books.start({}).strangers_in_public
+    isolated = EngineSettings(dm_scope=DmScope.PER_PEER)
+    assert not books.start({}, settings=isolated).strangers_in_public
+
+
+async def test_linked_ids_and_mapped_chats_are_no_strangers(books: Book) -> None:
+    linked = EngineSettings(identity_links={"aiocqhttp:1": "小明", "aiocqhttp:2": "小明"})
+    book = books.start({"aiocqhttp:FriendMessage:3": "public"}, settings=linked)
+    for number in (1, 2, 3):
+        await book.meet(private(number), person(number))
+    await book.meet(private(4), Actor("", "无名"))
+    assert not book.strangers_in_public
+    assert books.start({}).strangers_in_public
+
+
+async def test_a_conversation_is_met_for_the_first_time_once(books: Book) -> None:
+    book = books.start({})
+    assert (await book.meet(group(1), person(1))).first
+    assert not (await book.meet(group(1), person(2))).first
+    assert not (await books.start({}).meet(group(1), person(1))).first
+
+
+async def test_a_malformed_id_is_refused_and_said(books: Book) -> None:
+    book = books.start({})
+    bad = ConversationId("nonsense", None, "", ConversationKind.OTHER)
+    meeting = await book.meet(bad, person(1))
+    assert isinstance(meeting.resolution, Refused)
+    assert not meeting.first
+    (notice,) = [n for n in books.notices.standing() if n.code is NoticeCode.REFUSED_ID]
+    assert "nonsense" in notice.params["id"]
+
+
+def test_what_is_wrong_with_the_panel_is_on_the_board(books: Book) -> None:
+    off = EngineSettings(dm_scope=None, group_scope=None, scope_filter_enabled=False)
+    books.start({A: "家 人", "777": "家人"}, settings=off)
+    told = {(notice.code, notice.subject) for notice in books.notices.standing()}
+    assert told == {
+        (NoticeCode.MAP_ILLEGAL_NAME, A),
+        (NoticeCode.MAP_ODD_KEY, "777"),
+        (NoticeCode.POLICY_UNKNOWN, "dm_scope"),
+        (NoticeCode.POLICY_UNKNOWN, "group_scope"),
+        (NoticeCode.SCOPE_FILTER_OFF, ""),
+    }
+
+
+def test_the_summary_counts_what_is_mapped_ignored_and_held(books: Book) -> None:
+    books.start({A: "家人", B: "家人"})
+    summary = books.start({C: "公司", D: "公司", "x": ""}).summary()
+    assert summary.by_scope == {"公司": (C, D)}
+    assert (summary.ignored, summary.held) == (1, 2)
+
+
+FAMILY = Scope.parse("家人")
+
+
+@pytest.mark.parametrize(
+    ("scope_map", "chat", "scope", "alone"),
+    [
+        ({"aiocqhttp:FriendMessage:1": "家人"}, private(1), FAMILY, True),
+        ({"aiocqhttp:FriendMessage:1": "家人", A: "家人"}, private(1), FAMILY, False),
+        ({"persona:猫娘": "家人"}, private(1, persona="猫娘"), FAMILY, False),
+        ({A: "家人"}, group(1), FAMILY, False),
+        ({}, private(1), PUBLIC, False),
+        ({"aiocqhttp:FriendMessage:1": "public"}, private(1), PUBLIC, False),
+    ],
+)
+def test_a_private_chat_owns_its_scope_only_if_no_other_conversation_has_it(
+    books: Book, scope_map: dict[str, object], chat: ConversationId, scope: Scope, alone: bool
+) -> None:
+    assert books.start(scope_map).owns_alone(chat, scope) is alone
+
+
+def test_linked_ids_are_one_person_and_nobody_is_no_person(books: Book) -> None:
+    linked = EngineSettings(
+        identity_links={"aiocqhttp:1": "小明", "telegram:2": "小明"},
+        group_scope=GroupScope.PER_GROUP,
+    )
+    book = books.start({}, settings=linked)
+    assert book.same_person("aiocqhttp:1", "telegram:2")
+    assert book.same_person("aiocqhttp:3", "aiocqhttp:3")
+    assert not book.same_person("aiocqhttp:1", "aiocqhttp:3")
+    assert not book.same_person("", "")
+    assert not book.same_person("aiocqhttp:3", "AIOCQHTTP:3")
