@@ -55,7 +55,7 @@ lint: env-dev ## style
 types: env-dev ## mypy, strict, under the plugin's package name
 	@$(BIN)/python scripts/checkout.py $(FARM)
 	@MYPYPATH=$(FARM):scripts $(RUN) -m mypy -p $(NAME)
-	@MYPYPATH=$(FARM):scripts $(RUN) -m mypy scripts
+	@MYPYPATH=$(FARM):scripts $(RUN) -m mypy --explicit-package-bases scripts
 
 contracts: env-dev ## the layers of the house
 	@$(BIN)/python scripts/checkout.py $(FARM)

@@ -72,13 +72,13 @@ class ScopedMemoryPlugin(Star):
 
     @filter.on_astrbot_loaded()
     async def on_astrbot_loaded(self) -> None:
-        """The providers are there now."""
+        """AstrBot 启动完成：可以选定嵌入方式了"""
         if self._plugin is not None:
             self._plugin.astrbot_is_up()
 
     @filter.on_llm_request()
     async def on_llm_request(self, event: AstrMessageEvent, req: ProviderRequest) -> None:
-        """Recall and inject before the model is called."""
+        """在调用模型之前附上相关的记忆"""
         if self._mind is not None:
             await self._mind.before_request(event, req)
 

@@ -43,6 +43,7 @@ class BackgroundInitializer:
             return  # the notice has said it
         except Exception:  # noqa: BLE001  (the last place that can tell; recall goes on by scanning)
             logger.exception(self._plugin.texts.say("log.owner_failed"))
+            self._plugin.faults.append(self._plugin.texts.say("log.owner_failed"))
 
     async def _announce(self) -> None:
         texts = self._plugin.texts

@@ -10,6 +10,7 @@ from typing import Any
 from ..llm_memory import DmScope, EngineSettings, GroupScope
 
 LANGUAGES = ("zh-CN", "en-US")
+_EMBEDDING_SHARE = 0.6
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ def read_config(raw: Mapping[str, Any] | None) -> PluginConfig:
     """The config of the panel, which may hold anything."""
     reader = _Reader(raw if isinstance(raw, Mapping) else {})
     advanced = _Reader(reader.table("advanced"), "advanced.", reader.warnings)
-    root = advanced.text("memory_root", "")
+    deadline_ms = advanced.number("recall_deadline_ms", 800, 50, 60_000)
     engine = EngineSettings(
         scope_map=reader.scope_map(),
         dm_scope=reader.policy("dm_scope", DmScope.MAIN),
@@ -59,6 +60,8 @@ def read_config(raw: Mapping[str, Any] | None) -> PluginConfig:
         scope_filter_enabled=advanced.flag("scope_filter_enabled", default=True),
         preview_chars=advanced.number("preview_chars", 240, 40, 2000),
         relevance_floor=advanced.floor(),
+        # The rest of the deadline is for a search without vectors, where the embedder is too slow.
+        embed_query_seconds=deadline_ms / 1000 * _EMBEDDING_SHARE,
     )
     return PluginConfig(
         enabled=reader.flag("enabled", default=True),
@@ -66,8 +69,8 @@ def read_config(raw: Mapping[str, Any] | None) -> PluginConfig:
         embedding=reader.text("embedding", "auto") or "auto",
         auto_inject_topk=reader.number("auto_inject_topk", 3, 0, 20),
         inject_token_budget=reader.number("inject_token_budget", 600, 50, 20_000),
-        recall_deadline_ms=advanced.number("recall_deadline_ms", 800, 50, 60_000),
-        memory_root=Path(root).expanduser() if root else None,
+        recall_deadline_ms=deadline_ms,
+        memory_root=advanced.folder("memory_root"),
         inject_into_prompt=advanced.flag("inject_into_prompt", default=False),
         engine=engine,
         warnings=tuple(reader.warnings),
@@ -107,7 +110,8 @@ class _Reader:
 
     def number(self, name: str, default: int, low: int, high: int) -> int:
         value = self._raw.get(name, default)
-        if isinstance(value, bool) or not isinstance(value, int | float) or value != int(value):
+        whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+        if isinstance(value, bool) or not whole:
             self._warn(name, default)
             return default
         if not low <= value <= high:
@@ -122,6 +126,17 @@ class _Reader:
             return value.strip()
         self._warn(name, default)
         return default
+
+    def folder(self, name: str) -> Path | None:
+        """A folder's path, None for the default one."""
+        value = self.text(name, "")
+        try:
+            if "\0" not in value:
+                return Path(value).expanduser() if value else None
+        except RuntimeError:  # ~somebody, whom this machine does not know
+            pass
+        self._warn(name, "-")
+        return None
 
     def choice(self, name: str, options: tuple[str, ...]) -> str:
         value = self._raw.get(name, options[0])
@@ -163,8 +178,8 @@ class _Reader:
         if value == "auto":
             return None
         try:
-            number = float(value)
-        except (TypeError, ValueError):
+            number = -1.0 if isinstance(value, bool) else float(value)
+        except (TypeError, ValueError, OverflowError):
             number = -1.0
         if 0.0 <= number < 1.0:
             return number

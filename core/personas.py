@@ -7,14 +7,17 @@ from typing import Any
 from astrbot.api import logger
 from astrbot.api.event import AstrMessageEvent
 
+from .texts import Texts
+
 _NONE = "[%None]"
 
 
 class PersonaReader:
     """Asks AstrBot the way its own agent does, so that every entry gets the same answer."""
 
-    def __init__(self, context: Any) -> None:
+    def __init__(self, context: Any, texts: Texts) -> None:
         self._context = context
+        self._texts = texts
 
     async def __call__(self, event: AstrMessageEvent) -> str | None:
         """The persona's id, empty for none, None if AstrBot could not tell."""
@@ -30,7 +33,7 @@ class PersonaReader:
                 provider_settings=self._context.get_config(umo=umo).get("provider_settings", {}),
             )
         except Exception as error:  # noqa: BLE001  (AstrBot's database may raise anything)
-            logger.warning("无法得知当前人格：%s", type(error).__name__)
+            logger.warning(self._texts.say("log.no_persona", error=type(error).__name__))
             return None
         persona = selected[0]
         return "" if persona in (None, _NONE) else str(persona)

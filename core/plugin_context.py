@@ -18,6 +18,7 @@ from ..llm_memory import (
     Severity,
     build_engine,
 )
+from .astrbot_clock import clock_of
 from .background_initializer import BackgroundInitializer
 from .config import read_config
 from .logging_bridge import LoggingBridge
@@ -41,11 +42,14 @@ class PluginContext:
         self.config = read_config(raw_config)
         self.texts = Texts(self.config.language)
         self.version = plugin_version()
-        self.turns = TurnReader(PersonaReader(context))
+        self.turns = TurnReader(PersonaReader(context, self.texts))
         self.paths = EnginePaths.under(data, self.config.memory_root)
+        self.faults: list[str] = []
         self.missing = missing_packages(ROOT / "requirements.txt")
         self._bridge = LoggingBridge(logger)
-        self._engine = build_engine(self.paths, self.config.engine, on_notice=self._say)
+        self._engine = build_engine(
+            self.paths, self.config.engine, on_notice=self._say, clock=clock_of(context)
+        )
         self._initializer = BackgroundInitializer(self, self._engine)
         self._owner: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Future[None]] = set()
@@ -99,7 +103,7 @@ class PluginContext:
             for w in self.config.warnings
         ]
         texts += [say("log.package_missing", name=package.package) for package in self.missing]
-        return texts + [notice_text(self.texts, notice) for notice in status.notices]
+        return texts + self.faults + [notice_text(self.texts, notice) for notice in status.notices]
 
     def _say(self, notice: Notice) -> None:
         text = notice_text(self.texts, notice)

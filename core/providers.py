@@ -61,23 +61,18 @@ def choose_embedder(plugin: PluginContext) -> Embedder:
     if wanted in known:
         return _from_provider(plugin, known[wanted])
     if wanted != AUTO:
-        return local_embedder(plugin.paths, wanted)
+        return local_embedder(plugin.paths, wanted, plugin.config.engine)
     if known:
         return _from_provider(plugin, next(iter(known.values())))
-    model = _model_on_disk(plugin.paths.data / "models")
+    model = _model_on_disk(plugin.paths.models)
     if model is not None and not any(m.package == "sentence-transformers" for m in plugin.missing):
-        return local_embedder(plugin.paths, str(model))
+        return local_embedder(plugin.paths, str(model), plugin.config.engine)
     return lexical_embedder()
 
 
 def _from_provider(plugin: PluginContext, provider: Any) -> Embedder:
-    settings = plugin.config.engine
     raw = AstrBotEmbedding(plugin.astrbot, _id_of(provider), str(provider.get_model() or ""))
-    return provider_embedder(
-        raw,
-        query_seconds=settings.embed_query_seconds,
-        write_seconds=settings.embed_write_seconds,
-    )
+    return provider_embedder(raw, plugin.config.engine)
 
 
 def _id_of(provider: Any) -> str:

@@ -77,7 +77,7 @@ def _is_due(marker: Path, version: str) -> bool:
     if isinstance(content, dict) and content.get("version") == version:
         if content.get("process") != os.getpid():
             return False
-        times = int(content.get("times", 0))
+        times = content["times"] if isinstance(content.get("times"), int) else 0
     if times >= _IMPORTS_PER_INSTALL:
         return False
     try:

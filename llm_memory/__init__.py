@@ -7,7 +7,7 @@
 >>> await engine.service.recall("奶奶能吃花生吗", conversation_id=here, limit=3, token_budget=600)
 """
 
-from .composition import EnginePaths, build_engine
+from .composition import EnginePaths, build_engine, local_now
 from .errors import (
     DirectoryInUse,
     EmbeddingFailed,
@@ -109,4 +109,5 @@ __all__ = [
     "Why",
     "WhyCode",
     "build_engine",
+    "local_now",
 ]

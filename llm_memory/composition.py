@@ -8,7 +8,10 @@ from datetime import datetime
 from pathlib import Path
 
 from .components.directory_lock import DirectoryLock
+from .components.embedding.checked import CheckedEmbedder
 from .components.embedding.lexical import LexicalEmbedder
+from .components.embedding.provider import ProviderEmbedder, RawEmbedder
+from .components.embedding.sentence_transformer import SentenceTransformerEmbedder
 from .components.manifest import JsonManifest
 from .components.state_store import SqliteStateStore
 from .components.tokenizer import Tokenizer
@@ -18,6 +21,8 @@ from .models.notices import Notice
 from .models.settings import EngineSettings
 from .ports import Embedder
 from .service.engine import Engine, EngineParts
+
+_DOWNLOAD_SECONDS = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +47,11 @@ class EnginePaths:
     def index(self) -> Path:
         """Delete it at will."""
         return self.data / "index"
+
+    @property
+    def models(self) -> Path:
+        """Local models, one folder each."""
+        return self.data / "models"
 
     @property
     def state(self) -> Path:
@@ -78,15 +88,34 @@ def build_engine(
     )
 
 
-
 def lexical_embedder() -> Embedder:
     """The built-in embedder: no model, no download."""
     return LexicalEmbedder(Tokenizer())
 
 
-def local_embedder(paths: EnginePaths, name: str) -> Embedder:
-    raise NotImplementedError
+def local_embedder(paths: EnginePaths, name: str, settings: EngineSettings) -> Embedder:
+    """A sentence-transformers model: a folder, a folder's name below ``models/``, or a hub name.
+
+    ``owner/model`` that is not on disk is fetched into ``models/`` behind the bot. A bare name is
+    not: it may be the id of a service that is gone.
+    """
+    own = paths.models / name
+    inner = SentenceTransformerEmbedder(
+        str(own) if own.is_dir() else name,
+        download_seconds=_DOWNLOAD_SECONDS if "/" in name else 0.0,
+        cache_folder=paths.models / ".hub",
+    )
+    return _checked(inner, settings)
 
 
-def provider_embedder(raw: object, *, query_seconds: float, write_seconds: float) -> Embedder:
-    raise NotImplementedError
+def provider_embedder(raw: RawEmbedder, settings: EngineSettings) -> Embedder:
+    """An embedding service of the host."""
+    return _checked(ProviderEmbedder(raw), settings)
+
+
+def _checked(inner: Embedder, settings: EngineSettings) -> Embedder:
+    return CheckedEmbedder(
+        inner,
+        query_seconds=settings.embed_query_seconds,
+        write_seconds=settings.embed_write_seconds,
+    )

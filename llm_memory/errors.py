@@ -9,6 +9,7 @@ ScopedMemoryError
 ├── VaultError
 │   ├── VaultWriteFailed  nothing was acknowledged and nothing half-written is left
 │   └── VaultFileBroken   one file cannot be read; the others go on
+├── StateUnavailable      the state file cannot be read or written now
 ├── IndexUnavailable      the vector index cannot answer; recall goes on without it
 └── EmbeddingFailed       no vectors for this text now; recall and writes go on without them
 
@@ -75,6 +76,10 @@ class VaultFileBroken(VaultError):
         super().__init__(f"{path}: {reason}")
         self.path = path
         self.reason = reason
+
+
+class StateUnavailable(ScopedMemoryError):
+    """The state file is locked, or the disk is full or failing. Memories do not depend on it."""
 
 
 class IndexUnavailable(ScopedMemoryError):

@@ -262,11 +262,15 @@ class StateStore(Protocol):
         ...
 
     def remembered_map_keys(self) -> frozenset[str]:
-        """The private keys of the last map that was in order."""
+        """The private keys of the last map that had any."""
         ...
 
-    def remember_map_keys(self, keys: Iterable[str]) -> None:
-        """Replace them."""
+    def lost_map_keys(self) -> frozenset[str]:
+        """Private keys that went all at once and that nobody gave back yet."""
+        ...
+
+    def remember_map_keys(self, keys: Iterable[str], *, lost: Iterable[str]) -> None:
+        """Replace both."""
         ...
 
     def public_peers(self) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""The parts of docs/ that the code dictates: all of configuration.md, the quotes in troubleshooting.md.
+"""What the code dictates in docs/: all of configuration.md, the quotes in troubleshooting.md.
 
     python scripts/make_docs.py
 
@@ -37,11 +37,13 @@ _HEAD = """\
 在面板的插件页打开本插件的配置。保存后插件会重新加载，从下一条消息起生效。
 写错的值不会让插件出错：改用默认值或最接近的值，日志和 `/memory status` 会说明。
 
-Open the plugin's configuration in the panel. Saving reloads the plugin; the next message follows it.
+Open the plugin's configuration in the panel. Saving reloads the plugin; the next message obeys.
 A bad value is never fatal: the default or the nearest value is used, and the log says so.
 """
 _EXTREME = 10**9
-_QUOTE = re.compile(r"(?P<head>^## [^\n]*`(?P<code>[a-z_.]+)`[^\n]*\n\n)(?:>[^\n]*\n)*", re.MULTILINE)
+_QUOTE = re.compile(
+    r"(?P<head>^## [^\n]*`(?P<code>[a-z_.]+)`[^\n]*\n\n)(?:>[^\n]*\n)*", re.MULTILINE
+)
 
 
 def configuration() -> str:

@@ -2,8 +2,8 @@
 
     python scripts/make_picture.py [TRANSCRIPT]
 
-Without a transcript (the output of `make demo ARGS=--exit`) the demo is run first. Needs chromium and
-a font with Chinese characters, such as Noto Sans CJK.
+Without a transcript (the output of `make demo ARGS=--exit`) the demo is run first. Needs chromium
+and a font with Chinese characters, such as Noto Sans CJK.
 """
 
 import html
@@ -154,10 +154,9 @@ def _turn(turn: Turn) -> str:
 
 
 def _bubble(who: str, text: str, kind: str) -> str:
-    return (
-        f'<div class="row {kind}"><div class="face">{_text(who[:1])}</div>'
-        f'<div><div class="who">{_text(who)}</div><div class="bubble">{_text(text)}</div></div></div>'
-    )
+    face = f'<div class="face">{_text(who[:1])}</div>'
+    said = f'<div class="who">{_text(who)}</div><div class="bubble">{_text(text)}</div>'
+    return f'<div class="row {kind}">{face}<div>{said}</div></div>'
 
 
 def _text(text: str) -> str:
@@ -218,13 +217,12 @@ def draw(markup: str, target: Path) -> None:
 
 
 def _chromium(profile: Path, arguments: Sequence[str], place: Path) -> str:
-    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "chrome"))), None)
+    program = shutil.which("chromium") or shutil.which("chromium-browser")
     if program is None:
         raise FileNotFoundError("chromium is not installed")
     command = [program, *_CHROMIUM, f"--user-data-dir={profile}", *arguments, place.as_uri()]
-    return subprocess.run(
-        command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, timeout=90
-    ).stdout
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=90)
+    return done.stdout
 
 
 def _run_demo() -> str:

@@ -17,7 +17,7 @@ from ..llm_memory import Actor, ConversationId, ScopedMemoryError
 from .arguments import Arguments
 
 Source = Callable[[], PluginContext | None]
-OFF = "error 记忆插件没有在运行，请稍后再试"
+OFF = "error 记忆插件没有在运行，请稍后再试 / memory is not running, try again later"
 
 
 @dataclass

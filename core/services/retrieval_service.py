@@ -31,6 +31,6 @@ class RetrievalService:
                 )
         except TimeoutError:
             logger.warning(self._plugin.texts.say("log.deadline", ms=config.recall_deadline_ms))
+            return Recall(trace=Trace(notes=("deadline",)))
         except (EngineClosed, EngineOff) as error:
-            logger.debug("recall: %s", error)
-        return Recall(trace=Trace(notes=("deadline",)))
+            return Recall(trace=Trace(notes=(type(error).__name__,)))

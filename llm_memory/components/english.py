@@ -1,7 +1,7 @@
 """A light stemmer for Latin words: plural, past, -ing, -ly. Pure.
 
-Light on purpose: it joins the forms of one word (``allergies``/``allergy``, ``running``/``run``) and
-leaves the rest alone, because a wrong merge finds the wrong memory. A stem is a key, not a word.
+Light on purpose: it joins the forms of one word (``allergies``/``allergy``, ``running``/``run``)
+and leaves the rest alone: a wrong merge finds the wrong memory. A stem is a key, not a word.
 """
 
 from __future__ import annotations

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
+from io import FileIO
 from pathlib import Path
 
 from ..errors import VaultWriteFailed
@@ -20,19 +22,26 @@ def append_durably(path: Path, payload: bytes) -> None:
         fresh = not path.exists()
         if fresh:
             make_folder(path.parent)
-        with path.open("ab") as file:
+        # Unbuffered: what a buffer still held would be written when the file is closed, behind the
+        # cut.
+        with path.open("ab", buffering=0) as file:
             before = file.seek(0, os.SEEK_END)
             try:
-                file.write(payload)
-                file.flush()
+                _write_all(file, payload)
                 os.fsync(file.fileno())
+                if fresh:
+                    sync_folder(path.parent)
             except OSError:
                 _cut_back(path, before, fresh=fresh)
                 raise
-        if fresh:
-            sync_folder(path.parent)
     except OSError as error:
         raise VaultWriteFailed(f"{path.name}: {error.strerror or error}") from error
+
+
+def _write_all(file: FileIO, payload: bytes) -> None:
+    rest = memoryview(payload)
+    while rest:
+        rest = rest[file.write(rest) :]
 
 
 def _cut_back(path: Path, size: int, *, fresh: bool) -> None:
@@ -54,9 +63,8 @@ def replace_durably(path: Path, payload: bytes) -> None:
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
         make_folder(path.parent)
-        with temporary.open("wb") as file:
-            file.write(payload)
-            file.flush()
+        with temporary.open("wb", buffering=0) as file:
+            _write_all(file, payload)
             os.fsync(file.fileno())
         if path.exists():
             temporary.chmod(path.stat().st_mode & 0o777)
@@ -79,12 +87,18 @@ def make_folder(folder: Path) -> None:
         sync_folder(path.parent)
 
 
+_NO_SUCH_CALL = (errno.EINVAL, errno.ENOTSUP)
+
+
 def sync_folder(folder: Path) -> None:
-    """Make a new or renamed name in ``folder`` durable. Windows has no such call."""
+    """Make a new or renamed name in ``folder`` durable. Windows and some network disks cannot."""
     if os.name == "nt":
         return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in _NO_SUCH_CALL:
+            raise
     finally:
         os.close(descriptor)

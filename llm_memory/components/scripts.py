@@ -77,6 +77,22 @@ def runs(normalised: str) -> Iterator[Run]:
             yield Run(Script(kind), match.group())
 
 
+def letters(text: str) -> list[str]:
+    """Characters of a run, each with the marks that sit on it (Thai vowels and tones)."""
+    found: list[str] = []
+    for char in text:
+        if found and unicodedata.category(char)[0] == "M":
+            found[-1] += char
+        else:
+            found.append(char)
+    return found
+
+
+def script_of(token: str) -> Script:
+    """The script of a token, which lies in one."""
+    return next(runs(token)).script
+
+
 def _is_invisible(char: str) -> bool:
     if "\ufe00" <= char <= "\ufe0f" or "\U000e0100" <= char <= "\U000e01ef":
         return True
@@ -89,22 +105,22 @@ def _ascii_digits(digits: str) -> str:
 
 def _other_runs(text: str) -> Iterator[Run]:
     """Letters outside the named ranges, by the first word of their Unicode name."""
-    name, letters = "", ""
+    name, word = "", ""
     for char in text:
-        category = unicodedata.category(char)
-        if category[0] == "M" and letters:
-            letters += char
+        category = unicodedata.category(char)[0]
+        if category == "M" and word:
+            word += char
             continue
-        own = unicodedata.name(char, "?").split()[0] if category[0] in "LN" else ""
-        if own != name and letters:
-            yield _other_run(name, letters)
-            letters = ""
+        own = unicodedata.name(char, "?").split()[0] if category in "LN" else ""
+        if own != name and word:
+            yield _other_run(name, word)
+            word = ""
         name = own
         if own:
-            letters += char
-    if letters:
-        yield _other_run(name, letters)
+            word += char
+    if word:
+        yield _other_run(name, word)
 
 
-def _other_run(name: str, letters: str) -> Run:
-    return Run(Script.UNSPACED if name in _UNSPACED else Script.SPACED, letters)
+def _other_run(name: str, word: str) -> Run:
+    return Run(Script.UNSPACED if name in _UNSPACED else Script.SPACED, word)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
-from ..errors import EngineClosed
+from ..errors import EngineClosed, StateUnavailable
 from ..ports import Key, QueuedTurn
 
 FORMAT = 1
@@ -18,6 +18,7 @@ _TABLES = """
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS seen_conversation (umo TEXT PRIMARY KEY);
 CREATE TABLE IF NOT EXISTS map_key (key TEXT PRIMARY KEY);
+CREATE TABLE IF NOT EXISTS lost_map_key (key TEXT PRIMARY KEY);
 CREATE TABLE IF NOT EXISTS public_peer (person TEXT PRIMARY KEY);
 CREATE TABLE IF NOT EXISTS use_count (
     scope TEXT NOT NULL, memory_id TEXT NOT NULL, uses INTEGER NOT NULL,
@@ -27,10 +28,16 @@ CREATE TABLE IF NOT EXISTS turn (
     observed_at TEXT NOT NULL, person TEXT NOT NULL, who TEXT NOT NULL,
     user_text TEXT NOT NULL, reply_text TEXT NOT NULL);
 """
+_BROKEN = frozenset(
+    {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_ERROR}
+)
 
 
 class SqliteStateStore:
     """Implements the ``StateStore`` port. Safe to call from any thread, one call at a time."""
+
+    WAIT_SECONDS = 5.0
+    """For another's lock on the file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -39,21 +46,39 @@ class SqliteStateStore:
 
     def open(self) -> bool:
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            self._connection = self._connect()
-        except sqlite3.DatabaseError:
-            # The facts here steer warnings and counters; the memories stand in the vault. So a
-            # file that is no database is kept for its owner, and a new one begun.
-            self._path.replace(self._path.with_suffix(f".broken-{int(time.time())}"))
-            self._connection = self._connect()
-            return False
+        with _translated():
+            try:
+                self._connection = self._connect()
+            except sqlite3.DatabaseError as error:
+                if error.sqlite_errorcode & 0xFF not in _BROKEN:
+                    raise  # locked, a full disk: the file itself is fine
+                # The facts here steer warnings and counters; the memories stand in the vault. So a
+                # file that is no database is kept for its owner, and a new one begun.
+                self._set_aside()
+                self._connection = self._connect()
+                return False
         return True
 
+    def _set_aside(self) -> None:
+        """With its log: SQLite would play an old log into the new file."""
+        moment = time.time_ns()
+        for ending in ("", "-wal", "-shm"):
+            path = self._path.with_name(self._path.name + ending)
+            if path.exists():
+                path.replace(self._path.with_suffix(f".broken-{moment}{ending}"))
+
     def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self._path, check_same_thread=False, isolation_level=None)
+        connection = sqlite3.connect(
+            self._path, timeout=self.WAIT_SECONDS, check_same_thread=False, isolation_level=None
+        )
         try:
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA synchronous=FULL")
+            for (verdict,) in connection.execute("PRAGMA quick_check(1)").fetchall():
+                if verdict != "ok":
+                    broken = sqlite3.DatabaseError(verdict)
+                    broken.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+                    raise broken
             connection.executescript(_TABLES)
             connection.execute("INSERT OR IGNORE INTO meta VALUES ('format', ?)", (str(FORMAT),))
         except sqlite3.DatabaseError:
@@ -70,10 +95,15 @@ class SqliteStateStore:
     def remembered_map_keys(self) -> frozenset[str]:
         return self._column("SELECT key FROM map_key")
 
-    def remember_map_keys(self, keys: Iterable[str]) -> None:
+    def lost_map_keys(self) -> frozenset[str]:
+        return self._column("SELECT key FROM lost_map_key")
+
+    def remember_map_keys(self, keys: Iterable[str], *, lost: Iterable[str]) -> None:
         with self._lock, self._transaction() as connection:
             connection.execute("DELETE FROM map_key")
+            connection.execute("DELETE FROM lost_map_key")
             connection.executemany("INSERT INTO map_key VALUES (?)", [(key,) for key in keys])
+            connection.executemany("INSERT INTO lost_map_key VALUES (?)", [(k,) for k in lost])
 
     def public_peers(self) -> frozenset[str]:
         return self._column("SELECT person FROM public_peer")
@@ -135,21 +165,31 @@ class SqliteStateStore:
         return frozenset(str(row[0]) for row in self._run(query))
 
     def _run(self, statement: str, values: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
-        with self._lock:
+        with self._lock, _translated():
             return self._open_connection().execute(statement, values).fetchall()
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         connection = self._open_connection()
-        connection.execute("BEGIN IMMEDIATE")
-        try:
-            yield connection
-        except BaseException:
-            connection.execute("ROLLBACK")
-            raise
-        connection.execute("COMMIT")
+        with _translated():
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
 
     def _open_connection(self) -> sqlite3.Connection:
         if self._connection is None:
             raise EngineClosed("the state store is closed")
         return self._connection
+
+
+@contextlib.contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except (sqlite3.Error, UnicodeEncodeError) as error:
+        raise StateUnavailable(f"state: {error}") from error

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from . import stop_words
 from .english import stem
-from .scripts import Run, Script, normalise, runs
+from .scripts import Run, Script, letters, normalise, runs
 
 if TYPE_CHECKING:
     from typing import Protocol
@@ -74,7 +75,9 @@ class Tokenizer:
 
     def tokens(self, text: str) -> list[str]:
         """The tokens of a document, in its order, with repetitions."""
-        return [t for run in runs(normalise(text)) for word in self._words(run) for t in word.tokens]
+        return [
+            t for run in runs(normalise(text)) for word in self._words(run) for t in word.tokens
+        ]
 
     def query_tokens(self, text: str) -> list[str]:
         """The tokens of a query: as ``tokens``, without what says nothing about its subject."""
@@ -102,7 +105,9 @@ class Tokenizer:
             case Script.DIGIT | Script.SPACED:
                 yield _Word(run.text, [run.text])
             case Script.KATAKANA:  # a loan word, most of the time whole
-                yield _Word(run.text, [*([run.text] if len(run.text) > 2 else []), *_grams(run.text)])
+                yield _Word(
+                    run.text, [*([run.text] if len(run.text) > 2 else []), *_grams(run.text)]
+                )
             case Script.HIRAGANA | Script.HANGUL | Script.UNSPACED:
                 yield _Word(run.text, _grams(run.text))
 
@@ -141,8 +146,9 @@ def _inner_words(word: str, frequencies: Mapping[str, int]) -> Iterator[str]:
 
 
 def _grams(text: str) -> list[str]:
-    """Bigrams, then single characters."""
-    return [a + b for a, b in zip(text, text[1:], strict=False)] + list(text)
+    """Bigrams, then single characters; a letter keeps its marks."""
+    single = letters(text)
+    return [a + b for a, b in pairwise(single)] + single
 
 
 def _load_jieba() -> _Segmenter | None:

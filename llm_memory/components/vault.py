@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from codecs import getincrementaldecoder
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -15,7 +16,13 @@ from ..markdown.topic_file import Entry, TopicFile, parse_file
 from ..models.conversation import Actor
 from ..models.data_models import Memory, StoredMemory, Topic
 from ..models.scope import Scope
-from ..policies.vault_layout import ARCHIVE, archive_path, is_recalled, topic_path
+from ..policies.vault_layout import (
+    ARCHIVE,
+    archive_path,
+    is_recalled,
+    part_path,
+    topic_path,
+)
 from ..ports import FileReport, VaultContent
 from .files import append_durably, make_folder, replace_durably
 
@@ -37,7 +44,9 @@ class MarkdownVault:
         _make(self._scopes)
 
     def ensure(self, scope: Scope) -> None:
-        _make(self._folder(scope))
+        folder = self._folder(scope)
+        self._refuse_links(folder)
+        _make(folder)
 
     def scopes(self) -> tuple[Scope, ...]:
         return tuple(scope for scope, _ in self._folders() if scope is not None)
@@ -86,116 +95,171 @@ class MarkdownVault:
     def _files(self, scope: Scope) -> Iterator[Path]:
         folder = self._folder(scope)
         for path in sorted(folder.rglob("*")):
-            if path.is_symlink() or not is_recalled(path.relative_to(folder).as_posix()):
-                continue
-            yield path
+            if is_recalled(path.relative_to(folder).as_posix()) and not self._leads_away(path):
+                yield path
+
+    def _archived_files(self, scope: Scope) -> Iterator[Path]:
+        for path in sorted((self._folder(scope) / ARCHIVE).rglob("*.md")):
+            if not self._leads_away(path):
+                yield path
+
+    def _leads_away(self, path: Path) -> bool:
+        """True if a link lies on the way: it could lead into another scope's folder."""
+        inside = (path, *path.parents)
+        return any(p.is_symlink() for p in inside[: inside.index(self._scopes)])
+
+    def _refuse_links(self, path: Path) -> None:
+        if self._leads_away(path):
+            raise VaultWriteFailed(f"{path.name}: a link stands in its place or on the way")
 
     def append(self, scope: Scope, topic: Topic, memory: Memory) -> StoredMemory:
         with self._lock:
-            part = 1
-            while True:
-                relative = topic_path(topic, memory.created_at, part)
-                if self._takes_more(self._folder(scope) / relative):
-                    break
-                part += 1
-            self._append_to(scope, relative, memory)
+            relative = self._append_to(scope, topic_path(topic, memory.created_at), memory)
         return StoredMemory(scope, relative, memory)
 
-    def _takes_more(self, path: Path) -> bool:
-        """False for a part that is full, or that we could not read back what we put into."""
-        if not path.exists():
-            return True
-        if not path.is_file() or path.stat().st_size > SPLIT_BYTES:
-            return False
-        try:
-            self._load(path)
-        except VaultFileBroken:
-            return False
-        return True
-
-    def _append_to(self, scope: Scope, relative: str, memory: Memory) -> None:
-        path = self._folder(scope) / relative
-        before = path.read_bytes()[-2:] if path.exists() else b""
+    def _append_to(self, scope: Scope, relative: str, memory: Memory) -> str:
+        """To the first part of ``relative`` that takes more: the part's path."""
+        folder = self._folder(scope)
+        part = 1
+        while (before := self._before_more(folder / part_path(relative, part))) is None:
+            part += 1
+        target = part_path(relative, part)
+        self._refuse_links((folder / target).parent)
         gap = b"" if not before else b"\n" if before.endswith(b"\n") else b"\n\n"
-        append_durably(path, gap + render(memory).encode())
+        append_durably(folder / target, gap + render(memory).encode())
+        return target
+
+    def _before_more(self, path: Path) -> bytes | None:
+        """What stands in the file that an entry is put behind. None for a file that is full, or
+        that we could not read back what we put into."""
+        try:
+            if not path.exists(follow_symlinks=False):
+                return b""
+            if path.is_symlink() or not path.is_file() or path.stat().st_size > SPLIT_BYTES:
+                return None
+            before = path.read_bytes()
+            before.decode()
+        except (OSError, UnicodeDecodeError):
+            return None
+        return before
 
     def replace(self, stored: StoredMemory, memory: Memory) -> StoredMemory:
         with self._lock:
             path, file, entry = self._locate(stored.scope, stored.path, stored.memory.memory_id)
+            # An entry without a time has its file's, which moves.
+            if replace(entry.memory, created_at=stored.memory.created_at) != stored.memory:
+                raise KeyError(stored.memory.memory_id)  # a person's edit wins
             replace_durably(path, file.with_replaced(entry, memory).encode())
-        return StoredMemory(stored.scope, stored.path, memory)
+        return StoredMemory(stored.scope, self._relative(stored.scope, path), memory)
 
     def archive(self, stored: StoredMemory, *, by: Actor, at: datetime) -> str:
         """Into the archive first, then out of the living file: a crash between loses nothing."""
         with self._lock:
             path, file, entry = self._locate(stored.scope, stored.path, stored.memory.memory_id)
             note = (f"忘记：{at.isoformat()}", f"忘记者：{escape_inline(by.name or '?', also='·')}")
-            target = archive_path(stored.path)
-            self._append_to(
-                stored.scope, target, replace(entry.memory, extra=entry.memory.extra + note)
-            )
+            noted = replace(entry.memory, extra=entry.memory.extra + note)
+            target = archive_path(self._relative(stored.scope, path))
+            target = self._append_to(stored.scope, target, noted)
             replace_durably(path, file.without(entry).encode())
         return target
 
     def restore(self, scope: Scope, memory_id: str) -> StoredMemory | None:
         with self._lock:
+            copies = self._archived(scope, memory_id)
+            if not copies:
+                return None
+            # A crash while it was forgotten may have left older copies, or the living entry
+            # itself: that one wins.
+            path, entry = copies[-1]
             archive = self._folder(scope) / ARCHIVE
-            for path in sorted(archive.rglob("*.md")):
-                try:
-                    file = self._load(path)
-                except VaultFileBroken:
-                    continue
-                entry = file.find(memory_id)
-                if entry is not None:
-                    return self._bring_back(scope, path, file, entry)
-        return None
+            stored = self._living(scope, memory_id)
+            if stored is None:
+                kept = tuple(p for p in entry.memory.extra if not p.startswith(_FORGOTTEN))
+                memory = replace(entry.memory, extra=kept)
+                relative = self._append_to(scope, path.relative_to(archive).as_posix(), memory)
+                stored = StoredMemory(scope, relative, memory)
+            for copied in dict.fromkeys(path for path, _ in copies):
+                self._cut_all(copied, memory_id)
+        return stored
+
+    def _living(self, scope: Scope, memory_id: str) -> StoredMemory | None:
+        found = (s for s in self.read(scope).memories if s.memory.memory_id == memory_id)
+        return next(found, None)
+
+    def _cut_all(self, path: Path, memory_id: str) -> None:
+        file = self._load(path)
+        while (entry := file.find(memory_id)) is not None:
+            text = file.without(entry)
+            replace_durably(path, text.encode())
+            file = self._load(path)
 
     def archived(self, scope: Scope, memory_id: str) -> Memory | None:
         """The forgotten entry as it stands in the archive."""
-        for path in sorted((self._folder(scope) / ARCHIVE).rglob("*.md")):
-            try:
-                entry = self._load(path).find(memory_id)
-            except VaultFileBroken:
-                continue
-            if entry is not None:
-                return entry.memory
-        return None
+        copies = self._archived(scope, memory_id)
+        return copies[-1][1].memory if copies else None
 
-    def _bring_back(self, scope: Scope, path: Path, file: TopicFile, entry: Entry) -> StoredMemory:
-        relative = path.relative_to(self._folder(scope) / ARCHIVE).as_posix()
-        kept = tuple(piece for piece in entry.memory.extra if not piece.startswith(_FORGOTTEN))
-        memory = replace(entry.memory, extra=kept)
-        self._append_to(scope, relative, memory)
-        replace_durably(path, file.without(entry).encode())
-        return StoredMemory(scope, relative, memory)
-
-    def _locate(self, scope: Scope, relative: str, memory_id: str) -> tuple[Path, TopicFile, Entry]:
-        """The entry as it stands now, also if a person moved it to another file of the scope."""
-        known = self._folder(scope) / relative
-        for path in [known, *(path for path in self._files(scope) if path != known)]:
+    def _archived(self, scope: Scope, memory_id: str) -> list[tuple[Path, Entry]]:
+        """Each copy of a forgotten entry, the one forgotten last at the end."""
+        found = []
+        for path in self._archived_files(scope):
             try:
                 file = self._load(path)
             except VaultFileBroken:
                 continue
+            found += [(path, e) for e in file.entries if e.memory.memory_id == memory_id]
+        return sorted(found, key=lambda copy: _forgotten_at(copy[1].memory))
+
+    def _locate(self, scope: Scope, relative: str, memory_id: str) -> tuple[Path, TopicFile, Entry]:
+        """The entry as it stands now, also if a person moved it to another file of the scope.
+
+        Raises KeyError only if it is gone, not if the file it stood in cannot be read just now.
+        """
+        known = self._folder(scope) / relative
+        unreadable: VaultFileBroken | None = None
+        for path in [known, *(path for path in self._files(scope) if path != known)]:
+            try:
+                file = self._load(path)
+            except VaultFileBroken as error:
+                unreadable = error if path == known and path.exists() else unreadable
+                continue
             entry = file.find(memory_id)
             if entry is not None:
                 return path, file, entry
+        if unreadable is not None:
+            raise VaultWriteFailed(str(unreadable)) from unreadable
         raise KeyError(memory_id)
 
+    def _relative(self, scope: Scope, path: Path) -> str:
+        return path.relative_to(self._folder(scope)).as_posix()
+
     def _load(self, path: Path) -> TopicFile:
+        if not path.is_file():  # a pipe would hold us up
+            raise VaultFileBroken(path.name, "unreadable")
         try:
             with self._lock:
                 raw = path.read_bytes()
                 modified = path.stat().st_mtime
-            text = raw.decode("utf-8")
+            # A crash may have torn the last character; what stands before it is whole.
+            text = getincrementaldecoder("utf-8")().decode(raw)
         except UnicodeDecodeError as error:
             raise VaultFileBroken(path.name, "not_utf8") from error
         except OSError as error:
             raise VaultFileBroken(path.name, "unreadable") from error
-        return parse_file(text, fallback_time=datetime.fromtimestamp(modified, UTC))
+        return parse_file(text, fallback_time=_moment(modified))
 
     def _folder(self, scope: Scope) -> Path:
         return self._scopes / scope.name
+
+
+def _forgotten_at(memory: Memory) -> str:
+    return next((piece for piece in memory.extra if piece.startswith(_FORGOTTEN[0])), "")
+
+
+def _moment(timestamp: float) -> datetime:
+    try:
+        return datetime.fromtimestamp(timestamp, UTC)
+    except (ValueError, OverflowError):  # some disks keep dates that no calendar has
+        return datetime.fromtimestamp(0, UTC)
 
 
 def _make(folder: Path) -> None:

@@ -34,7 +34,7 @@ def choose(
     dropped = dict.fromkeys(DropReason, 0)
     best: dict[str, Candidate] = {}
     for candidate in candidates:
-        if candidate.relevance < 0:
+        if not candidate.relevance >= 0:  # NaN, too
             dropped[DropReason.FLOOR] += 1
             continue
         known = best.get(candidate.stored.memory.memory_id)

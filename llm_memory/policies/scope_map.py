@@ -64,9 +64,11 @@ def private_keys(scope_map: ScopeMap) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class MapHealth:
-    """``held``: keys on hold now. ``remembered``: private keys to compare the next map with."""
+    """``held``: keys on hold now. For the next comparison: ``lost``, all that an accident took
+    and nobody gave back, and ``remembered``, the private keys of the last map that had any."""
 
     held: frozenset[str]
+    lost: frozenset[str]
     remembered: frozenset[str]
 
     @property
@@ -75,16 +77,19 @@ class MapHealth:
         return bool(self.held)
 
 
-def judge_map(former: frozenset[str], scope_map: ScopeMap) -> MapHealth:
-    """Compare the map with the private keys it had before.
+def judge_map(former: frozenset[str], lost: frozenset[str], scope_map: ScopeMap) -> MapHealth:
+    """Compare the map with the private keys it had before, and with those it has lost.
 
     Losing single keys is a decision. Losing all of them at once looks like an accident (a wrong
     type resets a map to nothing): they are held until one of them is back or an admin confirms.
     """
     now = private_keys(scope_map)
-    if former and not former & now:
-        return MapHealth(held=former - scope_map.entries.keys(), remembered=former | now)
-    return MapHealth(held=frozenset(), remembered=now)
+    if lost & now:
+        lost = frozenset()
+    elif former and not former & now:
+        lost |= former
+    held = lost.difference(scope_map.entries)
+    return MapHealth(held=held, lost=lost, remembered=now or former)
 
 
 def odd_keys(scope_map: ScopeMap, seen: Iterable[str]) -> list[MapFault]:

@@ -30,9 +30,16 @@ def one_line(text: str) -> str:
 
 
 def normalise(text: str) -> str:
-    """What two texts are compared by: letters and digits only, NFKC, lower case."""
+    """The letters and digits of a text, NFKC, lower case: empty where it says nothing."""
     folded = unicodedata.normalize("NFKC", text).casefold()
     return "".join(character for character in folded if character.isalnum())
+
+
+def same_words(text: str) -> str:
+    """What two texts are compared by before one of them is not stored: all but the
+    width of blanks and a full stop at the end. Signs (3.5 and 35, C++ and C#) and case (a password) mean something.
+    """
+    return one_line(text).rstrip("。.!！ ")
 
 
 def preview(text: str, limit: int) -> str:

@@ -11,15 +11,20 @@ ARCHIVE = "archive"
 _NOT_RECALLED = frozenset({"primer.md", "memory.md"})
 
 
-def topic_path(topic: Topic, moment: datetime, part: int = 1) -> str:
-    """The file for an entry, relative to the scope. ``part`` counts the splits of a large file.
+def topic_path(topic: Topic, moment: datetime) -> str:
+    """The file for an entry, relative to the scope.
 
     A journal entry goes to the day on which it was written, in its own time zone.
     """
-    suffix = f"-{part}" if part > 1 else ""
     if topic is Topic.JOURNAL:
-        return f"{topic.value}/{moment:%Y-%m-%d}{suffix}.md"
-    return f"{topic.value}{suffix}.md"
+        return f"{topic.value}/{moment:%Y-%m-%d}.md"
+    return f"{topic.value}.md"
+
+
+def part_path(path: str, part: int) -> str:
+    """``entities-2.md``: what goes on where a file is full. The first part has the plain name."""
+    whole = PurePosixPath(path)
+    return whole.with_stem(f"{whole.stem}-{part}").as_posix() if part > 1 else path
 
 
 def archive_path(path: str) -> str:

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from ..models.data_models import Memory, StoredMemory
 from ..models.scope import Scope, ScopeFilter
-from ..policies.text import normalise
+from ..policies.text import same_words
 from ..ports import Key
 
 
@@ -72,7 +72,7 @@ class Catalogue:
         return None
 
     def same_words(self, scope: Scope, memory: Memory) -> StoredMemory | None:
-        """A memory of the same speaker in the same scope with the same normalised judgment."""
+        """A memory of the same speaker in the same scope with the same words."""
         known = self._same_words.get(_words_key(scope, memory))
         return self._by_scope[scope.name].get(known) if known else None
 
@@ -98,4 +98,4 @@ class Catalogue:
 
 def _words_key(scope: Scope, memory: Memory) -> tuple[str, str, str]:
     origin = memory.provenance
-    return scope.name, origin.person or origin.who, normalise(memory.judgment)
+    return scope.name, origin.person or origin.who, same_words(memory.judgment)

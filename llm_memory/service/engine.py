@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from ..errors import DirectoryInUse, EngineOff, VaultWriteFailed
+from ..errors import DirectoryInUse, EngineClosed, EngineOff, StateUnavailable
 from ..log import logger
 from ..models.notices import Notice, NoticeCode, Severity
 from ..models.settings import EngineSettings
@@ -92,8 +92,8 @@ class Engine:
             await self._open()
         except DirectoryInUse as error:
             self._refuse(NoticeCode.DIRECTORY_IN_USE, error.path)
-        except (VaultWriteFailed, OSError) as error:
-            self._refuse(NoticeCode.VAULT_UNWRITABLE, str(error))
+        except Exception as error:  # noqa: BLE001  (whatever it was: who waits must hear of it)
+            self._refuse(NoticeCode.VAULT_UNWRITABLE, str(error) or type(error).__name__)
         self._ready = True
         self.service.opened()
 
@@ -108,6 +108,8 @@ class Engine:
     async def _open(self) -> None:
         await self._own_folders()
         parts = self._parts
+        # Before the index and a search import numpy at the same time, each half of it.
+        await parts.scanner.prepare()
         if not await asyncio.to_thread(parts.state.open):
             self._notices.post(Notice(NoticeCode.STATE_RESET))
         await asyncio.to_thread(parts.vault.open)
@@ -160,7 +162,10 @@ class Engine:
 
     async def status(self) -> EngineStatus:
         """How it is doing, now."""
-        queue = await asyncio.to_thread(self._parts.state.queue_length) if self._ready else 0
+        queue = 0
+        if self._ready:
+            with contextlib.suppress(EngineClosed, StateUnavailable):
+                queue = await asyncio.to_thread(self._parts.state.queue_length)
         return EngineStatus(
             ready=self._ready,
             embedder=self._indexing.label,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
+from ..errors import StateUnavailable
+from ..log import logger
 from ..models.conversation import Actor, ConversationId, ConversationKind
 from ..models.notices import Notice, NoticeCode, Severity
 from ..models.resolution import Refused, Resolution, Usable, WhyCode
@@ -43,8 +45,9 @@ class ScopeBook:
         self._seen = self._state.seen_conversations()
         self._public_peers = self._state.public_peers()
         scope_map = read_scope_map(settings.scope_map or {}, folders)
-        health = judge_map(self._state.remembered_map_keys(), scope_map)
-        self._state.remember_map_keys(health.remembered)
+        former, lost = self._state.remembered_map_keys(), self._state.lost_map_keys()
+        health = judge_map(former, lost, scope_map)
+        self._state.remember_map_keys(health.remembered, lost=health.lost)
         self._scopes = ScopeSettings(
             scope_map=replace(scope_map, held=health.held),
             dm_scope=settings.dm_scope,
@@ -96,7 +99,7 @@ class ScopeBook:
         first = umo not in self._seen
         if first:
             self._seen |= {umo}
-            await asyncio.to_thread(self._state.mark_seen, umo)
+            await self._keep(self._state.mark_seen, umo)
         if (
             conversation_id.kind is ConversationKind.PRIVATE
             and isinstance(resolution, Usable)
@@ -106,9 +109,17 @@ class ScopeBook:
             and actor.person not in self._public_peers
         ):
             self._public_peers |= {actor.person}
-            await asyncio.to_thread(self._state.add_public_peer, actor.person)
+            await self._keep(self._state.add_public_peer, actor.person)
             self._look_at_strangers()
         return Meeting(resolution, first)
+
+    @staticmethod
+    async def _keep(write: Callable[[str], None], value: str) -> None:
+        """What is not kept is met again after the next start: no reason to fail a turn."""
+        try:
+            await asyncio.to_thread(write, value)
+        except StateUnavailable as error:
+            logger.warning("状态未能写入：{}", error)
 
     def _look_at_strangers(self) -> None:
         if self.strangers_in_public:
@@ -133,7 +144,7 @@ class ScopeBook:
         """An admin says that the map is meant as it is: how many keys are let go."""
         held = self._scopes.scope_map.held
         keys = private_keys(self._scopes.scope_map)
-        await asyncio.to_thread(self._state.remember_map_keys, keys)
+        await asyncio.to_thread(self._state.remember_map_keys, keys, lost=())
         released = replace(self._scopes.scope_map, held=frozenset())
         self._scopes = replace(self._scopes, scope_map=released)
         self._notices.clear(NoticeCode.MAP_DAMAGED)

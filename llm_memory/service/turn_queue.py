@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-from ..errors import VaultWriteFailed
-from ..models.data_models import Rejected, RememberOutcome
+from ..errors import StateUnavailable, VaultWriteFailed
+from ..log import logger
+from ..models.data_models import Rejected, RejectReason, RememberOutcome
 from ..models.scope import Scope, ScopeFilter
 from ..models.turns import Feedback, FeedbackReport, NotObserved, ObserveOutcome, Ticket, Turn
 from ..policies.text import clean
@@ -43,21 +44,23 @@ class TurnQueue:
             conversation=conversation,
             observed_at=now,
             person=turn.actor.person,
-            who=turn.actor.name,
+            who=clean(turn.actor.name),
             user_text=clean(turn.user_text),
             reply_text=clean(turn.reply_text),
         )
         try:
             # The folder is where the scope is found again, also after a restart.
             await asyncio.to_thread(self._vault.ensure, scope)
-        except VaultWriteFailed:
+            await asyncio.to_thread(self._state.put_turn, queued)
+        except (VaultWriteFailed, StateUnavailable) as error:
+            logger.warning("这一轮没有排进队列：{}", error)
             return NotObserved()
-        await asyncio.to_thread(self._state.put_turn, queued)
         return Ticket(queued.ticket_id)
 
     async def settle(self, feedback: Feedback, ticket: Ticket) -> FeedbackReport:
         """Count useful memories, write new ones, take the turn from the queue: in this order, so
-        that a crash between repeats work rather than losing it (the same words are stored once)."""
+        that a crash between repeats work rather than losing it (the same words are stored once).
+        A turn whose words the disk refused stays in the queue."""
         turn = await asyncio.to_thread(self._state.get_turn, ticket.ticket_id)
         if turn is None:
             return FeedbackReport(known=False)
@@ -74,10 +77,15 @@ class TurnQueue:
         ]
         keys = self._visible_keys(feedback.useful_ids, scope)
         await asyncio.to_thread(self._state.count_use, keys)
-        await asyncio.to_thread(self._state.drop_turn, ticket.ticket_id)
+        if not any(_is_unwritten(outcome) for outcome in outcomes):
+            await asyncio.to_thread(self._state.drop_turn, ticket.ticket_id)
         return FeedbackReport(True, tuple(key.memory_id for key in keys), tuple(outcomes))
 
     def _visible_keys(self, memory_ids: tuple[str, ...], scope: Scope) -> list[Key]:
         scope_filter = ScopeFilter.reading_as(scope)
         found = (self._catalogue.find(memory_id, scope_filter) for memory_id in memory_ids)
         return [key_of(stored) for stored in found if stored is not None]
+
+
+def _is_unwritten(outcome: RememberOutcome) -> bool:
+    return isinstance(outcome, Rejected) and outcome.reason is RejectReason.NOT_WRITTEN

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 
 from .. import stop_words
 from ..english import stem
+from ..scripts import Script, script_of
 
 FUNCTION_WORD = 0.1
 FUNCTION_CHARACTER = 0.05
@@ -25,24 +26,28 @@ _HAN_SCALE = 1.3  # a Han word brings its characters along; this lets one floor 
 _CHAT_SHARE = 0.6  # jieba counted newspapers; these words are far more frequent between people
 _CHAT_WORDS = frozenset(
     """
-喜欢 推荐 建议 分享 地方 事情 方法 今天 明天 昨天 一部 一本 一道 一首 一次 一天 一种 名字 朋友 爱 看 听 吃 喝 玩 写 买 学 人 天 日 月 号
-年 点 想到 感觉 感到 发现 开始 时间 最近 平时 经常 有时 有时候 东西 工作 生活 问题 情况 需要 希望 尝试 试试 享受 开心 高兴 不错 好玩 好吃 好看
-有趣 有意思 那天 这天 当天 家 里面 出去 回来 起来 出来 下来 准备 打算 计划 选择 介绍 了解 学习 遇到 碰到 发生 经历 参加 变得 成为 适合 重要
-合适 支持 帮助 努力 加油 相信 继续 心情 感受 不会 不能 不要 那家 这家 那位 有些 一起 一样 天气 周末 晚上 早上 上午 下午 中午
+喜欢 推荐 建议 分享 地方 事情 方法 今天 明天 昨天 一部 一本 一道 一首 一次 一天 一种 名字 朋友
+爱 看 听 吃 喝 玩 写 买 学 人 天 日 月 号 年 点 想到 感觉 感到 发现 开始 时间 最近 平时 经常
+有时 有时候 东西 工作 生活 问题 情况 需要 希望 尝试 试试 享受 开心 高兴 不错 好玩 好吃 好看 有趣
+有意思 那天 这天 当天 家 里面 出去 回来 起来 出来 下来 准备 打算 计划 选择 介绍 了解 学习 遇到
+碰到 发生 经历 参加 变得 成为 适合 重要 合适 支持 帮助 努力 加油 相信 继续 心情 感受 不会 不能
+不要 那家 这家 那位 有些 一起 一样 天气 周末 晚上 早上 上午 下午 中午
 """.split()  # noqa: SIM905
 )
 _COMMON_ENGLISH = frozenset(
     map(
         stem,
         """
-absolutely activity ago agree amazing answer attend awesome bad begin believe best better big boy bring buy call change
-child cool couple currently date day decide definitely different discuss enjoy event everything excited experience
-family favorite favourite feel feeling few find first friend fun girl glad good great guy happen happy help home hope
-idea image important inspire introduce keep kid last lately learn leave life little long look love main man mean meet
-month morning move name new next nice night number old part people person photo picture place plan play pretty put
-question read reason recent recently recommend remind right seem see share show small sound special specific spend
-start suggest support sure take tell thank think three time today tomorrow totally try turn two type watch way week
-weekend woman wonderful work world wow write year yesterday planning th rd nd st
+absolutely activity ago agree amazing answer attend awesome bad begin believe best better big
+boy bring buy call change child cool couple currently date day decide definitely different
+discuss enjoy event everything excited experience family favorite favourite feel feeling few
+find first friend fun girl glad good great guy happen happy help home hope idea image important
+inspire introduce keep kid last lately learn leave life little long look love main man mean meet
+month morning move name new next nice night number old part people person photo picture place
+plan play pretty put question read reason recent recently recommend remind right seem see share
+show small sound special specific spend start suggest support sure take tell thank think three
+time today tomorrow totally try turn two type watch way week weekend woman wonderful work world
+wow write year yesterday planning th rd nd st
 """.split(),  # noqa: SIM905
     )
 )
@@ -51,7 +56,7 @@ _COMMON_LATIN = 0.38
 _LATIN = (0.51, 0.06, 0.85)  # the least, more per letter, at most: long words are rarer
 _DIGITS = (0.4, 0.6, 0.9)  # one digit, two, more: a port or a year says more than a 3
 _HIRAGANA = (0.05, 0.25)  # single character, bigram: mostly endings and particles
-_KANA_OR_HANGUL = (0.1, 0.45)
+_KATAKANA_OR_HANGUL = (0.1, 0.45)
 _BIGRAM_OF_CHARACTERS = 0.5  # a name that the dictionary lacks, or mere neighbours
 _BIGRAM_WITHOUT_DICTIONARY = 0.5
 _CHARACTER_WITHOUT_DICTIONARY = 0.25
@@ -82,18 +87,21 @@ class TermWeights:
 
     def __call__(self, token: str) -> float:
         """The weight of one token of ``Tokenizer.tokens``."""
-        first = token[0]
-        if first.isascii():
-            return _digits(token) if first.isdigit() else _latin(token)
         if token in stop_words.CHINESE:
             return FUNCTION_CHARACTER if len(token) == 1 else FUNCTION_WORD
-        if "\u2e80" <= first <= "\u3007" or "\u3400" <= first <= "\u9fff" or first >= "\uf900":
-            return _HAN_SCALE * self._han(token)
-        if "\u3041" <= first <= "\u309f":
-            return _HIRAGANA[len(token) > 1]
-        if "\u1100" <= first <= "\u11ff" or "\u30a1" <= first <= "\u318f" or "\uac00" <= first <= "\ud7a3":
-            return _KANA_OR_HANGUL[len(token) > 1]
-        return _latin(token) if first < "\u0250" else _OTHER
+        match script_of(token):
+            case Script.DIGIT:
+                return _DIGITS[min(len(token), 3) - 1]
+            case Script.LATIN:
+                return _latin(token)
+            case Script.HAN:
+                return _HAN_SCALE * self._han(token)
+            case Script.HIRAGANA:
+                return _HIRAGANA[len(token) > 1]
+            case Script.KATAKANA | Script.HANGUL:
+                return _KATAKANA_OR_HANGUL[len(token) > 1]
+            case Script.SPACED | Script.UNSPACED:
+                return _OTHER
 
     def _han(self, token: str) -> float:
         share = _CHAT_SHARE if token in _CHAT_WORDS else 1.0
@@ -112,10 +120,6 @@ class TermWeights:
             return _CHARACTER_WITHOUT_DICTIONARY
         idf = math.log(self._total / (self._characters[character] + _CHARACTER_SMOOTHING))
         return _CHARACTER_SHARE * _between(FUNCTION_WORD, (idf - _CHARACTER_IDF_LOW) / _IDF_SPAN)
-
-
-def _digits(token: str) -> float:
-    return _DIGITS[min(len(token), 3) - 1]
 
 
 def _latin(token: str) -> float:

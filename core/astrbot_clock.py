@@ -1,0 +1,22 @@
+"""Now, in the time zone that the owner gave AstrBot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from ..llm_memory import local_now
+
+
+def clock_of(context: Any) -> Callable[[], datetime]:
+    """AstrBot's ``timezone`` setting, else the machine's zone: journals go by day."""
+    name = context.get_config().get("timezone")
+    if not isinstance(name, str) or not name.strip():
+        return local_now
+    try:
+        zone = ZoneInfo(name.strip())
+    except (OSError, ValueError):  # unknown, malformed, or no time zone data on this machine
+        return local_now
+    return lambda: datetime.now(zone)

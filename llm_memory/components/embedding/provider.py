@@ -1,0 +1,90 @@
+"""An embedding service that the host application is configured with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from ...errors import EmbeddingFailed
+from ...ports import Fingerprint
+from .calibration import PROBE_MEMORIES, PROBE_QUERIES, UNCALIBRATED_FLOOR, Calibration, calibrate
+from .vectors import unit_rows
+
+if TYPE_CHECKING:
+    from ...ports import Vector, Vectors
+
+
+class RawEmbedder(Protocol):
+    """What a host offers. Nothing is promised of its answers; ``CheckedEmbedder`` sees to that."""
+
+    @property
+    def label(self) -> str:
+        """``provider:<id>``."""
+        ...
+
+    @property
+    def model(self) -> str:
+        """The model's name as configured; empty if the host does not say."""
+        ...
+
+    @property
+    def dim(self) -> int:
+        """Length of a vector; 0 if the host does not say."""
+        ...
+
+    async def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
+        """One vector a text. May raise anything, hang, or answer nonsense."""
+        ...
+
+
+class ProviderEmbedder:
+    """A raw embedder as an ``Embedder``. Belongs inside a ``CheckedEmbedder``.
+
+    ``prepare`` embeds a few built-in sentences: that tells the dimension, the relevance floor and
+    which languages the model can read, and that the service answers at all.
+
+    Args:
+        raw: The host's service.
+        floor: Relevance floor; None takes the calibrated one.
+    """
+
+    def __init__(self, raw: RawEmbedder, *, floor: float | None = None) -> None:
+        self._raw = raw
+        self._given_floor = floor
+        self._calibration = Calibration(UNCALIBRATED_FLOOR)
+
+    @property
+    def label(self) -> str:
+        return self._raw.label
+
+    @property
+    def floor(self) -> float:
+        return self._calibration.floor if self._given_floor is None else self._given_floor
+
+    async def prepare(self) -> Fingerprint:
+        """Asks the service. A configured dimension that it does not keep raises."""
+        probes = [*PROBE_QUERIES, *PROBE_MEMORIES]
+        vectors = unit_rows(await self._raw.embed(probes), len(probes), max(self._raw.dim, 0))
+        self._calibration = calibrate(vectors[: len(PROBE_QUERIES)], vectors[len(PROBE_QUERIES) :])
+        return Fingerprint(f"{self._raw.label}/{self._raw.model}", vectors.shape[1])
+
+    async def embed_query(self, text: str) -> Vector:
+        self._calibration.check(text)
+        rows = await self._raw.embed([_sendable(text)])
+        vector: Vector = unit_rows(rows, 1, 0)[0]
+        return vector
+
+    async def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        if not texts:
+            raise EmbeddingFailed("wrong_count: nothing to embed")
+        return unit_rows(await self._raw.embed([_sendable(t) for t in texts]), len(texts), 0)
+
+    async def close(self) -> None:
+        """The service belongs to the host."""
+
+
+def _sendable(text: str) -> str:
+    """Without halves of surrogate pairs, which no request can carry; never empty, which many
+    services refuse."""
+    whole = text.encode(errors="replace").decode()
+    return whole if whole.strip() else "."

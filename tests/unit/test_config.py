@@ -1,0 +1,182 @@
+"""The panel may hold anything: a bad value is a warning that names the setting."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from astrbot_plugin_scoped_memory.core.config import LANGUAGES, PluginConfig, read_config
+from astrbot_plugin_scoped_memory.core.names import ROOT
+from astrbot_plugin_scoped_memory.llm_memory import DmScope, EngineSettings, GroupScope
+
+SCHEMA: dict[str, Any] = json.loads((ROOT / "_conf_schema.json").read_text("utf-8"))
+ADVANCED: dict[str, Any] = SCHEMA["advanced"]["items"]
+NAMES = [*(name for name in SCHEMA if name != "advanced"), *(f"advanced.{n}" for n in ADVANCED)]
+
+json_values = st.recursive(
+    st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(),
+        st.floats(),
+        st.just(10**400),
+        st.text(max_size=20),
+        st.sampled_from(["auto", "~nobody-here/x", "~", "main", "per-peer", "public", "\0", "0.5"]),
+    ),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=8), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+
+
+def with_value(name: str, value: object) -> dict[str, object]:
+    """A panel that holds one value."""
+    head, _, tail = name.partition(".")
+    return {head: {tail: value}} if tail else {head: value}
+
+
+def complaints(config: PluginConfig) -> list[str]:
+    """The settings that a warning names."""
+    return [warning.name for warning in config.warnings]
+
+
+@pytest.mark.parametrize("raw", [None, {}, [], 7, "x"])
+def test_no_panel_means_the_defaults(raw: Any) -> None:
+    assert read_config(raw) == PluginConfig()
+
+
+def test_the_defaults_are_those_of_the_schema() -> None:
+    raw = {name: item["default"] for name, item in SCHEMA.items() if name != "advanced"}
+    raw["advanced"] = {name: item["default"] for name, item in ADVANCED.items()}
+    assert read_config(raw) == PluginConfig()
+    assert read_config(raw).warnings == ()
+
+
+@given(st.dictionaries(st.sampled_from([*SCHEMA, "unknown"]), json_values), json_values)
+def test_no_panel_makes_it_raise(raw: dict[str, Any], advanced: object) -> None:
+    config = read_config(raw | {"advanced": advanced})
+    assert config.language in LANGUAGES
+    assert 0 <= config.auto_inject_topk <= 20
+    assert 50 <= config.inject_token_budget <= 20_000
+    assert 50 <= config.recall_deadline_ms <= 60_000
+    assert 40 <= config.engine.preview_chars <= 2000
+    floor = config.engine.relevance_floor
+    assert floor is None or 0 <= floor < 1
+    assert config.engine.dm_scope in (None, *DmScope)
+    assert config.engine.group_scope in (None, *GroupScope)
+    assert isinstance(config.embedding, str)
+    assert config.embedding
+    for warning in config.warnings:
+        assert warning.name in [*NAMES, "advanced"]
+        assert len(warning.value) <= 80
+
+
+@given(
+    st.dictionaries(st.sampled_from(list(ADVANCED)), json_values),
+)
+def test_no_advanced_value_makes_it_raise(advanced: dict[str, Any]) -> None:
+    assert isinstance(read_config({"advanced": advanced}), PluginConfig)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("enabled", "false"),
+        ("enabled", 0),
+        ("dm_scope", "perpeer"),
+        ("dm_scope", ["main"]),
+        ("dm_scope", None),
+        ("group_scope", "PUBLIC"),
+        ("group_scope", {}),
+        ("identity_links", []),
+        ("identity_links", {"aiocqhttp:1": 7}),
+        ("identity_links", {"10001": "小明"}),
+        ("identity_links", {"aiocqhttp:1": " "}),
+        ("embedding", 7),
+        ("auto_inject_topk", -1),
+        ("auto_inject_topk", 21),
+        ("auto_inject_topk", "3"),
+        ("auto_inject_topk", 2.5),
+        ("auto_inject_topk", True),
+        ("auto_inject_topk", float("inf")),
+        ("auto_inject_topk", float("nan")),
+        ("inject_token_budget", 10**400),
+        ("language", "zh"),
+        ("language", []),
+        ("advanced", "x"),
+        ("advanced.recall_deadline_ms", 0),
+        ("advanced.preview_chars", None),
+        ("advanced.relevance_floor", "high"),
+        ("advanced.relevance_floor", 1.0),
+        ("advanced.relevance_floor", -0.1),
+        ("advanced.relevance_floor", "nan"),
+        ("advanced.relevance_floor", False),
+        ("advanced.relevance_floor", 10**400),
+        ("advanced.memory_root", 7),
+        ("advanced.memory_root", "~nobody-has-this-name/memory"),
+        ("advanced.memory_root", "a\0b"),
+        ("advanced.scope_filter_enabled", "no"),
+        ("advanced.inject_into_prompt", 1),
+    ],
+)
+def test_a_bad_value_is_a_warning_that_names_the_setting(name: str, value: object) -> None:
+    config = read_config(with_value(name, value))
+    assert complaints(config) == [name]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "used"),
+    [("auto_inject_topk", 99, 20), ("auto_inject_topk", -3, 0), ("auto_inject_topk", "x", 3)],
+)
+def test_a_number_out_of_range_takes_the_nearest_and_says_so(
+    name: str, value: object, used: int
+) -> None:
+    config = read_config(with_value(name, value))
+    assert config.auto_inject_topk == used
+    assert config.warnings[0].used == str(used)
+
+
+def test_a_policy_that_nobody_knows_is_none_and_not_the_default() -> None:
+    engine = read_config({"dm_scope": "per-per", "group_scope": "perGroup"}).engine
+    assert (engine.dm_scope, engine.group_scope) == (None, None)
+
+
+@pytest.mark.parametrize("value", [[], "x", 7, None, True])
+def test_a_map_of_the_wrong_type_is_handed_on_as_none(value: object) -> None:
+    assert read_config({"conversation_scope_map": value}).engine.scope_map is None
+
+
+def test_the_map_is_handed_on_raw() -> None:
+    raw = {"a:GroupMessage:1": "家人", "b": 7, "c": None}
+    assert read_config({"conversation_scope_map": raw}).engine.scope_map == raw
+
+
+def test_good_values_are_taken() -> None:
+    config = read_config(
+        {
+            "enabled": False,
+            "dm_scope": "per-account-channel-peer",
+            "group_scope": "per-group",
+            "identity_links": {" aiocqhttp:10001 ": " 小明 ", "bad": "x"},
+            "embedding": " lexical ",
+            "auto_inject_topk": 5.0,
+            "language": "en-US",
+            "advanced": {"relevance_floor": "0.4", "memory_root": " /data/记忆 "},
+        }
+    )
+    assert config.engine == EngineSettings(
+        dm_scope=DmScope.PER_ACCOUNT_CHANNEL_PEER,
+        group_scope=GroupScope.PER_GROUP,
+        identity_links={"aiocqhttp:10001": "小明"},
+        relevance_floor=0.4,
+    )
+    assert not config.enabled
+    assert (config.embedding, config.auto_inject_topk, config.language) == ("lexical", 5, "en-US")
+    assert config.memory_root == Path("/data/记忆")
+    assert complaints(config) == ["identity_links"]
