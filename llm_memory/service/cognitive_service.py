@@ -217,6 +217,9 @@ class CognitiveService:
 
     async def _finish(self, work: Coroutine[object, object, T]) -> T:
         """Do work to its end even if the caller is cancelled: a half-done write is no write."""
+        if self._closed:
+            work.close()
+            raise EngineClosed("the engine is closed")
         task = asyncio.ensure_future(work)
         self._running.add(task)
         task.add_done_callback(self._running.discard)
@@ -253,7 +256,9 @@ class CognitiveService:
         """An admin; in a private chat, its person, for a scope that is this chat's alone."""
         if actor is None:
             return False
-        return actor.admin or self._book.owns_alone(conversation_id, scope)
+        peer = conversation_id.peer
+        in_person = bool(peer) and actor.person == f"{conversation_id.adapter}:{peer}"
+        return actor.admin or (in_person and self._book.owns_alone(conversation_id, scope))
 
     def _in_reach(self, stored: StoredMemory, scope: Scope, actor: Actor) -> bool:
         """A memory changes only inside its own scope, by its speaker or an admin."""

@@ -133,7 +133,8 @@ class IndexingService:
     async def _compare(self) -> None:
         """Put on the list whatever differs between the catalogue and the collection."""
         indexed = await asyncio.to_thread(self._store.hashes)
-        for number, stored in enumerate(self._catalogue.all()):
+        # A copy: others write while we pause.
+        for number, stored in enumerate(list(self._catalogue.all())):
             if indexed.pop(key_of(stored), None) != _hash(stored):
                 self._pending.setdefault(key_of(stored), stored)
             if number % 500 == 0:

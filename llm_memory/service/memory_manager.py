@@ -12,14 +12,14 @@ from ..models.recall import Arm, DropReason, Recall, Trace
 from ..models.scope import ScopeFilter
 from ..models.settings import EngineSettings
 from ..policies.ranking import Candidate, above_floor, choose
-from ..policies.text import content_hash, embedded_text
+from ..policies.text import clean, content_hash, embedded_text
 from ..ports import Embedder, Vector
 from .catalogue import Catalogue
 from .indexing_service import IndexingService
 
 CANDIDATES = 50
 SCAN_LIMIT = 2000
-"""The newest memories of the visible scopes that a scan looks at."""
+"""The newest memories that a scan looks at: of the reader's own scope, and of the others."""
 _CACHED_VECTORS = 4096
 
 
@@ -46,11 +46,12 @@ class MemoryManager:
         """The best visible memories for a query, within limit and budget. Never raises for a
         broken index or embedder: then it scans."""
         started = time.perf_counter()
+        query = clean(query)
         notes: list[str] = []
         dropped: dict[DropReason, int] = {}
         candidates: list[Candidate] = []
         arm = Arm.NONE
-        if query.strip() and limit > 0:
+        if query and limit > 0:
             try:
                 candidates, dropped = await self._dense(query, scope_filter)
                 arm = Arm.DENSE
@@ -84,23 +85,34 @@ class MemoryManager:
         self, query: str, scope_filter: ScopeFilter
     ) -> tuple[list[Candidate], dict[DropReason, int]]:
         answer = await self._indexing.query(query, scope_filter, CANDIDATES)
-        self.scope_check_drops += answer.dropped
+        refused = answer.dropped
         floor = self._settings.relevance_floor
         floor = self._indexing.floor if floor is None else floor
         candidates = []
         gone = 0
         for neighbour in answer.found:
+            if not scope_filter.admits(neighbour.key.scope):
+                refused += 1
+                continue
             stored = self._catalogue.get(neighbour.key)
             if stored is None:
                 gone += 1
                 continue
             candidates.append(Candidate(stored, above_floor(neighbour.similarity, floor)))
-        dropped = {DropReason.SCOPE: answer.dropped, DropReason.GONE: gone}
+        self.scope_check_drops += refused
+        dropped = {DropReason.SCOPE: refused, DropReason.GONE: gone}
         return candidates, {reason: count for reason, count in dropped.items() if count}
 
     def _newest(self, scope_filter: ScopeFilter) -> list[StoredMemory]:
-        visible = sorted(self._catalogue.visible(scope_filter), key=lambda s: s.memory.created_at)
-        return visible[-SCAN_LIMIT:]
+        """A busy public scope must not push a family's memories out of sight."""
+        own, others = [], []
+        for stored in self._catalogue.visible(scope_filter):
+            (own if stored.scope == scope_filter.scopes[0] else others).append(stored)
+        return [
+            stored
+            for part in (own, others)
+            for stored in sorted(part, key=lambda s: s.memory.created_at)[-SCAN_LIMIT:]
+        ]
 
     async def _scan(self, query: str, memories: Sequence[StoredMemory]) -> list[Candidate]:
         """Compare with each memory's vector by the built-in embedder; vectors are kept."""

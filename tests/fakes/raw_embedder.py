@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import re
+import zlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 
 
 class FakeRawEmbedder:
@@ -16,7 +17,7 @@ class FakeRawEmbedder:
         self.label = "provider:fake"
         self.model = model
         self.dim = told_dim
-        self._texts = FakeEmbedder(dim=dim)
+        self._dim = dim
         self.fault: Callable[[list[list[float]]], Any] | None = None
         self.hanging = False
         self.calls: list[list[str]] = []
@@ -25,7 +26,12 @@ class FakeRawEmbedder:
         self.calls.append(list(texts))
         if self.hanging:
             await asyncio.Event().wait()
-        vectors = [[float(x) for x in row] for row in await self._texts.embed_documents(texts)]
-        for vector in vectors:
-            vector[0] += 0.01  # never of zeros, never of unit length
+        vectors = [self._one(text) for text in texts]
         return vectors if self.fault is None else self.fault(vectors)
+
+    def _one(self, text: str) -> list[float]:
+        """Hashed words and Han characters; never of zeros, never of unit length."""
+        vector = [0.01] * self._dim
+        for word in re.findall(r"[a-z]{3,}|[\u4e00-\u9fff]", text.lower()):
+            vector[zlib.crc32(word.encode()) % self._dim] += 1.0
+        return vector

@@ -54,7 +54,7 @@ _SHARE = 0.8
 _BLIND_ABOVE = 0.3
 """Mean similarity of unrelated texts from which a poor separation means: they all look alike."""
 
-_BLIND_BELOW = 2.0
+_BLIND_BELOW = 1.5
 """Standard deviations between related and unrelated, below which a separation is poor."""
 
 

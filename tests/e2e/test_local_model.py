@@ -1,0 +1,35 @@
+"""A local sentence-transformers model, chosen in the panel of a running bot."""
+
+from pathlib import Path
+
+import pytest
+
+from astrbot_plugin_scoped_memory.harness.places import Person, group
+from astrbot_plugin_scoped_memory.harness.rig import Rig
+from astrbot_plugin_scoped_memory.harness.waiting import until
+from astrbot_plugin_scoped_memory.tests.contract.embedder_bench import minilm_folder
+
+pytestmark = [pytest.mark.e2e, pytest.mark.model, pytest.mark.timeout(240)]
+
+ROOM = group(444)
+SPEAKER = Person(4444, "Anna")
+FACT = "Anna is allergic to shellfish"
+OTHER_WORDS = "may Anna eat shrimps and crab at the seafood restaurant"
+
+
+async def test_a_chosen_model_takes_over_behind_and_nothing_is_lost(tmp_path: Path) -> None:
+    async with Rig(tmp_path / "bot", config={"embedding": "lexical"}) as running:
+        assert (await running.remember(ROOM, SPEAKER, FACT)).startswith("ok")
+        assert FACT in await running.recall(ROOM, SPEAKER, "Anna shellfish")
+        await running.panel.save(embedding=str(minilm_folder()))
+        await running.panel.ready()
+        assert FACT in await running.recall(ROOM, SPEAKER, "Anna shellfish")
+
+        async def taken_over() -> bool:
+            status = await running.panel.status()
+            return status["embedder"].startswith("local:") and status["index"] == "ready"
+
+        await until(taken_over, within=120, what="the local model's index")
+        assert FACT in await running.recall(ROOM, SPEAKER, OTHER_WORDS)
+        assert (await running.panel.status())["memories"]["total"] == 1
+        assert (await running.panel.status())["warnings"] == []
