@@ -21,7 +21,7 @@ SOURCES := .
 # $(call environment,FOLDER,LEVEL): see scripts/environment.py
 environment = python=$$(PYTHON='$(PYTHON)' bash scripts/find_python.sh) && "$$python" scripts/environment.py $(1) $(2)
 
-.PHONY: help demo test quick soak coverage lint types contracts fmt logo zip clean \
+.PHONY: help demo test quick soak coverage lint types contracts fmt docs logo zip clean \
 	env-demo env-dev env-full env-oldest
 
 help: ## this list
@@ -60,6 +60,9 @@ types: env-dev ## mypy, strict, under the plugin's package name
 contracts: env-dev ## the layers of the house
 	@$(BIN)/python scripts/checkout.py $(FARM)
 	@PYTHONPATH=$(FARM) $(BIN)/lint-imports --no-cache --no-logo
+
+docs: env-dev ## write what docs/ derives from the code
+	@$(RUN) scripts/make_docs.py
 
 logo: ## draw logo.png
 	@python=$$(PYTHON='$(PYTHON)' bash scripts/find_python.sh) && "$$python" scripts/make_logo.py

@@ -17,6 +17,7 @@ SHIPPED = (
     "LICENSE",
     "README.md",
     "CHANGELOG.md",
+    "docs",
     ".astrbot-plugin",
     "core",
     "tools",
