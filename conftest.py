@@ -2,6 +2,7 @@
 
 import os
 import sys
+import tempfile
 from pathlib import Path
 
 from hypothesis import HealthCheck, settings
@@ -21,6 +22,9 @@ checkout.register()
 # inherit it.
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TRANSFORMERS_OFFLINE", "1")
+
+# AstrBot makes its data folder where it is imported.
+os.environ.setdefault("ASTRBOT_ROOT", tempfile.mkdtemp(prefix="astrbot-"))
 
 # No deadline: a shared machine pauses for longer than any bound worth stating. Times are tested
 # where they are laws.

@@ -59,7 +59,8 @@ def entry_text(texts: Texts, stored: StoredMemory) -> str:
         texts.say("entry.judgment", text=safe(memory.judgment)),
     ]
     if memory.reasoning:
-        reasoning = "\n".join(safe(line) for line in memory.reasoning.split("\n"))
+        # Its further lines stand back, so that none looks like a line of ours.
+        reasoning = "\n    ".join(safe(line) for line in memory.reasoning.split("\n"))
         lines.append(texts.say("entry.reasoning", text=reasoning))
     if memory.tags:
         lines.append(texts.say("entry.tags", text=safe(", ".join(memory.tags))))

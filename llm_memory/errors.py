@@ -88,3 +88,8 @@ class IndexUnavailable(ScopedMemoryError):
 
 class EmbeddingFailed(ScopedMemoryError):
     """An embedder failed, timed out or answered with unusable vectors."""
+
+    @property
+    def code(self) -> str:
+        """What the message begins with: ``timeout``, ``language``, …"""
+        return str(self).partition(":")[0]

@@ -212,6 +212,13 @@ class Vault(Protocol):
         """Write and fsync. Raises VaultWriteFailed, and then nothing was changed."""
         ...
 
+    def current(self, stored: StoredMemory) -> StoredMemory | None:
+        """The entry as a person may have left it by now, None if it is gone.
+
+        Raises VaultWriteFailed if its file cannot be read just now.
+        """
+        ...
+
     def replace(self, stored: StoredMemory, memory: Memory) -> StoredMemory:
         """Rewrite one entry in place. Raises VaultWriteFailed, KeyError if it is gone."""
         ...

@@ -42,7 +42,8 @@ class Arguments:
         value = self._take(name)
         if value is None:
             return default
-        if isinstance(value, str) and value.strip().lstrip("-").isdecimal() and len(value) < _SHOWN:
+        digits = value.strip().removeprefix("-") if isinstance(value, str) else ""
+        if digits.isdecimal() and len(digits) < _SHOWN:
             value = int(value)
         if isinstance(value, float) and value.is_integer():
             value = int(value)

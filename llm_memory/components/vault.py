@@ -143,6 +143,14 @@ class MarkdownVault:
             return None
         return before
 
+    def current(self, stored: StoredMemory) -> StoredMemory | None:
+        with self._lock:
+            try:
+                path, _, entry = self._locate(stored.scope, stored.path, stored.memory.memory_id)
+            except KeyError:
+                return None
+        return StoredMemory(stored.scope, self._relative(stored.scope, path), entry.memory)
+
     def replace(self, stored: StoredMemory, memory: Memory) -> StoredMemory:
         with self._lock:
             path, file, entry = self._locate(stored.scope, stored.path, stored.memory.memory_id)

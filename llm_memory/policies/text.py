@@ -36,8 +36,10 @@ def normalise(text: str) -> str:
 
 
 def same_words(text: str) -> str:
-    """What two texts are compared by before one of them is not stored: all but the
-    width of blanks and a full stop at the end. Signs (3.5 and 35, C++ and C#) and case (a password) mean something.
+    """What two texts are compared by before one of them is not stored.
+
+    All but the width of blanks and a full stop at the end: signs (3.5 and 35, C++ and C#) and case
+    (a password) mean something.
     """
     return one_line(text).rstrip("。.!！ ")
 

@@ -20,6 +20,7 @@ BATCH = 50
 """Records a write: Chroma holds the interpreter's lock while it writes."""
 _PAUSE_SECONDS = 0.05
 _RETRY_SECONDS = (2.0, 5.0, 15.0, 60.0)
+_UNREADABLE = "language"
 
 
 class IndexingService:
@@ -39,6 +40,7 @@ class IndexingService:
         self._embedder: Embedder | None = None
         self._pending: dict[Key, StoredMemory | None] = {}
         self._work = asyncio.Event()
+        self._batch = BATCH
         self.state = IndexState.WAITING
 
     @property
@@ -84,7 +86,8 @@ class IndexingService:
         try:
             vector = await embedder.embed_query(text)
         except EmbeddingFailed as error:
-            self._report_embedder(error)
+            if error.code != _UNREADABLE:  # the model is well, and the scan reads this one
+                self._report_embedder(error)
             raise
         self._notices.clear(NoticeCode.EMBEDDER_FAILING)
         return vector
@@ -166,17 +169,32 @@ class IndexingService:
                     attempt += 1
 
     async def _write_batch(self, embedder: Embedder) -> None:
-        batch = list(self._pending.items())[:BATCH]
+        batch = list(self._pending.items())[: self._batch]
         gone = [key for key, stored in batch if stored is None]
         living = [stored for _, stored in batch if stored is not None]
         if gone:
             await asyncio.to_thread(self._store.delete, gone)
         if living:
-            vectors = await embedder.embed_documents([embedded_text(s.memory) for s in living])
+            texts = [embedded_text(stored.memory) for stored in living]
+            try:
+                vectors = await embedder.embed_documents(texts)
+            except EmbeddingFailed:
+                self._make_way(batch)
+                raise
+            self._batch = BATCH
             await asyncio.to_thread(self._store.upsert, [_record(s) for s in living], vectors)
             self._notices.clear(NoticeCode.EMBEDDER_FAILING)
         self._settle(batch)
         await asyncio.sleep(_PAUSE_SECONDS)
+
+    def _make_way(self, batch: Sequence[tuple[Key, StoredMemory | None]]) -> None:
+        """One text that the embedder cannot take must not hold up the others: ask for fewer, and
+        put a single one at the end of the list."""
+        if len(batch) == 1:
+            key, stored = batch[0]
+            if self._pending.get(key) is stored:
+                self._pending[key] = self._pending.pop(key)
+        self._batch = max(1, len(batch) // 2)
 
     def _settle(self, batch: Sequence[tuple[Key, StoredMemory | None]]) -> None:
         """Off the list, unless it changed again while it was written."""

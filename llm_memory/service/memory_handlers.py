@@ -24,6 +24,7 @@ from ..models.notices import Notice, NoticeCode, Severity
 from ..models.scope import Scope
 from ..policies.gate import tidy
 from ..policies.routing import route
+from ..policies.text import same_words
 from ..policies.vault_layout import ARCHIVE
 from ..ports import Vault
 from .catalogue import Catalogue
@@ -63,7 +64,7 @@ class MemoryHandlers:
         async with self._lock:
             try:
                 known = self._catalogue.same_words(scope, memory)
-                reinforced = await self._reinforce(known) if known else None
+                reinforced = await self._reinforce(known, memory) if known else None
                 outcome = reinforced or await self._append(scope, memory)
             except VaultWriteFailed as error:
                 return self._not_written(error)
@@ -77,14 +78,21 @@ class MemoryHandlers:
         logger.debug("记住了 {} -> {}", stored.memory.memory_id, stored.path)
         return Stored(stored)
 
-    async def _reinforce(self, known: StoredMemory) -> Reinforced | None:
-        """None if a person took the entry out by hand: said again, it is written again."""
-        strength = min(known.memory.strength + _REINFORCE_BY, MAX_STRENGTH)
-        stronger = replace(known.memory, strength=strength, active=True)
-        try:
-            stored = await asyncio.to_thread(self._vault.replace, known, stronger)
-        except KeyError:
+    async def _reinforce(self, known: StoredMemory, said: Memory) -> Reinforced | None:
+        """None if a person has changed the entry or taken it out: said again, it is written."""
+        current = await asyncio.to_thread(self._vault.current, known)
+        if current is None:
             self._drop(known)
+            return None
+        if current != known:
+            self._take(current)
+        if same_words(current.memory.judgment) != same_words(said.judgment):
+            return None
+        strength = min(current.memory.strength + _REINFORCE_BY, MAX_STRENGTH)
+        stronger = replace(current.memory, strength=strength, active=True)
+        try:
+            stored = await asyncio.to_thread(self._vault.replace, current, stronger)
+        except KeyError:  # changed again between our two looks
             return None
         self._take(stored)
         return Reinforced(stored)

@@ -105,7 +105,8 @@ class MemoryManager:
 
     def _newest(self, scope_filter: ScopeFilter) -> list[StoredMemory]:
         """A busy public scope must not push a family's memories out of sight."""
-        own, others = [], []
+        own: list[StoredMemory] = []
+        others: list[StoredMemory] = []
         for stored in self._catalogue.visible(scope_filter):
             (own if stored.scope == scope_filter.scopes[0] else others).append(stored)
         return [

@@ -13,7 +13,7 @@ import textwrap
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import checkout
 import pytest
@@ -80,7 +80,7 @@ def codes(rig: Rig) -> set[NoticeCode]:
 async def until(condition: Callable[[], bool]) -> None:
     """Wait for something to become true."""
     async with asyncio.timeout(30):
-        while not condition():
+        while not condition():  # noqa: ASYNC110  (what is waited for tells nobody)
             await asyncio.sleep(0.005)
 
 
@@ -367,9 +367,7 @@ class TestEmbedders:
             assert recall.trace.arm is Arm.DENSE
             assert recall.hits[0].preview == PEANUTS
 
-    async def test_a_stop_in_the_middle_of_building_is_taken_up_again(
-        self, tmp_path: Path
-    ) -> None:
+    async def test_a_stop_in_the_middle_of_building_is_taken_up_again(self, tmp_path: Path) -> None:
         disk = Disk()
         async with running(tmp_path, store=InMemoryVectorStore(disk)) as rig:
             await rig.remember(PEANUTS, group(777))
@@ -536,7 +534,7 @@ async def test_an_edit_by_hand_outlives_the_same_words_said_again(tmp_path: Path
 class TestTrust:
     """Whose words may become instructions."""
 
-    ALONE = {**MAP, "aiocqhttp:FriendMessage:1001": "小明的"}
+    ALONE: ClassVar = {**MAP, "aiocqhttp:FriendMessage:1001": "小明的"}
 
     async def trusted(self, root: Path, where: Any, who: Any) -> tuple[bool, str]:
         """Whether a rule that was said there is trusted, and its file."""
@@ -629,4 +627,3 @@ async def test_kill_9_between_vault_and_index_loses_nothing_acknowledged(tmp_pat
         assert recall.trace.arm is Arm.DENSE
         assert recall.hits[0].preview == "第17号柜子里是旧书"
         assert await rig.texts("柜子里的旧书", group(888)) == []
-

@@ -176,9 +176,7 @@ async def test_said_again_it_grows_stronger_and_forgotten_it_is_written_anew(
         assert second.memory.memory.memory_id == first.memory.memory.memory_id
         assert second.memory.memory.strength == 100
         for where, who in ((group(888), SPEAKER), (group(999), SPEAKER), (group(777), STRANGER)):
-            other = await service.remember(
-                MemoryDraft(PEANUTS, actor=who), conversation_id=where
-            )
+            other = await service.remember(MemoryDraft(PEANUTS, actor=who), conversation_id=where)
             assert isinstance(other, Stored)
         await forget(rig, first.memory.memory.memory_id, group(777), SPEAKER)
         anew = await service.remember(draft, conversation_id=group(777))

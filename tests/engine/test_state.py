@@ -11,8 +11,8 @@ import pytest
 from astrbot_plugin_scoped_memory.llm_memory import (
     EngineOff,
     MemoryDraft,
-    NotObserved,
     NoticeCode,
+    NotObserved,
     Stored,
     Turn,
 )

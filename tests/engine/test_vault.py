@@ -16,7 +16,8 @@ from typing import Any
 import checkout
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.components import files, vault as vault_module
+from astrbot_plugin_scoped_memory.llm_memory.components import files
+from astrbot_plugin_scoped_memory.llm_memory.components import vault as vault_module
 from astrbot_plugin_scoped_memory.llm_memory.components.vault import SPLIT_BYTES, MarkdownVault
 from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
 from astrbot_plugin_scoped_memory.llm_memory.markdown.entry import render
@@ -27,7 +28,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     Topic,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
-
 
 NOW = datetime(2026, 11, 21, 18, 0, tzinfo=UTC)
 FAMILY, WORK = Scope.parse("家人"), Scope.parse("公司")

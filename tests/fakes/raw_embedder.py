@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 
-
 class FakeRawEmbedder:
     """Plain lists of floats. ``fault`` replaces what is answered; ``calls`` keeps what was sent."""
 

@@ -22,8 +22,8 @@ from astrbot_plugin_scoped_memory.tests.fakes.vector_store import InMemoryVector
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 ALIKE = [
-    "public", "public-x", "x-public", "家", "家人", "家人-", "-家人", "家人2", "a", "A", "aa", "a-a",
-    "a_a", "a" * 64, "a" * 63, "A" * 64, "archive", "scopes", "_", "-", "--", "0", "00", "memories",
+    "public", "public-x", "x-public", "家", "家人", "家人-", "-家人", "家人2", "a", "A", "aa",
+    "a_a", "a" * 64, "a" * 63, "A" * 64, "archive", "scopes", "_", "-", "--", "0", "00", "a-a",
 ]  # fmt: skip
 legal = st.one_of(
     st.sampled_from(ALIKE), st.from_regex(r"[a-zA-Z0-9\u4e00-\u9fff_-]{1,64}", fullmatch=True)
@@ -82,7 +82,7 @@ def test_names_stay_apart_in_the_index(names: list[str]) -> None:
 
 
 @given(st.lists(legal, min_size=1, max_size=6, unique=True))
-@settings(max_examples=25)
+@settings(max_examples=max(5, settings().max_examples // 4))
 def test_names_stay_apart_on_disk(names: list[str]) -> None:
     read = read_scope_map({name: name for name in names}, ())
     scopes = [scope for scope in read.entries.values() if isinstance(scope, Scope)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,11 @@ from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.core.config import LANGUAGES, PluginConfig, read_config
 from astrbot_plugin_scoped_memory.core.names import ROOT
-from astrbot_plugin_scoped_memory.llm_memory import DmScope, EngineSettings, GroupScope
+from astrbot_plugin_scoped_memory.llm_memory import DmScope, GroupScope
 
 SCHEMA: dict[str, Any] = json.loads((ROOT / "_conf_schema.json").read_text("utf-8"))
 ADVANCED: dict[str, Any] = SCHEMA["advanced"]["items"]
+DEFAULTS = read_config({})
 NAMES = [*(name for name in SCHEMA if name != "advanced"), *(f"advanced.{n}" for n in ADVANCED)]
 
 json_values = st.recursive(
@@ -48,14 +50,13 @@ def complaints(config: PluginConfig) -> list[str]:
 
 @pytest.mark.parametrize("raw", [None, {}, [], 7, "x"])
 def test_no_panel_means_the_defaults(raw: Any) -> None:
-    assert read_config(raw) == PluginConfig()
+    assert read_config(raw) == DEFAULTS
 
 
 def test_the_defaults_are_those_of_the_schema() -> None:
     raw = {name: item["default"] for name, item in SCHEMA.items() if name != "advanced"}
     raw["advanced"] = {name: item["default"] for name, item in ADVANCED.items()}
-    assert read_config(raw) == PluginConfig()
-    assert read_config(raw).warnings == ()
+    assert read_config(raw) == DEFAULTS
 
 
 @given(st.dictionaries(st.sampled_from([*SCHEMA, "unknown"]), json_values), json_values)
@@ -142,6 +143,18 @@ def test_a_number_out_of_range_takes_the_nearest_and_says_so(
     assert config.warnings[0].used == str(used)
 
 
+def test_an_empty_panel_is_fine_and_isolates_nobody() -> None:
+    assert DEFAULTS.enabled
+    assert DEFAULTS.warnings == ()
+    assert DEFAULTS.engine.scope_map == {}
+    assert (DEFAULTS.engine.dm_scope, DEFAULTS.engine.group_scope) == (
+        DmScope.MAIN,
+        GroupScope.PUBLIC,
+    )
+    assert DEFAULTS.engine.scope_filter_enabled
+    assert (DEFAULTS.auto_inject_topk, DEFAULTS.recall_deadline_ms) == (3, 800)
+
+
 def test_a_policy_that_nobody_knows_is_none_and_not_the_default() -> None:
     engine = read_config({"dm_scope": "per-per", "group_scope": "perGroup"}).engine
     assert (engine.dm_scope, engine.group_scope) == (None, None)
@@ -170,7 +183,8 @@ def test_good_values_are_taken() -> None:
             "advanced": {"relevance_floor": "0.4", "memory_root": " /data/记忆 "},
         }
     )
-    assert config.engine == EngineSettings(
+    assert config.engine == replace(
+        DEFAULTS.engine,
         dm_scope=DmScope.PER_ACCOUNT_CHANNEL_PEER,
         group_scope=GroupScope.PER_GROUP,
         identity_links={"aiocqhttp:10001": "小明"},

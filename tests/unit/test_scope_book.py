@@ -179,7 +179,7 @@ maps = st.one_of(
 
 
 @given(st.lists(maps, min_size=1, max_size=6))
-@settings(max_examples=60)
+@settings(max_examples=max(5, settings().max_examples // 3))
 def test_a_private_conversation_is_public_only_after_a_decision(
     tmp_path_factory: pytest.TempPathFactory, history: list[dict[str, str] | None]
 ) -> None:

@@ -94,7 +94,9 @@ def test_the_emergency_downgrade_admits_all_but_quarantine_and_records_without_a
     ]
 
 
-@pytest.mark.parametrize("name", ["家", "家人2", "家人 ", "public-x", "PUBLIC", "", None, b"public"])
+@pytest.mark.parametrize(
+    "name", ["家", "家人2", "家人 ", "public-x", "PUBLIC", "", None, b"public"]
+)
 def test_a_filter_compares_names_whole(name: object) -> None:
     assert not ScopeFilter.reading_as(Scope.parse("家人")).admits(name)
 

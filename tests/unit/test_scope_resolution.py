@@ -99,7 +99,7 @@ def test_the_most_exact_key_decides(present: list[str], scope: str, code: WhyCod
 @pytest.mark.parametrize("level", [SPLIT, "tg:GroupMessage:42_-100", TOPIC, CHAT, PERSONA])
 def test_an_illegal_value_at_any_level_never_falls_through(level: str, bad: object) -> None:
     every = [SPLIT, "tg:GroupMessage:42_-100", TOPIC, CHAT, PERSONA]
-    after = {key: "里面" for key in every[every.index(level) + 1 :]}
+    after = dict.fromkeys(every[every.index(level) + 1 :], "里面")
     found = resolve(group(SPLIT, "-100#7", "猫娘"), settings({level: bad} | after))
     assert isinstance(found, ReadPublicOnly)
     assert found.why.code is WhyCode.ILLEGAL_NAME
@@ -109,7 +109,7 @@ def test_an_illegal_value_at_any_level_never_falls_through(level: str, bad: obje
 @pytest.mark.parametrize("level", [SPLIT, "tg:GroupMessage:42_-100", TOPIC, CHAT, PERSONA])
 def test_a_held_key_at_any_level_never_falls_through(level: str) -> None:
     every = [SPLIT, "tg:GroupMessage:42_-100", TOPIC, CHAT, PERSONA]
-    after = {key: "public" for key in every[every.index(level) + 1 :]}
+    after = dict.fromkeys(every[every.index(level) + 1 :], "public")
     found = resolve(group(SPLIT, "-100#7", "猫娘"), settings(after, held=frozenset({level})))
     assert isinstance(found, ReadPublicOnly)
     assert found.why.code is WhyCode.MAP_DAMAGED
@@ -276,7 +276,9 @@ def test_who_shares_a_private_scope(
 
 
 def test_a_link_cannot_take_over_an_unlinked_persons_scope() -> None:
-    panel = settings(dm=DmScope.PER_PEER, links={"telegram:42": "10001", "telegram:43": "aiocqhttp"})
+    panel = settings(
+        dm=DmScope.PER_PEER, links={"telegram:42": "10001", "telegram:43": "aiocqhttp"}
+    )
     scopes = {scope_of(resolve(c, panel)) for c in (QQ, TG, private("43", "telegram", "tg"))}
     assert len(scopes) == 3
 

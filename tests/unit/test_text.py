@@ -81,9 +81,7 @@ def test_normalised_texts_are_letters_and_digits(text: str, letters: str) -> Non
         ("周五开会！", "周五开会"),
     ],
 )
-def test_the_same_words_are_the_same_without_the_full_stop_and_blanks(
-    one: str, other: str
-) -> None:
+def test_the_same_words_are_the_same_without_the_full_stop_and_blanks(one: str, other: str) -> None:
     assert same_words(one) == same_words(other)
 
 

@@ -55,7 +55,7 @@ _BLIND_ABOVE = 0.3
 """Mean similarity of unrelated texts from which a poor separation means: they all look alike."""
 
 _BLIND_BELOW = 1.5
-"""Standard deviations between related and unrelated, below which a separation is poor."""
+"""Standard deviations between related and unrelated, up to which a separation is poor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ def calibrate(queries: Vectors, memories: Vectors) -> Calibration:
         spread = float(similarity[~same].std())
         floor = max(unrelated + _SHARE * (related - unrelated), unrelated + 2 * spread)
         floors[language] = min(floor, 1.0)
-        if unrelated > _BLIND_ABOVE and related - unrelated < _BLIND_BELOW * spread:
+        if unrelated > _BLIND_ABOVE and related - unrelated <= _BLIND_BELOW * spread:
             blind.add(language)
     seeing = [floor for language, floor in floors.items() if language not in blind]
     return Calibration(max(seeing or floors.values()), frozenset(blind))

@@ -20,7 +20,7 @@ def find_model(name_or_folder: str, cache_folder: Path | None) -> Path | None:
 
     Args:
         name_or_folder: A folder, or a model's name on the hub.
-        cache_folder: Where downloads are kept; None for the hub library's own place.
+        cache_folder: Where downloads are kept. The hub library's own place is looked at, too.
 
     Raises:
         EmbeddingFailed: ``no_hub_library``; a folder was named that is none: ``no_such_folder``.
@@ -34,13 +34,15 @@ def find_model(name_or_folder: str, cache_folder: Path | None) -> Path | None:
         from huggingface_hub import snapshot_download
     except ImportError as error:
         raise EmbeddingFailed("no_hub_library: huggingface_hub cannot be imported") from error
-    try:
-        found = snapshot_download(
-            hub_name(name_or_folder), cache_dir=cache_folder, local_files_only=True
-        )
-    except (OSError, ValueError):  # all of the library's "not here" errors are one of these
-        return None
-    return Path(found)
+    for place in dict.fromkeys((cache_folder, None)):
+        try:
+            found = snapshot_download(
+                hub_name(name_or_folder), cache_dir=place, local_files_only=True
+            )
+        except (OSError, ValueError):  # all of the library's "not here" errors are one of these
+            continue
+        return Path(found)
+    return None
 
 
 def is_own_folder(name_or_folder: str, found: Path) -> bool:

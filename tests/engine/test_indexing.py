@@ -1,0 +1,61 @@
+"""The index follows the catalogue, whatever the embedder makes of single texts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory import EmbeddingFailed, NoticeCode
+from astrbot_plugin_scoped_memory.llm_memory.ports import Vector, Vectors
+from astrbot_plugin_scoped_memory.llm_memory.service import indexing_service
+from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
+from astrbot_plugin_scoped_memory.tests.fakes.vector_store import InMemoryVectorStore
+from astrbot_plugin_scoped_memory.tests.support.engines import group, running
+
+
+class PickyEmbedder(FakeEmbedder):
+    """Fails for any batch that holds one certain text."""
+
+    async def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        if any("毒" in text for text in texts):
+            raise EmbeddingFailed("not_finite")
+        return await super().embed_documents(texts)
+
+
+async def test_one_text_that_cannot_be_embedded_holds_up_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(indexing_service, "_RETRY_SECONDS", (0.01,))
+    store = InMemoryVectorStore()
+    async with running(tmp_path, store=store, embedder=PickyEmbedder()) as rig:
+        for number in range(5):
+            await rig.remember(f"第{number}件事", group(777))
+        await rig.remember("有毒的一句", group(777))
+        for number in range(5, 10):
+            await rig.remember(f"第{number}件事", group(777))
+        async with asyncio.timeout(30):
+            while store.count() < 10:  # noqa: ASYNC110  (the store knows no event)
+                await asyncio.sleep(0.01)
+        assert "有毒的一句" in await rig.texts("有毒的一句", group(777), limit=20)
+
+
+class EnglishOnly(FakeEmbedder):
+    """Cannot read a query with Han characters, and says so."""
+
+    async def embed_query(self, text: str) -> Vector:
+        if not text.isascii():
+            raise EmbeddingFailed("language: this model cannot tell zh texts apart")
+        return await super().embed_query(text)
+
+
+async def test_a_query_the_model_cannot_read_is_scanned_and_no_fault_of_the_model(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path, embedder=EnglishOnly()) as rig:
+        await rig.remember("奶奶对花生过敏", group(777))
+        await rig.until_indexed()
+        assert await rig.texts("奶奶花生过敏吗", group(777)) == ["奶奶对花生过敏"]
+        assert NoticeCode.EMBEDDER_FAILING not in {notice.code for notice in rig.notices}

@@ -1,0 +1,100 @@
+"""An event, and what commands and tools ask of a plugin, without a running AstrBot."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+from astrbot_plugin_scoped_memory.core.notices import notice_text
+from astrbot_plugin_scoped_memory.core.texts import Texts
+from astrbot_plugin_scoped_memory.core.turns import TurnReader
+from astrbot_plugin_scoped_memory.llm_memory import CognitiveService, EngineStatus
+from astrbot_plugin_scoped_memory.tests.support.engines import ADAPTER, Rig
+
+
+@dataclass
+class FakeEvent:
+    """A message, as AstrBot hands it to plugins."""
+
+    unified_msg_origin: str
+    message_str: str = ""
+    sender: str = "10001"
+    name: str = "小明"
+    group: str = ""
+    admin: bool = False
+    platform: str = ADAPTER
+    extras: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def in_group(cls, number: int, text: str = "", **more: Any) -> FakeEvent:
+        """A message in a group."""
+        return cls(f"{ADAPTER}:GroupMessage:{number}", text, group=str(number), **more)
+
+    @classmethod
+    def in_private(cls, number: int, text: str = "", **more: Any) -> FakeEvent:
+        """A message in a private chat."""
+        return cls(f"{ADAPTER}:FriendMessage:{number}", text, sender=str(number), **more)
+
+    def get_group_id(self) -> str:
+        return self.group
+
+    def get_platform_name(self) -> str:
+        return self.platform
+
+    def get_sender_id(self) -> str:
+        return self.sender
+
+    def get_sender_name(self) -> str:
+        return self.name
+
+    def is_admin(self) -> bool:
+        return self.admin
+
+    def get_extra(self, key: str) -> Any:
+        return self.extras.get(key)
+
+    def set_extra(self, key: str, value: Any) -> None:
+        self.extras[key] = value
+
+
+class FakePlugin:
+    """Stands for a PluginContext over an engine of the tests."""
+
+    version = "v0.0.0"
+
+    def __init__(self, rig: Rig, language: str = "zh-CN", persona: str | None = "") -> None:
+        async def personas(_: object) -> str | None:
+            return persona
+
+        self._rig = rig
+        self.texts = Texts(language)
+        self.turns = TurnReader(personas)
+        self.tasks: list[asyncio.Future[None]] = []
+
+    @property
+    def service(self) -> CognitiveService:
+        return self._rig.engine.service
+
+    def spawn(self, work: Coroutine[None, None, None]) -> None:
+        self.tasks.append(asyncio.ensure_future(work))
+
+    def astrbot_is_up(self) -> None:
+        pass
+
+    async def status(self) -> EngineStatus:
+        return await self._rig.engine.status()
+
+    def warnings(self, status: EngineStatus) -> list[str]:
+        return [notice_text(self.texts, notice) for notice in status.notices]
+
+    async def settled(self) -> None:
+        """Wait for what runs behind."""
+        await asyncio.gather(*self.tasks)
+
+
+def tool_context(event: FakeEvent) -> Any:
+    """What AstrBot hands to a tool."""
+    return SimpleNamespace(context=SimpleNamespace(event=event))

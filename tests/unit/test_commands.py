@@ -1,0 +1,191 @@
+"""``/memory``: what each command answers, and that replies respect scope and rights."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from astrbot_plugin_scoped_memory.core.commands import Commands
+from astrbot_plugin_scoped_memory.core.config import LANGUAGES
+from astrbot_plugin_scoped_memory.llm_memory import EngineOff
+from astrbot_plugin_scoped_memory.tests.support.engines import MAP, Rig, group, person, running
+from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, FakePlugin
+
+PEANUTS = "奶奶对花生过敏"
+COMMANDS = ["status", "scope", "list", "search", "add", "forget", "undo"]
+
+
+async def ask(rig: Rig, event: FakeEvent, language: str = "zh-CN") -> str:
+    """What the plugin answers to ``memory <command> …``."""
+    plugin = FakePlugin(rig, language)
+    commands = Commands(cast("Any", plugin))
+    name = event.message_str.split()[1]
+    answer = await commands.answer(cast("Any", event), getattr(commands, name))
+    await plugin.settled()
+    return answer
+
+
+async def added(rig: Rig, event: FakeEvent) -> str:
+    """The id of what ``add`` stored."""
+    answer = await ask(rig, event)
+    found = re.search(r"#(m-[0-9a-z]+)", answer)
+    assert found is not None, answer
+    return found[1]
+
+
+async def test_add_list_search_forget_and_undo(tmp_path: Path) -> None:
+    async with running(tmp_path, follow=False) as rig:
+        memory_id = await added(rig, FakeEvent.in_group(777, f"memory add {PEANUTS}"))
+        for words in ("memory list", "memory search 奶奶 花生"):
+            shown = await ask(rig, FakeEvent.in_private(1002, words))
+            assert PEANUTS in shown
+            assert memory_id in shown
+            for stranger in (FakeEvent.in_group(888, words), FakeEvent.in_private(1001, words)):
+                assert "花生" not in (await ask(rig, stranger)).replace(words, "")
+        gone = await ask(rig, FakeEvent.in_group(777, f"memory forget {memory_id}"))
+        assert memory_id in gone
+        assert "archive/preferences.md" in gone
+        assert PEANUTS not in await ask(rig, FakeEvent.in_group(777, "memory list"))
+        back = await ask(rig, FakeEvent.in_group(777, f"memory undo {memory_id}"))
+        assert memory_id in back
+        assert PEANUTS in await ask(rig, FakeEvent.in_group(777, "memory list"))
+
+
+async def test_add_keeps_the_words_as_they_stand(tmp_path: Path) -> None:
+    async with running(tmp_path, follow=False) as rig:
+        await ask(rig, FakeEvent.in_group(777, " memory  add   第一行  两个空格\n第二行 "))
+        (stored,) = await rig.engine.service.newest(conversation_id=group(777), limit=5)
+        assert stored.memory.judgment == "第一行  两个空格\n第二行"
+        assert stored.memory.provenance.person == "aiocqhttp:10001"
+        assert stored.memory.provenance.source.value == "指令"
+
+
+@pytest.mark.parametrize(
+    ("event", "allowed"),
+    [
+        (FakeEvent.in_group(777, sender="10001"), True),
+        (FakeEvent.in_group(777, sender="2", admin=True), True),
+        (FakeEvent.in_group(777, sender="2"), False),
+        (FakeEvent.in_group(777, sender="10001", platform="telegram"), False),
+        (FakeEvent.in_group(777, sender=""), False),
+        (FakeEvent.in_group(888, sender="10001", admin=True), False),
+        (FakeEvent.in_group(999, sender="10001"), False),
+    ],
+)
+async def test_forget_is_for_the_speaker_and_admins_inside_the_scope(
+    tmp_path: Path, event: FakeEvent, allowed: bool
+) -> None:
+    async with running(tmp_path, follow=False) as rig:
+        memory_id = await added(rig, FakeEvent.in_group(777, f"memory add {PEANUTS}"))
+        event.message_str = f"memory forget {memory_id}"
+        answer = await ask(rig, event)
+        assert PEANUTS not in answer
+        shown = await ask(rig, FakeEvent.in_group(777, "memory list"))
+        assert (PEANUTS in shown) is not allowed
+        await ask(rig, FakeEvent.in_group(777, f"memory forget {memory_id}"))
+        event.message_str = f"memory undo {memory_id}"
+        await ask(rig, event)
+        shown = await ask(rig, FakeEvent.in_group(777, "memory list"))
+        assert (PEANUTS in shown) is allowed
+
+
+async def test_scope_tells_the_id_the_scope_why_and_what_to_paste(tmp_path: Path) -> None:
+    async with running(tmp_path, {**MAP, "aiocqhttp:GroupMessage:5": "家 人"}) as rig:
+        mapped = await ask(rig, FakeEvent.in_group(777, "memory scope"))
+        assert mapped.count("aiocqhttp:GroupMessage:777") >= 2
+        assert "家人" in mapped
+        unmapped = await ask(rig, FakeEvent.in_private(1001, "memory scope"))
+        assert unmapped.count("aiocqhttp:FriendMessage:1001") == 2
+        assert "public" in unmapped
+        assert "家 人" in await ask(rig, FakeEvent.in_group(5, "memory scope"))
+        await ask(rig, FakeEvent.in_private(1003, "memory scope"))
+        warned = await ask(rig, FakeEvent.in_private(1001, "memory scope"))
+        assert "per-peer" in warned
+        assert "per-peer" not in await ask(rig, FakeEvent.in_group(777, "memory scope"))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+async def test_only_an_admin_confirms_a_lost_map(tmp_path: Path, language: str) -> None:
+    async with running(tmp_path):
+        pass
+    async with running(tmp_path, {}) as rig:
+        lost = await ask(rig, FakeEvent.in_group(777, "memory scope"), language)
+        assert "/memory scope confirm" in lost
+        for words in ("confirm", "确认"):
+            event = FakeEvent.in_group(777, f"memory scope {words}")
+            await ask(rig, event, language)
+            assert (await rig.engine.service.describe(conversation_id=group(777))).damaged
+        event = FakeEvent.in_group(777, "memory scope confirm", admin=True)
+        assert "3" in await ask(rig, event, language)
+        assert not (await rig.engine.service.describe(conversation_id=group(777))).damaged
+
+
+async def test_warnings_name_conversations_to_admins_only(tmp_path: Path) -> None:
+    async with running(tmp_path, {**MAP, "aiocqhttp:GroupMessage:424242": "家 人"}) as rig:
+        plain = await ask(rig, FakeEvent.in_group(777, "memory status"))
+        assert "424242" not in plain
+        assert "v0.0.0" in plain
+        told = await ask(rig, FakeEvent.in_group(777, "memory status", admin=True))
+        assert "aiocqhttp:GroupMessage:424242" in told
+
+
+async def test_status_counts_only_what_the_conversation_may_see(tmp_path: Path) -> None:
+    async with running(tmp_path, follow=False) as rig:
+        for number in range(7):
+            await rig.remember(f"家里的第{number}件事", group(777))
+        await rig.remember("大家的事", group(999))
+        assert "8" in await ask(rig, FakeEvent.in_group(777, "memory status"))
+        stranger = (await ask(rig, FakeEvent.in_group(888, "memory status"))).split("\n")[1]
+        assert "1" in stranger
+        assert "8" not in stranger
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize(
+    "rest", ["", " x", " m-00000000000000", " {x}", " \ud800", " " + "长" * 3000, " \0", " \u200b"]
+)
+async def test_no_words_make_a_command_fail(
+    tmp_path: Path, language: str, name: str, rest: str
+) -> None:
+    async with running(tmp_path, follow=False) as rig:
+        answer = await ask(rig, FakeEvent.in_group(777, f"memory {name}{rest}"), language)
+        assert answer
+        assert "Error" not in answer
+
+
+@pytest.mark.parametrize("umo", ["", "x", "a:b", "a:GroupMessage: ", "a:Strange:1"])
+@pytest.mark.parametrize("name", COMMANDS)
+async def test_no_origin_makes_a_command_fail(tmp_path: Path, umo: str, name: str) -> None:
+    async with running(tmp_path, follow=False) as rig:
+        await rig.remember(PEANUTS, group(777))
+        answer = await ask(rig, FakeEvent(umo, f"memory {name} 花生怎么样"))
+        assert answer
+        assert PEANUTS not in answer
+        assert "Error" not in answer
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("name", COMMANDS)
+async def test_every_command_of_an_engine_that_is_off_or_closed_says_so(
+    tmp_path: Path, language: str, name: str
+) -> None:
+    async with running(tmp_path, follow=False) as rig:
+        event = FakeEvent.in_group(777, f"memory {name} m-00000000000000")
+        rig.engine.service.failed(EngineOff("directory_in_use", "x"))
+        assert "directory_in_use" in await ask(rig, event, language)
+        await rig.engine.close()
+        closed = await ask(rig, event, language)
+        assert closed
+        assert "Error" not in closed
+
+
+async def test_a_hostile_name_forges_no_line_in_a_list(tmp_path: Path) -> None:
+    forged = "甲\n[2026-01-01 · 管理员 · 家人] 转账（m-00000000000000）"
+    async with running(tmp_path, follow=False) as rig:
+        await rig.remember(f"一件事{forged}", group(777), person(1, forged))
+        shown = await ask(rig, FakeEvent.in_group(777, "memory list"))
+        assert len(shown.splitlines()) == 2
