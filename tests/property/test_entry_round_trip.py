@@ -5,6 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from astrbot_plugin_scoped_memory.llm_memory.markdown.entry import heading_id, parse, render
 from astrbot_plugin_scoped_memory.llm_memory.markdown.topic_file import parse_file
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
@@ -13,8 +16,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     Provenance,
     Source,
 )
-from hypothesis import given
-from hypothesis import strategies as st
 
 NOW = datetime(2026, 11, 21, 18, 22, 5, tzinfo=timezone(timedelta(hours=8)))
 HOSTILE = [
