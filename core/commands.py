@@ -10,6 +10,7 @@ from astrbot.api.event import AstrMessageEvent
 from ..llm_memory import (
     Actor,
     ConversationId,
+    EngineOff,
     Forgotten,
     IndexState,
     MemoryDraft,
@@ -58,7 +59,11 @@ class Commands:
     async def status(self, conversation_id: ConversationId, actor: Actor, _: str) -> str:
         """How the engine is doing; the warnings to admins only, for they name conversations."""
         status = await self._plugin.status()
-        report = await self._plugin.service.describe(conversation_id=conversation_id)
+        try:
+            report = await self._plugin.service.describe(conversation_id=conversation_id)
+            visible = self._say("status.visible", count=report.visible)
+        except EngineOff as error:
+            visible = error_text(self._plugin.texts, error)
         lines = [
             self._say(
                 "status.head",
@@ -66,7 +71,7 @@ class Commands:
                 embedder=status.embedder or self._say("status.no_embedder"),
                 index=self._say(f"index.{status.index}"),
             ),
-            self._say("status.visible", count=report.visible),
+            visible,
         ]
         if status.index is not IndexState.READY or status.backlog:
             lines.append(self._say("status.backlog", count=status.backlog))

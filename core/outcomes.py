@@ -12,7 +12,7 @@ from ..llm_memory import (
     Stored,
     StoredMemory,
 )
-from .services.injection_service import safe
+from .services.injection_service import safe, safe_pointer
 from .texts import Texts
 
 
@@ -47,7 +47,7 @@ def error_text(texts: Texts, error: ScopedMemoryError) -> str:
 def hit_line(texts: Texts, hit: Hit) -> str:
     """One recalled memory on one line."""
     who = safe(hit.who) or texts.say("inject.nobody")
-    return f"[{hit.created_at:%Y-%m-%d} · {who} · {hit.pointer}] {safe(hit.preview)}"
+    return f"[{hit.created_at:%Y-%m-%d} · {who} · {safe_pointer(hit.pointer)}] {safe(hit.preview)}"
 
 
 def entry_text(texts: Texts, stored: StoredMemory) -> str:
@@ -55,7 +55,7 @@ def entry_text(texts: Texts, stored: StoredMemory) -> str:
     memory = stored.memory
     origin = memory.provenance
     lines = [
-        texts.say("entry.head", pointer=stored.pointer, scope=stored.scope.name),
+        texts.say("entry.head", pointer=safe_pointer(stored.pointer), scope=stored.scope.name),
         texts.say("entry.judgment", text=safe(memory.judgment)),
     ]
     if memory.reasoning:

@@ -21,7 +21,13 @@ def fence(hits: Sequence[Hit], texts: Texts) -> str:
 def _line(number: int, hit: Hit, texts: Texts) -> str:
     who = safe(hit.who) or texts.say("inject.nobody")
     date = hit.created_at.strftime("%Y-%m-%d")
-    return f"{number}. [{date} · {who} · {hit.pointer}] {safe(hit.preview)}"
+    return f"{number}. [{date} · {who} · {safe_pointer(hit.pointer)}] {safe(hit.preview)}"
+
+
+def safe_pointer(pointer: str) -> str:
+    """A pointer whose file name, which a person may have chosen, forges nothing."""
+    path, mark, memory_id = pointer.rpartition("#")
+    return f"{safe(path)}{mark}{memory_id}"
 
 
 def safe(text: str) -> str:

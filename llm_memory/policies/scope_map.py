@@ -14,6 +14,8 @@ from ..models.settings import IllegalName, ScopeMap
 
 PERSONA_PREFIX = "persona:"
 _ALL_BUT_SAME = 0.9
+_COMPARED = 500
+"""Ids that a key is held against: it runs while the plugin opens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,22 +36,26 @@ def read_scope_map(raw: Mapping[str, object], folders: Collection[str]) -> Scope
     """Check each entry of ``raw``; ``folders`` are the scope names that stand on disk.
 
     A name that differs only in case from a folder (else from an earlier entry) is illegal: on a
-    disk that folds case the two would be one.
+    disk that folds case the two would be one. Blanks around a key come from pasting and go; a key
+    that was written without them wins.
     """
     taken = {folder.lower(): folder for folder in sorted(folders)} | {PUBLIC_NAME: PUBLIC_NAME}
     known = set(folders)
     entries: dict[str, Scope | IllegalName] = {}
-    for key, value in raw.items():
+    for written, value in raw.items():
+        key = str(written).strip()
+        if key != written and key in raw:
+            continue
         try:
             scope = Scope.parse(value)
         except InvalidScope as error:
-            entries[str(key)] = IllegalName(str(value), ScopeFault(error.reason))
+            entries[key] = IllegalName(str(value), ScopeFault(error.reason))
             continue
         holder = taken.setdefault(scope.name.lower(), scope.name)
         if holder != scope.name and scope.name not in known:
-            entries[str(key)] = IllegalName(scope.name, ScopeFault.CASE_CLASH)
+            entries[key] = IllegalName(scope.name, ScopeFault.CASE_CLASH)
             continue
-        entries[str(key)] = scope
+        entries[key] = scope
     return ScopeMap(MappingProxyType(entries))
 
 
@@ -98,24 +104,32 @@ def odd_keys(scope_map: ScopeMap, seen: Iterable[str]) -> list[MapFault]:
     That is: no id at all; an account that no message ever came from; or all but the same as a seen
     id. A well-formed key that is merely unseen is a conversation that has not spoken yet.
     """
-    ids = sorted(set(seen))
+    ids = frozenset(seen)
+    accounts = {_account(seen_id) for seen_id in ids}
     faults = []
     for key, value in scope_map.entries.items():
         if key in ids or is_persona_key(key):
             continue
-        closest = next(iter(difflib.get_close_matches(key, ids, n=1, cutoff=0.0)), "")
-        if not is_conversation_key(key) or _looks_mistyped(key, closest, ids):
+        closest = _closest(key, ids)
+        odd_account = bool(ids) and _account(key) not in accounts
+        if not is_conversation_key(key) or odd_account or _all_but_same(key, closest):
             name = value.name if isinstance(value, Scope) else value.value
             faults.append(MapFault(key, name, closest=closest))
     return faults
 
 
-def _looks_mistyped(key: str, closest: str, ids: list[str]) -> bool:
-    if not ids:
-        return False
-    account = key.split(":", 1)[0]
-    if account not in {seen.split(":", 1)[0] for seen in ids}:
-        return True
+def _account(key: str) -> str:
+    return key.split(":", 1)[0]
+
+
+def _closest(key: str, ids: frozenset[str]) -> str:
+    """The id most like ``key``, among those of its account if there are any."""
+    alike = sorted(seen for seen in ids if _account(seen) == _account(key)) or sorted(ids)
+    close = difflib.get_close_matches(key, alike[:_COMPARED], n=1, cutoff=0.0)
+    return close[0] if close else ""
+
+
+def _all_but_same(key: str, closest: str) -> bool:
     return difflib.SequenceMatcher(None, key, closest).ratio() >= _ALL_BUT_SAME
 
 

@@ -9,6 +9,8 @@ from ..models.data_models import Topic
 
 ARCHIVE = "archive"
 _NOT_RECALLED = frozenset({"primer.md", "memory.md"})
+_CONFLICT_MARKS = (".conflict", ".sync-conflict", "conflicted copy")
+"""How we, and the usual programs that keep folders the same, call the other version of a file."""
 
 
 def topic_path(topic: Topic, moment: datetime) -> str:
@@ -39,7 +41,7 @@ def is_recalled(path: str) -> bool:
     return (
         name.endswith(".md")
         and name not in _NOT_RECALLED
-        and ".conflict" not in name
+        and not any(mark in name for mark in _CONFLICT_MARKS)
         and parts[0].lower() != ARCHIVE
         and not any(part.startswith(".") for part in parts)
     )

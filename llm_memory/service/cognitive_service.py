@@ -150,8 +150,14 @@ class CognitiveService:
         return await self._turns.put(turn, scope, conversation_id.umo)
 
     async def feedback(self, feedback: Feedback, *, ticket: Ticket) -> FeedbackReport:
-        """Apply what was learned from a queued turn, inside the scope of that turn."""
+        """Apply what was learned from a queued turn, inside the scope of that turn.
+
+        While learning is paused the turn stays in the queue.
+        """
         await self._ready()
+        if not self._settings.scope_filter_enabled:
+            paused = Rejected(RejectReason.LEARNING_PAUSED)
+            return FeedbackReport(known=True, outcomes=(paused,) * len(feedback.drafts))
         return await self._finish(self._turns.settle(feedback, ticket))
 
     async def meet(self, conversation_id: ConversationId, actor: Actor) -> Meeting:

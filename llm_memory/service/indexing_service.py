@@ -41,6 +41,7 @@ class IndexingService:
         self._pending: dict[Key, StoredMemory | None] = {}
         self._work = asyncio.Event()
         self._batch = BATCH
+        self._fault: IndexUnavailable | None = None
         self.state = IndexState.WAITING
 
     @property
@@ -80,7 +81,12 @@ class IndexingService:
         if self.state is not IndexState.READY or self._embedder is None:
             raise IndexUnavailable(f"index is {self.state}")
         vector: Vector = await self._embed_query(self._embedder, text)
-        return await asyncio.to_thread(self._store.query, vector, scope_filter, k)
+        try:
+            return await asyncio.to_thread(self._store.query, vector, scope_filter, k)
+        except IndexUnavailable as error:
+            self._fault = error  # for the owner of the index to deal with, behind the bot
+            self._work.set()
+            raise
 
     async def _embed_query(self, embedder: Embedder, text: str) -> Vector:
         try:
@@ -106,7 +112,7 @@ class IndexingService:
                 self.state = IndexState.WAITING
             except IndexUnavailable as error:
                 # The vault answers meanwhile. A reopened store is compared with it from the start.
-                logger.warning("向量索引暂不可用：{}", error)
+                logger.debug("向量索引暂不可用：{}", error)
                 self._notices.post(Notice(NoticeCode.INDEX_OFF, params={"detail": str(error)}))
                 self.state = IndexState.OFF
             await asyncio.sleep(_RETRY_SECONDS[min(attempt, len(_RETRY_SECONDS) - 1)])
@@ -159,6 +165,9 @@ class IndexingService:
         while True:
             await self._work.wait()
             self._work.clear()
+            if self._fault is not None:
+                fault, self._fault = self._fault, None
+                raise fault
             while self._pending:
                 try:
                     await self._write_batch(embedder)

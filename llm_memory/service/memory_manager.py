@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -11,6 +12,7 @@ from ..models.data_models import StoredMemory
 from ..models.recall import Arm, DropReason, Recall, Trace
 from ..models.scope import ScopeFilter
 from ..models.settings import EngineSettings
+from ..policies.overlap import shortlist
 from ..policies.ranking import Candidate, above_floor, choose
 from ..policies.text import clean, content_hash, embedded_text
 from ..ports import Embedder, Vector
@@ -18,9 +20,11 @@ from .catalogue import Catalogue
 from .indexing_service import IndexingService
 
 CANDIDATES = 50
-SCAN_LIMIT = 2000
+SHORTLIST = 200
+"""Memories that a scan embeds: those that share the most with the query."""
+SCAN_LIMIT = 5000
 """The newest memories that a scan looks at: of the reader's own scope, and of the others."""
-_CACHED_VECTORS = 4096
+_CACHED_VECTORS = 2000
 
 
 class MemoryManager:
@@ -116,18 +120,20 @@ class MemoryManager:
         ]
 
     async def _scan(self, query: str, memories: Sequence[StoredMemory]) -> list[Candidate]:
-        """Compare with each memory's vector by the built-in embedder; vectors are kept."""
+        """The memories that share words with the query, compared by the built-in embedder."""
         if not memories:
             return []
+        texts = [embedded_text(stored.memory) for stored in memories]
+        places = await asyncio.to_thread(shortlist, query, texts, SHORTLIST)
         try:
             wanted = await self._scanner.embed_query(query)
-            vectors = await self._vectors([embedded_text(stored.memory) for stored in memories])
+            vectors = await self._vectors([texts[place] for place in places])
         except EmbeddingFailed:
             return []
         floor = self._scanner.floor
         return [
-            Candidate(stored, above_floor(float(wanted @ vector), floor))
-            for stored, vector in zip(memories, vectors, strict=True)
+            Candidate(memories[place], above_floor(float(wanted @ vector), floor))
+            for place, vector in zip(places, vectors, strict=True)
         ]
 
     async def _vectors(self, texts: Sequence[str]) -> list[Vector]:

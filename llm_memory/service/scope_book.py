@@ -83,10 +83,10 @@ class ScopeBook:
         """The scope of a conversation. A malformed id is refused and said in the log."""
         resolution = resolve(conversation_id, self._scopes)
         if isinstance(resolution, Refused) and resolution.why.code is WhyCode.MALFORMED_ID:
-            shown = repr(conversation_id.umo)[:200]
-            params = {"id": shown}
+            params = {"id": repr(conversation_id.umo)[:200]}
+            self._notices.clear(NoticeCode.REFUSED_ID)  # the latest stands, and each is said
             self._notices.post(
-                Notice(NoticeCode.REFUSED_ID, shown, params, severity=Severity.ERROR)
+                Notice(NoticeCode.REFUSED_ID, params=params, severity=Severity.ERROR)
             )
         return resolution
 

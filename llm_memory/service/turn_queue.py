@@ -32,6 +32,7 @@ class TurnQueue:
         self._catalogue = catalogue
         self._handlers = handlers
         self._clock = clock
+        self._settling = asyncio.Lock()
 
     async def put(self, turn: Turn, scope: Scope | Rejected, conversation: str) -> ObserveOutcome:
         """A ticket, once the turn is on disk."""
@@ -61,6 +62,10 @@ class TurnQueue:
         """Count useful memories, write new ones, take the turn from the queue: in this order, so
         that a crash between repeats work rather than losing it (the same words are stored once).
         A turn whose words the disk refused stays in the queue."""
+        async with self._settling:
+            return await self._settle(feedback, ticket)
+
+    async def _settle(self, feedback: Feedback, ticket: Ticket) -> FeedbackReport:
         turn = await asyncio.to_thread(self._state.get_turn, ticket.ticket_id)
         if turn is None:
             return FeedbackReport(known=False)
