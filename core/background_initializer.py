@@ -4,27 +4,34 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from astrbot.api import logger
 
 from ..llm_memory import Engine, EngineOff
-from .providers import choose_embedder
-
-if TYPE_CHECKING:
-    from .plugin_context import PluginContext
+from ..llm_memory.ports import Embedder
+from .texts import Texts
 
 _PATIENCE_SECONDS = 120.0
 """AstrBot says when it is up, but not to a plugin that is loaded afterwards."""
 
 
 class BackgroundInitializer:
-    """Runs until cancelled. Whatever it meets is logged; nothing reaches AstrBot."""
+    """Runs until cancelled. Whatever it meets is logged; nothing reaches AstrBot.
 
-    def __init__(self, plugin: PluginContext, engine: Engine) -> None:
-        self._plugin = plugin
+    ``choose`` is asked for the embedder once AstrBot has loaded its providers. ``fault`` is empty,
+    or says why the task ended before its time.
+    """
+
+    def __init__(
+        self, engine: Engine, choose: Callable[[], Embedder], texts: Texts, version: str
+    ) -> None:
         self._engine = engine
+        self._choose = choose
+        self._texts = texts
+        self._version = version
         self._up = asyncio.Event()
+        self.fault = ""
 
     def astrbot_is_up(self) -> None:
         """The hook fired, or a message came."""
@@ -36,26 +43,26 @@ class BackgroundInitializer:
             await self._engine.open()
             await self._announce()
             await self._wait_for_providers()
-            embedder = choose_embedder(self._plugin)
-            logger.info(self._plugin.texts.say("log.embedder", label=embedder.label))
+            embedder = self._choose()
+            logger.info(self._texts.say("log.embedder", label=embedder.label))
             await self._engine.run(embedder)
         except EngineOff:
             return  # the notice has said it
         except Exception:  # noqa: BLE001  (the last place that can tell; recall goes on by scanning)
-            logger.exception(self._plugin.texts.say("log.owner_failed"))
-            self._plugin.faults.append(self._plugin.texts.say("log.owner_failed"))
+            self.fault = self._texts.say("log.owner_failed")
+            logger.exception(self.fault)
 
     async def _announce(self) -> None:
-        texts = self._plugin.texts
-        summary = await self._plugin.service.map_summary()
+        say = self._texts.say
+        summary = await self._engine.service.map_summary()
         status = await self._engine.status()
-        logger.info(texts.say("log.opened", version=self._plugin.version, total=status.total))
+        logger.info(say("log.opened", version=self._version, total=status.total))
         if not summary.by_scope:
-            logger.info(texts.say("log.map_empty"))
+            logger.info(say("log.map_empty"))
         for scope, keys in summary.by_scope.items():
-            logger.info(texts.say("log.map_scope", scope=scope, keys=", ".join(keys)))
+            logger.info(say("log.map_scope", scope=scope, keys=", ".join(keys)))
         if summary.ignored or summary.held:
-            logger.warning(texts.say("log.map_bad", ignored=summary.ignored, held=summary.held))
+            logger.warning(say("log.map_bad", ignored=summary.ignored, held=summary.held))
 
     async def _wait_for_providers(self) -> None:
         with contextlib.suppress(TimeoutError):

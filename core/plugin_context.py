@@ -18,6 +18,7 @@ from ..llm_memory import (
     Severity,
     build_engine,
 )
+from ..llm_memory.ports import Embedder
 from .astrbot_clock import clock_of
 from .background_initializer import BackgroundInitializer
 from .config import read_config
@@ -25,7 +26,7 @@ from .logging_bridge import LoggingBridge
 from .names import ROOT, plugin_version
 from .notices import notice_text
 from .personas import PersonaReader
-from .providers import providers_are_loaded
+from .providers import LOCAL_MODELS_NEED, choose_embedder, providers_are_loaded
 from .requirements import missing_packages
 from .texts import Texts
 from .turns import TurnReader
@@ -44,13 +45,14 @@ class PluginContext:
         self.version = plugin_version()
         self.turns = TurnReader(PersonaReader(context, self.texts))
         self.paths = EnginePaths.under(data, self.config.memory_root)
-        self.faults: list[str] = []
         self.missing = missing_packages(ROOT / "requirements.txt")
         self._bridge = LoggingBridge(logger)
         self._engine = build_engine(
             self.paths, self.config.engine, on_notice=self._say, clock=clock_of(context)
         )
-        self._initializer = BackgroundInitializer(self, self._engine)
+        self._initializer = BackgroundInitializer(
+            self._engine, self._choose_embedder, self.texts, self.version
+        )
         self._owner: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Future[None]] = set()
 
@@ -74,6 +76,10 @@ class PluginContext:
             # A reload. At start-up plugins come first, and providers one by one behind them.
             self._initializer.astrbot_is_up()
         self._owner = asyncio.create_task(self._initializer.run(), name="scoped-memory-owner")
+
+    def _choose_embedder(self) -> Embedder:
+        models = all(package.package != LOCAL_MODELS_NEED for package in self.missing)
+        return choose_embedder(self.astrbot, self.config, self.paths, local_models=models)
 
     def spawn(self, work: Coroutine[None, None, None]) -> None:
         """Run something small behind the turn. What still runs at ``close`` is cancelled."""
@@ -103,7 +109,8 @@ class PluginContext:
             for w in self.config.warnings
         ]
         texts += [say("log.package_missing", name=package.package) for package in self.missing]
-        return texts + self.faults + [notice_text(self.texts, notice) for notice in status.notices]
+        texts += [self._initializer.fault] if self._initializer.fault else []
+        return texts + [notice_text(self.texts, notice) for notice in status.notices]
 
     def _say(self, notice: Notice) -> None:
         text = notice_text(self.texts, notice)

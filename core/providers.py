@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ..llm_memory import EnginePaths, EngineSettings
 from ..llm_memory.composition import lexical_embedder, local_embedder, provider_embedder
 from ..llm_memory.ports import Embedder
-
-if TYPE_CHECKING:
-    from .plugin_context import PluginContext
+from .config import PluginConfig
 
 AUTO = "auto"
 LEXICAL = "lexical"
+LOCAL_MODELS_NEED = "sentence-transformers"
 
 
 class AstrBotEmbedding:
@@ -48,31 +48,31 @@ def providers_are_loaded(context: Any) -> bool:
     return bool(context.provider_manager.inst_map)
 
 
-def choose_embedder(plugin: PluginContext) -> Embedder:
+def choose_embedder(
+    context: Any, config: PluginConfig, paths: EnginePaths, *, local_models: bool
+) -> Embedder:
     """The rung that the setting names; ``auto`` takes the highest that is there.
 
     The rung stays until the configuration changes: an outage is no reason to compare with other
-    vectors.
+    vectors. ``local_models`` is False where the package for them is missing.
     """
-    wanted = plugin.config.embedding
-    known = {_id_of(p): p for p in plugin.astrbot.get_all_embedding_providers()}
+    wanted = config.embedding
+    known = {_id_of(provider): provider for provider in context.get_all_embedding_providers()}
     if wanted == LEXICAL:
         return lexical_embedder()
     if wanted in known:
-        return _from_provider(plugin, known[wanted])
+        return _from_provider(context, known[wanted], config.engine)
     if wanted != AUTO:
-        return local_embedder(plugin.paths, wanted, plugin.config.engine)
+        return local_embedder(paths, wanted, config.engine)
     if known:
-        return _from_provider(plugin, next(iter(known.values())))
-    model = _model_on_disk(plugin.paths.models)
-    if model is not None and not any(m.package == "sentence-transformers" for m in plugin.missing):
-        return local_embedder(plugin.paths, str(model), plugin.config.engine)
-    return lexical_embedder()
+        return _from_provider(context, next(iter(known.values())), config.engine)
+    model = _model_on_disk(paths.models) if local_models else None
+    return lexical_embedder() if model is None else local_embedder(paths, str(model), config.engine)
 
 
-def _from_provider(plugin: PluginContext, provider: Any) -> Embedder:
-    raw = AstrBotEmbedding(plugin.astrbot, _id_of(provider), str(provider.get_model() or ""))
-    return provider_embedder(raw, plugin.config.engine)
+def _from_provider(context: Any, provider: Any, settings: EngineSettings) -> Embedder:
+    raw = AstrBotEmbedding(context, _id_of(provider), str(provider.get_model() or ""))
+    return provider_embedder(raw, settings)
 
 
 def _id_of(provider: Any) -> str:

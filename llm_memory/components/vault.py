@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 import threading
-from codecs import getincrementaldecoder
-from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 
-from ..errors import InvalidScope, VaultFileBroken, VaultWriteFailed
+from ..errors import VaultFileBroken, VaultWriteFailed
 from ..markdown.entry import render
 from ..markdown.escaping import escape_inline
-from ..markdown.topic_file import Entry, TopicFile, parse_file
+from ..markdown.topic_file import Entry, TopicFile
 from ..models.conversation import Actor
 from ..models.data_models import Memory, StoredMemory, Topic
 from ..models.scope import Scope
-from ..policies.vault_layout import (
-    ARCHIVE,
-    archive_path,
-    is_recalled,
-    part_path,
-    topic_path,
-)
+from ..policies.vault_layout import ARCHIVE, archive_path, part_path, topic_path
 from ..ports import FileReport, VaultContent
-from .files import append_durably, make_folder, replace_durably
+from .files import append_durably, replace_durably
+from .vault_tree import VaultTree
 
 SPLIT_BYTES = 256 * 1024
 """A topic file that has grown past this is left alone, and the next part begun."""
@@ -36,51 +29,35 @@ class MarkdownVault:
     """Implements the ``Vault`` port. One lock: a reader never sees half an entry of ours."""
 
     def __init__(self, root: Path) -> None:
-        self._scopes = root / "scopes"
         self._lock = threading.RLock()
+        self._tree = VaultTree(root, self._lock)
 
     def open(self) -> None:
         """Make the tree. Raises VaultWriteFailed."""
-        _make(self._scopes)
+        self._tree.make()
 
     def ensure(self, scope: Scope) -> None:
-        folder = self._folder(scope)
-        self._refuse_links(folder)
-        _make(folder)
+        self._tree.make(scope)
 
     def scopes(self) -> tuple[Scope, ...]:
-        return tuple(scope for scope, _ in self._folders() if scope is not None)
+        return tuple(scope for scope, _ in self._tree.folders() if scope is not None)
 
     def strays(self) -> tuple[FileReport, ...]:
         """Folders that are no scope: nobody reads them until their name is legal."""
         return tuple(
             FileReport(name, "", "illegal_folder")
-            for scope, name in self._folders()
+            for scope, name in self._tree.folders()
             if scope is None
         )
-
-    def _folders(self) -> list[tuple[Scope | None, str]]:
-        found: list[tuple[Scope | None, str]] = []
-        if not self._scopes.is_dir():
-            return found
-        for folder in sorted(self._scopes.iterdir()):
-            if folder.name.startswith(".") or not folder.is_dir():
-                continue
-            try:
-                scope = None if folder.is_symlink() else Scope.parse(folder.name, derived=True)
-            except InvalidScope:
-                scope = None
-            found.append((scope, folder.name))
-        return found
 
     def read(self, scope: Scope) -> VaultContent:
         memories: list[StoredMemory] = []
         broken: list[FileReport] = []
         seen: set[str] = set()
-        for path in self._files(scope):
-            relative = path.relative_to(self._folder(scope)).as_posix()
+        for path in self._tree.files(scope):
+            relative = path.relative_to(self._tree.folder(scope)).as_posix()
             try:
-                file = self._load(path)
+                file = self._tree.load(path)
             except VaultFileBroken as error:
                 broken.append(FileReport(scope.name, relative, error.reason))
                 continue
@@ -92,26 +69,6 @@ class MarkdownVault:
                 memories.append(StoredMemory(scope, relative, entry.memory))
         return VaultContent(tuple(memories), tuple(broken))
 
-    def _files(self, scope: Scope) -> Iterator[Path]:
-        folder = self._folder(scope)
-        for path in sorted(folder.rglob("*")):
-            if is_recalled(path.relative_to(folder).as_posix()) and not self._leads_away(path):
-                yield path
-
-    def _archived_files(self, scope: Scope) -> Iterator[Path]:
-        for path in sorted((self._folder(scope) / ARCHIVE).rglob("*.md")):
-            if not self._leads_away(path):
-                yield path
-
-    def _leads_away(self, path: Path) -> bool:
-        """True if a link lies on the way: it could lead into another scope's folder."""
-        inside = (path, *path.parents)
-        return any(p.is_symlink() for p in inside[: inside.index(self._scopes)])
-
-    def _refuse_links(self, path: Path) -> None:
-        if self._leads_away(path):
-            raise VaultWriteFailed(f"{path.name}: a link stands in its place or on the way")
-
     def append(self, scope: Scope, topic: Topic, memory: Memory) -> StoredMemory:
         with self._lock:
             relative = self._append_to(scope, topic_path(topic, memory.created_at), memory)
@@ -119,12 +76,12 @@ class MarkdownVault:
 
     def _append_to(self, scope: Scope, relative: str, memory: Memory) -> str:
         """To the first part of ``relative`` that takes more: the part's path."""
-        folder = self._folder(scope)
+        folder = self._tree.folder(scope)
         part = 1
         while (before := self._before_more(folder / part_path(relative, part))) is None:
             part += 1
         target = part_path(relative, part)
-        self._refuse_links((folder / target).parent)
+        self._tree.refuse_links((folder / target).parent)
         gap = b"" if not before else b"\n" if before.endswith(b"\n") else b"\n\n"
         append_durably(folder / target, gap + render(memory).encode())
         return target
@@ -149,7 +106,7 @@ class MarkdownVault:
                 path, _, entry = self._locate(stored.scope, stored.path, stored.memory.memory_id)
             except KeyError:
                 return None
-        return StoredMemory(stored.scope, self._relative(stored.scope, path), entry.memory)
+        return StoredMemory(stored.scope, self._tree.relative(stored.scope, path), entry.memory)
 
     def replace(self, stored: StoredMemory, memory: Memory) -> StoredMemory:
         with self._lock:
@@ -158,7 +115,7 @@ class MarkdownVault:
             if replace(entry.memory, created_at=stored.memory.created_at) != stored.memory:
                 raise KeyError(stored.memory.memory_id)  # a person's edit wins
             replace_durably(path, file.with_replaced(entry, memory).encode())
-        return StoredMemory(stored.scope, self._relative(stored.scope, path), memory)
+        return StoredMemory(stored.scope, self._tree.relative(stored.scope, path), memory)
 
     def archive(self, stored: StoredMemory, *, by: Actor, at: datetime) -> str:
         """Into the archive first, then out of the living file: a crash between loses nothing."""
@@ -166,7 +123,7 @@ class MarkdownVault:
             path, file, entry = self._locate(stored.scope, stored.path, stored.memory.memory_id)
             note = (f"忘记：{at.isoformat()}", f"忘记者：{escape_inline(by.name or '?', also='·')}")
             noted = replace(entry.memory, extra=entry.memory.extra + note)
-            target = archive_path(self._relative(stored.scope, path))
+            target = archive_path(self._tree.relative(stored.scope, path))
             target = self._append_to(stored.scope, target, noted)
             replace_durably(path, file.without(entry).encode())
         return target
@@ -179,7 +136,7 @@ class MarkdownVault:
             # A crash while it was forgotten may have left older copies, or the living entry
             # itself: that one wins.
             path, entry = copies[-1]
-            archive = self._folder(scope) / ARCHIVE
+            archive = self._tree.folder(scope) / ARCHIVE
             stored = self._living(scope, memory_id)
             if stored is None:
                 kept = tuple(p for p in entry.memory.extra if not p.startswith(_FORGOTTEN))
@@ -195,11 +152,11 @@ class MarkdownVault:
         return next(found, None)
 
     def _cut_all(self, path: Path, memory_id: str) -> None:
-        file = self._load(path)
+        file = self._tree.load(path)
         while (entry := file.find(memory_id)) is not None:
             text = file.without(entry)
             replace_durably(path, text.encode())
-            file = self._load(path)
+            file = self._tree.load(path)
 
     def archived(self, scope: Scope, memory_id: str) -> Memory | None:
         """The forgotten entry as it stands in the archive."""
@@ -209,9 +166,9 @@ class MarkdownVault:
     def _archived(self, scope: Scope, memory_id: str) -> list[tuple[Path, Entry]]:
         """Each copy of a forgotten entry, the one forgotten last at the end."""
         found = []
-        for path in self._archived_files(scope):
+        for path in self._tree.archived_files(scope):
             try:
-                file = self._load(path)
+                file = self._tree.load(path)
             except VaultFileBroken:
                 continue
             found += [(path, e) for e in file.entries if e.memory.memory_id == memory_id]
@@ -222,11 +179,11 @@ class MarkdownVault:
 
         Raises KeyError only if it is gone, not if the file it stood in cannot be read just now.
         """
-        known = self._folder(scope) / relative
+        known = self._tree.folder(scope) / relative
         unreadable: VaultFileBroken | None = None
-        for path in [known, *(path for path in self._files(scope) if path != known)]:
+        for path in [known, *(path for path in self._tree.files(scope) if path != known)]:
             try:
-                file = self._load(path)
+                file = self._tree.load(path)
             except VaultFileBroken as error:
                 unreadable = error if path == known and path.exists() else unreadable
                 continue
@@ -237,41 +194,6 @@ class MarkdownVault:
             raise VaultWriteFailed(str(unreadable)) from unreadable
         raise KeyError(memory_id)
 
-    def _relative(self, scope: Scope, path: Path) -> str:
-        return path.relative_to(self._folder(scope)).as_posix()
-
-    def _load(self, path: Path) -> TopicFile:
-        if not path.is_file():  # a pipe would hold us up
-            raise VaultFileBroken(path.name, "unreadable")
-        try:
-            with self._lock:
-                raw = path.read_bytes()
-                modified = path.stat().st_mtime
-            # A crash may have torn the last character; what stands before it is whole.
-            text = getincrementaldecoder("utf-8")().decode(raw)
-        except UnicodeDecodeError as error:
-            raise VaultFileBroken(path.name, "not_utf8") from error
-        except OSError as error:
-            raise VaultFileBroken(path.name, "unreadable") from error
-        return parse_file(text, fallback_time=_moment(modified))
-
-    def _folder(self, scope: Scope) -> Path:
-        return self._scopes / scope.name
-
 
 def _forgotten_at(memory: Memory) -> str:
     return next((piece for piece in memory.extra if piece.startswith(_FORGOTTEN[0])), "")
-
-
-def _moment(timestamp: float) -> datetime:
-    try:
-        return datetime.fromtimestamp(timestamp, UTC)
-    except (ValueError, OverflowError):  # some disks keep dates that no calendar has
-        return datetime.fromtimestamp(0, UTC)
-
-
-def _make(folder: Path) -> None:
-    try:
-        make_folder(folder)
-    except OSError as error:
-        raise VaultWriteFailed(f"{folder.name}: {error.strerror or error}") from error

@@ -21,7 +21,7 @@ MAKER = "llm_memory/models/scope.py"
 DOORS = {
     "llm_memory/policies/scope_map.py": "resolve: the names that the owner's map states",
     "llm_memory/policies/scope_resolution.py": "resolve: the names that a policy derives",
-    "llm_memory/components/vault.py": "the vault: a folder's name is its scope",
+    "llm_memory/components/vault_tree.py": "the vault: a folder's name is its scope",
 }
 
 # What core/ and tools/ would need to have an opinion of their own on scopes.
