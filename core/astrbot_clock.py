@@ -17,6 +17,6 @@ def clock_of(context: Any) -> Callable[[], datetime]:
         return local_now
     try:
         zone = ZoneInfo(name.strip())
-    except (OSError, ValueError):  # unknown, malformed, or no time zone data on this machine
+    except (KeyError, OSError, ValueError):  # unknown (a KeyError), malformed, or no data here
         return local_now
     return lambda: datetime.now(zone)

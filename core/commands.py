@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 
 from astrbot.api import logger
@@ -12,7 +13,6 @@ from ..llm_memory import (
     ConversationId,
     EngineOff,
     Forgotten,
-    IndexState,
     MemoryDraft,
     NotAllowed,
     NotVisible,
@@ -22,14 +22,16 @@ from ..llm_memory import (
     Source,
     Usable,
 )
-from .outcomes import error_text, hit_line, rejected_text, remembered_text
+from ..llm_memory.policies.text import preview
+from .outcomes import error_text, rejected_text, remembered_text
 from .plugin_context import PluginContext
-from .services.injection_service import safe
+from .services.injection_service import hit_line, safe
 from .welcome import greet, scope_line
 
 _LISTED = 10
 _SEARCH_BUDGET = 4000
 _PREVIEW = 80
+_STATUS_SECONDS = 1.0
 
 Command = Callable[[ConversationId, Actor, str], Awaitable[str]]
 
@@ -60,8 +62,11 @@ class Commands:
         """How the engine is doing; the warnings to admins only, for they name conversations."""
         status = await self._plugin.status()
         try:
-            report = await self._plugin.service.describe(conversation_id=conversation_id)
+            async with asyncio.timeout(_STATUS_SECONDS):
+                report = await self._plugin.service.describe(conversation_id=conversation_id)
             visible = self._say("status.visible", count=report.visible)
+        except TimeoutError:
+            visible = self._say("status.opening")
         except EngineOff as error:
             visible = error_text(self._plugin.texts, error)
         lines = [
@@ -73,7 +78,7 @@ class Commands:
             ),
             visible,
         ]
-        if status.index is not IndexState.READY or status.backlog:
+        if status.backlog:
             lines.append(self._say("status.backlog", count=status.backlog))
         warnings = self._plugin.warnings(status)
         if warnings and actor.admin:
@@ -114,15 +119,13 @@ class Commands:
         lines = [self._say("list.head", count=len(newest))]
         for stored in newest:
             memory = stored.memory
-            text = safe(memory.judgment)
-            text = text if len(text) <= _PREVIEW else text[: _PREVIEW - 1] + "…"
             lines.append(
                 self._say(
                     "list.line",
                     date=memory.created_at.strftime("%Y-%m-%d"),
                     who=safe(memory.provenance.who) or self._say("inject.nobody"),
                     scope=stored.scope.name,
-                    text=text,
+                    text=safe(preview(memory.judgment, _PREVIEW)),
                     id=memory.memory_id,
                 )
             )
@@ -137,7 +140,7 @@ class Commands:
         )
         if not recall.hits:
             return self._say("search.nothing")
-        return "\n".join(hit_line(self._plugin.texts, hit) for hit in recall.hits)
+        return "\n".join(hit_line(hit, self._plugin.texts) for hit in recall.hits)
 
     async def add(self, conversation_id: ConversationId, actor: Actor, text: str) -> str:
         """Remember the text as it stands."""

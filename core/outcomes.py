@@ -5,7 +5,6 @@ from __future__ import annotations
 from ..llm_memory import (
     EngineClosed,
     EngineOff,
-    Hit,
     Reinforced,
     Rejected,
     ScopedMemoryError,
@@ -42,12 +41,6 @@ def error_text(texts: Texts, error: ScopedMemoryError) -> str:
     if isinstance(error, EngineOff):
         return texts.say("outcome.off", detail=error.code)
     return texts.say("outcome.failed", detail=type(error).__name__)
-
-
-def hit_line(texts: Texts, hit: Hit) -> str:
-    """One recalled memory on one line."""
-    who = safe(hit.who) or texts.say("inject.nobody")
-    return f"[{hit.created_at:%Y-%m-%d} · {who} · {safe_pointer(hit.pointer)}] {safe(hit.preview)}"
 
 
 def entry_text(texts: Texts, stored: StoredMemory) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import batched
 from pathlib import Path
 from typing import Any
 
@@ -14,21 +15,28 @@ from .config import PluginConfig
 AUTO = "auto"
 LEXICAL = "lexical"
 LOCAL_MODELS_NEED = "sentence-transformers"
+_TEXTS_A_CALL = 10
+"""Common services refuse longer lists."""
 
 
 class AstrBotEmbedding:
     """An embedding provider of AstrBot, looked up at every call: a reload replaces the object."""
 
-    def __init__(self, context: Any, provider_id: str, model: str) -> None:
+    def __init__(self, context: Any, provider_id: str) -> None:
         self._context = context
         self._provider_id = provider_id
         self.label = f"provider:{provider_id}"
-        self.model = model
+
+    @property
+    def model(self) -> str:
+        """The model that the provider is configured with now."""
+        provider = self._provider()
+        return str(provider.get_model() or "") if provider is not None else ""
 
     @property
     def dim(self) -> int:
         """What the provider is configured to give, 0 if it does not say."""
-        provider = self._context.get_provider_by_id(self._provider_id)
+        provider = self._provider()
         try:
             return int(provider.get_dim()) if provider is not None else 0
         except (TypeError, ValueError):
@@ -36,11 +44,16 @@ class AstrBotEmbedding:
 
     async def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
         """One vector a text. Whatever the provider raises passes through to the checked wrapper."""
-        provider = self._context.get_provider_by_id(self._provider_id)
+        provider = self._provider()
         if provider is None:
             raise LookupError(f"embedding provider {self._provider_id} is gone")
-        vectors: Sequence[Sequence[float]] = await provider.get_embeddings(list(texts))
+        vectors: list[Sequence[float]] = []
+        for part in batched(texts, _TEXTS_A_CALL):
+            vectors += await provider.get_embeddings(list(part))
         return vectors
+
+    def _provider(self) -> Any:
+        return self._context.get_provider_by_id(self._provider_id)
 
 
 def providers_are_loaded(context: Any) -> bool:
@@ -71,8 +84,7 @@ def choose_embedder(
 
 
 def _from_provider(context: Any, provider: Any, settings: EngineSettings) -> Embedder:
-    raw = AstrBotEmbedding(context, _id_of(provider), str(provider.get_model() or ""))
-    return provider_embedder(raw, settings)
+    return provider_embedder(AstrBotEmbedding(context, _id_of(provider)), settings)
 
 
 def _id_of(provider: Any) -> str:

@@ -23,6 +23,7 @@ from .ports import Embedder
 from .service.engine import Engine, EngineParts
 
 _DOWNLOAD_SECONDS = 3600.0
+_LOADING_SECONDS = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,12 +111,15 @@ def local_embedder(paths: EnginePaths, name: str, settings: EngineSettings) -> E
 
 def provider_embedder(raw: RawEmbedder, settings: EngineSettings) -> Embedder:
     """An embedding service of the host."""
-    return _checked(ProviderEmbedder(raw), settings)
+    return _checked(ProviderEmbedder(raw), settings, prepare_seconds=settings.embed_write_seconds)
 
 
-def _checked(inner: Embedder, settings: EngineSettings) -> Embedder:
+def _checked(
+    inner: Embedder, settings: EngineSettings, *, prepare_seconds: float = _LOADING_SECONDS
+) -> Embedder:
     return CheckedEmbedder(
         inner,
         query_seconds=settings.embed_query_seconds,
         write_seconds=settings.embed_write_seconds,
+        prepare_seconds=prepare_seconds,
     )

@@ -7,8 +7,8 @@ from typing import Any
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from ..core.outcomes import hit_line
 from ..core.plugin_context import PluginContext
+from ..core.services.injection_service import hit_line
 from ..llm_memory import Actor, ConversationId
 from .arguments import Arguments
 from .base import MemoryTool
@@ -61,5 +61,5 @@ class RecallTool(MemoryTool):
         )
         if not recall.hits:
             return f"ok {plugin.texts.say('search.nothing')}"
-        lines = [hit_line(plugin.texts, hit) for hit in recall.hits]
+        lines = [hit_line(hit, plugin.texts) for hit in recall.hits]
         return "\n".join([f"ok {plugin.texts.say('search.head', count=len(lines))}", *lines])

@@ -10,6 +10,7 @@ from pydantic.dataclasses import dataclass
 from ..core.outcomes import remembered_text
 from ..core.plugin_context import PluginContext
 from ..llm_memory import Actor, ConversationId, MemoryDraft, MemoryKind, Rejected, Source
+from ..llm_memory.policies.gate import MAX_JUDGMENT, MAX_REASONING, MAX_TAG, MAX_TAGS
 from .arguments import Arguments
 from .base import MemoryTool
 
@@ -20,8 +21,6 @@ KINDS = {
     "task": MemoryKind.TASK,
     "emotional": MemoryKind.EMOTIONAL,
 }
-MAX_JUDGMENT = 2_000
-MAX_REASONING = 8_000
 
 DESCRIPTION = (
     "把值得长期记住的事写进长期记忆（跨天、重启后仍在）。当有人说“记住……”，或透露以后会用到的事实、"
@@ -79,7 +78,7 @@ class RememberTool(MemoryTool):
         draft = MemoryDraft(
             judgment=arguments.text("judgment", limit=MAX_JUDGMENT, required=True),
             reasoning=arguments.text("reasoning", limit=MAX_REASONING),
-            tags=arguments.words("tags", most=12, limit=40),
+            tags=arguments.words("tags", most=MAX_TAGS, limit=MAX_TAG),
             strength=arguments.number("strength", default=50, low=1, high=100),
             kind=KINDS[arguments.choice("memory_type", KINDS, "knowledge")],
             source=Source.TOOL,

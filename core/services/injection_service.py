@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 
 from ...llm_memory import Hit
@@ -10,18 +9,19 @@ from ..texts import Texts
 
 OPEN = "<scoped_memory>"
 CLOSE = "</scoped_memory>"
+_BRACKETS = str.maketrans("<>", "‹›")
 
 
 def fence(hits: Sequence[Hit], texts: Texts) -> str:
     """The hits, one a line, between delimiters that no memory, name or tag can write."""
-    lines = [_line(number, hit, texts) for number, hit in enumerate(hits, start=1)]
+    lines = [f"{n}. {hit_line(hit, texts)}" for n, hit in enumerate(hits, start=1)]
     return "\n".join([OPEN, texts.say("inject.preamble"), *lines, CLOSE])
 
 
-def _line(number: int, hit: Hit, texts: Texts) -> str:
+def hit_line(hit: Hit, texts: Texts) -> str:
+    """One recalled memory: date, speaker, pointer, preview."""
     who = safe(hit.who) or texts.say("inject.nobody")
-    date = hit.created_at.strftime("%Y-%m-%d")
-    return f"{number}. [{date} · {who} · {safe_pointer(hit.pointer)}] {safe(hit.preview)}"
+    return f"[{hit.created_at:%Y-%m-%d} · {who} · {safe_pointer(hit.pointer)}] {safe(hit.preview)}"
 
 
 def safe_pointer(pointer: str) -> str:
@@ -31,6 +31,8 @@ def safe_pointer(pointer: str) -> str:
 
 
 def safe(text: str) -> str:
-    """``text`` on one line, unable to close the fence or to look like a pointer."""
-    escaped = html.escape(" ".join(text.split()), quote=False)
-    return escaped.replace("#m-", "&#35;m-").replace("^m-", "&#94;m-")
+    """``text`` on one line, unable to close the fence or to look like a pointer.
+
+    Character for character, so that it is as long, and costs as much, as it was counted.
+    """
+    return " ".join(text.split()).translate(_BRACKETS).replace("#m-", "＃m-").replace("^m-", "＾m-")

@@ -34,3 +34,6 @@ class RetrievalService:
             return Recall(trace=Trace(notes=("deadline",)))
         except (EngineClosed, EngineOff) as error:
             return Recall(trace=Trace(notes=(type(error).__name__,)))
+        except Exception as error:  # noqa: BLE001  (whatever it is, the turn goes on without)
+            logger.exception(self._plugin.texts.say("log.recall_failed"))
+            return Recall(trace=Trace(notes=(type(error).__name__,)))

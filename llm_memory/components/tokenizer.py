@@ -60,6 +60,12 @@ class Tokenizer:
         """Read the dictionary now; blocks. Never fails: without jieba it is ``degraded``."""
         self._han_segmenter()
 
+    def close(self) -> None:
+        """Let go of the dictionary. Han text goes without words from now on."""
+        with self._lock:
+            self._segmenter = None
+            self._loaded = True
+
     @property
     def degraded(self) -> bool:
         """Whether Han text goes without words. False until the dictionary was asked for."""

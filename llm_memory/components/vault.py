@@ -52,7 +52,7 @@ class MarkdownVault:
 
     def read(self, scope: Scope) -> VaultContent:
         memories: list[StoredMemory] = []
-        broken: list[FileReport] = []
+        broken = [FileReport(scope.name, p, "misnamed") for p in self._tree.misnamed(scope)]
         seen: set[str] = set()
         for path in self._tree.files(scope):
             relative = path.relative_to(self._tree.folder(scope)).as_posix()

@@ -11,6 +11,7 @@ from pathlib import Path
 from ..errors import InvalidScope, VaultFileBroken, VaultWriteFailed
 from ..markdown.topic_file import TopicFile, parse_file
 from ..models.scope import Scope
+from ..policies.text import is_sendable
 from ..policies.vault_layout import ARCHIVE, is_recalled
 from .files import make_folder
 
@@ -57,8 +58,16 @@ class VaultTree:
     def files(self, scope: Scope) -> Iterator[Path]:
         """The scope's files whose entries may be recalled."""
         for path in sorted(self.folder(scope).rglob("*")):
-            if is_recalled(self.relative(scope, path)) and not self._leads_away(path):
+            relative = self.relative(scope, path)
+            if is_sendable(relative) and is_recalled(relative) and not self._leads_away(path):
                 yield path
+
+    def misnamed(self, scope: Scope) -> Iterator[str]:
+        """Files whose names are no text (unpacked in another encoding), as far as they show."""
+        for path in sorted(self.folder(scope).rglob("*")):
+            relative = self.relative(scope, path)
+            if not is_sendable(relative):
+                yield relative.encode(errors="replace").decode()
 
     def archived_files(self, scope: Scope) -> Iterator[Path]:
         """The files of the scope's archive."""

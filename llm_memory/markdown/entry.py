@@ -13,14 +13,16 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from ..models.data_models import (
     MAX_STRENGTH,
     MIN_STRENGTH,
     Memory,
     MemoryKind,
+    Provenance,
     Source,
 )
 from .escaping import escape_body, escape_inline, escape_tags, unescape, unescape_tags
@@ -31,6 +33,7 @@ _STRENGTH = re.compile(r"强度\s*(\d{1,9})")
 _NAMED = re.compile(r"(谁|号|在|来源|可信|标签|角色|上文)\s*[：:]\s*(.*)", re.DOTALL)
 _SEPARATOR = " · "
 _ACTIVE = {"主动": True, "被动": False}
+_ORIGIN = {"谁": "who", "号": "person", "在": "conversation"}
 _TRUSTED = {"是": True, "否": False}
 
 
@@ -91,20 +94,28 @@ def parse(text: str, *, fallback_time: datetime) -> Memory:
         body.pop(0)
     while body and not body[-1].strip():
         body.pop()
-    read = _Metadata(Memory(heading["id"], unescape(heading["judgment"].strip()), fallback_time))
+    read = _Metadata()
     for row in rest[:rows]:
         for piece in row[1:].split(_SEPARATOR):
             read.take(piece.strip())
-    return replace(read.memory, reasoning=unescape("\n".join(body)), extra=tuple(read.extra))
+    fields: dict[str, Any] = {"created_at": fallback_time, **read.fields}
+    return Memory(
+        memory_id=heading["id"],
+        judgment=unescape(heading["judgment"].strip()),
+        reasoning=unescape("\n".join(body)),
+        provenance=Provenance(**read.origin),
+        extra=tuple(read.extra),
+        **fields,
+    )
 
 
 @dataclass(slots=True)
 class _Metadata:
     """Takes metadata pieces one by one; what it doesn't know, or saw already, goes to extra."""
 
-    memory: Memory
+    fields: dict[str, Any] = field(default_factory=dict)
+    origin: dict[str, Any] = field(default_factory=dict)
     extra: list[str] = field(default_factory=list)
-    _seen: set[str] = field(default_factory=set)
 
     def take(self, piece: str) -> None:
         if piece and not self._known(piece):
@@ -112,46 +123,39 @@ class _Metadata:
 
     def _known(self, piece: str) -> bool:
         if piece in _KINDS:
-            return self._set("kind", kind=_KINDS[piece])
+            return _put(self.fields, "kind", _KINDS[piece])
         if piece in _ACTIVE:
-            return self._set("active", active=_ACTIVE[piece])
-        if match := _STRENGTH.fullmatch(piece):
-            strength = min(max(int(match[1]), MIN_STRENGTH), MAX_STRENGTH)
-            return self._set("strength", strength=strength)
+            return _put(self.fields, "active", _ACTIVE[piece])
         if match := _NAMED.fullmatch(piece):
             return self._take_named(match[1], match[2])
+        if match := _STRENGTH.fullmatch(piece):
+            strength = min(max(int(match[1]), MIN_STRENGTH), MAX_STRENGTH)
+            return _put(self.fields, "strength", strength)
         moment = _aware_time(piece)
-        return moment is not None and self._set("created_at", created_at=moment)
+        return moment is not None and _put(self.fields, "created_at", moment)
 
     def _take_named(self, name: str, raw: str) -> bool:
-        value = unescape(raw)
         match name:
             case "标签":
-                return self._set(name, tags=unescape_tags(raw))
+                return _put(self.fields, "tags", unescape_tags(raw))
             case "角色":
-                return self._set(name, role=value)
+                return _put(self.fields, "role", unescape(raw))
             case "上文":
-                return self._set(name, context=value)
+                return _put(self.fields, "context", unescape(raw))
             case "来源":
-                return raw in _SOURCES and self._origin(name, source=_SOURCES[raw])
+                return raw in _SOURCES and _put(self.origin, "source", _SOURCES[raw])
             case "可信":
-                return raw in _TRUSTED and self._origin(name, trusted=_TRUSTED[raw])
-            case "谁":
-                return self._origin(name, who=value)
-            case "号":
-                return self._origin(name, person=value)
+                return raw in _TRUSTED and _put(self.origin, "trusted", _TRUSTED[raw])
             case _:
-                return self._origin(name, conversation=value)
+                return _put(self.origin, _ORIGIN[name], unescape(raw))
 
-    def _origin(self, name: str, **change: str | bool | Source) -> bool:
-        return self._set(name, provenance=replace(self.memory.provenance, **change))  # type: ignore[arg-type]
 
-    def _set(self, name: str, **change: object) -> bool:
-        if name in self._seen:
-            return False
-        self._seen.add(name)
-        self.memory = replace(self.memory, **change)  # type: ignore[arg-type]
-        return True
+def _put(fields: dict[str, Any], name: str, value: object) -> bool:
+    """The first of a kind counts; True if this was it."""
+    if name in fields:
+        return False
+    fields[name] = value
+    return True
 
 
 def _aware_time(piece: str) -> datetime | None:

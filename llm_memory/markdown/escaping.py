@@ -16,6 +16,7 @@ _UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _UNSAFE_IN_BODY = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _STRUCTURE = re.compile(r"(\s*)(#|>|```|~~~|[-=*_]{3,}\s*$)")
 _MAX_CODE_POINT = 0x10FFFF
+_SURROGATES = (0xD800, 0xDFFF)
 
 EMPTY = r"\u{}"
 
@@ -69,7 +70,8 @@ def _character(match: re.Match[str]) -> str:
     if code == "":
         return ""
     number = int(code, 16)
-    return chr(number) if number <= _MAX_CODE_POINT else str(match[0])
+    lone = _SURROGATES[0] <= number <= _SURROGATES[1]  # no text that could be sent anywhere
+    return str(match[0]) if lone or number > _MAX_CODE_POINT else chr(number)
 
 
 def unescape_tags(text: str) -> tuple[str, ...]:

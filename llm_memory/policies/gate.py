@@ -31,8 +31,9 @@ def tidy(draft: MemoryDraft) -> MemoryDraft | Rejected:
     reasoning = clean(draft.reasoning)
     if not normalise(judgment):
         return Rejected(RejectReason.EMPTY)
-    if len(judgment) > MAX_JUDGMENT or len(reasoning) > MAX_REASONING:
-        return Rejected(RejectReason.TOO_LONG, detail=str(MAX_JUDGMENT))
+    for text, most in ((judgment, MAX_JUDGMENT), (reasoning, MAX_REASONING)):
+        if len(text) > most:
+            return Rejected(RejectReason.TOO_LONG, detail=str(most))
     tags = dict.fromkeys(one_line(clean(tag))[:MAX_TAG] for tag in draft.tags)
     return replace(
         draft,

@@ -14,7 +14,7 @@ _PAIR, _SINGLE = 3, 1
 
 
 def shortlist(query: str, texts: Sequence[str], limit: int) -> list[int]:
-    """Places of at most ``limit`` texts that share something with the query, the most first.
+    """Places of at most ``limit`` folded texts that share something with the query, the most first.
 
     Shared pairs of neighbouring Han characters (kana, Hangul) and beginnings of words count three,
     single characters one. Among equals the later text wins.
@@ -24,15 +24,14 @@ def shortlist(query: str, texts: Sequence[str], limit: int) -> list[int]:
         return []
     scored = []
     for place, text in enumerate(texts):
-        folded = _fold(text)
-        score = sum(weight for piece, weight in pieces.items() if piece in folded)
+        score = sum(weight for piece, weight in pieces.items() if piece in text)
         if score:
             scored.append((score, place))
     return [place for _, place in heapq.nlargest(limit, scored)]
 
 
 def _pieces(query: str) -> dict[str, int]:
-    folded = _fold(query)
+    folded = fold(query)
     pieces: dict[str, int] = {}
     for run in _WIDE.findall(folded):
         pieces.update(dict.fromkeys(run, _SINGLE))
@@ -42,5 +41,6 @@ def _pieces(query: str) -> dict[str, int]:
     return pieces
 
 
-def _fold(text: str) -> str:
+def fold(text: str) -> str:
+    """What widths and cases have in common: NFKC, case folded."""
     return unicodedata.normalize("NFKC", text).casefold()

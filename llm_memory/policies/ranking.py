@@ -32,14 +32,15 @@ def choose(
     skipped and the next tried.
     """
     dropped = dict.fromkeys(DropReason, 0)
-    best: dict[str, Candidate] = {}
+    best: dict[tuple[str, str], Candidate] = {}
     for candidate in candidates:
         if not candidate.relevance >= 0:  # NaN, too
             dropped[DropReason.FLOOR] += 1
             continue
-        known = best.get(candidate.stored.memory.memory_id)
+        key = candidate.stored.scope.name, candidate.stored.memory.memory_id
+        known = best.get(key)
         if known is None or known.relevance < candidate.relevance:
-            best[candidate.stored.memory.memory_id] = candidate
+            best[key] = candidate
     hits: list[Hit] = []
     left = token_budget
     for candidate in sorted(best.values(), key=_order):

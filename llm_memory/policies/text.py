@@ -24,6 +24,11 @@ def clean(text: str) -> str:
     return _INVISIBLE.sub("", text.replace("\r\n", "\n").replace("\r", "\n")).strip()
 
 
+def is_sendable(text: str) -> bool:
+    """False for half surrogate pairs: no request, file or reply could carry them."""
+    return not any("\ud800" <= character <= "\udfff" for character in text)
+
+
 def one_line(text: str) -> str:
     """All white space folded to single spaces."""
     return " ".join(text.split())

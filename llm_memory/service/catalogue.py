@@ -12,7 +12,8 @@ from dataclasses import replace
 
 from ..models.data_models import Memory, StoredMemory
 from ..models.scope import Scope, ScopeFilter
-from ..policies.text import same_words
+from ..policies.overlap import fold
+from ..policies.text import embedded_text, same_words
 from ..ports import Key
 
 
@@ -27,6 +28,13 @@ class Catalogue:
     def __init__(self) -> None:
         self._by_scope: dict[str, dict[str, StoredMemory]] = {}
         self._same_words: dict[tuple[str, str, str], str] = {}
+        self._folded: dict[Key, str] = {}
+
+    def clear(self) -> None:
+        """Let go of everything."""
+        self._by_scope.clear()
+        self._same_words.clear()
+        self._folded.clear()
 
     def load(self, memories: Iterable[StoredMemory]) -> None:
         """Take in what was read from the vault. What is known already is newer, and stays."""
@@ -50,14 +58,20 @@ class Catalogue:
         )
         self._by_scope.setdefault(stored.scope.name, {})[memory.memory_id] = kept
         self._same_words[_words_key(stored.scope, memory)] = memory.memory_id
+        self._folded[key_of(kept)] = fold(embedded_text(memory))
 
     def remove(self, stored: StoredMemory) -> None:
         """Take out by scope and id, if it is there."""
         known = self._by_scope.get(stored.scope.name, {}).pop(stored.memory.memory_id, None)
+        self._folded.pop(key_of(stored), None)
         if known is not None:
             words = _words_key(known.scope, known.memory)
             if self._same_words.get(words) == known.memory.memory_id:
                 del self._same_words[words]
+
+    def folded(self, stored: StoredMemory) -> str:
+        """What the memory says, ready to be looked through for words."""
+        return self._folded.get(key_of(stored), "")
 
     def get(self, key: Key) -> StoredMemory | None:
         """By scope and id."""

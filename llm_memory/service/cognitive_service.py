@@ -40,8 +40,9 @@ T = TypeVar("T")
 class CognitiveService:
     """Takes a ConversationId, derives the scope, and does what is asked inside it.
 
-    Every method waits until the vault is open (the index may take longer; nobody waits for that),
-    raises EngineClosed after ``close`` and EngineOff where the vault could not be opened.
+    Every method waits until the vault is read, but recall: that answers from what has been read so
+    far. Nobody waits for the index. After ``close`` every method raises EngineClosed, and EngineOff
+    where the vault could not be opened.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class CognitiveService:
         self._handlers = handlers
         self._turns = turns
         self._opened = asyncio.Event()
+        self._loaded = asyncio.Event()
         self._off: EngineOff | None = None
         self._closed = False
         self._running: set[asyncio.Task[object]] = set()
@@ -86,7 +88,7 @@ class CognitiveService:
         self, query: str, *, conversation_id: ConversationId, limit: int, token_budget: int
     ) -> Recall:
         """At most ``limit`` relevant memories that fit the budget; none where none is relevant."""
-        await self._ready()
+        await self._ready(self._opened)
         scope_filter = self._readable(conversation_id)
         if scope_filter is None:
             return Recall(trace=Trace(notes=("refused",)))
@@ -199,23 +201,28 @@ class CognitiveService:
     # What follows is between the service and the engine that holds it.
 
     def opened(self) -> None:
+        """Scopes can be told, and the vault is being read: recall may go on."""
+        self._opened.set()
+
+    def loaded(self) -> None:
         """The vault is read: whoever waits may go on."""
         self._opened.set()
+        self._loaded.set()
 
     def failed(self, reason: EngineOff) -> None:
         """The vault cannot be opened: whoever waits gets this."""
         self._off = reason
-        self._opened.set()
+        self.loaded()
 
     async def close(self) -> None:
         """Answer EngineClosed from now on; wait for the writes that began."""
         self._closed = True
-        self._opened.set()
+        self.loaded()
         if self._running:
             await asyncio.wait(self._running)
 
-    async def _ready(self) -> None:
-        await self._opened.wait()
+    async def _ready(self, event: asyncio.Event | None = None) -> None:
+        await (event or self._loaded).wait()
         if self._closed:
             raise EngineClosed("the engine is closed")
         if self._off is not None:

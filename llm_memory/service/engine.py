@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import batched
 from typing import Protocol
 
 from ..errors import DirectoryInUse, EngineClosed, EngineOff, StateUnavailable
@@ -26,6 +27,8 @@ from .scope_book import ScopeBook
 from .turn_queue import TurnQueue
 
 _LOCK_POLL_SECONDS = 0.2
+_SLICE = 200
+"""Memories taken in between two looks at the event loop."""
 
 
 class Lock(Protocol):
@@ -80,7 +83,8 @@ class Engine:
             settings, self._book, self._catalogue, self._manager, handlers, turns
         )
         self._ready = False
-        self._held: list[Lock] = []
+        self._closing = False
+        self._opening: asyncio.Future[None] | None = None
 
     async def open(self) -> None:
         """Own the folder, read state and vault.
@@ -88,14 +92,17 @@ class Engine:
         Raises:
             EngineOff: and so does the service from now on. The notices say why.
         """
+        # Opening goes on to its end even if our caller is cancelled: what a thread takes hold of
+        # must be known to `close`.
+        self._opening = asyncio.ensure_future(self._open())
         try:
-            await self._open()
+            await asyncio.shield(self._opening)
         except DirectoryInUse as error:
             self._refuse(NoticeCode.DIRECTORY_IN_USE, error.path)
         except Exception as error:  # noqa: BLE001  (whatever it was: who waits must hear of it)
             self._refuse(NoticeCode.VAULT_UNWRITABLE, str(error) or type(error).__name__)
         self._ready = True
-        self.service.opened()
+        self.service.loaded()
 
     def _refuse(self, code: NoticeCode, detail: str) -> None:
         self._notices.post(
@@ -115,13 +122,16 @@ class Engine:
         await asyncio.to_thread(parts.vault.open)
         scopes = await asyncio.to_thread(parts.vault.scopes)
         await asyncio.to_thread(self._book.open, [scope.name for scope in scopes])
+        self.service.opened()
         for report in await asyncio.to_thread(parts.vault.strays):
             self._report_broken(report.scope, report.path, report.reason)
         for scope in scopes:
-            self._take(await asyncio.to_thread(parts.vault.read, scope))
+            await self._take(await asyncio.to_thread(parts.vault.read, scope))
 
-    def _take(self, content: VaultContent) -> None:
-        self._catalogue.load(content.memories)
+    async def _take(self, content: VaultContent) -> None:
+        for memories in batched(content.memories, _SLICE):
+            self._catalogue.load(memories)
+            await asyncio.sleep(0)
         for report in content.broken:
             self._report_broken(report.scope, report.path, report.reason)
 
@@ -138,10 +148,9 @@ class Engine:
                     await asyncio.to_thread(lock.acquire)
                     break
                 except DirectoryInUse:
-                    if time.monotonic() >= deadline:
+                    if self._closing or time.monotonic() >= deadline:
                         raise
                     await asyncio.sleep(_LOCK_POLL_SECONDS)
-            self._held.append(lock)
 
     async def run(self, embedder: Embedder) -> None:
         """Keep the index up with the vault until cancelled."""
@@ -150,12 +159,20 @@ class Engine:
     async def close(self) -> None:
         """Wait for writes that began, release everything. Idempotent."""
         self._ready = False
+        self._closing = True
         await self.service.close()
-        await self._indexing.close()
-        await self._parts.scanner.close()
-        await asyncio.to_thread(self._parts.state.close)
-        while self._held:
-            lock = self._held.pop()
+        if self._opening is not None:
+            await asyncio.gather(self._opening, return_exceptions=True)
+        parts = self._parts
+        await asyncio.gather(
+            self._indexing.close(),
+            parts.scanner.close(),
+            asyncio.to_thread(parts.state.close),
+            return_exceptions=True,
+        )
+        self._catalogue.clear()
+        self._manager.clear()
+        for lock in parts.locks:
             with contextlib.suppress(OSError):
                 await asyncio.to_thread(lock.release)
         logger.debug("记忆引擎已关闭")

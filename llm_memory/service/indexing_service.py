@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from itertools import islice
 
 from ..errors import EmbeddingFailed, IndexUnavailable
 from ..log import logger
@@ -21,6 +22,8 @@ BATCH = 50
 _PAUSE_SECONDS = 0.05
 _RETRY_SECONDS = (2.0, 5.0, 15.0, 60.0)
 _UNREADABLE = "language"
+_CHANGED = "model_changed"
+_HALVINGS = BATCH.bit_length()
 
 
 class IndexingService:
@@ -84,9 +87,13 @@ class IndexingService:
         try:
             return await asyncio.to_thread(self._store.query, vector, scope_filter, k)
         except IndexUnavailable as error:
-            self._fault = error  # for the owner of the index to deal with, behind the bot
-            self._work.set()
+            self._hand_over(error)
             raise
+
+    def _hand_over(self, fault: IndexUnavailable) -> None:
+        """Let the owner of the index deal with it, behind the bot."""
+        self._fault = fault
+        self._work.set()
 
     async def _embed_query(self, embedder: Embedder, text: str) -> Vector:
         try:
@@ -94,6 +101,8 @@ class IndexingService:
         except EmbeddingFailed as error:
             if error.code != _UNREADABLE:  # the model is well, and the scan reads this one
                 self._report_embedder(error)
+            if error.code == _CHANGED:
+                self._hand_over(IndexUnavailable(str(error)))
             raise
         self._notices.clear(NoticeCode.EMBEDDER_FAILING)
         return vector
@@ -132,12 +141,29 @@ class IndexingService:
         await self._compare()
         if not complete:
             self.state = IndexState.BUILDING
-            while self._pending:
-                await self._write_batch(embedder)
+            await self._fill(embedder)
             await asyncio.to_thread(self._manifest.activate, collection, fingerprint)
             await self._drop_others(collection)
         self.state = IndexState.READY
         self._notices.clear(NoticeCode.INDEX_OFF)
+
+    async def _fill(self, embedder: Embedder) -> None:
+        """Write all that is pending; texts that the embedder cannot take stay on the list, once
+        each of them has failed by itself."""
+        failures = 0
+        while self._pending and failures <= len(self._pending) + _HALVINGS:
+            try:
+                await self._write_batch(embedder)
+                failures = 0
+            except EmbeddingFailed as error:
+                self._report_embedder(error)
+                self._raise_if_changed(error)
+                await asyncio.sleep(_RETRY_SECONDS[min(failures, len(_RETRY_SECONDS) - 1)])
+                failures += 1
+
+    def _raise_if_changed(self, error: EmbeddingFailed) -> None:
+        if error.code == _CHANGED:  # other vectors than those in the collection
+            raise IndexUnavailable(str(error)) from error
 
     async def _compare(self) -> None:
         """Put on the list whatever differs between the catalogue and the collection."""
@@ -174,11 +200,12 @@ class IndexingService:
                     attempt = 0
                 except EmbeddingFailed as error:
                     self._report_embedder(error)
+                    self._raise_if_changed(error)
                     await asyncio.sleep(_RETRY_SECONDS[min(attempt, len(_RETRY_SECONDS) - 1)])
                     attempt += 1
 
     async def _write_batch(self, embedder: Embedder) -> None:
-        batch = list(self._pending.items())[: self._batch]
+        batch = list(islice(self._pending.items(), self._batch))
         gone = [key for key, stored in batch if stored is None]
         living = [stored for _, stored in batch if stored is not None]
         if gone:
@@ -190,7 +217,7 @@ class IndexingService:
             except EmbeddingFailed:
                 self._make_way(batch)
                 raise
-            self._batch = BATCH
+            self._batch = min(self._batch * 2, BATCH)
             await asyncio.to_thread(self._store.upsert, [_record(s) for s in living], vectors)
             self._notices.clear(NoticeCode.EMBEDDER_FAILING)
         self._settle(batch)

@@ -20,6 +20,8 @@ from .catalogue import Catalogue
 from .indexing_service import IndexingService
 
 CANDIDATES = 50
+MAX_QUERY = 800
+"""Characters: what is looked for costs time in proportion to its length."""
 SHORTLIST = 200
 """Memories that a scan embeds: those that share the most with the query."""
 SCAN_LIMIT = 5000
@@ -50,7 +52,7 @@ class MemoryManager:
         """The best visible memories for a query, within limit and budget. Never raises for a
         broken index or embedder: then it scans."""
         started = time.perf_counter()
-        query = clean(query)
+        query = _bounded(clean(query))
         notes: list[str] = []
         dropped: dict[DropReason, int] = {}
         candidates: list[Candidate] = []
@@ -113,21 +115,20 @@ class MemoryManager:
         others: list[StoredMemory] = []
         for stored in self._catalogue.visible(scope_filter):
             (own if stored.scope == scope_filter.scopes[0] else others).append(stored)
-        return [
-            stored
-            for part in (own, others)
-            for stored in sorted(part, key=lambda s: s.memory.created_at)[-SCAN_LIMIT:]
-        ]
+        for part in (own, others):
+            if len(part) > SCAN_LIMIT:
+                part.sort(key=lambda stored: stored.memory.created_at)
+        return own[-SCAN_LIMIT:] + others[-SCAN_LIMIT:]
 
     async def _scan(self, query: str, memories: Sequence[StoredMemory]) -> list[Candidate]:
         """The memories that share words with the query, compared by the built-in embedder."""
         if not memories:
             return []
-        texts = [embedded_text(stored.memory) for stored in memories]
-        places = await asyncio.to_thread(shortlist, query, texts, SHORTLIST)
+        folded = [self._catalogue.folded(stored) for stored in memories]
+        places = await asyncio.to_thread(shortlist, query, folded, SHORTLIST)
         try:
             wanted = await self._scanner.embed_query(query)
-            vectors = await self._vectors([texts[place] for place in places])
+            vectors = await self._vectors([embedded_text(memories[p].memory) for p in places])
         except EmbeddingFailed:
             return []
         floor = self._scanner.floor
@@ -148,3 +149,14 @@ class MemoryManager:
             while len(self._cache) > _CACHED_VECTORS:
                 self._cache.popitem(last=False)
         return [known[name] for name in names]
+
+    def clear(self) -> None:
+        """Let go of the kept vectors."""
+        self._cache.clear()
+
+
+def _bounded(query: str) -> str:
+    """The beginning and the end of a long message: a question stands at either."""
+    if len(query) <= MAX_QUERY:
+        return query
+    return f"{query[: MAX_QUERY // 2]} {query[-MAX_QUERY // 2 :]}"

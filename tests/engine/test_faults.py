@@ -228,9 +228,7 @@ async def test_an_engine_that_cannot_open_says_so_to_whoever_waits(
         async with running(tmp_path):
             pass
     engine = build_engine(EnginePaths.under(tmp_path), EngineSettings())
-    waiting = asyncio.create_task(
-        engine.service.recall("x", conversation_id=group(777), limit=3, token_budget=100)
-    )
+    waiting = asyncio.create_task(engine.service.newest(conversation_id=group(777), limit=3))
     with pytest.raises(EngineOff):
         await engine.open()
     async with asyncio.timeout(5):

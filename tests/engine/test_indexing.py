@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory import EmbeddingFailed, NoticeCode
+from astrbot_plugin_scoped_memory.llm_memory import EmbeddingFailed, IndexState, NoticeCode
 from astrbot_plugin_scoped_memory.llm_memory.ports import Vector, Vectors
 from astrbot_plugin_scoped_memory.llm_memory.service import indexing_service
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
@@ -59,3 +59,19 @@ async def test_a_query_the_model_cannot_read_is_scanned_and_no_fault_of_the_mode
         await rig.until_indexed()
         assert await rig.texts("奶奶花生过敏吗", group(777)) == ["奶奶对花生过敏"]
         assert NoticeCode.EMBEDDER_FAILING not in {notice.code for notice in rig.notices}
+
+
+async def test_a_text_that_cannot_be_embedded_does_not_keep_a_new_index_from_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(indexing_service, "_RETRY_SECONDS", (0.001,))
+    async with running(tmp_path, follow=False) as rig:
+        for number in range(7):
+            await rig.remember(f"第{number}件事", group(777))
+        await rig.remember("有毒的一句", group(777))
+    async with running(tmp_path, embedder=PickyEmbedder()) as rig:
+        async with asyncio.timeout(30):
+            while (await rig.engine.status()).index is not IndexState.READY:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        assert "有毒的一句" in await rig.texts("有毒的一句", group(777), limit=20)
+        assert "第3件事" in await rig.texts("第3件事", group(777), limit=20)

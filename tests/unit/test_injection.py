@@ -10,8 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.core.config import LANGUAGES
-from astrbot_plugin_scoped_memory.core.outcomes import entry_text, hit_line
-from astrbot_plugin_scoped_memory.core.services.injection_service import CLOSE, OPEN, fence, safe
+from astrbot_plugin_scoped_memory.core.outcomes import entry_text
+from astrbot_plugin_scoped_memory.core.services.injection_service import (
+    CLOSE,
+    OPEN,
+    fence,
+    hit_line,
+    safe,
+)
 from astrbot_plugin_scoped_memory.core.texts import Texts
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     Memory,
@@ -65,7 +71,7 @@ def test_a_fence_has_one_end_one_line_a_hit_and_no_forged_pointer(
 
 @given(hostile, hostile, st.sampled_from(LANGUAGES))
 def test_a_found_line_is_one_line_with_its_own_pointer(text: str, who: str, language: str) -> None:
-    line = hit_line(Texts(language), hit(7, text, who))
+    line = hit_line(hit(7, text, who), Texts(language))
     assert len(line.splitlines()) == 1
     assert POINTER.findall(line) == ["m-00000000000007"]
 
@@ -82,6 +88,11 @@ def test_a_whole_entry_forges_no_pointer_and_no_delimiter(
     assert "<" not in text
     lines = [line for line in text.splitlines() if not line.startswith("    ")]
     assert len(lines) == 3 + bool(reasoning) + bool(tags)
+
+
+@given(hostile)
+def test_made_safe_a_text_grows_no_longer(text: str) -> None:
+    assert len(safe(text)) <= len(text)
 
 
 @given(hostile)

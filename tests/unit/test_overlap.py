@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.policies.overlap import shortlist
+from astrbot_plugin_scoped_memory.llm_memory.policies.overlap import fold, shortlist
 
 TEXTS = [
     "奶奶对花生过敏",
@@ -28,12 +28,12 @@ TEXTS = [
     ],
 )
 def test_what_shares_the_most_comes_first(query: str, first: int) -> None:
-    assert shortlist(query, TEXTS, 10)[0] == first
+    assert shortlist(query, [fold(text) for text in TEXTS], 10)[0] == first
 
 
 @pytest.mark.parametrize("query", ["", "😀！？", "xyz", "……"])
 def test_a_query_that_shares_nothing_has_no_shortlist(query: str) -> None:
-    assert shortlist(query, TEXTS, 10) == []
+    assert shortlist(query, [fold(text) for text in TEXTS], 10) == []
 
 
 @given(st.text(max_size=20), st.lists(st.text(max_size=20), max_size=10), st.integers(0, 5))
@@ -51,4 +51,4 @@ def test_places_are_different_in_range_and_within_the_limit(
 )
 def test_the_same_words_are_always_on_a_long_enough_list(text: str, others: list[str]) -> None:
     if text.strip():
-        assert len(others) in shortlist(text, [*others, text], len(others) + 1)
+        assert len(others) in shortlist(text, [*others, fold(text)], len(others) + 1)

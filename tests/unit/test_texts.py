@@ -29,7 +29,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 )
 
 # What the vault reports about a file; see FileReport in ports.py.
-FILE_REASONS = {"not_utf8", "unreadable", "duplicate_id", "illegal_folder"}
+FILE_REASONS = {"not_utf8", "unreadable", "duplicate_id", "illegal_folder", "misnamed"}
 # What the engine posts with each notice.
 PARAMS: dict[NoticeCode, Mapping[str, str]] = {
     NoticeCode.MAP_WRONG_TYPE: {},
@@ -102,10 +102,11 @@ def test_no_text_stands_for_a_code_that_is_gone() -> None:
 
 
 def test_the_vault_reports_only_reasons_that_have_a_text() -> None:
-    source = (ROOT / "llm_memory/components/vault.py").read_text("utf-8")
+    sources = sorted((ROOT / "llm_memory/components").glob("vault*.py"))
     reported = {
         node.args[-1].value
-        for node in ast.walk(ast.parse(source))
+        for source in sources
+        for node in ast.walk(ast.parse(source.read_text("utf-8")))
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
         and node.func.id in {"FileReport", "VaultFileBroken"}

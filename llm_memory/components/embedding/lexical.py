@@ -11,6 +11,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from ...ports import Fingerprint
+from ..imports import import_whole
 from ..tokenizer import Tokenizer
 from .term_weights import TermWeights
 
@@ -72,7 +73,7 @@ class LexicalEmbedder:
 
     async def prepare(self) -> Fingerprint:
         """Loads the dictionary. Never fails; without jieba the vectors lie in another space."""
-        await asyncio.to_thread(self._term_weights)
+        await asyncio.to_thread(self._load)
         revision = f"{VERSION}-characters" if self._tokenizer.degraded else VERSION
         return Fingerprint("lexical", self._dim, revision)
 
@@ -83,7 +84,10 @@ class LexicalEmbedder:
         return await asyncio.to_thread(self._documents, texts)
 
     async def close(self) -> None:
-        """Nothing to give back."""
+        """Let go of the dictionary: a reload of the plugin makes another one."""
+        with self._lock:
+            self._weights = None
+        self._tokenizer.close()
 
     def _query(self, text: str) -> Vector:
         tokens = self._tokenizer.query_tokens(text)
@@ -130,6 +134,10 @@ class LexicalEmbedder:
         vector = np.zeros(self._dim, dtype=np.float32)
         vector[-_VOID:] = (bits * 2.0 - 1.0) / math.sqrt(_VOID)
         return vector
+
+    def _load(self) -> None:
+        import_whole("numpy.typing")
+        self._term_weights()
 
     def _term_weights(self) -> TermWeights:
         with self._lock:

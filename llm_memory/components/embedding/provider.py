@@ -52,6 +52,7 @@ class ProviderEmbedder:
         self._raw = raw
         self._given_floor = floor
         self._calibration = Calibration(UNCALIBRATED_FLOOR)
+        self._prepared_model = ""
 
     @property
     def label(self) -> str:
@@ -63,12 +64,14 @@ class ProviderEmbedder:
 
     async def prepare(self) -> Fingerprint:
         """Asks the service. A configured dimension that it does not keep raises."""
+        self._prepared_model = self._raw.model
         probes = [*PROBE_QUERIES, *PROBE_MEMORIES]
         vectors = unit_rows(await self._raw.embed(probes), len(probes), max(self._raw.dim, 0))
         self._calibration = calibrate(vectors[: len(PROBE_QUERIES)], vectors[len(PROBE_QUERIES) :])
         return Fingerprint(f"{self._raw.label}/{self._raw.model}", vectors.shape[1])
 
     async def embed_query(self, text: str) -> Vector:
+        self._check_model()
         self._calibration.check(text)
         rows = await self._raw.embed([_sendable(text)])
         vector: Vector = unit_rows(rows, 1, 0)[0]
@@ -77,7 +80,14 @@ class ProviderEmbedder:
     async def embed_documents(self, texts: Sequence[str]) -> Vectors:
         if not texts:
             raise EmbeddingFailed("wrong_count: nothing to embed")
+        self._check_model()
         return unit_rows(await self._raw.embed([_sendable(t) for t in texts]), len(texts), 0)
+
+    def _check_model(self) -> None:
+        """Raises ``model_changed`` where the owner gave the service another model meanwhile."""
+        model = self._raw.model  # empty while the service is away: an outage, not a change
+        if model and model != self._prepared_model:
+            raise EmbeddingFailed(f"model_changed: {model}")
 
     async def close(self) -> None:
         """The service belongs to the host."""

@@ -1,0 +1,128 @@
+"""An engine that is opening, closing, or asked with something enormous."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from astrbot_plugin_scoped_memory.core.astrbot_clock import clock_of
+from astrbot_plugin_scoped_memory.llm_memory import (
+    EnginePaths,
+    EngineSettings,
+    build_engine,
+    local_now,
+)
+from astrbot_plugin_scoped_memory.llm_memory.components.directory_lock import DirectoryLock
+from astrbot_plugin_scoped_memory.llm_memory.components.vault import MarkdownVault
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
+from astrbot_plugin_scoped_memory.llm_memory.ports import VaultContent, Vector
+from astrbot_plugin_scoped_memory.llm_memory.service.memory_manager import MAX_QUERY
+from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
+from astrbot_plugin_scoped_memory.tests.support.engines import MAP, group, private, running
+
+PEANUTS = "奶奶对花生过敏"
+
+
+async def test_recall_answers_from_what_has_been_read_while_the_rest_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(tmp_path) as rig:
+        await rig.remember(PEANUTS, group(777))
+        await rig.remember("公司的门禁密码每周换", group(888))
+    go_on = threading.Event()
+    read = MarkdownVault.read
+
+    def slow(vault: MarkdownVault, scope: Scope) -> VaultContent:
+        if scope.name == "家人":
+            go_on.wait(30)
+        return read(vault, scope)
+
+    monkeypatch.setattr(MarkdownVault, "read", slow)
+    settings = EngineSettings(scope_map=MAP)
+    engine = build_engine(EnginePaths.under(tmp_path), settings)
+    opening = asyncio.create_task(engine.open())
+    try:
+        async with asyncio.timeout(30):
+            while not (await engine.status()).by_scope:  # noqa: ASYNC110  (nobody tells)
+                await asyncio.sleep(0.01)
+        found = await engine.service.recall(
+            "门禁密码换了吗", conversation_id=group(888), limit=3, token_budget=500
+        )
+        assert [hit.preview for hit in found.hits] == ["公司的门禁密码每周换"]
+        assert not opening.done()
+    finally:
+        go_on.set()
+    await opening
+    found = await engine.service.recall(
+        "奶奶花生过敏吗", conversation_id=private(1002), limit=3, token_budget=500
+    )
+    assert [hit.preview for hit in found.hits] == [PEANUTS]
+    await engine.close()
+
+
+async def test_a_cancelled_opening_leaves_nothing_owned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entered, go_on = threading.Event(), threading.Event()
+    acquire = DirectoryLock.acquire
+
+    def slow(lock: DirectoryLock) -> None:
+        entered.set()
+        go_on.wait(30)
+        acquire(lock)
+
+    monkeypatch.setattr(DirectoryLock, "acquire", slow)
+    engine = build_engine(EnginePaths.under(tmp_path), EngineSettings())
+    opening = asyncio.create_task(engine.open())
+    await asyncio.to_thread(entered.wait, 30)
+    opening.cancel()
+    await asyncio.gather(opening, return_exceptions=True)
+    closing = asyncio.create_task(engine.close())
+    go_on.set()
+    await closing
+    monkeypatch.undo()
+    async with running(tmp_path) as rig:
+        await rig.remember(PEANUTS, group(777))
+
+
+class Listening(FakeEmbedder):
+    """Keeps what was looked for."""
+
+    asked = ""
+
+    async def embed_query(self, text: str) -> Vector:
+        self.asked = text
+        return await super().embed_query(text)
+
+
+async def test_of_a_long_message_the_beginning_and_the_end_are_looked_for(tmp_path: Path) -> None:
+    embedder = Listening()
+    async with running(tmp_path, embedder=embedder) as rig:
+        await rig.until_indexed()
+        await rig.recall("开头" + "无关的话" * 50_000 + "结尾", group(777))
+    assert len(embedder.asked) <= MAX_QUERY + 1
+    assert embedder.asked.startswith("开头")
+    assert embedder.asked.endswith("结尾")
+
+
+class Zoned:
+    """An AstrBot with a time zone setting."""
+
+    def __init__(self, zone: object) -> None:
+        self._zone = zone
+
+    def get_config(self) -> dict[str, object]:
+        return {"timezone": self._zone}
+
+
+@pytest.mark.parametrize("zone", ["Beijing", "UTC+8", "Mars/Phobos", "", None, 8, "../etc"])
+def test_a_time_zone_that_nobody_knows_is_the_machines(zone: object) -> None:
+    assert clock_of(Zoned(zone)) is local_now
+
+
+def test_a_known_time_zone_is_used() -> None:
+    assert clock_of(Zoned("Asia/Shanghai"))().tzinfo == ZoneInfo("Asia/Shanghai")

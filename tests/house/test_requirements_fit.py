@@ -1,0 +1,107 @@
+"""What the plugin asks for can be installed beside AstrBot, and is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, requires, version
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def ours() -> list[Requirement]:
+    """requirements.txt, parsed."""
+    lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    return [Requirement(line) for line in (raw.split("#", 1)[0].strip() for raw in lines) if line]
+
+
+def theirs(name: str) -> list[Requirement]:
+    """What AstrBot asks of a package, here and without extras."""
+    found = [Requirement(line) for line in requires("astrbot") or []]
+    return [
+        requirement
+        for requirement in found
+        if canonicalize_name(requirement.name) == canonicalize_name(name)
+        and (requirement.marker is None or requirement.marker.evaluate({"extra": ""}))
+    ]
+
+
+def named(specifiers: SpecifierSet) -> Iterator[Version]:
+    """The versions in a specifier, and for each the next one and the last one before it."""
+    for specifier in specifiers:
+        at = Version(specifier.version.removesuffix(".*"))
+        yield at
+        yield Version(f"{at.public}.1")
+        *front, last = at.release
+        yield Version(".".join(map(str, [*front, last + 1])))
+        release = list(at.release)
+        while release and release[-1] == 0:
+            release.pop()
+        if release:
+            yield Version(".".join(map(str, [*release[:-1], release[-1] - 1, 999_999])))
+
+
+def is_disjoint(one: SpecifierSet, other: SpecifierSet) -> bool:
+    """True if no version fits both. An interval that is not empty holds one near its ends."""
+    both = one & other
+    candidates = [*named(both), Version("0.0.1"), Version("999999")]
+    return not any(both.contains(candidate, prereleases=True) for candidate in candidates)
+
+
+REQUIREMENTS = ours()
+NAMES = [requirement.name for requirement in REQUIREMENTS]
+
+
+def test_requirements_are_named_once_and_without_markers_or_urls() -> None:
+    names = [canonicalize_name(name) for name in NAMES]
+    assert len(names) > 3
+    assert len({*names}) == len(names)
+    assert [r for r in REQUIREMENTS if r.marker or r.url or r.extras] == []
+
+
+@pytest.mark.parametrize("requirement", REQUIREMENTS, ids=NAMES)
+def test_a_requirement_admits_what_is_installed_beside_astrbot(requirement: Requirement) -> None:
+    try:
+        installed = version(requirement.name)
+    except PackageNotFoundError:
+        pytest.skip(f"{requirement.name} is not installed")
+    assert requirement.specifier.contains(installed, prereleases=True)
+
+
+@pytest.mark.parametrize("requirement", REQUIREMENTS, ids=NAMES)
+def test_a_requirement_leaves_astrbots_own_a_version(requirement: Requirement) -> None:
+    for their in theirs(requirement.name):
+        assert not is_disjoint(requirement.specifier, their.specifier), str(their)
+
+
+def test_astrbot_says_what_it_requires() -> None:
+    assert len(requires("astrbot") or []) > 10
+    assert any(theirs(name) for name in NAMES)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "disjoint"),
+    [
+        (">=1,<2", ">=2", True),
+        ("<4", ">=4.0.0", True),
+        ("==1.2.3", ">1.2.3", True),
+        ("~=1.4", ">=2", True),
+        (">=3.10,<4", ">=3.11", False),
+        (">=1.5.2,<2", ">=1.2", False),
+        ("<2", ">1", False),
+        (">=1.5", "<=1.5", False),
+        ("", ">=7", False),
+        (">=0.42", "", False),
+        ("==1.*", "<1.1", False),
+        (">1", "!=1.5", False),
+    ],
+)
+def test_disjoint_specifiers_are_told_from_others(one: str, other: str, disjoint: bool) -> None:
+    assert is_disjoint(SpecifierSet(one), SpecifierSet(other)) is disjoint
+    assert is_disjoint(SpecifierSet(other), SpecifierSet(one)) is disjoint

@@ -1,0 +1,30 @@
+"""What the turn asks of a plugin beside commands and tools: its config and the runner in force."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from astrbot_plugin_scoped_memory.core.config import PluginConfig
+from astrbot_plugin_scoped_memory.core.plugin_context import PluginContext
+from astrbot_plugin_scoped_memory.llm_memory import ConversationId
+from astrbot_plugin_scoped_memory.tests.support.engines import Rig
+from astrbot_plugin_scoped_memory.tests.support.plugin import FakePlugin
+
+PATIENT = 60_000
+"""Milliseconds; these tests are about what is injected, not when."""
+
+
+class TurnPlugin(FakePlugin):
+    """A FakePlugin with a config. ``runner`` is AstrBot's runner type in every conversation."""
+
+    def __init__(self, rig: Rig, *, runner: str | None = "local", **config: Any) -> None:
+        super().__init__(rig)
+        self.config = PluginConfig(**{"recall_deadline_ms": PATIENT, **config})
+        agent_runner = None if runner is None else {"runner_type": runner}
+        self.astrbot = SimpleNamespace(get_config=lambda umo: {"agent_runner": agent_runner})
+
+    def reads_prompt_only(self, conversation_id: ConversationId) -> bool:
+        """As the real one decides."""
+        me: Any = self
+        return PluginContext.reads_prompt_only(me, conversation_id)

@@ -1,0 +1,204 @@
+"""Which embedder a setting means, and a provider that AstrBot replaces under way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from astrbot_plugin_scoped_memory.core.config import PluginConfig
+from astrbot_plugin_scoped_memory.core.providers import (
+    AstrBotEmbedding,
+    choose_embedder,
+    providers_are_loaded,
+)
+from astrbot_plugin_scoped_memory.llm_memory import EnginePaths
+from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed
+from astrbot_plugin_scoped_memory.llm_memory.ports import Embedder
+
+
+@dataclass
+class FakeProvider:
+    """An embedding provider of AstrBot's."""
+
+    name: str
+    dim: Any = 4
+    model: str | None = "m"
+    first: float = 1.0
+    sizes: list[int] = field(default_factory=list)
+
+    def meta(self) -> Any:
+        return SimpleNamespace(id=self.name)
+
+    def get_model(self) -> str | None:
+        return self.model
+
+    def get_dim(self) -> int:
+        if isinstance(self.dim, Exception):
+            raise self.dim
+        return int(self.dim)
+
+    async def get_embeddings(self, texts: Sequence[str]) -> list[list[float]]:
+        self.sizes.append(len(texts))
+        return [[self.first, 0.0, 0.0, float(len(text))] for text in texts]
+
+
+@dataclass
+class FakeContext:
+    """AstrBot's context, as far as providers go."""
+
+    providers: list[FakeProvider] = field(default_factory=list)
+
+    @property
+    def provider_manager(self) -> Any:
+        return SimpleNamespace(inst_map={provider.name: provider for provider in self.providers})
+
+    def get_all_embedding_providers(self) -> list[FakeProvider]:
+        return self.providers
+
+    def get_provider_by_id(self, provider_id: str) -> FakeProvider | None:
+        return next((p for p in self.providers if p.name == provider_id), None)
+
+
+def chosen(folder: Path, embedding: str, *providers: str, local_models: bool = True) -> Embedder:
+    """The embedder for a setting."""
+    context = FakeContext([FakeProvider(name) for name in providers])
+    paths = EnginePaths.under(folder)
+    config = PluginConfig(embedding=embedding)
+    return choose_embedder(context, config, paths, local_models=local_models)
+
+
+def make_model(folder: Path, name: str, marker: str = "modules.json") -> None:
+    """A folder below ``models/`` that looks like a model."""
+    place = EnginePaths.under(folder).models / name
+    place.mkdir(parents=True)
+    (place / marker).write_text("{}", encoding="utf-8")
+
+
+def test_lexical_is_lexical_whatever_else_is_there(tmp_path: Path) -> None:
+    make_model(tmp_path, "bge")
+    lexical = chosen(tmp_path, "lexical")
+    assert lexical.label.startswith("lexical")
+    assert chosen(tmp_path, "lexical", "one", "lexical").label == lexical.label
+
+
+def test_a_provider_id_takes_that_provider_and_no_other(tmp_path: Path) -> None:
+    make_model(tmp_path, "two")
+    for name in ("one", "two"):
+        assert chosen(tmp_path, name, "one", "two").label == f"provider:{name}"
+
+
+@pytest.mark.parametrize("local_models", [True, False])
+def test_auto_prefers_the_first_provider_to_a_model_on_disk(
+    tmp_path: Path, local_models: bool
+) -> None:
+    make_model(tmp_path, "bge")
+    embedder = chosen(tmp_path, "auto", "one", "two", local_models=local_models)
+    assert embedder.label == "provider:one"
+
+
+@pytest.mark.parametrize("marker", ["modules.json", "config.json"])
+async def test_auto_without_a_provider_takes_the_first_model_on_disk(
+    tmp_path: Path, marker: str
+) -> None:
+    models = EnginePaths.under(tmp_path).models
+    (models / "a-not-a-model").mkdir(parents=True)
+    (models / "b-notes.txt").write_text("x", encoding="utf-8")
+    make_model(tmp_path, "d-second", marker)
+    make_model(tmp_path, "c-first", marker)
+    embedder = chosen(tmp_path, "auto")
+    assert embedder.label == "local:c-first"
+    await embedder.close()
+
+
+def test_auto_passes_over_models_whose_package_is_missing(tmp_path: Path) -> None:
+    make_model(tmp_path, "bge")
+    assert chosen(tmp_path, "auto", local_models=False).label.startswith("lexical")
+
+
+def test_auto_with_nothing_is_lexical(tmp_path: Path) -> None:
+    assert chosen(tmp_path, "auto").label.startswith("lexical")
+    EnginePaths.under(tmp_path).models.mkdir(parents=True)
+    assert chosen(tmp_path, "auto").label.startswith("lexical")
+    assert list(tmp_path.rglob("*.*")) == []
+
+
+@pytest.mark.parametrize("local_models", [True, False])
+async def test_a_name_that_nobody_knows_fails_and_turns_to_no_other_service(
+    tmp_path: Path, local_models: bool
+) -> None:
+    make_model(tmp_path, "bge")
+    embedder = chosen(tmp_path, "gone", "one", local_models=local_models)
+    assert embedder.label == "local:gone"
+    with pytest.raises(EmbeddingFailed):
+        await embedder.prepare()
+    await embedder.close()
+
+
+async def test_the_name_of_a_folder_below_models_takes_it(tmp_path: Path) -> None:
+    make_model(tmp_path, "bge")
+    embedder = chosen(tmp_path, "bge", "one")
+    assert embedder.label == "local:bge"
+    await embedder.close()
+
+
+async def test_a_provider_is_looked_up_at_every_call() -> None:
+    context = FakeContext([FakeProvider("one", dim=4, first=1.0)])
+    embedding = AstrBotEmbedding(context, "one")
+    assert await embedding.embed(["ab"]) == [[1.0, 0.0, 0.0, 2.0]]
+    assert (embedding.dim, embedding.model) == (4, "m")
+    new = FakeProvider("one", dim=8, model="m2", first=2.0)
+    context.providers = [FakeProvider("two"), new]
+    assert await embedding.embed(["ab"]) == [[2.0, 0.0, 0.0, 2.0]]
+    assert (embedding.dim, embedding.model) == (8, "m2")
+
+
+async def test_a_long_list_goes_to_the_provider_in_parts_and_comes_back_in_order() -> None:
+    provider = FakeProvider("one")
+    texts = ["x" * length for length in range(1, 26)]
+    vectors = await AstrBotEmbedding(FakeContext([provider]), "one").embed(texts)
+    assert [vector[3] for vector in vectors] == [float(len(text)) for text in texts]
+    assert sum(provider.sizes) == len(texts)
+    assert max(provider.sizes) <= 10
+
+
+async def test_a_provider_that_is_gone_is_a_failure_until_it_is_back() -> None:
+    context = FakeContext()
+    embedding = AstrBotEmbedding(context, "one")
+    assert (embedding.dim, embedding.model) == (0, "")
+    with pytest.raises(LookupError, match="one"):
+        await embedding.embed(["ab"])
+    context.providers = [FakeProvider("one")]
+    assert len(await embedding.embed(["ab", "c"])) == 2
+
+
+async def test_a_chosen_provider_that_goes_away_fails_as_an_embedder_does() -> None:
+    context = FakeContext([FakeProvider("one")])
+    paths = EnginePaths.under(Path("nowhere"))
+    config = PluginConfig(embedding="one")
+    embedder = choose_embedder(context, config, paths, local_models=True)
+    context.providers = []
+    with pytest.raises(EmbeddingFailed):
+        await embedder.prepare()
+    await embedder.close()
+
+
+@pytest.mark.parametrize("fault", [ValueError("x"), TypeError("x")])
+def test_a_provider_that_cannot_tell_its_dimension_says_none(fault: Exception) -> None:
+    assert AstrBotEmbedding(FakeContext([FakeProvider("one", dim=fault)]), "one").dim == 0
+
+
+def test_a_provider_without_a_model_name_can_be_chosen() -> None:
+    context = FakeContext([FakeProvider("one", model=None)])
+    paths = EnginePaths.under(Path("nowhere"))
+    embedder = choose_embedder(context, PluginConfig(embedding="one"), paths, local_models=True)
+    assert embedder.label == "provider:one"
+
+
+def test_providers_are_loaded_once_there_is_one() -> None:
+    assert not providers_are_loaded(FakeContext())
+    assert providers_are_loaded(FakeContext([FakeProvider("one")]))

@@ -1,0 +1,136 @@
+"""The status payload in every state of the plugin: the same keys, always JSON."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from astrbot_plugin_scoped_memory.core.names import plugin_version
+from astrbot_plugin_scoped_memory.core.plugin_context import PluginContext
+from astrbot_plugin_scoped_memory.core.web_api import StatusApi
+from astrbot_plugin_scoped_memory.harness.waiting import until
+from astrbot_plugin_scoped_memory.tests.support.engines import MAP, Rig, group, running
+from astrbot_plugin_scoped_memory.tests.support.plugin import FakePlugin
+
+KEYS = {
+    "version", "ready", "embedder", "index", "memories", "migration", "queue", "backlog",
+    "warnings",
+}  # fmt: skip
+IDLE = {"state": "idle", "scanned": 0, "patched": 0, "skipped": 0, "remaining": 0}
+
+
+def unopened(data: Path, **config: Any) -> PluginContext:
+    """A plugin that AstrBot has loaded, whose engine is not open yet."""
+    context = SimpleNamespace(
+        get_config=lambda umo=None: {}, provider_manager=SimpleNamespace(inst_map={})
+    )
+    return PluginContext(context, config, data)
+
+
+async def payload(plugin: Any) -> dict[str, Any]:
+    """What the route answers, as it comes out of JSON."""
+    made = await StatusApi(lambda: plugin).payload()
+    read: dict[str, Any] = json.loads(json.dumps(made, allow_nan=False))
+    assert read == made
+    assert made.keys() == KEYS
+    assert made["memories"].keys() == {"total", "by_scope"}
+    assert made["memories"]["total"] == sum(made["memories"]["by_scope"].values())
+    assert made["migration"] == IDLE
+    assert all(isinstance(warning, str) for warning in made["warnings"])
+    return read
+
+
+async def test_a_plugin_that_is_switched_off_is_not_ready() -> None:
+    assert await payload(None) == {
+        "version": plugin_version(),
+        "ready": False,
+        "embedder": "",
+        "index": "off",
+        "memories": {"total": 0, "by_scope": {}},
+        "migration": IDLE,
+        "queue": 0,
+        "backlog": 0,
+        "warnings": [],
+    }
+
+
+async def test_before_the_engine_is_open_everything_is_there_and_empty(tmp_path: Path) -> None:
+    plugin = unopened(tmp_path, conversation_scope_map=MAP)
+    answer = await payload(plugin)
+    assert answer["version"] == plugin_version()
+    assert answer["ready"] is False
+    assert answer["embedder"] == ""
+    assert answer["memories"] == {"total": 0, "by_scope": {}}
+    assert (answer["queue"], answer["backlog"]) == (0, 0)
+    assert list(tmp_path.iterdir()) == []
+    await plugin.close()
+    assert (await payload(plugin))["ready"] is False
+
+
+async def test_warnings_about_the_config_come_before_the_engine_is_open(tmp_path: Path) -> None:
+    plugin = unopened(tmp_path, auto_inject_topk="viele", dm_scope="per-pear")
+    warnings = (await payload(plugin))["warnings"]
+    assert any("auto_inject_topk" in warning and "viele" in warning for warning in warnings)
+    assert any("per-pear" in warning for warning in warnings)
+    await plugin.close()
+
+
+async def counted(rig: Rig) -> dict[str, Any]:
+    """The payload over an engine of the tests."""
+    return await payload(FakePlugin(rig))
+
+
+async def test_an_open_engine_counts_its_memories_by_scope(tmp_path: Path) -> None:
+    async with running(tmp_path) as rig:
+        for number in (777, 888, 999):
+            await rig.remember(f"一件事{number}", group(number))
+            await rig.remember(f"另一件{number}", group(number))
+        await rig.until_indexed()
+        answer = await counted(rig)
+        expected = {"家人": 2, "公司": 2, "public": 2}
+        assert answer["memories"] == {"total": 6, "by_scope": expected}
+        assert answer["ready"] is True
+        assert (answer["index"], answer["backlog"]) == ("ready", 0)
+        assert answer["embedder"] == "fake"
+
+
+async def test_an_engine_without_an_embedder_is_ready_and_says_what_waits(tmp_path: Path) -> None:
+    async with running(tmp_path, follow=False) as rig:
+        await rig.remember("窗台上有猫", group(777))
+        answer = await counted(rig)
+        assert (answer["ready"], answer["embedder"], answer["index"]) == (True, "", "waiting")
+        assert answer["backlog"] == 1
+        assert answer["memories"]["total"] == 1
+
+
+async def test_an_engine_that_is_closed_still_answers(tmp_path: Path) -> None:
+    async with running(tmp_path, follow=False) as rig:
+        await rig.remember("窗台上有猫", group(777))
+        await rig.engine.close()
+        assert (await counted(rig))["ready"] is False
+
+
+async def test_an_engine_that_could_not_open_says_why(tmp_path: Path) -> None:
+    data = tmp_path / "a-file-instead-of-a-folder"
+    data.write_text("x", encoding="utf-8")
+    plugin = unopened(data)
+
+    async def warned() -> dict[str, Any] | None:
+        answer = await payload(plugin)
+        return answer if answer["warnings"] else None
+
+    plugin.open()
+    try:
+        answer = await until(warned, within=60, what="a warning")
+        assert answer["ready"] is False
+        assert answer["memories"] == {"total": 0, "by_scope": {}}
+    finally:
+        await plugin.close()
+
+
+async def test_warnings_of_the_engine_are_texts(tmp_path: Path) -> None:
+    async with running(tmp_path, {"aiocqhttp:GroupMessage:1": "家 人"}) as rig:
+        (warning, *_) = (await counted(rig))["warnings"]
+        assert "aiocqhttp:GroupMessage:1" in warning
