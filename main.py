@@ -86,6 +86,12 @@ class ScopedMemoryPlugin(Star):
     def memory(self) -> None:
         """长期记忆：状态、记忆域、列表、搜索、记住、忘记、恢复"""
 
+    @memory.command("help", alias={"帮助"})
+    async def memory_help(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
+        """怎么用这些指令"""
+        async for result in self._reply(event, "help"):
+            yield result
+
     @memory.command("status", alias={"状态"})
     async def memory_status(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
         """记忆插件的状态"""
@@ -116,7 +122,7 @@ class ScopedMemoryPlugin(Star):
         async for result in self._reply(event, "add"):
             yield result
 
-    @memory.command("forget", alias={"忘记"})
+    @memory.command("forget", alias={"忘记", "删除", "delete"})
     async def memory_forget(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
         """忘记一条（本人或管理员，可恢复）：/memory forget <编号>"""
         async for result in self._reply(event, "forget"):

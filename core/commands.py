@@ -58,6 +58,10 @@ class Commands:
             logger.exception(self._say("log.command_failed"))
             return self._say("outcome.failed", detail=type(error).__name__)
 
+    async def help(self, _: ConversationId, __: Actor, ___: str) -> str:
+        """What one can write behind ``/memory``."""
+        return self._say("help.text")
+
     async def status(self, conversation_id: ConversationId, actor: Actor, _: str) -> str:
         """How the engine is doing; the warnings to admins only, for they name conversations."""
         status = await self._plugin.status()
@@ -96,8 +100,10 @@ class Commands:
             self._say("scope.id", id=conversation_id.umo),
             scope_line(self._plugin, report.resolution),
             self._say("scope.visible", count=report.visible),
-            self._say("scope.paste", id=conversation_id.umo),
+            self._say("scope.paste", id=conversation_id.map_key),
         ]
+        if not self._plugin.config.engine.scope_filter_enabled:
+            lines.append(self._say("notice.scope_filter_off"))
         if report.damaged:
             lines.append(self._say("scope.damaged"))
         is_public = isinstance(report.resolution, Usable) and report.resolution.scope.is_public

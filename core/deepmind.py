@@ -29,7 +29,7 @@ class DeepMind:
         plugin.spawn(greet(plugin, conversation_id, plugin.turns.actor(event)))
         if plugin.turns.is_command(event) or not plugin.turns.claim_injection(event):
             return
-        query = plugin.turns.user_text(event, request.prompt)
+        query = plugin.turns.user_text(event)
         recall = await self._retrieval.recall_for_turn(query, conversation_id)
         if not recall.hits:
             return

@@ -55,9 +55,9 @@ class TurnReader:
         return Actor(person=person, name=event.get_sender_name() or sender, admin=event.is_admin())
 
     @staticmethod
-    def user_text(event: AstrMessageEvent, prompt: str | None) -> str:
-        """What the person wrote in this turn; the request's prompt where there is no message."""
-        return event.message_str.strip() or (prompt or "").strip()
+    def user_text(event: AstrMessageEvent) -> str:
+        """What the person wrote in this turn. The request's prompt may be AstrBot's own words."""
+        return event.message_str.strip()
 
     @staticmethod
     def is_command(event: AstrMessageEvent) -> bool:

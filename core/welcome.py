@@ -24,7 +24,11 @@ async def greet(plugin: PluginContext, conversation_id: ConversationId, actor: A
         return
     if meeting.first:
         scope = scope_line(plugin, meeting.resolution)
-        logger.info(plugin.texts.say("log.first_message", id=conversation_id, scope=scope))
+        logger.info(
+            plugin.texts.say(
+                "log.first_message", id=conversation_id, scope=scope, key=conversation_id.map_key
+            )
+        )
 
 
 def scope_line(plugin: PluginContext, resolution: Usable | ReadPublicOnly | Refused) -> str:

@@ -151,6 +151,10 @@ class VectorStore(Protocol):
         """At most ``k`` visible neighbours. No result without the scope check."""
         ...
 
+    def reset(self) -> None:
+        """Let go of everything after a fault; ``open`` starts anew, on whatever is there then."""
+        ...
+
     def close(self) -> None:
         """Release the directory. Idempotent; every call after it raises IndexUnavailable."""
         ...

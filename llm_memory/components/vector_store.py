@@ -77,6 +77,11 @@ class ChromaVectorStore:
             if self._client is None:
                 self._client = self._connection.open()
 
+    def reset(self) -> None:
+        with self._opening, self._writing:
+            self._client = self._collection = None
+            self._connection.close()
+
     def close(self) -> None:
         with self._opening:
             self._gate.close()

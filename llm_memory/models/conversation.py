@@ -60,6 +60,14 @@ class ConversationId:
         """The last part of ``umo``."""
         return self.umo.split(":", 2)[2]
 
+    @property
+    def map_key(self) -> str:
+        """What an owner puts in the map: the group's own id, also where the platform splits the
+        group by member (a member's part alone would leave the others where they are)."""
+        if self.kind is ConversationKind.GROUP and self.group and self.account:
+            return f"{self.account}:{self.kind}:{self.group}"
+        return self.umo
+
     def __str__(self) -> str:
         return self.umo
 

@@ -11,6 +11,7 @@ from ..errors import InvalidScope
 from ..models.conversation import ConversationKind
 from ..models.scope import PUBLIC_NAME, Scope, ScopeFault
 from ..models.settings import IllegalName, ScopeMap
+from .text import clean
 
 PERSONA_PREFIX = "persona:"
 _ALL_BUT_SAME = 0.9
@@ -36,14 +37,14 @@ def read_scope_map(raw: Mapping[str, object], folders: Collection[str]) -> Scope
     """Check each entry of ``raw``; ``folders`` are the scope names that stand on disk.
 
     A name that differs only in case from a folder (else from an earlier entry) is illegal: on a
-    disk that folds case the two would be one. Blanks around a key come from pasting and go; a key
-    that was written without them wins.
+    disk that folds case the two would be one. Blanks around a key, and what nobody can see in it,
+    come from pasting and go; a key that was written without them wins.
     """
     taken = {folder.lower(): folder for folder in sorted(folders)} | {PUBLIC_NAME: PUBLIC_NAME}
     known = set(folders)
     entries: dict[str, Scope | IllegalName] = {}
     for written, value in raw.items():
-        key = str(written).strip()
+        key = clean(str(written))
         if key != written and key in raw:
             continue
         try:

@@ -15,7 +15,7 @@ from ..errors import DirectoryInUse, EngineClosed, EngineOff, StateUnavailable
 from ..log import logger
 from ..models.notices import Notice, NoticeCode, Severity
 from ..models.settings import EngineSettings
-from ..models.status import EngineStatus
+from ..models.status import EngineStatus, IndexState
 from ..ports import Embedder, IndexManifest, StateStore, Vault, VaultContent, VectorStore
 from .catalogue import Catalogue
 from .cognitive_service import CognitiveService
@@ -108,6 +108,7 @@ class Engine:
         self._notices.post(
             Notice(code, params={"detail": detail, "path": detail}, severity=Severity.ERROR)
         )
+        self._indexing.state = IndexState.OFF
         off = EngineOff(code, detail)
         self.service.failed(off)
         raise off

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import time
 from collections.abc import Sequence
 from itertools import islice
 
@@ -21,6 +23,8 @@ BATCH = 50
 """Records a write: Chroma holds the interpreter's lock while it writes."""
 _PAUSE_SECONDS = 0.05
 _RETRY_SECONDS = (2.0, 5.0, 15.0, 60.0)
+_WELL_SECONDS = 120.0
+"""An index that served for so long is tried again soon when it fails."""
 _UNREADABLE = "language"
 _CHANGED = "model_changed"
 _HALVINGS = BATCH.bit_length()
@@ -112,9 +116,9 @@ class IndexingService:
         self._embedder = embedder
         attempt = 0
         while True:
+            started = time.monotonic()
             try:
                 await self._open(embedder)
-                attempt = 0
                 await self._follow(embedder)
             except EmbeddingFailed as error:
                 self._report_embedder(error)
@@ -124,6 +128,10 @@ class IndexingService:
                 logger.debug("向量索引暂不可用：{}", error)
                 self._notices.post(Notice(NoticeCode.INDEX_OFF, params={"detail": str(error)}))
                 self.state = IndexState.OFF
+                with contextlib.suppress(IndexUnavailable):
+                    await asyncio.to_thread(self._store.reset)
+            if time.monotonic() - started > _WELL_SECONDS:
+                attempt = 0
             await asyncio.sleep(_RETRY_SECONDS[min(attempt, len(_RETRY_SECONDS) - 1)])
             attempt += 1
 

@@ -97,9 +97,10 @@ class ScopeBook:
             return Meeting(resolution, first=False)
         umo = conversation_id.umo
         first = umo not in self._seen
-        if first:
-            self._seen |= {umo}
-            await self._keep(self._state.mark_seen, umo)
+        for key in {umo, conversation_id.map_key} - self._seen:
+            self._seen |= {key}
+            self._notices.clear(NoticeCode.MAP_ODD_KEY, key)
+            await self._keep(self._state.mark_seen, key)
         if (
             conversation_id.kind is ConversationKind.PRIVATE
             and isinstance(resolution, Usable)

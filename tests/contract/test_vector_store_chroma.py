@@ -1,6 +1,7 @@
 """What only the real Chroma can show: its files, its processes, its crashes."""
 
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -286,3 +287,21 @@ def test_what_a_kill_took_is_missed_and_can_be_written_again(tmp_path: Path, aft
 @pytest.mark.parametrize("after", range(0, 200, 10))
 def test_twenty_kills_are_mended(tmp_path: Path, after: int) -> None:
     kill_and_mend(tmp_path / "index", after)
+
+
+def test_after_a_reset_a_deleted_directory_is_begun_anew(tmp_path: Path) -> None:
+    store = ChromaVectorStore(tmp_path / "index", rest=lambda: None)
+    name = store.name_for(Fingerprint("m", 2))
+    row = np.array([[1.0, 0.0]], np.float32)
+    record = IndexRecord(Key("public", "m-1"), "text", "hash")
+    store.open()
+    store.use(name)
+    store.upsert([record], row)
+    shutil.rmtree(tmp_path / "index")
+    store.reset()
+    store.open()
+    store.use(name)
+    assert store.count() == 0
+    store.upsert([record], row)
+    assert store.hashes() == {record.key: "hash"}
+    store.close()

@@ -63,6 +63,9 @@ class InMemoryVectorStore:
             raise self.fault
         self._is_open = True
 
+    def reset(self) -> None:
+        """Nothing is held that could have gone bad."""
+
     def close(self) -> None:
         self._is_closed = True
 

@@ -17,6 +17,7 @@ from astrbot_plugin_scoped_memory.llm_memory.errors import InvalidScope
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, Topic
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope, ScopeFilter
 from astrbot_plugin_scoped_memory.llm_memory.policies.scope_map import read_scope_map
+from astrbot_plugin_scoped_memory.llm_memory.policies.text import clean
 from astrbot_plugin_scoped_memory.llm_memory.ports import Fingerprint, IndexRecord, Key
 from astrbot_plugin_scoped_memory.tests.fakes.vector_store import InMemoryVectorStore
 
@@ -102,7 +103,7 @@ def test_names_stay_apart_on_disk(names: list[str]) -> None:
 @given(st.dictionaries(st.text(max_size=8), st.one_of(legal, anything, st.none(), st.integers())))
 def test_no_two_scopes_of_one_map_would_share_a_folder_on_any_disk(raw: dict[str, object]) -> None:
     entries = read_scope_map(raw, ()).entries
-    assert entries.keys() == {key.strip() for key in raw}
+    assert entries.keys() == {clean(key) for key in raw}
     names = {scope.name for scope in entries.values() if isinstance(scope, Scope)}
     assert len({name.lower() for name in names | {"public"}}) == len(names | {"public"})
 

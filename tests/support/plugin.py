@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
+from astrbot_plugin_scoped_memory.core.config import PluginConfig
 from astrbot_plugin_scoped_memory.core.notices import notice_text
 from astrbot_plugin_scoped_memory.core.texts import Texts
 from astrbot_plugin_scoped_memory.core.turns import TurnReader
@@ -70,6 +71,7 @@ class FakePlugin:
             return persona
 
         self._rig = rig
+        self.config = PluginConfig(language=language)
         self.texts = Texts(language)
         self.turns = TurnReader(personas)
         self.tasks: list[asyncio.Future[None]] = []

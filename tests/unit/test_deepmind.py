@@ -149,11 +149,12 @@ async def test_a_malformed_origin_gets_nothing_and_stops_no_turn(tmp_path: Path,
         )
 
 
-async def test_without_a_message_the_requests_prompt_is_the_question(tmp_path: Path) -> None:
+async def test_a_message_without_words_looks_for_nothing(tmp_path: Path) -> None:
     async with running(tmp_path) as rig:
         await rig.remember(PEANUTS, group(777))
         plugin = TurnPlugin(rig)
-        assert len(injected(await asked(plugin, FakeEvent.in_group(777)))) == 1
+        # The prompt may be AstrBot's own words about somebody who only said @.
+        assert injected(await asked(plugin, FakeEvent.in_group(777))) == []
         silent = await asked(plugin, FakeEvent.in_group(777), asking(None))
         assert injected(silent) == []
         assert silent.prompt is None

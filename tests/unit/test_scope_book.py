@@ -35,7 +35,7 @@ from astrbot_plugin_scoped_memory.llm_memory.policies.scope_map import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.service.notice_board import NoticeBoard
 from astrbot_plugin_scoped_memory.llm_memory.service.scope_book import ScopeBook
-from astrbot_plugin_scoped_memory.tests.support.engines import group, person, private
+from astrbot_plugin_scoped_memory.tests.support.engines import group, person, private, running
 
 A, B, C, D = (f"aiocqhttp:GroupMessage:{number}" for number in range(1, 5))
 
@@ -308,3 +308,31 @@ def test_linked_ids_are_one_person_and_nobody_is_no_person(books: Book) -> None:
     assert not book.same_person("aiocqhttp:1", "aiocqhttp:3")
     assert not book.same_person("", "")
     assert not book.same_person("aiocqhttp:3", "AIOCQHTTP:3")
+
+
+async def test_a_group_that_is_split_by_member_makes_its_own_key_a_seen_one(tmp_path: Path) -> None:
+    split = ConversationId(
+        "aiocqhttp:GroupMessage:2001_777",
+        "aiocqhttp",
+        "aiocqhttp",
+        ConversationKind.GROUP,
+        group="777",
+        persona="",
+    )
+    assert split.map_key == "aiocqhttp:GroupMessage:777"
+    async with running(tmp_path) as rig:
+        await rig.engine.service.meet(split, person(2001))
+    async with running(tmp_path) as rig:
+        assert not [n for n in rig.notices if n.subject == "aiocqhttp:GroupMessage:777"]
+
+
+async def test_a_key_that_looked_odd_is_fine_once_its_conversation_speaks(tmp_path: Path) -> None:
+    odd = {"aiocqhttp:GroupMessage:1234567": "家人"}
+    async with running(tmp_path, odd) as rig:
+        await rig.engine.service.meet(group(1234568), person(1))
+    async with running(tmp_path, odd) as rig:
+        standing = (await rig.engine.status()).notices
+        assert NoticeCode.MAP_ODD_KEY in {notice.code for notice in standing}
+        await rig.engine.service.meet(group(1234567), person(1))
+        standing = (await rig.engine.status()).notices
+        assert NoticeCode.MAP_ODD_KEY not in {notice.code for notice in standing}

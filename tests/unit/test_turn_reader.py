@@ -173,12 +173,11 @@ def test_an_events_memories_are_claimed_once() -> None:
     assert not READER.is_command(other)
 
 
-def test_the_words_of_the_person_come_before_the_requests_prompt() -> None:
+def test_only_the_words_of_the_person_count() -> None:
     told = event(MessageType.GROUP_MESSAGE, "777", group="777", sender=MING, text=" 你好 ")
-    assert READER.user_text(told, "（系统）你好") == "你好"
+    assert READER.user_text(told) == "你好"
     silent = event(MessageType.GROUP_MESSAGE, "777", group="777", sender=MING, text="  ")
-    assert READER.user_text(silent, " 图片 ") == "图片"
-    assert READER.user_text(silent, None) == ""
+    assert READER.user_text(silent) == ""
 
 
 @dataclasses.dataclass
