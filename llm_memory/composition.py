@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from .components.chroma.embedded import EmbeddedChroma
 from .components.directory_lock import DirectoryLock
 from .components.embedding.checked import CheckedEmbedder
 from .components.embedding.lexical import LexicalEmbedder
@@ -77,7 +78,7 @@ def build_engine(
         EngineParts(
             vault=MarkdownVault(paths.memory),
             state=SqliteStateStore(paths.state / "state.sqlite"),
-            store=ChromaVectorStore(paths.index / "chroma"),
+            store=ChromaVectorStore(EmbeddedChroma(paths.index / "chroma")),
             manifest=JsonManifest(paths.index / "manifest.json"),
             # Scans start before any dictionary is loaded, so theirs goes without one.
             scanner=LexicalEmbedder(Tokenizer(use_jieba=False)),

@@ -11,6 +11,7 @@ ScopedMemoryError
 │   └── VaultFileBroken   one file cannot be read; the others go on
 ├── StateUnavailable      the state file cannot be read or written now
 ├── IndexUnavailable      the vector index cannot answer; recall goes on without it
+│   └── IndexFull         it takes no more, for want of disk space; what is in it can be asked
 └── EmbeddingFailed       no vectors for this text now; recall and writes go on without them
 
 Expected results (a refused draft, a memory that is not visible) are values, not errors.
@@ -83,7 +84,21 @@ class StateUnavailable(ScopedMemoryError):
 
 
 class IndexUnavailable(ScopedMemoryError):
-    """The vector index is missing, closed or broken."""
+    """The vector index is missing, closed or broken.
+
+    ``code`` is stable and has a text for the owner: ``fault`` where nothing more is known.
+    """
+
+    def __init__(self, message: str, *, code: str = "fault") -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class IndexFull(IndexUnavailable):
+    """Too little free disk for a write. Nothing was touched; reading goes on."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, code="full")
 
 
 class EmbeddingFailed(ScopedMemoryError):

@@ -7,15 +7,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from functools import partial
 from itertools import batched
-from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from ..errors import IndexUnavailable
 from ..models.scope import ScopeFilter
 from ..ports import Fingerprint, IndexRecord, Key, Neighbours, Vector, Vectors
 from .chroma.calls import listed, nearest, remove, replace
-from .chroma.embedded import EmbeddedChroma
+from .chroma.connection import Connection
 from .chroma.faults import attempt, translated
 from .chroma.gate import Gate
 from .chroma.names import PREFIX, collection_name, dimension_of, record_id
@@ -41,27 +40,15 @@ def breathe() -> None:
     time.sleep(0.02)
 
 
-class Connection(Protocol):
-    """A way to a Chroma."""
-
-    def open(self) -> ClientAPI:
-        """A working client. Raises IndexUnavailable, and then open may be called again."""
-        ...
-
-    def close(self) -> None:
-        """Free what open took. Idempotent."""
-        ...
-
-
 class ChromaVectorStore:
     """The port VectorStore over a Chroma. Thread-safe: many readers, one writer.
 
     A store that was closed stays closed; make another one for the same directory.
     """
 
-    def __init__(self, path: Path | str, *, rest: Callable[[], object] = breathe) -> None:
+    def __init__(self, connection: Connection, *, rest: Callable[[], object] = breathe) -> None:
         """``rest`` is called between two write calls, outside the writer lock."""
-        self._connection: Connection = EmbeddedChroma(Path(path))
+        self._connection = connection
         self._rest = rest
         self._gate = Gate()
         self._opening = Lock()
@@ -70,16 +57,33 @@ class ChromaVectorStore:
         self._client: ClientAPI | None = None
         self._collection: Collection | None = None
 
-    def open(self) -> None:
+    def open(self) -> str:
         with self._opening:
             if self._gate.closed:
                 raise IndexUnavailable("the index is closed")
-            if self._client is None:
-                self._client = self._connection.open()
+            if self._client is not None:
+                return ""
+            self._client = self._connection.open()
+            return self._connection.set_aside
+
+    def settled(self) -> None:
+        with self._writing, self._gate:
+            if self._client is not None:
+                self._connection.settled()
+
+    def worn(self) -> bool:
+        return self._connection.worn(self.count())
+
+    def discard(self, reason: str) -> None:
+        with self._opening, self._writing:
+            self._client = self._collection = None
+            self._connection.close()
+            self._connection.discard(reason)
 
     def reset(self) -> None:
         with self._opening, self._writing:
             self._client = self._collection = None
+            self._connection.doubted()
             self._connection.close()
 
     def close(self) -> None:
@@ -97,14 +101,16 @@ class ChromaVectorStore:
         with self._gate, translated("listing collections"):
             return tuple(sorted(self._ours()))
 
-    def use(self, collection: str) -> None:
+    def use(self, collection: str) -> bool:
         if not collection.startswith(PREFIX):
             raise ValueError(f"no collection of ours: {collection!r}")
         with self._writing, self._gate, translated("opening a collection"):
-            if collection in self._ours():
+            known = collection in self._ours()
+            if known:
                 # Without an embedding function: the default one fetches a model.
                 opened = self._opened().get_collection(collection, embedding_function=None)
             else:
+                self._connection.writing(0)
                 opened = self._opened().create_collection(
                     collection,
                     configuration={
@@ -114,12 +120,14 @@ class ChromaVectorStore:
                     embedding_function=None,
                 )
             self._collection = opened
+            return known
 
     def drop(self, collection: str) -> None:
         with self._writing, self._gate, translated("dropping a collection"):
             if self._collection is not None and self._collection.name == collection:
                 raise IndexUnavailable(f"the collection is in use: {collection}")
             if collection in self._ours():
+                self._connection.writing(0)
                 self._opened().delete_collection(collection)
 
     def upsert(self, records: Sequence[IndexRecord], vectors: Vectors) -> None:
@@ -131,11 +139,13 @@ class ChromaVectorStore:
         for batch in self._batches(latest.items()):
             ids = [identifier for identifier, _ in batch]
             metadatas = [stored_metadata(record) for _, (record, _) in batch]
-            self._write(partial(replace, ids, metadatas, [row for _, (_, row) in batch]))
+            vectors_of_batch = [row for _, (_, row) in batch]
+            self._write(partial(replace, ids, metadatas, vectors_of_batch), rows.nbytes)
 
     def delete(self, keys: Sequence[Key]) -> None:
         for batch in self._batches(dict.fromkeys(map(record_id, keys))):
-            self._write(partial(remove, list(batch)))
+            self._write(partial(remove, list(batch)), 0)
+            self._connection.removed(len(batch))
 
     def hashes(self) -> dict[Key, str]:
         """Empty for a record whose scope or hash is damaged, so that it is written again."""
@@ -185,8 +195,9 @@ class ChromaVectorStore:
                 raise IndexUnavailable("no collection is in use")
             return attempt(doing, lambda: call(collection))
 
-    def _write(self, call: Callable[[Collection], None]) -> None:
+    def _write(self, call: Callable[[Collection], None], size: int) -> None:
         with self._writing:
+            self._connection.writing(size)
             self._ask("writing", call)
 
     def _batches[T](self, items: Iterable[T]) -> Iterator[tuple[T, ...]]:

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from astrbot_plugin_scoped_memory.llm_memory.components.chroma.embedded import EmbeddedChroma
 from astrbot_plugin_scoped_memory.llm_memory.components.vector_store import ChromaVectorStore
 from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope, ScopeFilter
@@ -25,11 +26,13 @@ import sys
 sys.path.insert(0, sys.argv[1])
 import checkout
 checkout.register()
+from pathlib import Path
 import numpy as np
+from astrbot_plugin_scoped_memory.llm_memory.components.chroma.embedded import EmbeddedChroma
 from astrbot_plugin_scoped_memory.llm_memory.components.vector_store import ChromaVectorStore
 from astrbot_plugin_scoped_memory.llm_memory.ports import Fingerprint, IndexRecord, Key
 
-store = ChromaVectorStore(sys.argv[2], rest=lambda: None)
+store = ChromaVectorStore(EmbeddedChroma(Path(sys.argv[2])), rest=lambda: None)
 store.open()
 store.use(store.name_for(Fingerprint("test", 8, "r1")))
 """
@@ -47,7 +50,7 @@ store.close()
 
 
 def opened(path: Path) -> ChromaVectorStore:
-    store = ChromaVectorStore(path, rest=lambda: None)
+    store = ChromaVectorStore(EmbeddedChroma(path), rest=lambda: None)
     store.open()
     store.use(store.name_for(SPACE))
     return store
@@ -65,7 +68,7 @@ def raw(path: Path, ids: list[str]) -> dict[str, object]:
     settings = chromadb.Settings(anonymized_telemetry=False)
     client = chromadb.PersistentClient(path, settings)
     try:
-        name = ChromaVectorStore(path).name_for(SPACE)
+        name = ChromaVectorStore(EmbeddedChroma(path)).name_for(SPACE)
         collection = client.get_collection(name, embedding_function=None)
         found = collection.get(ids=ids or None, include=["metadatas", "documents"])
         return {
@@ -133,7 +136,7 @@ def test_a_collection_says_what_it_was_made_for(tmp_path: Path) -> None:
 
 def test_a_big_write_rests_after_every_fifty_records(tmp_path: Path) -> None:
     seen: list[int] = []
-    store = ChromaVectorStore(tmp_path, rest=lambda: seen.append(store.count()))
+    store = ChromaVectorStore(EmbeddedChroma(tmp_path), rest=lambda: seen.append(store.count()))
     store.open()
     store.use(store.name_for(SPACE))
     records, rows = some(300)
@@ -159,7 +162,7 @@ def test_a_second_opener_is_refused_and_the_first_goes_on(tmp_path: Path) -> Non
     first = opened(tmp_path / "index")
     (tmp_path / "link").symlink_to(tmp_path / "index", target_is_directory=True)
     for name in ("index", "link", "index/../index"):
-        second = ChromaVectorStore(tmp_path / name)
+        second = ChromaVectorStore(EmbeddedChroma(tmp_path / name))
         with pytest.raises(IndexUnavailable, match="in use"):
             second.open()
         second.close()
@@ -199,7 +202,7 @@ def test_a_file_that_is_no_database_is_an_error_that_leaves_nothing_behind(tmp_p
     """Chroma would hand out the half-started client of the failed attempt at the next one."""
     database = tmp_path / "chroma.sqlite3"
     database.write_bytes(b"no database " * 1000)
-    store = ChromaVectorStore(tmp_path)
+    store = ChromaVectorStore(EmbeddedChroma(tmp_path))
     for _ in range(3):
         with pytest.raises(IndexUnavailable, match="opening the index"):
             store.open()
@@ -214,7 +217,7 @@ def test_a_file_that_is_no_database_is_an_error_that_leaves_nothing_behind(tmp_p
 def test_a_directory_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(IndexUnavailable):
-        ChromaVectorStore(tmp_path / "file" / "index").open()
+        ChromaVectorStore(EmbeddedChroma(tmp_path / "file" / "index")).open()
 
 
 def test_the_environment_does_not_speak_for_our_index(
@@ -290,7 +293,7 @@ def test_twenty_kills_are_mended(tmp_path: Path, after: int) -> None:
 
 
 def test_after_a_reset_a_deleted_directory_is_begun_anew(tmp_path: Path) -> None:
-    store = ChromaVectorStore(tmp_path / "index", rest=lambda: None)
+    store = ChromaVectorStore(EmbeddedChroma(tmp_path / "index"), rest=lambda: None)
     name = store.name_for(Fingerprint("m", 2))
     row = np.array([[1.0, 0.0]], np.float32)
     record = IndexRecord(Key("public", "m-1"), "text", "hash")

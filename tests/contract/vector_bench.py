@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
+from astrbot_plugin_scoped_memory.llm_memory.components.chroma.embedded import EmbeddedChroma
 from astrbot_plugin_scoped_memory.llm_memory.components.vector_store import ChromaVectorStore
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope, ScopeFilter
 from astrbot_plugin_scoped_memory.llm_memory.ports import (
@@ -60,7 +61,7 @@ class ChromaBench(Bench):
         self.store = self.fresh()
 
     def fresh(self) -> VectorStore:
-        return ChromaVectorStore(self._path, rest=lambda: None)
+        return ChromaVectorStore(EmbeddedChroma(self._path), rest=lambda: None)
 
     def plant(self, name: str, rows: dict[str, Row]) -> None:
         import chromadb

@@ -17,6 +17,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     PointerNotVisible,
     Stored,
 )
+from astrbot_plugin_scoped_memory.llm_memory.components.chroma.embedded import EmbeddedChroma
 from astrbot_plugin_scoped_memory.llm_memory.components.vector_store import ChromaVectorStore
 from astrbot_plugin_scoped_memory.llm_memory.ports import VectorStore
 from astrbot_plugin_scoped_memory.tests.fakes.vector_store import InMemoryVectorStore
@@ -129,4 +130,9 @@ async def test_sixteen_conversations_over_eight_scopes_for_ten_seconds(tmp_path:
 @pytest.mark.timeout(180)
 async def test_the_same_over_the_real_index_for_a_short_while(tmp_path: Path) -> None:
     folder = tmp_path / "index" / "chroma"
-    await rounds(tmp_path, ChromaVectorStore(folder), ChromaVectorStore(folder), 3.0)
+    await rounds(
+        tmp_path,
+        ChromaVectorStore(EmbeddedChroma(folder)),
+        ChromaVectorStore(EmbeddedChroma(folder)),
+        3.0,
+    )

@@ -44,6 +44,7 @@ class Disk:
     """What outlives a store: collections by name, rows by id."""
 
     collections: dict[str, Collection] = field(default_factory=dict)
+    deleted: int = 0
 
 
 class InMemoryVectorStore:
@@ -53,18 +54,32 @@ class InMemoryVectorStore:
         self.disk = disk or Disk()
         self.fault: IndexUnavailable | None = None
         self._name: str | None = None
+        self._set_aside = ""
         self._is_open = False
         self._is_closed = False
 
-    def open(self) -> None:
+    def open(self) -> str:
         if self._is_closed:
             raise IndexUnavailable("closed")
         if self.fault:
             raise self.fault
         self._is_open = True
+        why, self._set_aside = self._set_aside, ""
+        return why
+
+    def settled(self) -> None:
+        """Memory is always as it is."""
+
+    def worn(self) -> bool:
+        return self.disk.deleted > self.count()
+
+    def discard(self, reason: str) -> None:
+        self._name, self._is_open, self._set_aside = None, False, reason
+        self.disk.collections.clear()
+        self.disk.deleted = 0
 
     def reset(self) -> None:
-        """Nothing is held that could have gone bad."""
+        self._name, self._is_open = None, False
 
     def close(self) -> None:
         self._is_closed = True
@@ -75,11 +90,13 @@ class InMemoryVectorStore:
     def collections(self) -> tuple[str, ...]:
         return tuple(sorted(self._opened()))
 
-    def use(self, collection: str) -> None:
+    def use(self, collection: str) -> bool:
         if not collection.startswith(PREFIX):
             raise ValueError(f"no collection of ours: {collection!r}")
+        known = collection in self._opened()
         self._opened().setdefault(collection, {})
         self._name = collection
+        return known
 
     def drop(self, collection: str) -> None:
         if collection in self._opened() and collection == self._name:
@@ -100,7 +117,8 @@ class InMemoryVectorStore:
     def delete(self, keys: Sequence[Key]) -> None:
         rows = self._rows()
         for key in keys:
-            rows.pop(record_id(key), None)
+            if rows.pop(record_id(key), None) is not None:
+                self.disk.deleted += 1
 
     def hashes(self) -> dict[Key, str]:
         found = {}

@@ -28,7 +28,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     WhyCode,
 )
 
-# What the vault reports about a file; see FileReport in ports.py.
+# What the vault reports about a file; see FileReport in ports/vault.py.
 FILE_REASONS = {"not_utf8", "unreadable", "duplicate_id", "illegal_folder", "misnamed"}
 # What the engine posts with each notice.
 PARAMS: dict[NoticeCode, Mapping[str, str]] = {

@@ -64,6 +64,32 @@ class EmbeddedChroma:
         self._client = client
         return client
 
+    @property
+    def owner(self) -> str:
+        return ""  # the directory's lock says that nobody else is here
+
+    @property
+    def set_aside(self) -> str:
+        return ""
+
+    def writing(self, size: int) -> None:
+        pass
+
+    def removed(self, count: int) -> None:
+        pass
+
+    def worn(self, living: int) -> bool:
+        return False
+
+    def settled(self) -> None:
+        pass
+
+    def doubted(self) -> None:
+        pass
+
+    def discard(self, reason: str) -> None:
+        pass
+
     def close(self) -> None:
         """Free files and directory. Idempotent. What Chroma says while it closes is of no use."""
         client, self._client = self._client, None

@@ -1,0 +1,28 @@
+"""What the services need from the outside world. Components and tests' fakes implement these.
+
+Everything that blocks is a plain method and is called in a thread by its one caller; everything
+that waits for a network is a coroutine.
+"""
+
+from .embedder import Embedder, Fingerprint, Vector, Vectors
+from .index import IndexManifest, IndexRecord, Key, Neighbour, Neighbours, VectorStore
+from .state import QueuedTurn, StateStore
+from .vault import FileReport, Vault, VaultContent
+
+__all__ = [
+    "Embedder",
+    "FileReport",
+    "Fingerprint",
+    "IndexManifest",
+    "IndexRecord",
+    "Key",
+    "Neighbour",
+    "Neighbours",
+    "QueuedTurn",
+    "StateStore",
+    "Vault",
+    "VaultContent",
+    "Vector",
+    "VectorStore",
+    "Vectors",
+]

@@ -1,0 +1,88 @@
+"""Small durable facts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from .index import Key
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedTurn:
+    """What was said in one turn, and the scope it belongs to whatever the map says later."""
+
+    ticket_id: str
+    scope: str
+    conversation: str
+    observed_at: datetime
+    person: str
+    who: str
+    user_text: str
+    reply_text: str
+
+
+class StateStore(Protocol):
+    """Small durable facts. Every method blocks; each row that holds words carries its scope."""
+
+    def open(self) -> bool:
+        """Make ready. False if the old file was unusable and was set aside for a new one."""
+        ...
+
+    def seen_conversations(self) -> frozenset[str]:
+        """Conversation ids that a message came from."""
+        ...
+
+    def mark_seen(self, umo: str) -> None:
+        """Add one. Idempotent."""
+        ...
+
+    def remembered_map_keys(self) -> frozenset[str]:
+        """The private keys of the last map that had any."""
+        ...
+
+    def lost_map_keys(self) -> frozenset[str]:
+        """Private keys that went all at once and that nobody gave back yet."""
+        ...
+
+    def remember_map_keys(self, keys: Iterable[str], *, lost: Iterable[str]) -> None:
+        """Replace both."""
+        ...
+
+    def public_peers(self) -> frozenset[str]:
+        """Persons who wrote privately while their chat fell to public."""
+        ...
+
+    def add_public_peer(self, person: str) -> None:
+        """Add one. Idempotent."""
+        ...
+
+    def put_turn(self, turn: QueuedTurn) -> None:
+        """Queue a finished turn, with the scope that was fixed when it was said."""
+        ...
+
+    def get_turn(self, ticket_id: str) -> QueuedTurn | None:
+        """A queued turn by its ticket."""
+        ...
+
+    def drop_turn(self, ticket_id: str) -> None:
+        """Take a turn from the queue. Unknown tickets are ignored."""
+        ...
+
+    def queue_length(self) -> int:
+        """How many turns wait."""
+        ...
+
+    def count_use(self, keys: Sequence[Key]) -> None:
+        """One more use of each memory."""
+        ...
+
+    def uses(self, key: Key) -> int:
+        """How often a memory was found useful."""
+        ...
+
+    def close(self) -> None:
+        """Give back the file. Idempotent."""
+        ...
