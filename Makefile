@@ -21,7 +21,7 @@ SOURCES := .
 # $(call environment,FOLDER,LEVEL): see scripts/environment.py
 environment = python=$$(PYTHON='$(PYTHON)' bash scripts/find_python.sh) && "$$python" scripts/environment.py $(1) $(2)
 
-.PHONY: help demo test quick soak coverage lint types contracts fmt docs logo zip clean \
+.PHONY: help demo test quick soak coverage lint types contracts fmt docs logo zip slim-zip clean \
 	env-demo env-dev env-full env-oldest
 
 help: ## this list
@@ -41,8 +41,8 @@ quick: env-dev ## unit and property tests with few examples; starts no AstrBot, 
 		'scoped_memory\.(core|tools)|tests\.support\.(plugin|turn_plugin)|(import|from) astrbot[ .]' \
 		tests/unit/test_*.py tests/property/test_*.py)
 
-soak: env-full env-oldest ## the long rounds: many kill -9, long soaks, many examples
-	@$(PYTEST) tests/soak -m soak --timeout=3600 --hypothesis-profile=soak $(ARGS)
+soak: env-full env-oldest ## five minutes of load on the engine, two on AstrBot, many kill -9 (ARGS="--seed 7")
+	@$(PYTEST) -q tests/soak -m soak --timeout=3600 --hypothesis-profile=soak $(ARGS)
 
 coverage: env-full ## branch coverage of core, tools and the engine, without the end-to-end tests
 	@$(PYTEST) -q -m "not e2e and not soak" --cov --cov-report=term --cov-report=html $(ARGS)
@@ -72,6 +72,9 @@ logo: ## draw logo.png
 
 zip: ## dist/: what an owner uploads in the panel, and nothing else
 	@python=$$(PYTHON='$(PYTHON)' bash scripts/find_python.sh) && "$$python" scripts/make_zip.py
+
+slim-zip: ## dist/: the same without local models' packages, for small servers
+	@python=$$(PYTHON='$(PYTHON)' bash scripts/find_python.sh) && "$$python" scripts/make_zip.py --slim
 
 clean: ## remove what was built; environments too with `make clean ALL=1`
 	@rm -rf build dist .pytest_cache .hypothesis .mypy_cache .ruff_cache .grimp_cache .import_linter_cache

@@ -14,6 +14,9 @@ from .texts import Texts
 
 _PATIENCE_SECONDS = 120.0
 """AstrBot says when it is up, but not to a plugin that is loaded afterwards."""
+_BREATH_SECONDS = 5.0
+"""After AstrBot's own start: importing Chroma and reading a dictionary take the interpreter for
+seconds, while the panel gives its first answers and the chat platforms connect."""
 
 
 class BackgroundInitializer:
@@ -31,11 +34,14 @@ class BackgroundInitializer:
         self._texts = texts
         self._version = version
         self._up = asyncio.Event()
+        self._just_started = True
         self.fault = ""
 
-    def astrbot_is_up(self) -> None:
-        """The hook fired, or a message came."""
-        self._up.set()
+    def astrbot_is_up(self, *, just_started: bool = True) -> None:
+        """The hook fired, or a message came; or AstrBot was up long before this load."""
+        if not self._up.is_set():
+            self._just_started = just_started
+            self._up.set()
 
     async def run(self) -> None:
         """Open, choose, follow."""
@@ -68,3 +74,5 @@ class BackgroundInitializer:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_PATIENCE_SECONDS):
                 await self._up.wait()
+        if self._just_started:
+            await asyncio.sleep(_BREATH_SECONDS)

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
-from ..llm_memory import DmScope, EngineSettings, GroupScope
+from ..llm_memory import DmScope, EngineSettings, GroupScope, IndexPace
 
 LANGUAGES = ("zh-CN", "en-US")
 _EMBEDDING_SHARE = 0.6
+_INDEX_SHARE = 0.25
+_HOST = re.compile(r"[A-Za-z0-9._:%-]+")
+_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,200}")
+_PLAIN = re.compile(r"[!-~](?:[ -~]*[!-~])?")
+_SET_BY_HTTP = frozenset(
+    {
+        *("accept-encoding", "connection", "content-length", "content-type", "expect", "host"),
+        *("keep-alive", "te", "trailer", "transfer-encoding", "upgrade"),
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +74,9 @@ def read_config(raw: Mapping[str, Any] | None) -> PluginConfig:
         relevance_floor=advanced.floor(),
         # The rest of the deadline is for a search without vectors, where the embedder is too slow.
         embed_query_seconds=deadline_ms / 1000 * _EMBEDDING_SHARE,
+        pace=IndexPace(query_seconds=deadline_ms / 1000 * _INDEX_SHARE),
+        chroma_url=advanced.address("chroma_url"),
+        chroma_headers=advanced.headers("chroma_headers"),
     )
     return PluginConfig(
         enabled=reader.flag("enabled", default=True),
@@ -75,6 +90,28 @@ def read_config(raw: Mapping[str, Any] | None) -> PluginConfig:
         engine=engine,
         warnings=tuple(reader.warnings),
     )
+
+
+def server_address(value: str) -> str | None:
+    """A server's URL without what we would not use; None if it is none that we can use."""
+    text = value.strip()
+    if not text:
+        return ""
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError:  # a port of letters, half an IPv6 address
+        return None
+    host = parts.hostname or ""
+    extra = parts.username or parts.password or parts.query or parts.fragment or "@" in parts.netloc
+    if parts.scheme not in ("http", "https") or extra or port == 0 or not _HOST.fullmatch(host):
+        return None
+    return f"{parts.scheme}://{parts.netloc}{parts.path}".rstrip("/")
+
+
+def _ours(header: str) -> bool:
+    """Not one that the HTTP client sets itself."""
+    return header.lower() not in _SET_BY_HTTP
 
 
 class _Reader:
@@ -137,6 +174,37 @@ class _Reader:
             pass
         self._warn(name, "-")
         return None
+
+    def address(self, name: str) -> str | None:
+        """A server's URL; empty for none; None for what is no URL, and then nothing is used.
+
+        Falling back to the default would build another index, somewhere else, because of a typo.
+        """
+        value = self._raw.get(name, "")
+        used = server_address(value) if isinstance(value, str) else None
+        if used is None:
+            # Who writes a password into a URL has not written it for the log.
+            plain = re.split("[?#]", value.rpartition("@")[2])[0] if isinstance(value, str) else ""
+            shown = repr(plain) if isinstance(value, str) else type(value).__name__
+            self.warnings.append(ConfigWarning(self._prefix + name, shown[:80], "-"))
+        return used
+
+    def headers(self, name: str) -> dict[str, str]:
+        """HTTP headers. Their values are secrets: a warning shows the name of one, no more."""
+        given = self._raw.get(name, {})
+        if not isinstance(given, Mapping):
+            shown = type(given).__name__
+            self.warnings.append(ConfigWarning(self._prefix + name, shown, "-"))
+            return {}
+        headers = {}
+        for key, value in given.items():
+            header, content = str(key).strip(), value.strip() if isinstance(value, str) else ""
+            if _HEADER.fullmatch(header) and _PLAIN.fullmatch(content) and _ours(header):
+                headers[header] = content
+            else:
+                shown = f"{header}: …"[:80]
+                self.warnings.append(ConfigWarning(self._prefix + name, shown, "-"))
+        return headers
 
     def choice(self, name: str, options: tuple[str, ...]) -> str:
         value = self._raw.get(name, options[0])

@@ -13,6 +13,8 @@ def notice_text(texts: Texts, notice: Notice) -> str:
         params["fault"] = texts.say(f"fault.{fault}")
     if reason := params.get("reason"):
         params["reason"] = texts.say(f"file.{reason}")
+    if cause := params.get("cause"):
+        params["cause"] = texts.say(f"cause.{cause}")
     if "closest" in params:
         closest = params["closest"]
         params["hint"] = texts.say("notice.map_closest", closest=closest) if closest else ""

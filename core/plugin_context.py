@@ -27,7 +27,7 @@ from .names import ROOT, plugin_version
 from .notices import notice_text
 from .personas import PersonaReader
 from .providers import LOCAL_MODELS_NEED, choose_embedder, providers_are_loaded
-from .requirements import missing_packages
+from .requirements import is_installed, missing_packages
 from .texts import Texts
 from .turns import TurnReader
 
@@ -48,7 +48,11 @@ class PluginContext:
         self.missing = missing_packages(ROOT / "requirements.txt")
         self._bridge = LoggingBridge(logger)
         self._engine = build_engine(
-            self.paths, self.config.engine, on_notice=self._say, clock=clock_of(context)
+            self.paths,
+            self.config.engine,
+            on_notice=self._say,
+            clock=clock_of(context),
+            version=self.version,
         )
         self._initializer = BackgroundInitializer(
             self._engine, self._choose_embedder, self.texts, self.version
@@ -74,11 +78,12 @@ class PluginContext:
             logger.warning(self.texts.say("log.package_missing", name=package.package))
         if providers_are_loaded(self.astrbot):
             # A reload. At start-up plugins come first, and providers one by one behind them.
-            self._initializer.astrbot_is_up()
+            self._initializer.astrbot_is_up(just_started=False)
         self._owner = asyncio.create_task(self._initializer.run(), name="scoped-memory-owner")
 
     def _choose_embedder(self) -> Embedder:
-        models = all(package.package != LOCAL_MODELS_NEED for package in self.missing)
+        # The slim zip does not name the package; the owner may have installed it all the same.
+        models = is_installed(LOCAL_MODELS_NEED)
         return choose_embedder(self.astrbot, self.config, self.paths, local_models=models)
 
     def spawn(self, work: Coroutine[None, None, None]) -> None:

@@ -41,10 +41,19 @@ def missing_packages(requirements: Path) -> tuple[Missing, ...]:
         if match is None:
             continue
         package = match[1].lower()
-        module = _MODULES.get(package, package.replace("-", "_"))
+        module = _module(package)
         if not _is_there(module):
             found.append(Missing(package, module))
     return tuple(found)
+
+
+def is_installed(package: str) -> bool:
+    """True if a package can be found, whether or not requirements.txt names it."""
+    return _is_there(_module(package.lower()))
+
+
+def _module(package: str) -> str:
+    return _MODULES.get(package, package.replace("-", "_"))
 
 
 def _is_there(module: str) -> bool:

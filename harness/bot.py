@@ -72,6 +72,14 @@ class AstrBotProcess:
         """Whether the process lives."""
         return self._process is not None and self._process.poll() is None
 
+    @property
+    def pid(self) -> int:
+        """The running process's number; BotDied if there is none."""
+        if self._process is None:
+            message = "this bot does not run"
+            raise BotDied(message)
+        return self._process.pid
+
     def prepare(self) -> None:
         """Makes the root as `astrbot init -y` does, with our settings in it."""
         for folder in ("config", "plugins", "temp"):

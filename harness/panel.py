@@ -1,6 +1,8 @@
 """AstrBot's web panel, as its owner uses it: login, plugin settings, web chat."""
 
+import asyncio
 import json
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -64,6 +66,18 @@ class Panel:
         body: JsonObject = {"plugin_id": PLUGIN, "enabled": enabled}
         await self.call("PATCH", "/api/v1/plugins/enabled", body)
 
+    async def install(self, archive: Path) -> None:
+        """Uploads a zip, as the plugin page's "from a file" does; an older copy is replaced.
+
+        AstrBot installs what the zip requires and loads the plugin before it answers.
+        """
+        form = aiohttp.FormData()
+        content = await asyncio.to_thread(archive.read_bytes)
+        form.add_field("file", content, filename=archive.name)
+        url = f"{self.url}/api/v1/plugins/install/upload"
+        async with self._client.post(url, data=form, headers=await self._headers()) as answer:
+            _unwrap(answer.status, await answer.text())
+
     async def reload(self) -> None:
         """Reloads the plugin."""
         await self.call("POST", "/api/v1/plugins/reload", {"plugin_id": PLUGIN})
@@ -103,6 +117,15 @@ class Panel:
             return status if status.get("ready") else None
 
         return await until(probe, within=within, what="ready in the plugin's status")
+
+    async def indexed(self, *, within: float = 90.0) -> JsonObject:
+        """The status, once the index is ready and has caught up."""
+
+        async def probe() -> JsonObject | None:
+            status = await self.ready(within=within)
+            return status if status["index"] == "ready" and not status["backlog"] else None
+
+        return await until(probe, within=within, what="a ready index in the plugin's status")
 
     async def without_login(self, path: str) -> int:
         """The HTTP status of a GET that brings no token."""

@@ -25,7 +25,8 @@ SHIPPED = (
     "pages",
 )
 HEAVY = ("sentence-transformers",)
-"""What demo and tests leave out: the built-in embedder needs no download and no wait."""
+"""What demo, tests and the slim zip leave out: the built-in embedder needs neither download nor
+wait, and torch, which this one brings, takes gigabytes on Linux."""
 
 
 def install(plugins: Path, *, source: Path = CHECKOUT, without: Collection[str] = HEAVY) -> Path:
@@ -44,10 +45,15 @@ def install(plugins: Path, *, source: Path = CHECKOUT, without: Collection[str] 
             shutil.copy2(origin, target / name)
     requirements = target / "requirements.txt"
     if requirements.is_file():
-        lines = requirements.read_text(encoding="utf-8").splitlines(keepends=True)
-        kept = [line for line in lines if _package(line) not in without]
-        requirements.write_text("".join(kept), encoding="utf-8")
+        text = requirements.read_text(encoding="utf-8")
+        requirements.write_text(without_packages(text, without), encoding="utf-8")
     return target
+
+
+def without_packages(requirements: str, without: Collection[str]) -> str:
+    """The text of a requirements.txt, less the lines that name these packages."""
+    lines = requirements.splitlines(keepends=True)
+    return "".join(line for line in lines if _package(line) not in without)
 
 
 def _package(line: str) -> str:

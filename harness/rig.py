@@ -11,7 +11,7 @@ from types import TracebackType
 
 from .bot import AstrBotProcess
 from .model import ScriptedModel
-from .onebot import OneBot
+from .onebot import REPLY_SECONDS, OneBot
 from .panel import Panel
 from .places import Person, Place
 from .release import CHECKOUT, install
@@ -60,6 +60,7 @@ class Rig:
         embedding_dimensions: int | None = None,
         unique_session: bool = False,
         config: JsonObject | None = None,
+        reply_seconds: float = REPLY_SECONDS,
     ) -> None:
         self.root = root
         self.source = source
@@ -70,6 +71,7 @@ class Rig:
         self._embedding_dimensions = embedding_dimensions
         self._unique_session = unique_session
         self._config = config
+        self._reply_seconds = reply_seconds
         self._stack = AsyncExitStack()
         self._numbers = itertools.count(1)
 
@@ -129,7 +131,8 @@ class Rig:
         `requests` is empty where the model was not asked, as in commands.
         """
         before = len(self.model.requests)
-        reply = await self.onebot.ask(place, person, text, at=at)
+        within = self._reply_seconds
+        reply = await self.onebot.ask(place, person, text, at=at, within=within)
         mine = [r for r in self.model.requests[before:] if text.strip() in r.user_text]
         return Turn(reply, mine)
 

@@ -43,7 +43,7 @@ from .models.notices import Notice, NoticeCode, Severity
 from .models.recall import Expanded, Hit, PointerNotVisible, Recall, Trace
 from .models.resolution import ReadPublicOnly, Refused, Usable, Why, WhyCode
 from .models.scope import ScopeFault
-from .models.settings import DmScope, EngineSettings, GroupScope
+from .models.settings import DmScope, EngineSettings, GroupScope, IndexPace
 from .models.status import EngineStatus, IndexState, MapSummary, ScopeReport
 from .models.turns import Feedback, FeedbackReport, NotObserved, Ticket, Turn
 from .service.cognitive_service import CognitiveService
@@ -69,6 +69,7 @@ __all__ = [
     "Forgotten",
     "GroupScope",
     "Hit",
+    "IndexPace",
     "IndexState",
     "IndexUnavailable",
     "InvalidConversationId",

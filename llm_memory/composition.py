@@ -7,20 +7,30 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from .components.chroma.embedded import EmbeddedChroma
+from .components.chroma.embedded import CHROMA_TRIED, EmbeddedChroma
+from .components.chroma.pace import WritePace
+from .components.chroma.server import ChromaServer
 from .components.directory_lock import DirectoryLock
 from .components.embedding.checked import CheckedEmbedder
 from .components.embedding.lexical import LexicalEmbedder
 from .components.embedding.provider import ProviderEmbedder, RawEmbedder
-from .components.embedding.sentence_transformer import SentenceTransformerEmbedder
+from .components.embedding.sentence_transformer import (
+    TORCH_TRIED,
+    SentenceTransformerEmbedder,
+)
+from .components.embedding_cache import SqliteVectorCache
+from .components.formats.index_format import MANIFEST, IndexFormat
+from .components.formats.state_format import StateFormat
+from .components.formats.vault_format import VaultFormat
 from .components.manifest import JsonManifest
+from .components.native_probe import NativeProbe
 from .components.state_store import SqliteStateStore
 from .components.tokenizer import Tokenizer
 from .components.vault import MarkdownVault
 from .components.vector_store import ChromaVectorStore
 from .models.notices import Notice
 from .models.settings import EngineSettings
-from .ports import Embedder
+from .ports import Embedder, StateStore
 from .service.engine import Engine, EngineParts
 
 _DOWNLOAD_SECONDS = 3600.0
@@ -60,6 +70,11 @@ class EnginePaths:
         """Durable, small."""
         return self.data / "state"
 
+    @property
+    def backups(self) -> Path:
+        """What upgrades changed, as it was before. Nothing here is ever thrown away."""
+        return self.data / "backups"
+
 
 def local_now() -> datetime:
     """Now, in the machine's own time zone."""
@@ -72,22 +87,47 @@ def build_engine(
     *,
     on_notice: Callable[[Notice], None] | None = None,
     clock: Callable[[], datetime] = local_now,
+    version: str = "",
 ) -> Engine:
-    """An engine over real parts, not opened yet. Touches neither disk nor heavy packages."""
+    """An engine over real parts, not opened yet. Touches neither disk nor heavy packages.
+
+    ``version`` is the plugin's: what it writes first, it signs.
+    """
+    state = paths.state / "state.sqlite"
+    kept = SqliteStateStore(state, version=version)
     return Engine(
         EngineParts(
             vault=MarkdownVault(paths.memory),
-            state=SqliteStateStore(paths.state / "state.sqlite"),
-            store=ChromaVectorStore(EmbeddedChroma(paths.index / "chroma")),
-            manifest=JsonManifest(paths.index / "manifest.json"),
+            state=kept,
+            store=_vector_store(paths, settings, kept),
+            manifest=JsonManifest(paths.index / MANIFEST),
+            cache=SqliteVectorCache(paths.index / "embeddings.sqlite"),
             # Scans start before any dictionary is loaded, so theirs goes without one.
             scanner=LexicalEmbedder(Tokenizer(use_jieba=False)),
             locks=[DirectoryLock(folder) for folder in paths.owned],
+            formats=[
+                VaultFormat(paths.memory, paths.backups, version=version),
+                StateFormat(state, paths.backups, version=version),
+                IndexFormat(paths.index),
+            ],
         ),
         settings,
         on_notice=on_notice,
         clock=clock,
     )
+
+
+def _vector_store(
+    paths: EnginePaths, settings: EngineSettings, state: StateStore
+) -> ChromaVectorStore:
+    """At the server that the owner named, or in a folder of ours. A name that is no address means
+    neither: an index that is built elsewhere because of a typo would be nobody's wish."""
+    if settings.chroma_url == "":
+        native = NativeProbe("chromadb", CHROMA_TRIED, paths.index / "native-chromadb.json")
+        return ChromaVectorStore(EmbeddedChroma(paths.index / "chroma", native=native))
+    server = ChromaServer(settings.chroma_url or "", settings.chroma_headers, state.installation)
+    # A call to a server holds up nobody, so it may take its time.
+    return ChromaVectorStore(server, pace=WritePace(long=1.0))
 
 
 def lexical_embedder() -> Embedder:
@@ -106,6 +146,7 @@ def local_embedder(paths: EnginePaths, name: str, settings: EngineSettings) -> E
         str(own) if own.is_dir() else name,
         download_seconds=_DOWNLOAD_SECONDS if "/" in name else 0.0,
         cache_folder=paths.models / ".hub",
+        native=NativeProbe("torch", TORCH_TRIED, paths.index / "native-torch.json"),
     )
     return _checked(inner, settings)
 

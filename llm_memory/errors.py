@@ -6,6 +6,8 @@ ScopedMemoryError
 ├── EngineClosed          a call after ``close()`` (or after a reload of the plugin)
 ├── EngineOff             the engine could not open, and says why
 ├── DirectoryInUse        another process owns the data folder
+├── FormatNewer           what lies on the disk was written by a later version
+├── UpgradeFailed         an older format could not be brought up to this version
 ├── VaultError
 │   ├── VaultWriteFailed  nothing was acknowledged and nothing half-written is left
 │   └── VaultFileBroken   one file cannot be read; the others go on
@@ -62,6 +64,29 @@ class DirectoryInUse(ScopedMemoryError):
         self.path = path
 
 
+class FormatNewer(ScopedMemoryError):
+    """``path`` has format ``found``; this version knows up to ``known``. Nothing was touched.
+
+    ``needs`` is the least version that can open it, such as ``≥ 0.4.0``.
+    """
+
+    def __init__(self, path: str, found: int, known: int, needs: str) -> None:
+        super().__init__(f"{path}: format {found}, known up to {known}, needs {needs}")
+        self.path = path
+        self.found = found
+        self.known = known
+        self.needs = needs
+
+
+class UpgradeFailed(ScopedMemoryError):
+    """``path`` still has a whole older format; the next start tries again."""
+
+    def __init__(self, path: str, detail: str) -> None:
+        super().__init__(f"{path}: {detail}")
+        self.path = path
+        self.detail = detail
+
+
 class VaultError(ScopedMemoryError):
     """Something is wrong with the Markdown tree."""
 
@@ -80,7 +105,15 @@ class VaultFileBroken(VaultError):
 
 
 class StateUnavailable(ScopedMemoryError):
-    """The state file is locked, or the disk is full or failing. Memories do not depend on it."""
+    """The state file is locked, or the disk is full or failing. Memories do not depend on it.
+
+    ``path`` names the file, ``cause`` says what is wrong with it.
+    """
+
+    def __init__(self, cause: str, path: str = "") -> None:
+        super().__init__(f"state: {cause}")
+        self.cause = cause
+        self.path = path
 
 
 class IndexUnavailable(ScopedMemoryError):

@@ -1,11 +1,13 @@
 """The release: a zip of exactly what ships, for the panel's upload or a market.
 
-    python scripts/make_zip.py
+    python scripts/make_zip.py [--slim]
 
 Only files that git tracks go in, under one folder with the plugin's name. The same commit gives the
-same bytes of every member.
+same bytes of every member. The slim one asks for no package that brings torch, and differs in
+nothing else.
 """
 
+import argparse
 import re
 import zipfile
 from pathlib import Path
@@ -14,8 +16,14 @@ import checkout
 
 checkout.register()
 
-from astrbot_plugin_scoped_memory.harness.release import PLUGIN, SHIPPED  # noqa: E402
+from astrbot_plugin_scoped_memory.harness.release import (  # noqa: E402
+    HEAVY,
+    PLUGIN,
+    SHIPPED,
+    without_packages,
+)
 
+REQUIREMENTS = Path("requirements.txt")
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the first moment a zip can name
 
 
@@ -34,21 +42,29 @@ def version() -> str:
     return found[1]
 
 
-def make_zip(folder: Path) -> Path:
-    """Write `<plugin>-<version>.zip` into `folder` and return its path."""
+def content(name: Path, *, slim: bool) -> bytes:
+    """What a file of the checkout says in the zip."""
+    raw = (checkout.ROOT / name).read_bytes()
+    return without_packages(raw.decode(), HEAVY).encode() if slim and name == REQUIREMENTS else raw
+
+
+def make_zip(folder: Path, *, slim: bool = False) -> Path:
+    """Write `<plugin>-<version>.zip`, or `…-slim.zip`, into `folder` and return its path."""
     files = shipped_files()
     if Path("main.py") not in files:
         raise FileNotFoundError("main.py is not tracked by git: nothing to release")
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{PLUGIN}-{version()}.zip"
+    path = folder / f"{PLUGIN}-{version()}{'-slim' if slim else ''}.zip"
     with zipfile.ZipFile(path, "w") as archive:
         for name in files:
             member = zipfile.ZipInfo(f"{PLUGIN}/{name.as_posix()}", EPOCH)
             member.external_attr = 0o644 << 16
             member.compress_type = zipfile.ZIP_DEFLATED
-            archive.writestr(member, (checkout.ROOT / name).read_bytes())
+            archive.writestr(member, content(name, slim=slim))
     return path
 
 
 if __name__ == "__main__":
-    print(make_zip(checkout.ROOT / "dist"))
+    parser = argparse.ArgumentParser(description="Write the release into dist/.")
+    parser.add_argument("--slim", action="store_true", help="without local models' packages")
+    print(make_zip(checkout.ROOT / "dist", slim=parser.parse_args().slim))

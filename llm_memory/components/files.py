@@ -10,6 +10,7 @@ from io import FileIO
 from pathlib import Path
 
 from ..errors import VaultWriteFailed
+from .patience import when_free
 
 
 def append_durably(path: Path, payload: bytes) -> None:
@@ -18,24 +19,32 @@ def append_durably(path: Path, payload: bytes) -> None:
     Raises:
         VaultWriteFailed: nothing was written.
     """
+    made = False
     try:
         fresh = not path.exists()
         if fresh:
             make_folder(path.parent)
         # Unbuffered: what a buffer still held would be written when the file is closed, behind the
         # cut.
-        with path.open("ab", buffering=0) as file:
+        with when_free(lambda: path.open("ab", buffering=0)) as file:
             before = file.seek(0, os.SEEK_END)
+            made = fresh and before == 0
             try:
                 _write_all(file, payload)
                 os.fsync(file.fileno())
                 if fresh:
                     sync_folder(path.parent)
             except OSError:
-                _cut_back(path, before, fresh=fresh)
+                # The first error is the one to report; a half-written tail that cannot be cut is
+                # repaired by the next reading, which takes any text as it stands.
+                with contextlib.suppress(OSError):
+                    file.truncate(before)
                 raise
     except OSError as error:
-        raise VaultWriteFailed(f"{path.name}: {error.strerror or error}") from error
+        if made:
+            with contextlib.suppress(OSError):  # closed by now: Windows removes no open file
+                when_free(path.unlink)
+        raise VaultWriteFailed(_told(path, error)) from error
 
 
 def _write_all(file: FileIO, payload: bytes) -> None:
@@ -44,14 +53,8 @@ def _write_all(file: FileIO, payload: bytes) -> None:
         rest = rest[file.write(rest) :]
 
 
-def _cut_back(path: Path, size: int, *, fresh: bool) -> None:
-    # The first error is the one to report; a half-written tail that cannot be cut is repaired by
-    # the next reading, which takes any text as it stands.
-    with contextlib.suppress(OSError):
-        if fresh:
-            path.unlink()
-        else:
-            os.truncate(path, size)
+def _told(path: Path, error: OSError) -> str:
+    return f"{path.name}: {error.strerror or error}"
 
 
 def replace_durably(path: Path, payload: bytes) -> None:
@@ -60,7 +63,8 @@ def replace_durably(path: Path, payload: bytes) -> None:
     Raises:
         VaultWriteFailed: ``path`` is as it was.
     """
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    # Not named after the file: a name that is as long as the disk allows could not be made longer.
+    temporary = path.with_name(f".{secrets.token_hex(8)}.tmp")
     try:
         make_folder(path.parent)
         with temporary.open("wb", buffering=0) as file:
@@ -68,18 +72,28 @@ def replace_durably(path: Path, payload: bytes) -> None:
             os.fsync(file.fileno())
         if path.exists():
             temporary.chmod(path.stat().st_mode & 0o777)
-        temporary.replace(path)
-        sync_folder(path.parent)
+        move(temporary, path)
     except OSError as error:
         with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise VaultWriteFailed(f"{path.name}: {error.strerror or error}") from error
+            when_free(temporary.unlink)
+        raise VaultWriteFailed(_told(path, error)) from error
+
+
+def move(source: Path, target: Path) -> None:
+    """Move a file or folder to another name on the same disk, in place of what stands there.
+
+    Raises OSError: both are as they were, unless the disk cannot make names durable.
+    """
+    when_free(lambda: source.replace(target))
+    sync_folder(target.parent)
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder and its parents, each one durable in its own parent."""
+    """Make a folder and its parents, each one durable in its own parent. Raises OSError."""
     missing = []
     while not folder.exists():
+        if folder == folder.parent:  # a drive that was taken out
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(folder))
         missing.append(folder)
         folder = folder.parent
     for path in reversed(missing):

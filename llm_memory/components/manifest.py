@@ -8,8 +8,8 @@ from pathlib import Path
 from ..errors import IndexUnavailable, VaultWriteFailed
 from ..ports import Fingerprint
 from .files import replace_durably
-
-FORMAT = 1
+from .formats.index_format import FORMAT
+from .formats.numbers import read_stamp
 
 
 class JsonManifest:
@@ -19,9 +19,11 @@ class JsonManifest:
         self._path = path
 
     def active(self) -> str | None:
+        """Raises IndexUnavailable for a newer format: the index beside it is not ours to change."""
+        self._refuse_newer()
         try:
             content = json.loads(self._path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return None
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             return None
@@ -29,6 +31,7 @@ class JsonManifest:
         return name if isinstance(name, str) else None
 
     def activate(self, collection: str, fingerprint: Fingerprint) -> None:
+        self._refuse_newer()
         content = {
             "format": FORMAT,
             "collection": collection,
@@ -41,3 +44,8 @@ class JsonManifest:
             replace_durably(self._path, text.encode())
         except VaultWriteFailed as error:
             raise IndexUnavailable(f"manifest: {error}") from error
+
+    def _refuse_newer(self) -> None:
+        stamp = read_stamp(self._path)
+        if stamp is not None and stamp.format > FORMAT:
+            raise IndexUnavailable(f"index format {stamp.format} is newer than {FORMAT}")

@@ -6,28 +6,17 @@ import contextlib
 import sqlite3
 import threading
 import time
+import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
 from ..errors import EngineClosed, StateUnavailable
 from ..ports import Key, QueuedTurn
+from .files import move
+from .formats.peek import peek
+from .formats.state_schema import make_tables
 
-FORMAT = 1
-_TABLES = """
-CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS seen_conversation (umo TEXT PRIMARY KEY);
-CREATE TABLE IF NOT EXISTS map_key (key TEXT PRIMARY KEY);
-CREATE TABLE IF NOT EXISTS lost_map_key (key TEXT PRIMARY KEY);
-CREATE TABLE IF NOT EXISTS public_peer (person TEXT PRIMARY KEY);
-CREATE TABLE IF NOT EXISTS use_count (
-    scope TEXT NOT NULL, memory_id TEXT NOT NULL, uses INTEGER NOT NULL,
-    PRIMARY KEY (scope, memory_id));
-CREATE TABLE IF NOT EXISTS turn (
-    ticket_id TEXT PRIMARY KEY, scope TEXT NOT NULL, conversation TEXT NOT NULL,
-    observed_at TEXT NOT NULL, person TEXT NOT NULL, who TEXT NOT NULL,
-    user_text TEXT NOT NULL, reply_text TEXT NOT NULL);
-"""
 _BROKEN = frozenset(
     {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_ERROR}
 )
@@ -39,14 +28,17 @@ class SqliteStateStore:
     WAIT_SECONDS = 5.0
     """For another's lock on the file."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, version: str = "") -> None:
+        """``version`` is the plugin's: it signs a new file."""
         self._path = path
+        self._version = version
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
+        self._durable = True
 
     def open(self) -> bool:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        with _translated():
+        with self._translated():
+            self._path.parent.mkdir(parents=True, exist_ok=True)
             try:
                 self._connection = self._connect()
             except sqlite3.DatabaseError as error:
@@ -59,13 +51,33 @@ class SqliteStateStore:
                 return False
         return True
 
+    def open_in_memory(self) -> None:
+        try:
+            # What cannot be written can often be read: a full disk, wrong permissions, a lock.
+            with peek(self._path) as source:
+                self._connection = self._in_memory(source)
+        except (sqlite3.Error, OSError):
+            self._connection = self._in_memory()
+        self._durable = False
+
+    def _in_memory(self, source: sqlite3.Connection | None = None) -> sqlite3.Connection:
+        connection = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
+        try:
+            if source is not None:
+                source.backup(connection)
+            self._check_and_complete(connection)
+        except sqlite3.Error:
+            connection.close()
+            raise
+        return connection
+
     def _set_aside(self) -> None:
         """With its log: SQLite would play an old log into the new file."""
         moment = time.time_ns()
         for ending in ("", "-wal", "-shm"):
             path = self._path.with_name(self._path.name + ending)
             if path.exists():
-                path.replace(self._path.with_suffix(f".broken-{moment}{ending}"))
+                move(path, self._path.with_suffix(f".broken-{moment}{ending}"))
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
@@ -74,17 +86,19 @@ class SqliteStateStore:
         try:
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA synchronous=FULL")
-            for (verdict,) in connection.execute("PRAGMA quick_check(1)").fetchall():
-                if verdict != "ok":
-                    broken = sqlite3.DatabaseError(verdict)
-                    broken.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
-                    raise broken
-            connection.executescript(_TABLES)
-            connection.execute("INSERT OR IGNORE INTO meta VALUES ('format', ?)", (str(FORMAT),))
+            self._check_and_complete(connection)
         except sqlite3.DatabaseError:
             connection.close()
             raise
         return connection
+
+    def _check_and_complete(self, connection: sqlite3.Connection) -> None:
+        for (verdict,) in connection.execute("PRAGMA quick_check(1)").fetchall():
+            if verdict != "ok":
+                broken = sqlite3.DatabaseError(verdict)
+                broken.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+                raise broken
+        make_tables(connection, self._version)
 
     def seen_conversations(self) -> frozenset[str]:
         return self._column("SELECT umo FROM seen_conversation")
@@ -112,6 +126,8 @@ class SqliteStateStore:
         self._run("INSERT OR IGNORE INTO public_peer VALUES (?)", (person,))
 
     def put_turn(self, turn: QueuedTurn) -> None:
+        if not self._durable:
+            raise StateUnavailable("kept in memory only", str(self._path))
         self._run(
             "INSERT INTO turn VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             (
@@ -155,6 +171,16 @@ class SqliteStateStore:
         )
         return int(rows[0][0]) if rows else 0
 
+    def installation(self) -> str:
+        found = self._run("SELECT value FROM meta WHERE name = 'installation'")
+        if found:
+            return str(found[0][0])
+        if not self._durable:
+            raise StateUnavailable("kept in memory only", str(self._path))
+        made = "INSERT OR IGNORE INTO meta VALUES ('installation', ?)"
+        self._run(made, (uuid.uuid4().hex,))
+        return self.installation()
+
     def close(self) -> None:
         with self._lock:
             if self._connection is not None:
@@ -165,13 +191,13 @@ class SqliteStateStore:
         return frozenset(str(row[0]) for row in self._run(query))
 
     def _run(self, statement: str, values: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
-        with self._lock, _translated():
+        with self._lock, self._translated():
             return self._open_connection().execute(statement, values).fetchall()
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         connection = self._open_connection()
-        with _translated():
+        with self._translated():
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection
@@ -186,10 +212,14 @@ class SqliteStateStore:
             raise EngineClosed("the state store is closed")
         return self._connection
 
+    @contextlib.contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.Error, OSError, UnicodeEncodeError) as error:
+            raise StateUnavailable(_cause(error), str(self._path)) from error
 
-@contextlib.contextmanager
-def _translated() -> Iterator[None]:
-    try:
-        yield
-    except (sqlite3.Error, UnicodeEncodeError) as error:
-        raise StateUnavailable(f"state: {error}") from error
+
+def _cause(error: Exception) -> str:
+    """What the system or SQLite says, without the path that the notice names anyway."""
+    return (isinstance(error, OSError) and error.strerror) or str(error)

@@ -6,21 +6,13 @@ import re
 import threading
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from . import stop_words
 from .english import stem
 from .scripts import Run, Script, letters, normalise, runs
-
-if TYPE_CHECKING:
-    from typing import Protocol
-
-    class _Segmenter(Protocol):
-        """What is used of ``jieba.Tokenizer``."""
-
-        FREQ: dict[str, int]
-
-        def lcut(self, sentence: str, *, HMM: bool) -> list[str]: ...
+from .segmenter import Segmenter
+from .word_counts import WordCounts
 
 
 class _Word(NamedTuple):
@@ -43,9 +35,9 @@ class Tokenizer:
     script into another. Deterministic, total, thread-safe.
 
     jieba's dictionary is loaded at the first Han character, which takes about a second: the first
-    call, or ``load``, belongs into a thread. jieba keeps no cache file for us: on a current Python
-    reading one takes longer than parsing the dictionary, and holds the GIL all the while. Its model
-    for unknown words is off too, because other plugins can change it for the whole process.
+    call, or ``load``, belongs into a thread. Nothing else of jieba is used: its own table of the
+    dictionary takes fifty megabytes, its cache file takes longer to read than the dictionary and
+    holds the GIL all the while, and its model for unknown words belongs to the whole process.
 
     Args:
         use_jieba: False cuts Han text into characters and bigrams without trying jieba.
@@ -54,7 +46,7 @@ class Tokenizer:
     def __init__(self, *, use_jieba: bool = True) -> None:
         self._lock = threading.Lock()
         self._loaded = not use_jieba
-        self._segmenter: _Segmenter | None = None
+        self._segmenter: Segmenter | None = None
 
     def load(self) -> None:
         """Read the dictionary now; blocks. Never fails: without jieba it is ``degraded``."""
@@ -77,7 +69,7 @@ class Tokenizer:
         Blocks at the first call.
         """
         segmenter = self._han_segmenter()
-        return {} if segmenter is None else segmenter.FREQ
+        return {} if segmenter is None else segmenter.words
 
     def tokens(self, text: str) -> list[str]:
         """The tokens of a document, in its order, with repetitions."""
@@ -123,17 +115,17 @@ class Tokenizer:
             yield _Word("", _grams(text))
             return
         before = ""  # the word before, if it was one character
-        for word in segmenter.lcut(text, HMM=False):
+        for word in segmenter.cut(text):
             if len(word) == 1:
                 yield _Word(word, [word])
                 if before and not {before, word} <= stop_words.CHINESE:
                     yield _Word("", [before + word])
                 before = word
             else:
-                yield _Word(word, [word, *_inner_words(word, segmenter.FREQ), *word])
+                yield _Word(word, [word, *_inner_words(word, segmenter.words), *word])
                 before = ""
 
-    def _han_segmenter(self) -> _Segmenter | None:
+    def _han_segmenter(self) -> Segmenter | None:
         with self._lock:
             if not self._loaded:
                 self._segmenter = _load_jieba()
@@ -141,13 +133,13 @@ class Tokenizer:
             return self._segmenter
 
 
-def _inner_words(word: str, frequencies: Mapping[str, int]) -> Iterator[str]:
+def _inner_words(word: str, words: WordCounts) -> Iterator[str]:
     """Dictionary words of two or three characters inside a longer one, as jieba's search mode."""
     for length in (2, 3):
         if len(word) > length:
             for start in range(len(word) - length + 1):
                 part = word[start : start + length]
-                if frequencies.get(part):
+                if words.look(part):
                     yield part
 
 
@@ -157,16 +149,12 @@ def _grams(text: str) -> list[str]:
     return [a + b for a, b in pairwise(single)] + single
 
 
-def _load_jieba() -> _Segmenter | None:
+def _load_jieba() -> Segmenter | None:
     try:
         import jieba
 
-        segmenter = jieba.Tokenizer()
-        # What `initialize()` does, without its cache file in the shared temporary folder and
-        # without its log lines.
-        segmenter.FREQ, segmenter.total = segmenter.gen_pfdict(segmenter.get_dict_file())
-        segmenter.initialized = True
-        works = segmenter.lcut("忆域", HMM=False) != []
+        segmenter = Segmenter(WordCounts(jieba.Tokenizer().get_dict_file))
+        works = segmenter.cut("忆域") != []
     except Exception:  # noqa: BLE001  (a foreign package in any state: absent, cut off, another version)
         return None
     return segmenter if works else None

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
+import stat
 import threading
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
 from ..errors import VaultFileBroken, VaultWriteFailed
-from ..markdown.entry import render
 from ..markdown.escaping import escape_inline
-from ..markdown.topic_file import Entry, TopicFile
+from ..markdown.topic_file import Entry, TopicFile, behind
 from ..models.conversation import Actor
 from ..models.data_models import Memory, StoredMemory, Topic
 from ..models.scope import Scope
 from ..policies.vault_layout import ARCHIVE, archive_path, part_path, topic_path
 from ..ports import FileReport, VaultContent
 from .files import append_durably, replace_durably
-from .vault_tree import VaultTree
+from .patience import when_free
+from .vault_tree import VaultTree, is_gone
 
 SPLIT_BYTES = 256 * 1024
 """A topic file that has grown past this is left alone, and the next part begun."""
@@ -34,7 +36,7 @@ class MarkdownVault:
 
     def open(self) -> None:
         """Make the tree. Raises VaultWriteFailed."""
-        self._tree.make()
+        self._tree.open()
 
     def ensure(self, scope: Scope) -> None:
         self._tree.make(scope)
@@ -52,10 +54,12 @@ class MarkdownVault:
 
     def read(self, scope: Scope) -> VaultContent:
         memories: list[StoredMemory] = []
-        broken = [FileReport(scope.name, p, "misnamed") for p in self._tree.misnamed(scope)]
+        survey = self._tree.survey(scope)
+        broken = [FileReport(scope.name, path, "misnamed") for path in survey.misnamed]
+        broken += [FileReport(scope.name, path, "unreadable") for path in survey.shut]
         seen: set[str] = set()
-        for path in self._tree.files(scope):
-            relative = path.relative_to(self._tree.folder(scope)).as_posix()
+        for path in survey.files:
+            relative = self._tree.relative(scope, path)
             try:
                 file = self._tree.load(path)
             except VaultFileBroken as error:
@@ -77,28 +81,33 @@ class MarkdownVault:
     def _append_to(self, scope: Scope, relative: str, memory: Memory) -> str:
         """To the first part of ``relative`` that takes more: the part's path."""
         folder = self._tree.folder(scope)
+        self._tree.make(scope)
+        self._tree.refuse_links((folder / relative).parent)
         part = 1
         while (before := self._before_more(folder / part_path(relative, part))) is None:
             part += 1
         target = part_path(relative, part)
-        self._tree.refuse_links((folder / target).parent)
-        gap = b"" if not before else b"\n" if before.endswith(b"\n") else b"\n\n"
-        append_durably(folder / target, gap + render(memory).encode())
+        append_durably(folder / target, behind(before, memory).encode())
         return target
 
-    def _before_more(self, path: Path) -> bytes | None:
+    def _before_more(self, path: Path) -> str | None:
         """What stands in the file that an entry is put behind. None for a file that is full, or
-        that we could not read back what we put into."""
+        that we could not read back what we put into.
+
+        Raises VaultWriteFailed where no file can be looked at: no other part could be, either.
+        """
         try:
-            if not path.exists(follow_symlinks=False):
-                return b""
-            if path.is_symlink() or not path.is_file() or path.stat().st_size > SPLIT_BYTES:
-                return None
-            before = path.read_bytes()
-            before.decode()
+            status = path.lstat()
+        except FileNotFoundError:
+            return ""
+        except OSError as error:
+            raise VaultWriteFailed(f"{path.name}: {error.strerror or error}") from error
+        if not stat.S_ISREG(status.st_mode) or status.st_size > SPLIT_BYTES:
+            return None
+        try:
+            return when_free(path.read_bytes).decode()
         except (OSError, UnicodeDecodeError):
             return None
-        return before
 
     def current(self, stored: StoredMemory) -> StoredMemory | None:
         with self._lock:
@@ -179,19 +188,22 @@ class MarkdownVault:
 
         Raises KeyError only if it is gone, not if the file it stood in cannot be read just now.
         """
+        self._tree.refuse_absence()
         known = self._tree.folder(scope) / relative
-        unreadable: VaultFileBroken | None = None
-        for path in [known, *(path for path in self._tree.files(scope) if path != known)]:
-            try:
-                file = self._tree.load(path)
-            except VaultFileBroken as error:
-                unreadable = error if path == known and path.exists() else unreadable
-                continue
-            entry = file.find(memory_id)
-            if entry is not None:
-                return path, file, entry
-        if unreadable is not None:
-            raise VaultWriteFailed(str(unreadable)) from unreadable
+        self._tree.refuse_links(known)
+        problem = ""
+        try:
+            if (found := self._tree.find(known, memory_id)) is not None:
+                return known, *found
+        except VaultFileBroken as error:
+            problem = "" if is_gone(known) else str(error)
+        survey = self._tree.survey(scope)
+        for path in survey.files:
+            with contextlib.suppress(VaultFileBroken):
+                if path != known and (found := self._tree.find(path, memory_id)) is not None:
+                    return path, *found
+        if problem or survey.shut:
+            raise VaultWriteFailed(problem or f"{survey.shut[0] or scope.name}: unreadable")
         raise KeyError(memory_id)
 
 

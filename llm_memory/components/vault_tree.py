@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from codecs import getincrementaldecoder
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
 from ..errors import InvalidScope, VaultFileBroken, VaultWriteFailed
-from ..markdown.topic_file import TopicFile, parse_file
+from ..markdown.topic_file import Entry, TopicFile, parse_file
 from ..models.scope import Scope
-from ..policies.text import is_sendable
-from ..policies.vault_layout import ARCHIVE, is_recalled
+from ..policies.encodings import Encoding, likely_encoding
+from ..policies.vault_layout import ARCHIVE
 from .files import make_folder
+from .patience import when_free
+from .vault_walk import Survey, archived, is_link, survey
 
 
 class VaultTree:
@@ -22,15 +24,43 @@ class VaultTree:
     def __init__(self, root: Path, reading: AbstractContextManager[object]) -> None:
         self._scopes = root / "scopes"
         self._reading = reading
+        self._disk: int | None = None
+        self._own: set[Scope] = set()
 
-    def make(self, scope: Scope | None = None) -> None:
-        """Make the tree, or a scope's folder in it. Raises VaultWriteFailed."""
-        folder = self._scopes if scope is None else self.folder(scope)
+    def open(self) -> None:
+        """Make the tree. From now on it is never made anew. Raises VaultWriteFailed."""
+        with _translated(self._scopes):
+            make_folder(self._scopes)
+            self._disk = self._scopes.stat().st_dev
+
+    def make(self, scope: Scope) -> None:
+        """Make a scope's folder, if it is missing. Raises VaultWriteFailed."""
+        folder = self.folder(scope)
+        self.refuse_absence()
         self.refuse_links(folder)
-        try:
+        with _translated(folder):
             make_folder(folder)
-        except OSError as error:
-            raise VaultWriteFailed(f"{folder.name}: {error.strerror or error}") from error
+            if scope not in self._own and scope.name not in {
+                p.name for p in folder.parent.iterdir()
+            }:
+                # On a disk that folds case, ``Home`` answers to ``home``. It is another scope's.
+                raise VaultWriteFailed(
+                    f"{scope.name}: a folder's name differs from it in case only"
+                )
+        self._own.add(scope)
+
+    def refuse_absence(self) -> None:
+        """Raises VaultWriteFailed if the tree is gone: its disk was taken out, say.
+
+        What we would write then would lie on another disk, and be hidden when ours is back.
+        """
+        if self._disk is None:
+            return
+        with _translated(self._scopes):
+            if self._scopes.stat().st_dev != self._disk and not any(self._scopes.iterdir()):
+                raise VaultWriteFailed(
+                    f"{self._scopes.name}: another, empty disk stands in its place"
+                )
 
     def folder(self, scope: Scope) -> Path:
         """Where a scope's files stand."""
@@ -49,31 +79,21 @@ class VaultTree:
             if folder.name.startswith(".") or not folder.is_dir():
                 continue
             try:
-                scope = None if folder.is_symlink() else Scope.parse(folder.name, derived=True)
+                scope = None if is_link(folder) else Scope.parse(folder.name, derived=True)
             except InvalidScope:
                 scope = None
             found.append((scope, folder.name))
         return found
 
-    def files(self, scope: Scope) -> Iterator[Path]:
-        """The scope's files whose entries may be recalled."""
-        for path in sorted(self.folder(scope).rglob("*")):
-            relative = self.relative(scope, path)
-            if is_sendable(relative) and is_recalled(relative) and not self._leads_away(path):
-                yield path
+    def survey(self, scope: Scope) -> Survey:
+        """What may be recalled of a scope."""
+        top = self.folder(scope)
+        return Survey() if self._leads_away(top) else survey(top)
 
-    def misnamed(self, scope: Scope) -> Iterator[str]:
-        """Files whose names are no text (unpacked in another encoding), as far as they show."""
-        for path in sorted(self.folder(scope).rglob("*")):
-            relative = self.relative(scope, path)
-            if not is_sendable(relative):
-                yield relative.encode(errors="replace").decode()
-
-    def archived_files(self, scope: Scope) -> Iterator[Path]:
+    def archived_files(self, scope: Scope) -> tuple[Path, ...]:
         """The files of the scope's archive."""
-        for path in sorted((self.folder(scope) / ARCHIVE).rglob("*.md")):
-            if not self._leads_away(path):
-                yield path
+        archive = self.folder(scope) / ARCHIVE
+        return () if self._leads_away(archive) else archived(archive)
 
     def refuse_links(self, path: Path) -> None:
         """Raises VaultWriteFailed if a link lies on the way: nothing is written through one."""
@@ -83,23 +103,70 @@ class VaultTree:
     def _leads_away(self, path: Path) -> bool:
         """True if a link lies on the way: it could lead into another scope's folder."""
         inside = (path, *path.parents)
-        return any(p.is_symlink() for p in inside[: inside.index(self._scopes)])
+        return any(is_link(p) for p in inside[: inside.index(self._scopes)])
 
     def load(self, path: Path) -> TopicFile:
         """Read a file. Raises VaultFileBroken."""
-        if not path.is_file():  # a pipe would hold us up
-            raise VaultFileBroken(path.name, "unreadable")
+        return _parsed(path, *self._read(path))
+
+    def find(self, path: Path, memory_id: str) -> tuple[TopicFile, Entry] | None:
+        """A file and an entry in it, None if it holds no such entry. Raises VaultFileBroken."""
+        raw, modified = self._read(path, patient=True)
+        if memory_id.encode() not in raw:  # parsing takes long, and holds up other threads
+            return None
+        file = _parsed(path, raw, modified)
+        entry = file.find(memory_id)
+        return None if entry is None else (file, entry)
+
+    def _read(self, path: Path, *, patient: bool = False) -> tuple[bytes, float]:
+        """The bytes, and when they were written. At start there is no patience: with a thousand
+        files that nobody may read it would take as many seconds."""
         try:
-            with self._reading:
-                raw = path.read_bytes()
-                modified = path.stat().st_mtime
-            # A crash may have torn the last character; what stands before it is whole.
-            text = getincrementaldecoder("utf-8")().decode(raw)
-        except UnicodeDecodeError as error:
-            raise VaultFileBroken(path.name, "not_utf8") from error
+            if path.is_file():  # a pipe would hold us up
+                with self._reading:
+                    raw = when_free(path.read_bytes) if patient else path.read_bytes()
+                    return raw, path.stat().st_mtime
         except OSError as error:
             raise VaultFileBroken(path.name, "unreadable") from error
-        return parse_file(text, fallback_time=_moment(modified))
+        raise VaultFileBroken(path.name, "unreadable")
+
+
+def is_gone(path: Path) -> bool:
+    """True if nothing stands there; False also where that cannot be told."""
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        pass
+    return False
+
+
+def _parsed(path: Path, raw: bytes, modified: float) -> TopicFile:
+    try:
+        # A crash may have torn the last character; what stands before it is whole.
+        text = getincrementaldecoder("utf-8")().decode(raw)
+    except UnicodeDecodeError as error:
+        raise _no_utf8(path, raw) from error
+    return parse_file(text, fallback_time=_moment(modified))
+
+
+def _no_utf8(path: Path, raw: bytes) -> VaultFileBroken:
+    match likely_encoding(raw):
+        case Encoding.GB18030:
+            return VaultFileBroken(path.name, "gb18030")
+        case Encoding.UTF_16:
+            return VaultFileBroken(path.name, "utf16")
+        case None:
+            return VaultFileBroken(path.name, "not_utf8")
+
+
+@contextmanager
+def _translated(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise VaultWriteFailed(f"{path.name}: {error.strerror or error}") from error
 
 
 def _moment(timestamp: float) -> datetime:

@@ -2,42 +2,31 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import batched
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 from ..errors import IndexUnavailable
 from ..models.scope import ScopeFilter
 from ..ports import Fingerprint, IndexRecord, Key, Neighbours, Vector, Vectors
-from .chroma.calls import listed, nearest, remove, replace
-from .chroma.connection import Connection
+from .chroma.calls import listed, remove, replace
+from .chroma.collections import existing, made, our_names
+from .chroma.connection import Client, Connection
 from .chroma.faults import attempt, translated
 from .chroma.gate import Gate
-from .chroma.names import PREFIX, collection_name, dimension_of, record_id
-from .chroma.records import sound_hash, stored_metadata, visible
-from .scope_where import scope_where
+from .chroma.names import collection_name, dimension_of, prefix_of, record_id
+from .chroma.pace import WritePace
+from .chroma.records import sound_hash, stored_metadata
+from .chroma.search import MANY, Search
 
 if TYPE_CHECKING:
-    from chromadb.api import ClientAPI
     from chromadb.api.models.Collection import Collection
 
 __all__ = ["ChromaVectorStore", "collection_name"]
 
-BATCH: Final = 50
-"""Records in a write call: Chroma holds the GIL while it writes, and the bot waits for it."""
 PAGE: Final = 1000
-"""Records in a reading call, for the same reason. Chroma's own limit is about 5000."""
-WIDEST: Final = 5000
-"""The most neighbours asked for to make up for refused ones."""
-
-
-def breathe() -> None:
-    """A pause in which the bot gets the GIL."""
-    time.sleep(0.02)
+"""Records in a reading call: Chroma holds the GIL. Its own limit is about 5000."""
 
 
 class ChromaVectorStore:
@@ -46,16 +35,26 @@ class ChromaVectorStore:
     A store that was closed stays closed; make another one for the same directory.
     """
 
-    def __init__(self, connection: Connection, *, rest: Callable[[], object] = breathe) -> None:
-        """``rest`` is called between two write calls, outside the writer lock."""
+    def __init__(
+        self, connection: Connection, *, pace: WritePace | None = None, many: int = MANY
+    ) -> None:
+        """
+        Args:
+            connection: Opened and closed by this store.
+            pace: How much goes into one write call, and the rest before the next.
+            many: Records from which on neighbours are looked for without a filter first.
+        """
         self._connection = connection
-        self._rest = rest
+        self._pace = pace or WritePace()
+        self._many = many
         self._gate = Gate()
         self._opening = Lock()
         self._writing = Lock()
         self._named: dict[str, Fingerprint] = {}
-        self._client: ClientAPI | None = None
+        self._client: Client | None = None
         self._collection: Collection | None = None
+        self._search = Search(self._ask, many=many)
+        self._size: int | None = None
 
     def open(self) -> str:
         with self._opening:
@@ -93,40 +92,35 @@ class ChromaVectorStore:
             self._connection.close()
 
     def name_for(self, fingerprint: Fingerprint) -> str:
-        name = collection_name(fingerprint)
+        name = collection_name(fingerprint, self._connection.owner)
         self._named[name] = fingerprint
         return name
 
     def collections(self) -> tuple[str, ...]:
         with self._gate, translated("listing collections"):
-            return tuple(sorted(self._ours()))
+            return tuple(sorted(our_names(self._opened(), self._connection.owner)))
 
     def use(self, collection: str) -> bool:
-        if not collection.startswith(PREFIX):
+        owner = self._connection.owner
+        if not collection.startswith(prefix_of(owner)):
             raise ValueError(f"no collection of ours: {collection!r}")
         with self._writing, self._gate, translated("opening a collection"):
-            known = collection in self._ours()
-            if known:
-                # Without an embedding function: the default one fetches a model.
-                opened = self._opened().get_collection(collection, embedding_function=None)
-            else:
+            found = existing(self._opened(), collection, owner)
+            if found is None:
                 self._connection.writing(0)
-                opened = self._opened().create_collection(
-                    collection,
-                    configuration={
-                        "hnsw": {"space": "cosine", "sync_threshold": 100, "ef_search": 200}
-                    },
-                    metadata=self._about(collection),
-                    embedding_function=None,
-                )
-            self._collection = opened
-            return known
+                fingerprint = self._named.get(collection)
+                self._collection = made(self._opened(), collection, owner, fingerprint)
+            else:
+                self._collection = found
+            self._search = Search(self._ask, many=self._many)
+            self._size = None
+            return found is not None
 
     def drop(self, collection: str) -> None:
         with self._writing, self._gate, translated("dropping a collection"):
             if self._collection is not None and self._collection.name == collection:
                 raise IndexUnavailable(f"the collection is in use: {collection}")
-            if collection in self._ours():
+            if collection in our_names(self._opened(), self._connection.owner):
                 self._connection.writing(0)
                 self._opened().delete_collection(collection)
 
@@ -136,16 +130,18 @@ class ChromaVectorStore:
             raise ValueError(f"{len(records)} records, {len(rows)} vectors")
         # The last of equal keys wins; Chroma refuses a batch that has two.
         latest = {record_id(r.key): (r, row) for r, row in zip(records, rows, strict=True)}
-        for batch in self._batches(latest.items()):
+        for batch in self._pace.portions(latest.items()):
             ids = [identifier for identifier, _ in batch]
             metadatas = [stored_metadata(record) for _, (record, _) in batch]
             vectors_of_batch = [row for _, (_, row) in batch]
             self._write(partial(replace, ids, metadatas, vectors_of_batch), rows.nbytes)
+            self._grow(len(batch))
 
     def delete(self, keys: Sequence[Key]) -> None:
-        for batch in self._batches(dict.fromkeys(map(record_id, keys))):
-            self._write(partial(remove, list(batch)), 0)
+        for batch in self._pace.portions(dict.fromkeys(map(record_id, keys))):
+            self._write(partial(remove, batch), 0)
             self._connection.removed(len(batch))
+            self._grow(-len(batch))
 
     def hashes(self) -> dict[Key, str]:
         """Empty for a record whose scope or hash is damaged, so that it is written again."""
@@ -155,38 +151,33 @@ class ChromaVectorStore:
                 page = self._ask("reading", partial(listed, len(found), PAGE))
                 found.update((key, sound_hash(key, metadata)) for key, metadata in page)
                 if len(page) < PAGE:
+                    self._size = len(found)
                     return found
 
     def count(self) -> int:
-        return self._ask("counting", lambda collection: int(collection.count()))
+        size = self._ask("counting", lambda collection: int(collection.count()))
+        self._size = size
+        return size
 
     def query(self, vector: Vector, scope_filter: ScopeFilter, k: int) -> Neighbours:
-        where = scope_where(scope_filter)
         row = self._comparable([vector])[0]
-        k = max(k, 0)
-        wanted = max(k, 1)
-        while True:
-            answer = self._ask("query", partial(nearest, row, where, wanted))
-            neighbours = visible(answer, scope_filter)
-            enough = len(neighbours.found) >= k or len(answer) < wanted or wanted >= WIDEST
-            if enough or not neighbours.dropped:
-                return Neighbours(neighbours.found[:k], neighbours.dropped)
-            wanted = min(wanted * 4, WIDEST)  # a damaged record takes no sound one's place
+        return self._search.query(row, scope_filter, k, self._about)
 
-    def _opened(self) -> ClientAPI:
+    def _about(self) -> int:
+        """Roughly how many records there are: counted once, and then reckoned."""
+        size = self._size
+        return self.count() if size is None else size
+
+    def _grow(self, by: int) -> None:
+        # Keys that were there before are taken for new ones: it decides on the way that a query
+        # goes, and the next count puts it right.
+        if self._size is not None:
+            self._size = max(0, self._size + by)
+
+    def _opened(self) -> Client:
         if self._client is None:
             raise IndexUnavailable("the index is not open")
         return self._client
-
-    def _ours(self) -> set[str]:
-        names = (collection.name for collection in self._opened().list_collections())
-        return {name for name in names if name.startswith(PREFIX)}
-
-    def _about(self, collection: str) -> dict[str, str | int]:
-        """What stands beside a new collection, for people to read: its fingerprint."""
-        fingerprint = self._named.get(collection)
-        known = asdict(fingerprint) if fingerprint is not None else {}
-        return {"dim": dimension_of(collection) or 0, **known}
 
     def _ask[T](self, doing: str, call: Callable[[Collection], T]) -> T:
         with self._gate:
@@ -199,13 +190,6 @@ class ChromaVectorStore:
         with self._writing:
             self._connection.writing(size)
             self._ask("writing", call)
-
-    def _batches[T](self, items: Iterable[T]) -> Iterator[tuple[T, ...]]:
-        """At most BATCH each. Between two of them others write, and the bot runs."""
-        for number, batch in enumerate(batched(items, BATCH)):
-            if number:
-                self._rest()
-            yield batch
 
     def _comparable(self, vectors: Sequence[Vector] | Vectors) -> Vectors:
         """As float32, shape ``(n, dim)``. Raises IndexUnavailable for what the index cannot hold:

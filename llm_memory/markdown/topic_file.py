@@ -26,11 +26,13 @@ class Entry:
 class TopicFile:
     """The lines of a file, without their line ends, and the entries among them.
 
-    ``newline`` is the file's own line end, ``bom`` its byte order mark or nothing: both are kept.
+    ``line_ends`` has one a line, mostly nothing for the last: a line that we leave alone keeps its
+    own. ``newline`` is the file's, for lines of ours; ``bom`` its byte order mark or nothing.
     """
 
     lines: tuple[str, ...]
     entries: tuple[Entry, ...]
+    line_ends: tuple[str, ...]
     newline: str = "\n"
     bom: str = ""
 
@@ -40,18 +42,33 @@ class TopicFile:
 
     def without(self, entry: Entry) -> str:
         """The file's text with the entry cut out; every other line stays as it is."""
-        return self._join(self.lines[: entry.start] + self.lines[entry.end :])
+        return self.bom + self._text(0, entry.start) + self._text(entry.end, len(self.lines))
 
     def with_replaced(self, entry: Entry, memory: Memory) -> str:
         """The file's text with the entry rendered anew from ``memory``."""
-        rendered = tuple(render(memory).removesuffix("\n").split("\n"))
-        rest = self.lines[entry.end :]
-        gap = ("",) if rest and rest != ("",) else ()
-        return self._join(self.lines[: entry.start] + rendered + gap + rest)
+        rest = self._text(entry.end, len(self.lines))
+        gap = "\n" if rest else ""
+        rendered = (render(memory) + gap).replace("\n", self.newline)
+        return self.bom + self._text(0, entry.start) + rendered + rest
 
-    def _join(self, lines: tuple[str, ...]) -> str:
-        ended = lines if not lines or lines[-1] == "" else (*lines, "")
-        return self.bom + self.newline.join(ended)
+    def _text(self, start: int, end: int) -> str:
+        pieces = zip(self.lines[start:end], self.line_ends[start:end], strict=True)
+        return "".join(line + line_end for line, line_end in pieces)
+
+
+def behind(text: str, memory: Memory) -> str:
+    """What to put behind a file's text to have ``memory`` in it, with a blank line between."""
+    newline = _newline_of(text)
+    gap = "" if not text else newline if text.endswith("\n") else newline * 2
+    if text.endswith("\r"):  # half of a line end: the other half was lost
+        gap = "\n" + newline
+    return gap + render(memory).replace("\n", newline)
+
+
+def _newline_of(text: str) -> str:
+    """A text's own line end: that of its first line."""
+    first, found, _ = text.partition("\n")
+    return "\r\n" if found and first.endswith("\r") else "\n"
 
 
 def parse_file(text: str, *, fallback_time: datetime) -> TopicFile:
@@ -60,7 +77,10 @@ def parse_file(text: str, *, fallback_time: datetime) -> TopicFile:
     An entry reaches to the next entry, or to the next heading of level 1 or 2 that a person wrote
     (not inside a code fence: there ``#`` is code).
     """
-    lines = tuple(line.removesuffix("\r") for line in text.removeprefix(BOM).split("\n"))
+    raw = text.removeprefix(BOM).split("\n")
+    lines = tuple(line.removesuffix("\r") for line in raw)
+    ended = (*(line + "\n" for line in raw[:-1]), raw[-1])
+    line_ends = tuple(whole[len(line) :] for whole, line in zip(ended, lines, strict=True))
     starts: list[tuple[int, bool]] = []
     fence = ""
     for number, line in enumerate(lines):
@@ -81,5 +101,5 @@ def parse_file(text: str, *, fallback_time: datetime) -> TopicFile:
         if ours:
             memory = parse("\n".join(lines[start:end]), fallback_time=fallback_time)
             entries.append(Entry(memory, start, end))
-    newline = "\r\n" if "\r\n" in text else "\n"
-    return TopicFile(lines, tuple(entries), newline, BOM if text.startswith(BOM) else "")
+    bom = BOM if text.startswith(BOM) else ""
+    return TopicFile(lines, tuple(entries), line_ends, _newline_of(text), bom)

@@ -21,6 +21,7 @@ class WhyCode(StrEnum):
     DEFAULT = "default"
     ILLEGAL_NAME = "illegal_name"
     MAP_DAMAGED = "map_damaged"
+    MAP_UNKNOWN = "map_unknown"
     UNKNOWN_POLICY = "unknown_policy"
     UNKNOWN_PERSONA = "unknown_persona"
     MALFORMED_ID = "malformed_id"

@@ -38,7 +38,8 @@ class IllegalName:
 class ScopeMap:
     """``conversation_scope_map`` after reading: every key with its scope or its fault.
 
-    ``held`` are keys that a damaged map lost: they read public only until an admin confirms.
+    ``held`` are keys that a damaged map lost: they read public only until an admin confirms. If
+    some of them cannot be named, so does every conversation that would fall to public.
     """
 
     entries: Mapping[str, Scope | IllegalName] = field(default_factory=lambda: MappingProxyType({}))
@@ -56,6 +57,29 @@ class ScopeSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class IndexPace:
+    """How the index is followed behind the bot. Not the owner's to set, but a test's.
+
+    Attributes:
+        batch: The most texts that an embedder is asked for at once.
+        pause_seconds: Between two batches, for the bot.
+        idle_seconds: After so long without a write the index counts as settled.
+        retry_seconds: After the first, second, … failure in a row; the last for all that follow.
+        query_seconds: After this long a query goes on without the index.
+    """
+
+    batch: int = 50
+    pause_seconds: float = 0.05
+    idle_seconds: float = 5.0
+    retry_seconds: tuple[float, ...] = (2.0, 5.0, 15.0, 60.0)
+    query_seconds: float = 0.2
+
+    def retry(self, failures: int) -> float:
+        """Seconds to wait where ``failures`` attempts have failed before this one."""
+        return self.retry_seconds[min(failures, len(self.retry_seconds) - 1)]
+
+
+@dataclass(frozen=True, slots=True)
 class EngineSettings:
     """What the composition root hands to the engine.
 
@@ -69,6 +93,10 @@ class EngineSettings:
         embed_query_seconds: After this long a query goes on without vectors.
         embed_write_seconds: After this long a batch of writes stays in the backlog.
         open_retry_seconds: How long a locked data folder is tried again at start.
+        pace: How the index is followed.
+        chroma_url: Where a Chroma server listens; empty for an index of our own. None where the
+            panel holds what is no address: then there is no index until it is put right.
+        chroma_headers: Sent with every request to it. They hold secrets.
     """
 
     scope_map: Mapping[str, object] | None = field(default_factory=dict)
@@ -81,3 +109,6 @@ class EngineSettings:
     embed_query_seconds: float = 2.0
     embed_write_seconds: float = 30.0
     open_retry_seconds: float = 15.0
+    pace: IndexPace = field(default_factory=IndexPace)
+    chroma_url: str | None = ""
+    chroma_headers: Mapping[str, str] = field(default_factory=dict, repr=False)

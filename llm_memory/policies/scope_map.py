@@ -14,6 +14,9 @@ from ..models.settings import IllegalName, ScopeMap
 from .text import clean
 
 PERSONA_PREFIX = "persona:"
+UNKNOWN_KEYS = " * "
+"""On the list of lost keys: some that nobody can name, for the state that knew them is gone. No key
+of a map has blanks around it."""
 _ALL_BUT_SAME = 0.9
 _COMPARED = 500
 """Ids that a key is held against: it runs while the plugin opens."""
@@ -71,8 +74,9 @@ def private_keys(scope_map: ScopeMap) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class MapHealth:
-    """``held``: keys on hold now. For the next comparison: ``lost``, all that an accident took
-    and nobody gave back, and ``remembered``, the private keys of the last map that had any."""
+    """``held``: keys on hold now, ``UNKNOWN_KEYS`` perhaps among them. For the next comparison:
+    ``lost``, all that an accident took and nobody gave back, and ``remembered``, the private keys
+    of the last map that had any."""
 
     held: frozenset[str]
     lost: frozenset[str]
@@ -95,8 +99,23 @@ def judge_map(former: frozenset[str], lost: frozenset[str], scope_map: ScopeMap)
         lost = frozenset()
     elif former and not former & now:
         lost |= former
+    if now:
+        lost -= {UNKNOWN_KEYS}
     held = lost.difference(scope_map.entries)
     return MapHealth(held=held, lost=lost, remembered=now or former)
+
+
+def may_have_lost_all(scope_map: ScopeMap, folders: Iterable[str]) -> bool:
+    """Where nobody remembers the former map: True if this one names no private scope, though the
+    vault has folders of such as only a map can name."""
+    return not private_keys(scope_map) and any(_is_mappable(folder) for folder in folders)
+
+
+def _is_mappable(folder: str) -> bool:
+    try:
+        return not Scope.parse(folder).is_public
+    except InvalidScope:
+        return False
 
 
 def odd_keys(scope_map: ScopeMap, seen: Iterable[str]) -> list[MapFault]:

@@ -12,7 +12,7 @@ from ..models.conversation import ConversationId, ConversationKind
 from ..models.resolution import ReadPublicOnly, Refused, Resolution, Usable, Why, WhyCode
 from ..models.scope import PUBLIC, Scope
 from ..models.settings import DmScope, GroupScope, IllegalName, ScopeSettings
-from .scope_map import PERSONA_PREFIX, is_persona_key
+from .scope_map import PERSONA_PREFIX, UNKNOWN_KEYS, is_persona_key
 
 
 def resolve(conversation_id: ConversationId, settings: ScopeSettings) -> Resolution:
@@ -35,7 +35,11 @@ def resolve(conversation_id: ConversationId, settings: ScopeSettings) -> Resolut
     if conversation_id.persona is None and _maps_personas(settings):
         # One of these keys might be this conversation's: guessing "none" would publish it.
         return ReadPublicOnly(Why(WhyCode.UNKNOWN_PERSONA))
-    return _by_policy(conversation_id, settings)
+    found = _by_policy(conversation_id, settings)
+    widest = isinstance(found, Usable) and found.scope.is_public
+    if widest and UNKNOWN_KEYS in settings.scope_map.held:
+        return ReadPublicOnly(Why(WhyCode.MAP_UNKNOWN))
+    return found
 
 
 def _maps_personas(settings: ScopeSettings) -> bool:

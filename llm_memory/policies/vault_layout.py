@@ -36,12 +36,16 @@ def archive_path(path: str) -> str:
 
 def is_recalled(path: str) -> bool:
     """True for files whose entries may be recalled; ``path`` is relative to the scope."""
-    parts = PurePosixPath(path).parts
-    name = parts[-1].lower()
+    name = PurePosixPath(path).name.lower()
     return (
         name.endswith(".md")
         and name not in _NOT_RECALLED
         and not any(mark in name for mark in _CONFLICT_MARKS)
-        and parts[0].lower() != ARCHIVE
-        and not any(part.startswith(".") for part in parts)
+        and not is_passed_by(path)
     )
+
+
+def is_passed_by(path: str) -> bool:
+    """True for the archive, for what is hidden, and for all that lies in them."""
+    parts = PurePosixPath(path).parts
+    return parts[0].lower() == ARCHIVE or any(part.startswith(".") for part in parts)

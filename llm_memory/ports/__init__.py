@@ -4,7 +4,9 @@ Everything that blocks is a plain method and is called in a thread by its one ca
 that waits for a network is a coroutine.
 """
 
+from .cache import TextKey, VectorCache
 from .embedder import Embedder, Fingerprint, Vector, Vectors
+from .formats import StoredFormat
 from .index import IndexManifest, IndexRecord, Key, Neighbour, Neighbours, VectorStore
 from .state import QueuedTurn, StateStore
 from .vault import FileReport, Vault, VaultContent
@@ -20,9 +22,12 @@ __all__ = [
     "Neighbours",
     "QueuedTurn",
     "StateStore",
+    "StoredFormat",
+    "TextKey",
     "Vault",
     "VaultContent",
     "Vector",
+    "VectorCache",
     "VectorStore",
     "Vectors",
 ]

@@ -44,6 +44,11 @@ class Embedder(Protocol):
         """Cosine similarity below which a memory is not relevant to a query."""
         ...
 
+    @property
+    def costly(self) -> bool:
+        """True where a vector takes a model's work, so that it is worth keeping."""
+        ...
+
     async def prepare(self) -> Fingerprint:
         """Load what is needed and say which space the vectors lie in.
 

@@ -119,7 +119,10 @@ class IndexManifest(Protocol):
     """Which collection is complete. Blocks; lies with the index and goes with it."""
 
     def active(self) -> str | None:
-        """The collection's name, None where there is no manifest that we can read."""
+        """The collection's name, None where there is no manifest that we can read.
+
+        Raises IndexUnavailable where a later version's index stands.
+        """
         ...
 
     def activate(self, collection: str, fingerprint: Fingerprint) -> None:

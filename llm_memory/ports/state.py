@@ -28,7 +28,17 @@ class StateStore(Protocol):
     """Small durable facts. Every method blocks; each row that holds words carries its scope."""
 
     def open(self) -> bool:
-        """Make ready. False if the old file was unusable and was set aside for a new one."""
+        """Make ready. False if the old file was unusable and was set aside for a new one.
+
+        Raises StateUnavailable.
+        """
+        ...
+
+    def open_in_memory(self) -> None:
+        """Where ``open`` failed: go on with what can be read of the file, if anything.
+
+        Nothing is kept beyond ``close``, so nothing is queued: that raises StateUnavailable.
+        """
         ...
 
     def seen_conversations(self) -> frozenset[str]:
@@ -81,6 +91,13 @@ class StateStore(Protocol):
 
     def uses(self, key: Key) -> int:
         """How often a memory was found useful."""
+        ...
+
+    def installation(self) -> str:
+        """A random id of this installation, made once: 32 hexadecimal digits.
+
+        Raises StateUnavailable where it could not be kept: it would be another one next time.
+        """
         ...
 
     def close(self) -> None:

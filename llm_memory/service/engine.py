@@ -4,39 +4,38 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import batched
-from typing import Protocol
 
-from ..errors import DirectoryInUse, EngineClosed, EngineOff, StateUnavailable
+from ..errors import EngineClosed, EngineOff, StateUnavailable
 from ..log import logger
-from ..models.notices import Notice, NoticeCode, Severity
+from ..models.notices import Notice, NoticeCode
 from ..models.settings import EngineSettings
 from ..models.status import EngineStatus, IndexState
-from ..ports import Embedder, IndexManifest, StateStore, Vault, VaultContent, VectorStore
+from ..ports import (
+    Embedder,
+    IndexManifest,
+    StateStore,
+    StoredFormat,
+    Vault,
+    VaultContent,
+    VectorCache,
+    VectorStore,
+)
 from .catalogue import Catalogue
 from .cognitive_service import CognitiveService
 from .indexing_service import IndexingService
 from .memory_handlers import MemoryHandlers
 from .memory_manager import MemoryManager
 from .notice_board import NoticeBoard
+from .opening import Lock, open_state, own_folders, refusal, settle_formats
 from .scope_book import ScopeBook
 from .turn_queue import TurnQueue
 
-_LOCK_POLL_SECONDS = 0.2
 _SLICE = 200
 """Memories taken in between two looks at the event loop."""
-
-
-class Lock(Protocol):
-    """Sole ownership of a directory."""
-
-    def acquire(self) -> None: ...
-
-    def release(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +46,11 @@ class EngineParts:
     state: StateStore
     store: VectorStore
     manifest: IndexManifest
+    cache: VectorCache
     scanner: Embedder
     """Answers where the index cannot, from the first moment on: it must load nothing."""
     locks: Sequence[Lock]
+    formats: Sequence[StoredFormat] = ()
 
 
 class Engine:
@@ -72,7 +73,12 @@ class Engine:
         self._catalogue = Catalogue()
         self._book = ScopeBook(settings, parts.state, self._notices)
         self._indexing = IndexingService(
-            self._catalogue, parts.store, parts.manifest, self._notices
+            self._catalogue,
+            parts.store,
+            parts.manifest,
+            parts.cache,
+            self._notices,
+            settings.pace,
         )
         self._manager = MemoryManager(self._catalogue, self._indexing, parts.scanner, settings)
         handlers = MemoryHandlers(
@@ -97,32 +103,29 @@ class Engine:
         self._opening = asyncio.ensure_future(self._open())
         try:
             await asyncio.shield(self._opening)
-        except DirectoryInUse as error:
-            self._refuse(NoticeCode.DIRECTORY_IN_USE, error.path)
         except Exception as error:  # noqa: BLE001  (whatever it was: who waits must hear of it)
-            self._refuse(NoticeCode.VAULT_UNWRITABLE, str(error) or type(error).__name__)
+            self._refuse(refusal(error), str(error))
         self._ready = True
         self.service.loaded()
 
-    def _refuse(self, code: NoticeCode, detail: str) -> None:
-        self._notices.post(
-            Notice(code, params={"detail": detail, "path": detail}, severity=Severity.ERROR)
-        )
+    def _refuse(self, notice: Notice, detail: str) -> None:
+        self._notices.post(notice)
         self._indexing.state = IndexState.OFF
-        off = EngineOff(code, detail)
+        off = EngineOff(notice.code, detail)
         self.service.failed(off)
         raise off
 
     async def _open(self) -> None:
-        await self._own_folders()
         parts = self._parts
+        patience = self._settings.open_retry_seconds
+        await own_folders(parts.locks, patience, given_up=lambda: self._closing)
         # Before the index and a search import numpy at the same time, each half of it.
         await parts.scanner.prepare()
-        if not await asyncio.to_thread(parts.state.open):
-            self._notices.post(Notice(NoticeCode.STATE_RESET))
+        await asyncio.to_thread(settle_formats, parts.formats)
         await asyncio.to_thread(parts.vault.open)
         scopes = await asyncio.to_thread(parts.vault.scopes)
-        await asyncio.to_thread(self._book.open, [scope.name for scope in scopes])
+        names = [scope.name for scope in scopes]
+        await asyncio.to_thread(open_state, parts.state, self._book, self._notices, names)
         self.service.opened()
         for report in await asyncio.to_thread(parts.vault.strays):
             self._report_broken(report.scope, report.path, report.reason)
@@ -139,19 +142,6 @@ class Engine:
     def _report_broken(self, scope: str, path: str, reason: str) -> None:
         params = {"scope": scope, "path": path, "reason": reason}
         self._notices.post(Notice(NoticeCode.VAULT_FILE_BROKEN, f"{scope}/{path}:{reason}", params))
-
-    async def _own_folders(self) -> None:
-        """A reload may find its predecessor still closing: so try for a while."""
-        deadline = time.monotonic() + self._settings.open_retry_seconds
-        for lock in self._parts.locks:
-            while True:
-                try:
-                    await asyncio.to_thread(lock.acquire)
-                    break
-                except DirectoryInUse:
-                    if self._closing or time.monotonic() >= deadline:
-                        raise
-                    await asyncio.sleep(_LOCK_POLL_SECONDS)
 
     async def run(self, embedder: Embedder) -> None:
         """Keep the index up with the vault until cancelled."""

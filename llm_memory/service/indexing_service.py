@@ -1,33 +1,41 @@
-"""Keeps the index equal to the catalogue, behind the bot."""
+"""Keeps the index equal to the catalogue, behind the bot, whatever becomes of the index."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import time
-from collections.abc import Sequence
-from itertools import islice
 
-from ..errors import EmbeddingFailed, IndexUnavailable
+from ..errors import EmbeddingFailed, IndexFull, IndexUnavailable
 from ..log import logger
 from ..models.data_models import StoredMemory
 from ..models.notices import Notice, NoticeCode
 from ..models.scope import ScopeFilter
+from ..models.settings import IndexPace
 from ..models.status import IndexState
-from ..policies.text import content_hash, embedded_text
-from ..ports import Embedder, IndexManifest, IndexRecord, Key, Neighbours, Vector, VectorStore
+from ..policies.circuit_breaker import CircuitBreaker
+from ..ports import (
+    Embedder,
+    Fingerprint,
+    IndexManifest,
+    Neighbours,
+    TextKey,
+    Vector,
+    VectorCache,
+    VectorStore,
+)
 from .catalogue import Catalogue, key_of
+from .index_queue import IndexQueue
+from .index_writer import IndexWriter, record_hash, text_key
 from .notice_board import NoticeBoard
+from .store_calls import HANGS, SLOW, StoreCalls
 
-BATCH = 50
-"""Records a write: Chroma holds the interpreter's lock while it writes."""
-_PAUSE_SECONDS = 0.05
-_RETRY_SECONDS = (2.0, 5.0, 15.0, 60.0)
-_WELL_SECONDS = 120.0
-"""An index that served for so long is tried again soon when it fails."""
+_SLICE = 200
+"""Memories looked at between two looks at the event loop."""
 _UNREADABLE = "language"
 _CHANGED = "model_changed"
-_HALVINGS = BATCH.bit_length()
+WORN = "worn"
+FAULTY = "faulty"
 
 
 class IndexingService:
@@ -38,17 +46,22 @@ class IndexingService:
         catalogue: Catalogue,
         store: VectorStore,
         manifest: IndexManifest,
+        cache: VectorCache,
         notices: NoticeBoard,
+        pace: IndexPace,
     ) -> None:
         self._catalogue = catalogue
         self._store = store
         self._manifest = manifest
+        self._cache = cache
         self._notices = notices
+        self._pace = pace
         self._embedder: Embedder | None = None
-        self._pending: dict[Key, StoredMemory | None] = {}
-        self._work = asyncio.Event()
-        self._batch = BATCH
+        self._queue = IndexQueue()
+        self._calls = StoreCalls(store, query_seconds=pace.query_seconds, on_fault=self._hand_over)
+        self._writer = IndexWriter(self._queue, store, self._calls, cache, batch=pace.batch)
         self._fault: IndexUnavailable | None = None
+        self._faulty = asyncio.Event()
         self.state = IndexState.WAITING
 
     @property
@@ -64,216 +77,224 @@ class IndexingService:
     @property
     def pending(self) -> tuple[StoredMemory, ...]:
         """Acknowledged, but not in the index yet: the newest last."""
-        return tuple(stored for stored in self._pending.values() if stored is not None)
+        return self._queue.living
 
     def enqueue(self, stored: StoredMemory) -> None:
         """A memory is new or was changed."""
-        self._pending.pop(key_of(stored), None)
-        self._pending[key_of(stored)] = stored
-        self._work.set()
+        self._queue.put(stored)
 
     def enqueue_removal(self, stored: StoredMemory) -> None:
         """A memory is gone."""
-        self._pending.pop(key_of(stored), None)
-        self._pending[key_of(stored)] = None
-        self._work.set()
+        self._queue.remove(stored)
+        self._writer.forget(stored)
 
-    async def query(self, text: str, scope_filter: ScopeFilter, k: int) -> Neighbours:
-        """Visible neighbours of a text.
+    async def embed(self, text: str) -> Vector:
+        """A query's vector.
 
         Raises:
-            IndexUnavailable: the index is not ready.
-            EmbeddingFailed: no vector for this text now.
+            IndexUnavailable: the index is not ready, so that the vector would be of no use.
+            EmbeddingFailed: none for this text now.
         """
         if self.state is not IndexState.READY or self._embedder is None:
-            raise IndexUnavailable(f"index is {self.state}")
-        vector: Vector = await self._embed_query(self._embedder, text)
+            raise IndexUnavailable(f"index is {self.state}", code="not_ready")
         try:
-            return await asyncio.to_thread(self._store.query, vector, scope_filter, k)
-        except IndexUnavailable as error:
-            self._hand_over(error)
-            raise
-
-    def _hand_over(self, fault: IndexUnavailable) -> None:
-        """Let the owner of the index deal with it, behind the bot."""
-        self._fault = fault
-        self._work.set()
-
-    async def _embed_query(self, embedder: Embedder, text: str) -> Vector:
-        try:
-            vector = await embedder.embed_query(text)
+            vector = await self._embedder.embed_query(text)
         except EmbeddingFailed as error:
             if error.code != _UNREADABLE:  # the model is well, and the scan reads this one
                 self._report_embedder(error)
             if error.code == _CHANGED:
-                self._hand_over(IndexUnavailable(str(error)))
+                self._hand_over(IndexUnavailable(str(error), code=_CHANGED))
             raise
         self._notices.clear(NoticeCode.EMBEDDER_FAILING)
         return vector
 
+    async def nearest(self, vector: Vector, scope_filter: ScopeFilter, k: int) -> Neighbours:
+        """The visible neighbours of a query. Raises IndexUnavailable."""
+        if self.state is not IndexState.READY:
+            raise IndexUnavailable(f"index is {self.state}", code="not_ready")
+        try:
+            found = await self._calls.query(vector, scope_filter, k)
+        except IndexUnavailable as error:
+            if error.code == HANGS:
+                self._report_index(error)
+            elif error.code != SLOW:
+                self._hand_over(error)
+            raise
+        self._notices.clear(NoticeCode.INDEX_OFF)
+        return found
+
+    def _hand_over(self, fault: IndexUnavailable) -> None:
+        """Let the owner of the index deal with it, behind the bot."""
+        self._fault = fault
+        self._faulty.set()
+        self._queue.changed.set()
+
     async def run(self, embedder: Embedder) -> None:
         """Open, catch up, then follow the catalogue until cancelled. Faults are retried."""
         self._embedder = embedder
-        attempt = 0
+        breaker = CircuitBreaker()
+        failures = 0
         while True:
-            started = time.monotonic()
             try:
-                await self._open(embedder)
-                await self._follow(embedder)
+                fingerprint = await embedder.prepare()
+                self._notices.clear(NoticeCode.EMBEDDER_FAILING)
+                failures = 0
+                await self._open(embedder, fingerprint)
+                await self._follow(embedder, fingerprint)
             except EmbeddingFailed as error:
                 self._report_embedder(error)
                 self.state = IndexState.WAITING
+                await asyncio.sleep(self._pace.retry(failures))
+                failures += 1
             except IndexUnavailable as error:
-                # The vault answers meanwhile. A reopened store is compared with it from the start.
-                logger.debug("向量索引暂不可用：{}", error)
-                self._notices.post(Notice(NoticeCode.INDEX_OFF, params={"detail": str(error)}))
-                self.state = IndexState.OFF
-                with contextlib.suppress(IndexUnavailable):
-                    await asyncio.to_thread(self._store.reset)
-            if time.monotonic() - started > _WELL_SECONDS:
-                attempt = 0
-            await asyncio.sleep(_RETRY_SECONDS[min(attempt, len(_RETRY_SECONDS) - 1)])
-            attempt += 1
+                breaker, decision = breaker.failed(
+                    time.monotonic(), error.code, self._pace.retry_seconds
+                )
+                await self._let_go(error, rebuild=decision.rebuild)
+                await asyncio.sleep(decision.wait)
+
+    async def _let_go(self, error: IndexUnavailable, *, rebuild: bool) -> None:
+        """The vault answers meanwhile. A reopened store is compared with it from the start."""
+        logger.debug("向量索引暂不可用：{}", error)
+        self._report_index(error)
+        self.state = IndexState.OFF
+        self._fault = None
+        self._faulty.clear()
+        with contextlib.suppress(IndexUnavailable):
+            await self._calls.run(self._store.reset)
+            if rebuild:
+                await self._calls.run(self._store.discard, FAULTY)
+
+    def _report_index(self, error: IndexUnavailable) -> None:
+        if isinstance(error, IndexFull):
+            params = {"detail": str(error)}
+            self._notices.post(Notice(NoticeCode.INDEX_FULL, params=params))
+            return
+        params = {"cause": error.code, "detail": str(error)}
+        self._notices.post(Notice(NoticeCode.INDEX_OFF, params=params))
 
     def _report_embedder(self, error: EmbeddingFailed) -> None:
         params = {"embedder": self.label, "detail": str(error)}
         self._notices.post(Notice(NoticeCode.EMBEDDER_FAILING, params=params))
 
-    async def _open(self, embedder: Embedder) -> None:
-        fingerprint = await embedder.prepare()
-        self._notices.clear(NoticeCode.EMBEDDER_FAILING)
-        await asyncio.to_thread(self._store.open)
+    async def _open(self, embedder: Embedder, fingerprint: Fingerprint) -> None:
+        run = self._calls.run
+        cause = await run(self._store.open)
+        if cause and cause != WORN:  # being worn is no fault, and mended behind
+            self._notices.post(Notice(NoticeCode.INDEX_REBUILT, params={"cause": cause}))
         collection = self._store.name_for(fingerprint)
-        complete = await asyncio.to_thread(self._manifest.active) == collection
-        await asyncio.to_thread(self._store.use, collection)
+        known = await run(self._store.use, collection)
+        complete = known and await run(self._manifest.active) == collection
         await self._compare()
+        if embedder.costly:
+            await self._open_cache(fingerprint)
         if not complete:
             self.state = IndexState.BUILDING
-            await self._fill(embedder)
-            await asyncio.to_thread(self._manifest.activate, collection, fingerprint)
+            await self._fill(embedder, fingerprint)
+            await run(self._manifest.activate, collection, fingerprint)
             await self._drop_others(collection)
         self.state = IndexState.READY
         self._notices.clear(NoticeCode.INDEX_OFF)
+        self._notices.clear(NoticeCode.INDEX_REBUILT)
 
-    async def _fill(self, embedder: Embedder) -> None:
-        """Write all that is pending; texts that the embedder cannot take stay on the list, once
-        each of them has failed by itself."""
-        failures = 0
-        while self._pending and failures <= len(self._pending) + _HALVINGS:
-            try:
-                await self._write_batch(embedder)
-                failures = 0
-            except EmbeddingFailed as error:
-                self._report_embedder(error)
-                self._raise_if_changed(error)
-                await asyncio.sleep(_RETRY_SECONDS[min(failures, len(_RETRY_SECONDS) - 1)])
-                failures += 1
-
-    def _raise_if_changed(self, error: EmbeddingFailed) -> None:
-        if error.code == _CHANGED:  # other vectors than those in the collection
-            raise IndexUnavailable(str(error)) from error
+    async def _open_cache(self, fingerprint: Fingerprint) -> None:
+        """With the vectors of what is living, and no others."""
+        living: set[TextKey] = set()
+        for number, stored in enumerate(list(self._catalogue.all())):
+            living.add(text_key(stored))
+            if number % _SLICE == 0:
+                await asyncio.sleep(0)
+        await self._calls.run(self._cache.open)
+        await self._calls.run(self._cache.keep_only, fingerprint, living)
 
     async def _compare(self) -> None:
         """Put on the list whatever differs between the catalogue and the collection."""
-        indexed = await asyncio.to_thread(self._store.hashes)
+        indexed = await self._calls.run(self._store.hashes)
         # A copy: others write while we pause.
         for number, stored in enumerate(list(self._catalogue.all())):
-            if indexed.pop(key_of(stored), None) != _hash(stored):
-                self._pending.setdefault(key_of(stored), stored)
-            if number % 500 == 0:
+            if indexed.pop(key_of(stored), None) != record_hash(stored):
+                self._queue.suggest(key_of(stored), stored)
+            if number % _SLICE == 0:
                 await asyncio.sleep(0)
         for key in indexed:
             if self._catalogue.get(key) is None:
-                self._pending.setdefault(key, None)
-        if self._pending:
-            logger.info("索引需要更新 {} 条", len(self._pending))
-        self._work.set()
+                self._queue.suggest(key, None)
+        if self._queue:
+            logger.info("索引需要更新 {} 条", len(self._queue))
 
     async def _drop_others(self, active: str) -> None:
-        for name in await asyncio.to_thread(self._store.collections):
+        for name in await self._calls.run(self._store.collections):
             if name != active:
-                await asyncio.to_thread(self._store.drop, name)
+                await self._calls.run(self._store.drop, name)
 
-    async def _follow(self, embedder: Embedder) -> None:
-        attempt = 0
+    async def _fill(self, embedder: Embedder, fingerprint: Fingerprint) -> None:
+        """Write all that is pending; texts that the embedder cannot take stay on the list, once
+        each of them has failed by itself."""
+        failures = 0
+        while self._queue and failures <= len(self._queue) + self._writer.halvings:
+            wrote = await self._write(embedder, fingerprint, failures)
+            failures = 0 if wrote else failures + 1
+
+    async def _follow(self, embedder: Embedder, fingerprint: Fingerprint) -> None:
+        """Write what is new; back when the collection had better be built anew."""
+        failures = 0
+        settled = False
         while True:
-            await self._work.wait()
-            self._work.clear()
-            if self._fault is not None:
-                fault, self._fault = self._fault, None
-                raise fault
-            while self._pending:
-                try:
-                    await self._write_batch(embedder)
-                    attempt = 0
-                except EmbeddingFailed as error:
-                    self._report_embedder(error)
-                    self._raise_if_changed(error)
-                    await asyncio.sleep(_RETRY_SECONDS[min(attempt, len(_RETRY_SECONDS) - 1)])
-                    attempt += 1
+            self._queue.changed.clear()
+            self._raise_fault()
+            if self._queue:
+                settled = False
+                wrote = await self._write(embedder, fingerprint, failures)
+                failures = 0 if wrote else failures + 1
+            elif settled:
+                await self._queue.changed.wait()
+            else:
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(self._pace.idle_seconds):
+                        await self._queue.changed.wait()
+                    continue
+                await self._calls.run(self._store.settled)
+                settled = True
+                if await self._calls.run(self._store.worn):
+                    self.state = IndexState.BUILDING
+                    await self._calls.run(self._store.discard, WORN)
+                    return
 
-    async def _write_batch(self, embedder: Embedder) -> None:
-        batch = list(islice(self._pending.items(), self._batch))
-        gone = [key for key, stored in batch if stored is None]
-        living = [stored for _, stored in batch if stored is not None]
-        if gone:
-            await asyncio.to_thread(self._store.delete, gone)
-        if living:
-            texts = [embedded_text(stored.memory) for stored in living]
-            try:
-                vectors = await embedder.embed_documents(texts)
-            except EmbeddingFailed:
-                self._make_way(batch)
-                raise
-            self._batch = min(self._batch * 2, BATCH)
-            await asyncio.to_thread(self._store.upsert, [_record(s) for s in living], vectors)
-            self._notices.clear(NoticeCode.EMBEDDER_FAILING)
-        self._settle(batch)
-        await asyncio.sleep(_PAUSE_SECONDS)
+    async def _write(self, embedder: Embedder, fingerprint: Fingerprint, failures: int) -> bool:
+        """One batch, and the pause after it. False if nothing could be written now."""
+        try:
+            await self._writer.write_batch(embedder, fingerprint)
+        except EmbeddingFailed as error:
+            self._report_embedder(error)
+            if error.code == _CHANGED:  # other vectors than those in the collection
+                raise IndexUnavailable(str(error), code=_CHANGED) from error
+            await self._rest(self._pace.retry(failures))
+            return False
+        except IndexFull as error:
+            self._report_index(error)
+            await self._rest(self._pace.retry(failures))
+            return False
+        self._notices.clear(NoticeCode.EMBEDDER_FAILING)
+        self._notices.clear(NoticeCode.INDEX_FULL)
+        await asyncio.sleep(self._pace.pause_seconds)
+        return True
 
-    def _make_way(self, batch: Sequence[tuple[Key, StoredMemory | None]]) -> None:
-        """One text that the embedder cannot take must not hold up the others: ask for fewer, and
-        put a single one at the end of the list."""
-        if len(batch) == 1:
-            key, stored = batch[0]
-            if self._pending.get(key) is stored:
-                self._pending[key] = self._pending.pop(key)
-        self._batch = max(1, len(batch) // 2)
+    async def _rest(self, seconds: float) -> None:
+        """Until it is time, or a query has met a fault."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._faulty.wait()
+        self._raise_fault()
 
-    def _settle(self, batch: Sequence[tuple[Key, StoredMemory | None]]) -> None:
-        """Off the list, unless it changed again while it was written."""
-        for key, stored in batch:
-            if key in self._pending and self._pending[key] is stored:
-                del self._pending[key]
+    def _raise_fault(self) -> None:
+        if self._fault is not None:
+            raise self._fault
 
     async def close(self) -> None:
         """Release the store and the embedder. ``run`` must have ended."""
         self.state = IndexState.OFF
-        await asyncio.to_thread(self._store.close)
+        with contextlib.suppress(IndexUnavailable):
+            await self._calls.run(self._cache.close)
+        await self._calls.close()
         if self._embedder is not None:
             await self._embedder.close()
-
-
-def _hash(stored: StoredMemory) -> str:
-    memory = stored.memory
-    about = f"{memory.kind}|{memory.strength}|{memory.active}|{memory.role}|{stored.path}"
-    return content_hash(f"{about}|{memory.created_at.isoformat()}|{embedded_text(memory)}")
-
-
-def _record(stored: StoredMemory) -> IndexRecord:
-    memory = stored.memory
-    return IndexRecord(
-        key=key_of(stored),
-        text=embedded_text(memory),
-        content_hash=_hash(stored),
-        metadata={
-            "kind": memory.kind.value,
-            "topic": stored.path,
-            "role": memory.role,
-            "strength": memory.strength,
-            "active": memory.active,
-            "created_at": memory.created_at.timestamp(),
-            "who": memory.provenance.who,
-            "conversation_id": memory.provenance.conversation,
-        },
-    )

@@ -29,6 +29,20 @@ SCAN_LIMIT = 5000
 _CACHED_VECTORS = 2000
 
 
+class Stopwatch:
+    """Milliseconds by stage of one recall."""
+
+    def __init__(self) -> None:
+        self._since = time.perf_counter()
+        self.milliseconds: dict[str, float] = {}
+
+    def lap(self, stage: str) -> None:
+        """The time since the last lap went into this stage."""
+        now = time.perf_counter()
+        self.milliseconds[stage] = (now - self._since) * 1000
+        self._since = now
+
+
 class MemoryManager:
     """Takes an already resolved scope filter. ``scanner`` is the built-in embedder."""
 
@@ -51,46 +65,49 @@ class MemoryManager:
     ) -> Recall:
         """The best visible memories for a query, within limit and budget. Never raises for a
         broken index or embedder: then it scans."""
-        started = time.perf_counter()
         query = _bounded(clean(query))
         notes: list[str] = []
         dropped: dict[DropReason, int] = {}
         candidates: list[Candidate] = []
         arm = Arm.NONE
+        stages = Stopwatch()
         if query and limit > 0:
             try:
-                candidates, dropped = await self._dense(query, scope_filter)
+                candidates, dropped = await self._dense(query, scope_filter, stages)
                 arm = Arm.DENSE
                 behind = [s for s in self._indexing.pending if scope_filter.admits(s.scope.name)]
                 candidates += await self._scan(query, behind[-SCAN_LIMIT:])
+                stages.lap("scan")
             except (IndexUnavailable, EmbeddingFailed) as error:
                 notes.append(str(error))
+                stages.lap("index")
                 candidates = await self._scan(query, self._newest(scope_filter))
+                stages.lap("scan")
                 arm = Arm.SCAN
-        found = time.perf_counter()
         hits, lost = choose(
             (c for c in candidates if scope_filter.admits(c.stored.scope.name)),
             limit=limit,
             token_budget=token_budget,
             preview_chars=self._settings.preview_chars,
         )
+        stages.lap("choose")
         trace = Trace(
             scopes=scope_filter.names,
             arm=arm,
             candidates=len(candidates),
             dropped=dropped | lost,
-            milliseconds={
-                "search": (found - started) * 1000,
-                "choose": (time.perf_counter() - found) * 1000,
-            },
+            milliseconds=stages.milliseconds,
             notes=tuple(notes),
         )
         return Recall(hits, trace)
 
     async def _dense(
-        self, query: str, scope_filter: ScopeFilter
+        self, query: str, scope_filter: ScopeFilter, stages: Stopwatch
     ) -> tuple[list[Candidate], dict[DropReason, int]]:
-        answer = await self._indexing.query(query, scope_filter, CANDIDATES)
+        vector = await self._indexing.embed(query)
+        stages.lap("embed")
+        answer = await self._indexing.nearest(vector, scope_filter, CANDIDATES)
+        stages.lap("index")
         refused = answer.dropped
         floor = self._settings.relevance_floor
         floor = self._indexing.floor if floor is None else floor

@@ -14,7 +14,15 @@ from ..models.resolution import Refused, Resolution, Usable, WhyCode
 from ..models.scope import Scope
 from ..models.settings import DmScope, EngineSettings, ScopeMap, ScopeSettings
 from ..models.status import MapSummary
-from ..policies.scope_map import illegal_names, judge_map, odd_keys, private_keys, read_scope_map
+from ..policies.scope_map import (
+    UNKNOWN_KEYS,
+    illegal_names,
+    judge_map,
+    may_have_lost_all,
+    odd_keys,
+    private_keys,
+    read_scope_map,
+)
 from ..policies.scope_resolution import resolve
 from ..ports import StateStore
 from .notice_board import NoticeBoard
@@ -39,13 +47,19 @@ class ScopeBook:
         self._seen: frozenset[str] = frozenset()
         self._public_peers: frozenset[str] = frozenset()
 
-    def open(self, folders: Collection[str]) -> None:
-        """Read the map and compare it with what the state remembers."""
+    def open(self, folders: Collection[str], *, remembers: bool = True) -> None:
+        """Read the map and compare it with what the state remembers.
+
+        ``remembers`` is False where the state was lost. Then a map without private scopes, over a
+        vault that has some, may have lost them: until somebody says, none of it is published.
+        """
         settings = self._settings
-        self._seen = self._state.seen_conversations()
-        self._public_peers = self._state.public_peers()
         scope_map = read_scope_map(settings.scope_map or {}, folders)
         former, lost = self._state.remembered_map_keys(), self._state.lost_map_keys()
+        self._seen = self._state.seen_conversations()
+        self._public_peers = self._state.public_peers()
+        if not remembers and may_have_lost_all(scope_map, folders):
+            lost |= {UNKNOWN_KEYS}
         health = judge_map(former, lost, scope_map)
         self._state.remember_map_keys(health.remembered, lost=health.lost)
         self._scopes = ScopeSettings(
@@ -67,8 +81,10 @@ class ScopeBook:
         for fault in odd_keys(scope_map, self._seen):
             params = {"key": fault.key, "value": fault.value, "closest": fault.closest}
             post(Notice(NoticeCode.MAP_ODD_KEY, fault.key, params))
-        if self._scopes.scope_map.held:
-            count = str(len(self._scopes.scope_map.held))
+        if UNKNOWN_KEYS in self._scopes.scope_map.held:
+            post(Notice(NoticeCode.MAP_UNKNOWN, severity=Severity.ERROR))
+        if named := self._named():
+            count = str(len(named))
             post(Notice(NoticeCode.MAP_DAMAGED, params={"count": count}, severity=Severity.ERROR))
         for name, value in (
             ("dm_scope", self._scopes.dm_scope),
@@ -78,6 +94,10 @@ class ScopeBook:
                 post(Notice(NoticeCode.POLICY_UNKNOWN, name, {"name": name}))
         if not self._settings.scope_filter_enabled:
             post(Notice(NoticeCode.SCOPE_FILTER_OFF, severity=Severity.ERROR))
+
+    def _named(self) -> frozenset[str]:
+        """The held keys that can be named."""
+        return self._scopes.scope_map.held - {UNKNOWN_KEYS}
 
     def resolve(self, conversation_id: ConversationId) -> Resolution:
         """The scope of a conversation. A malformed id is refused and said in the log."""
@@ -143,13 +163,14 @@ class ScopeBook:
 
     async def confirm_map(self) -> int:
         """An admin says that the map is meant as it is: how many keys are let go."""
-        held = self._scopes.scope_map.held
+        named = self._named()
         keys = private_keys(self._scopes.scope_map)
         await asyncio.to_thread(self._state.remember_map_keys, keys, lost=())
         released = replace(self._scopes.scope_map, held=frozenset())
         self._scopes = replace(self._scopes, scope_map=released)
         self._notices.clear(NoticeCode.MAP_DAMAGED)
-        return len(held)
+        self._notices.clear(NoticeCode.MAP_UNKNOWN)
+        return len(named)
 
     def owns_alone(self, conversation_id: ConversationId, scope: Scope) -> bool:
         """True if a private chat is the only conversation with this scope."""
@@ -172,5 +193,5 @@ class ScopeBook:
                 by_scope.setdefault(value.name, []).append(key)
             else:
                 ignored += 1
-        held = len(self._scopes.scope_map.held)
-        return MapSummary({name: tuple(keys) for name, keys in by_scope.items()}, ignored, held)
+        kept = {name: tuple(keys) for name, keys in by_scope.items()}
+        return MapSummary(kept, ignored, held=len(self._named()))

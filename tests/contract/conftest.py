@@ -1,4 +1,4 @@
-"""Both vector stores, by the names that tests of the contract ask for."""
+"""The vector stores, by the names that tests of the contract ask for."""
 
 import itertools
 from collections.abc import Iterator
@@ -12,19 +12,39 @@ from astrbot_plugin_scoped_memory.tests.contract.vector_bench import (
     Bench,
     ChromaBench,
     MemoryBench,
+    ServerBench,
 )
+from astrbot_plugin_scoped_memory.tests.support.chroma_server import ServerProcess
 
 _numbers = itertools.count()
 
 
-@pytest.fixture(params=["memory", "chroma"], scope="session")
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """A Chroma server that runs through all tests: whoever stops it starts it again."""
+    process = ServerProcess(tmp_path_factory.mktemp("server") / "data")
+    process.start()
+    yield process
+    process.kill()
+
+
+def _bench(kind: str, request: pytest.FixtureRequest, folder: Path) -> Bench:
+    match kind:
+        case "memory":
+            return MemoryBench()
+        case "chroma":
+            return ChromaBench(folder)
+        case _:
+            process: ServerProcess = request.getfixturevalue("server")
+            return ServerBench(process.url)
+
+
+@pytest.fixture(params=["memory", "chroma", "server"], scope="session")
 def shared_bench(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Bench]:
     """One for all tests: opening takes longer than most of them."""
-    bench: Bench = MemoryBench()
-    if request.param == "chroma":
-        bench = ChromaBench(tmp_path_factory.mktemp("index") / "目录 #1 100%")
+    bench = _bench(request.param, request, tmp_path_factory.mktemp("index") / "目录 #1 100%")
     bench.store.open()
     yield bench
     bench.store.close()
@@ -43,9 +63,9 @@ def bench(shared_bench: Bench, collection: str) -> Bench:
     return shared_bench
 
 
-@pytest.fixture(params=["memory", "chroma"])
+@pytest.fixture(params=["memory", "chroma", "server"])
 def unopened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
-    """A bench whose store nobody has opened."""
-    bench = MemoryBench() if request.param == "memory" else ChromaBench(tmp_path / "index")
+    """A bench whose store nobody has opened, with nothing stored."""
+    bench = _bench(request.param, request, tmp_path / "index")
     yield bench
     bench.store.close()

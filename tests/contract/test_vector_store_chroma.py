@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.components.chroma.embedded import EmbeddedChroma
+from astrbot_plugin_scoped_memory.llm_memory.components.chroma.keeper import IndexKeeper
+from astrbot_plugin_scoped_memory.llm_memory.components.chroma.pace import WritePace
 from astrbot_plugin_scoped_memory.llm_memory.components.vector_store import ChromaVectorStore
 from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope, ScopeFilter
@@ -29,10 +31,11 @@ checkout.register()
 from pathlib import Path
 import numpy as np
 from astrbot_plugin_scoped_memory.llm_memory.components.chroma.embedded import EmbeddedChroma
+from astrbot_plugin_scoped_memory.llm_memory.components.chroma.pace import WritePace
 from astrbot_plugin_scoped_memory.llm_memory.components.vector_store import ChromaVectorStore
 from astrbot_plugin_scoped_memory.llm_memory.ports import Fingerprint, IndexRecord, Key
 
-store = ChromaVectorStore(EmbeddedChroma(Path(sys.argv[2])), rest=lambda: None)
+store = ChromaVectorStore(EmbeddedChroma(Path(sys.argv[2])), pace=WritePace(sleep=lambda _: None))
 store.open()
 store.use(store.name_for(Fingerprint("test", 8, "r1")))
 """
@@ -50,7 +53,7 @@ store.close()
 
 
 def opened(path: Path) -> ChromaVectorStore:
-    store = ChromaVectorStore(EmbeddedChroma(path), rest=lambda: None)
+    store = ChromaVectorStore(EmbeddedChroma(path), pace=WritePace(sleep=lambda _: None))
     store.open()
     store.use(store.name_for(SPACE))
     return store
@@ -134,14 +137,15 @@ def test_a_collection_says_what_it_was_made_for(tmp_path: Path) -> None:
     assert settings["ef_search"] == 200
 
 
-def test_a_big_write_rests_after_every_fifty_records(tmp_path: Path) -> None:
+def test_a_big_write_rests_after_fifty_records_at_most(tmp_path: Path) -> None:
     seen: list[int] = []
-    store = ChromaVectorStore(EmbeddedChroma(tmp_path), rest=lambda: seen.append(store.count()))
+    quick = WritePace(clock=lambda: 0.0, sleep=lambda _: seen.append(store.count()))
+    store = ChromaVectorStore(EmbeddedChroma(tmp_path), pace=quick)
     store.open()
     store.use(store.name_for(SPACE))
     records, rows = some(300)
     store.upsert(records, rows)
-    assert seen == [50, 100, 150, 200, 250]
+    assert seen == [8, 24, 56, 106, 156, 206, 256]
     seen.clear()
     store.delete([record.key for record in records])
     assert seen == [250, 200, 150, 100, 50]
@@ -198,17 +202,23 @@ def test_twenty_reloads_leak_no_file_handle_and_no_thread(tmp_path: Path) -> Non
     assert threads <= before[1]
 
 
-def test_a_file_that_is_no_database_is_an_error_that_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_an_opening_that_failed_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Chroma would hand out the half-started client of the failed attempt at the next one."""
-    database = tmp_path / "chroma.sqlite3"
+    opened(tmp_path / "index").close()
+    database = tmp_path / "index" / "chroma.sqlite3"
+    sound = database.read_bytes()
+    store = ChromaVectorStore(EmbeddedChroma(tmp_path / "index"))
     database.write_bytes(b"no database " * 1000)
-    store = ChromaVectorStore(EmbeddedChroma(tmp_path))
-    for _ in range(3):
-        with pytest.raises(IndexUnavailable, match="opening the index"):
-            store.open()
-    database.unlink()
-    store.open()
-    store.use(store.name_for(SPACE))
+    with monkeypatch.context() as patched:
+        patched.setattr(IndexKeeper, "admit", lambda _keeper, _version: None)
+        for _ in range(3):
+            with pytest.raises(IndexUnavailable, match="opening the index"):
+                store.open()
+    database.write_bytes(sound)
+    assert store.open() == ""
+    assert store.use(store.name_for(SPACE))
     store.upsert(*some(3))
     assert store.count() == 3
     store.close()
@@ -293,7 +303,9 @@ def test_twenty_kills_are_mended(tmp_path: Path, after: int) -> None:
 
 
 def test_after_a_reset_a_deleted_directory_is_begun_anew(tmp_path: Path) -> None:
-    store = ChromaVectorStore(EmbeddedChroma(tmp_path / "index"), rest=lambda: None)
+    store = ChromaVectorStore(
+        EmbeddedChroma(tmp_path / "index"), pace=WritePace(sleep=lambda _: None)
+    )
     name = store.name_for(Fingerprint("m", 2))
     row = np.array([[1.0, 0.0]], np.float32)
     record = IndexRecord(Key("public", "m-1"), "text", "hash")

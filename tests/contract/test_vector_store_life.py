@@ -135,3 +135,35 @@ def test_a_store_may_be_closed_before_it_was_opened(unopened: Bench) -> None:
     unopened.store.close()
     with pytest.raises(IndexUnavailable):
         unopened.store.open()
+
+
+def test_what_was_given_up_is_gone_when_it_is_opened_again(unopened: Bench) -> None:
+    store = unopened.store
+    assert store.open() == ""
+    space = store.name_for(SPACE)
+    assert not store.use(space)
+    store.upsert([record("家", "m-1")], np.array([unit(1)]))
+    store.discard("faulty")
+    with pytest.raises(IndexUnavailable):
+        store.count()
+    assert store.open() == "faulty"
+    assert store.collections() == ()
+    assert not store.use(space)
+    assert store.count() == 0
+    store.reset()
+    assert store.open() == ""
+
+
+def test_after_a_reset_a_store_is_opened_on_what_there_is(unopened: Bench) -> None:
+    store = unopened.store
+    store.open()
+    space = store.name_for(SPACE)
+    store.use(space)
+    store.upsert([record("家", "m-1")], np.array([unit(1)]))
+    store.settled()
+    store.reset()
+    with pytest.raises(IndexUnavailable):
+        store.use(space)
+    store.open()
+    assert store.use(space)
+    assert list(store.hashes()) == [Key("家", "m-1")]

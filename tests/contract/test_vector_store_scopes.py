@@ -4,11 +4,16 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, ScopeFilter
-from astrbot_plugin_scoped_memory.llm_memory.ports import Fingerprint, Key, Neighbours
+from astrbot_plugin_scoped_memory.llm_memory.ports import (
+    Fingerprint,
+    Key,
+    Neighbours,
+    VectorStore,
+)
 from astrbot_plugin_scoped_memory.tests.contract.vector_bench import (
     DIM,
     SPACE,
@@ -39,22 +44,41 @@ def test_metadata_cannot_speak_for_the_scope(bench: Bench) -> None:
     assert bench.store.hashes() == {Key("家", "m-1"): "h"}
 
 
-@given(
-    stored=st.dictionaries(
-        st.tuples(
-            st.sampled_from(HOSTILE) | st.from_regex(LEGAL, fullmatch=True),
-            st.sampled_from(("m-1", "m-2", "a/b", "public/m-1", "/x", "家")),
-        ).filter(lambda pair: pair[0].lower() not in {"con", "prn", "aux", "nul"}),
-        st.integers(0, 5),
-        max_size=25,
-    ),
-    reader=st.sampled_from(HOSTILE),
-    batch=st.integers(0, 2**32 - 1),
+type Stored = dict[tuple[str, str], int]
+
+STORED = st.dictionaries(
+    st.tuples(
+        st.sampled_from(HOSTILE) | st.from_regex(LEGAL, fullmatch=True),
+        st.sampled_from(("m-1", "m-2", "a/b", "public/m-1", "/x", "家")),
+    ).filter(lambda pair: pair[0].lower() not in {"con", "prn", "aux", "nul"}),
+    st.integers(0, 5),
+    max_size=25,
 )
+READERS = st.sampled_from(HOSTILE)
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+@pytest.mark.parametrize("shared_bench", ["memory", "chroma"], indirect=True)
+@given(STORED, READERS, SEEDS)
 def test_a_reader_sees_exactly_its_own_scope_and_public(
-    shared_bench: Bench, stored: dict[tuple[str, str], int], reader: str, batch: int
+    shared_bench: Bench, stored: Stored, reader: str, batch: int
 ) -> None:
-    store = shared_bench.store
+    sees_its_own_scope_and_public(shared_bench.store, stored, reader, batch)
+
+
+@pytest.mark.parametrize("shared_bench", ["server"], indirect=True)
+@settings(max_examples=10)  # the same code as above; only the way there is another, and longer
+@given(STORED, READERS, SEEDS)
+def test_a_reader_over_a_server_sees_the_same(
+    shared_bench: Bench, stored: Stored, reader: str, batch: int
+) -> None:
+    sees_its_own_scope_and_public(shared_bench.store, stored, reader, batch)
+
+
+def sees_its_own_scope_and_public(
+    store: VectorStore, stored: Stored, reader: str, batch: int
+) -> None:
+    """And so does nobody else."""
     space = store.name_for(Fingerprint("property", DIM, str(next(_numbers))))
     store.use(space)
     if stored:

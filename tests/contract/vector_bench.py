@@ -1,10 +1,15 @@
 """Where the contract of the vector store is tested: a disk, a store on it, a way to damage it."""
 
+import uuid
 from pathlib import Path
 
 import numpy as np
 
+from astrbot_plugin_scoped_memory.llm_memory.components.child_process import ChildEnd
 from astrbot_plugin_scoped_memory.llm_memory.components.chroma.embedded import EmbeddedChroma
+from astrbot_plugin_scoped_memory.llm_memory.components.chroma.pace import WritePace
+from astrbot_plugin_scoped_memory.llm_memory.components.chroma.probing import Prober
+from astrbot_plugin_scoped_memory.llm_memory.components.chroma.server import ChromaServer
 from astrbot_plugin_scoped_memory.llm_memory.components.vector_store import ChromaVectorStore
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope, ScopeFilter
 from astrbot_plugin_scoped_memory.llm_memory.ports import (
@@ -61,7 +66,11 @@ class ChromaBench(Bench):
         self.store = self.fresh()
 
     def fresh(self) -> VectorStore:
-        return ChromaVectorStore(EmbeddedChroma(self._path), rest=lambda: None)
+        # What is planted past the store would be looked into by a child each time.
+        connection = EmbeddedChroma(
+            self._path, prober=Prober(lambda _command, _seconds: ChildEnd(1))
+        )
+        return ChromaVectorStore(connection, pace=WritePace(sleep=lambda _: None))
 
     def plant(self, name: str, rows: dict[str, Row]) -> None:
         import chromadb
@@ -69,6 +78,35 @@ class ChromaBench(Bench):
         self.store.close()
         settings = chromadb.Settings(anonymized_telemetry=False)
         client = chromadb.PersistentClient(self._path, settings)
+        try:
+            client.get_collection(name, embedding_function=None).upsert(
+                ids=list(rows),
+                embeddings=[row.vector for row in rows.values()],
+                metadatas=[dict(row.metadata) or None for row in rows.values()],
+            )
+        finally:
+            client.close()
+        self.reopen().use(name)
+
+
+class ServerBench(Bench):
+    """Each is another installation: on a server they do not see each other."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self.owner = uuid.uuid4().hex
+        self.store = self.fresh()
+
+    def fresh(self) -> VectorStore:
+        connection = ChromaServer(self._url, {}, lambda: self.owner, seconds=30.0)
+        return ChromaVectorStore(connection, pace=WritePace(sleep=lambda _: None))
+
+    def plant(self, name: str, rows: dict[str, Row]) -> None:
+        import chromadb
+
+        host, _, port = self._url.removeprefix("http://").partition(":")
+        settings = chromadb.Settings(anonymized_telemetry=False)
+        client = chromadb.HttpClient(host, int(port), settings=settings)
         try:
             client.get_collection(name, embedding_function=None).upsert(
                 ids=list(rows),

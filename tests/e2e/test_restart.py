@@ -68,6 +68,7 @@ async def test_recall_finds_everything_after_the_index_folder_is_deleted(running
     sentences = [f"{number}号仓库的管理员姓{name}" for number, name in enumerate("赵钱孙李周")]
     for sentence in sentences:
         assert (await running.remember(ROOM, SPEAKER, sentence)).split()[0] == "ok"
+    await running.panel.indexed()
     running.bot.kill9()
     shutil.rmtree(running.bot.plugin_data / "index")
     await running.start()
@@ -76,6 +77,27 @@ async def test_recall_finds_everything_after_the_index_folder_is_deleted(running
     assert status["memories"]["by_scope"]["重启"] >= len(sentences)
     for sentence in sentences:
         assert sentence in await running.recall(ROOM, SPEAKER, sentence)
+
+
+async def test_a_broken_index_stops_nothing_and_is_rebuilt(running: Rig) -> None:
+    await running.remember(ROOM, SPEAKER, "水塔的备用钥匙在值班室")
+    await running.panel.indexed()
+    running.bot.kill9()
+    index = running.bot.plugin_data / "index"
+    files = [file for file in (index / "chroma").rglob("*.bin") if file.stat().st_size]
+    assert files, "the index has no file to break"
+    for file in files:
+        # Chroma's native part takes the process down when it reads such a file.
+        file.write_bytes(b"\xff" * file.stat().st_size)
+    await running.start()
+    turn = await running.turn(ROOM, SPEAKER, "水塔的备用钥匙在哪里")
+    assert "水塔的备用钥匙在值班室" in turn.injected
+    status = await running.panel.indexed()
+    assert status["warnings"] == []
+    assert [folder.name for folder in index.glob("broken-*")] != []
+    assert "水塔的备用钥匙在值班室" in await running.recall(ROOM, SPEAKER, "水塔的备用钥匙")
+    ours = [record.text for record in parse_log(running.bot.logs()) if record.ours]
+    assert any("按记忆文件重建" in text for text in ours), ours
 
 
 async def test_a_second_bot_on_the_same_data_says_so_and_stays_off(

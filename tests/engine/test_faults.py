@@ -44,7 +44,7 @@ from astrbot_plugin_scoped_memory.llm_memory.ports import (
     Vector,
     Vectors,
 )
-from astrbot_plugin_scoped_memory.llm_memory.service import indexing_service, memory_manager
+from astrbot_plugin_scoped_memory.llm_memory.service import memory_manager
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 from astrbot_plugin_scoped_memory.tests.fakes.vector_store import Disk, InMemoryVectorStore
 from astrbot_plugin_scoped_memory.tests.support.engines import (
@@ -58,13 +58,6 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
 
 PEANUTS, QUESTION = "奶奶对花生过敏", "奶奶能吃花生吗"
 DOOR, DOOR_QUESTION = "公司的门禁密码每周换", "门禁密码什么时候换"
-
-
-@pytest.fixture(autouse=True)
-def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The index tries again at once."""
-    monkeypatch.setattr(indexing_service, "_RETRY_SECONDS", (0.01,))
-    monkeypatch.setattr(indexing_service, "_PAUSE_SECONDS", 0)
 
 
 def family(root: Path) -> Path:

@@ -6,11 +6,8 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
-import pytest
-
 from astrbot_plugin_scoped_memory.llm_memory import EmbeddingFailed, IndexState, NoticeCode
 from astrbot_plugin_scoped_memory.llm_memory.ports import Vector, Vectors
-from astrbot_plugin_scoped_memory.llm_memory.service import indexing_service
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 from astrbot_plugin_scoped_memory.tests.fakes.vector_store import InMemoryVectorStore
 from astrbot_plugin_scoped_memory.tests.support.engines import group, running
@@ -26,9 +23,8 @@ class PickyEmbedder(FakeEmbedder):
 
 
 async def test_one_text_that_cannot_be_embedded_holds_up_no_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.setattr(indexing_service, "_RETRY_SECONDS", (0.01,))
     store = InMemoryVectorStore()
     async with running(tmp_path, store=store, embedder=PickyEmbedder()) as rig:
         for number in range(5):
@@ -62,9 +58,8 @@ async def test_a_query_the_model_cannot_read_is_scanned_and_no_fault_of_the_mode
 
 
 async def test_a_text_that_cannot_be_embedded_does_not_keep_a_new_index_from_use(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.setattr(indexing_service, "_RETRY_SECONDS", (0.001,))
     async with running(tmp_path, follow=False) as rig:
         for number in range(7):
             await rig.remember(f"第{number}件事", group(777))

@@ -2,25 +2,41 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import os
+import shutil
 import sqlite3
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import (
-    EngineOff,
+    DmScope,
+    EngineSettings,
     MemoryDraft,
     NoticeCode,
     NotObserved,
     Stored,
     Turn,
+    WhyCode,
 )
 from astrbot_plugin_scoped_memory.llm_memory.components.state_store import SqliteStateStore
 from astrbot_plugin_scoped_memory.llm_memory.errors import EngineClosed, StateUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.ports import Key, QueuedTurn
-from astrbot_plugin_scoped_memory.tests.support.engines import MAP, group, person, running
+from astrbot_plugin_scoped_memory.tests.support.engines import (
+    MAP,
+    Rig,
+    group,
+    person,
+    private,
+    running,
+)
 
+PEANUTS, QUESTION = "奶奶对花生过敏", "奶奶能吃花生吗"
 NOW = datetime(2026, 11, 21, 18, 0, tzinfo=UTC)
 # Ids of conversations and persons, and no word of what was said.
 WITHOUT_WORDS = {"meta", "seen_conversation", "map_key", "lost_map_key", "public_peer"}
@@ -159,16 +175,6 @@ def test_a_database_that_another_holds_is_not_set_aside(
     assert again.get_turn("t-1") == turn()
 
 
-async def test_an_engine_whose_state_cannot_be_opened_is_off_and_keeps_nobody_waiting(
-    tmp_path: Path,
-) -> None:
-    (tmp_path / "state").mkdir()
-    (tmp_path / "state" / "state.sqlite").mkdir()
-    with pytest.raises(EngineOff):
-        async with running(tmp_path):
-            pass
-
-
 async def test_a_broken_state_file_is_said_and_costs_no_memory(tmp_path: Path) -> None:
     async with running(tmp_path) as rig:
         await rig.remember("奶奶对花生过敏", group(777))
@@ -218,3 +224,230 @@ async def test_a_map_that_lost_everything_is_held_by_the_engine_until_an_admin_c
         await rig.remember("图书馆周一闭馆", group(777))
     async with running(tmp_path, MAP) as rig:
         assert await rig.texts("奶奶能吃花生吗", group(777)) == ["奶奶对花生过敏"]
+
+
+Break = Callable[[Path, pytest.MonkeyPatch], None]
+
+
+def state_is_a_file(state: Path, _: pytest.MonkeyPatch) -> None:
+    if state.exists():
+        shutil.rmtree(state)
+    state.write_bytes(b"a file")
+
+
+def file_is_a_folder(state: Path, _: pytest.MonkeyPatch) -> None:
+    if state.exists():
+        shutil.rmtree(state)
+    (state / "state.sqlite").mkdir(parents=True)
+
+
+def no_permission(state: Path, patch: pytest.MonkeyPatch) -> None:
+    """As a user without rights meets it; whoever runs the tests may have all of them."""
+    mkdir = Path.mkdir
+
+    def refuse(path: Path, *arguments: Any, **named: Any) -> None:
+        if path == state:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        mkdir(path, *arguments, **named)
+
+    patch.setattr(Path, "mkdir", refuse)
+
+
+def full_disk(_: Path, patch: pytest.MonkeyPatch) -> None:
+    """As SQLite says it where it makes its files."""
+
+    def full(_: SqliteStateStore) -> sqlite3.Connection:
+        error = sqlite3.OperationalError("database or disk is full")
+        error.sqlite_errorcode = sqlite3.SQLITE_FULL
+        raise error
+
+    patch.setattr(SqliteStateStore, "_connect", full)
+
+
+BREAKS = [state_is_a_file, file_is_a_folder, no_permission, full_disk]
+
+
+@pytest.mark.parametrize("break_it", BREAKS)
+async def test_a_state_that_cannot_be_opened_stops_no_memory_and_is_named_with_its_cause(
+    tmp_path: Path, break_it: Break, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(tmp_path) as rig:
+        await rig.remember(PEANUTS, group(777))
+    break_it(tmp_path / "state", monkeypatch)
+    async with running(tmp_path) as rig:
+        (notice,) = rig.notices
+        assert notice.code is NoticeCode.STATE_UNAVAILABLE
+        assert notice.params["path"] == str(tmp_path / "state" / "state.sqlite")
+        assert notice.params["detail"]
+        assert str(tmp_path) not in notice.params["detail"]
+        assert await rig.texts(QUESTION, group(777)) == [PEANUTS]
+        assert await rig.texts(QUESTION, group(888)) == []
+        await rig.remember("公司的门禁密码每周换", group(888))
+        await rig.remember("图书馆周一闭馆", group(999))
+        service = rig.engine.service
+        assert [(await service.meet(group(777), person(1))).first for _ in range(2)][1] is False
+        # A ticket would promise that the turn is on the disk.
+        observed = await service.observe(Turn(person(1), "问", "答"), conversation_id=group(777))
+        assert isinstance(observed, NotObserved)
+        assert (await rig.engine.status()).ready
+    monkeypatch.undo()
+    if (tmp_path / "state").is_file():
+        assert (tmp_path / "state").read_bytes() == b"a file"
+
+
+async def test_a_disk_that_is_full_when_the_map_is_noted_stops_no_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(tmp_path) as rig:
+        await rig.remember(PEANUTS, group(777))
+    note = SqliteStateStore.remember_map_keys
+    refused = 0
+
+    def full(store: SqliteStateStore, keys: Iterable[str], *, lost: Iterable[str]) -> None:
+        nonlocal refused
+        if not refused:
+            refused += 1
+            raise StateUnavailable("database or disk is full", "state.sqlite")
+        note(store, keys, lost=lost)
+
+    monkeypatch.setattr(SqliteStateStore, "remember_map_keys", full)
+    async with running(tmp_path) as rig:
+        assert [notice.code for notice in rig.notices] == [NoticeCode.STATE_UNAVAILABLE]
+        assert await rig.texts(QUESTION, group(777)) == [PEANUTS]
+        await rig.remember("奶奶喜欢豆浆", group(777))
+    assert refused
+
+
+async def test_what_can_still_be_read_of_a_locked_state_keeps_a_lost_map_on_hold(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(tmp_path, MAP) as rig:
+        await rig.engine.service.meet(group(777), person(1))
+    monkeypatch.setattr(SqliteStateStore, "WAIT_SECONDS", 0.1)
+    path = tmp_path / "state" / "state.sqlite"
+    before = path.read_bytes()
+    with contextlib.closing(sqlite3.connect(path)) as holder:
+        holder.execute("PRAGMA locking_mode=EXCLUSIVE")
+        holder.execute("BEGIN EXCLUSIVE")
+        for lost in ({}, {"aiocqhttp:GroupMessage:1": "别人"}):
+            async with running(tmp_path, lost) as rig:
+                codes = {notice.code for notice in rig.notices}
+                assert codes >= {NoticeCode.STATE_UNAVAILABLE, NoticeCode.MAP_DAMAGED}
+                service = rig.engine.service
+                report = await service.describe(conversation_id=group(777))
+                assert report.resolution.why.code is WhyCode.MAP_DAMAGED
+                assert not (await service.meet(group(777), person(1))).first
+    assert path.read_bytes() == before
+
+
+async def whys(rig: Rig) -> list[WhyCode]:
+    """Why two groups and a private chat, none of them in the map, have their scopes."""
+    places = (group(777), group(999), private(5))
+    reports = [await rig.engine.service.describe(conversation_id=where) for where in places]
+    return [report.resolution.why.code for report in reports]
+
+
+UNKNOWN = [WhyCode.MAP_UNKNOWN] * 3
+BY_POLICY = [WhyCode.GROUP_POLICY, WhyCode.GROUP_POLICY, WhyCode.DM_POLICY]
+
+
+@pytest.mark.parametrize("lost", [None, {}, {"aiocqhttp:GroupMessage:9": "public"}])
+@pytest.mark.parametrize("break_it", [state_is_a_file, file_is_a_folder])
+async def test_where_nobody_remembers_the_map_an_empty_one_publishes_nothing_until_confirmed(
+    tmp_path: Path,
+    break_it: Break,
+    lost: dict[str, object] | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with running(tmp_path) as rig:
+        await rig.remember(PEANUTS, group(777))
+        await rig.remember("图书馆周一闭馆", group(999))
+    break_it(tmp_path / "state", monkeypatch)
+    async with running(tmp_path, lost) as rig:
+        assert NoticeCode.MAP_UNKNOWN in {notice.code for notice in rig.notices}
+        assert await whys(rig) == UNKNOWN
+        assert await rig.texts("图书馆哪天闭馆", group(777)) == ["图书馆周一闭馆"]
+        service = rig.engine.service
+        refused = await service.remember(MemoryDraft("爷爷住院了"), conversation_id=group(777))
+        assert not isinstance(refused, Stored)
+        assert (await service.describe(conversation_id=group(777))).damaged
+        assert await service.confirm_map(actor=person(1)) is None
+        assert await whys(rig) == UNKNOWN
+        assert await service.confirm_map(actor=person(1, admin=True)) == 0
+        assert await whys(rig) == BY_POLICY
+        standing = {notice.code for notice in (await rig.engine.status()).notices}
+        assert NoticeCode.MAP_UNKNOWN not in standing
+    async with running(tmp_path) as rig:  # the map is back
+        assert NoticeCode.MAP_UNKNOWN not in {notice.code for notice in rig.notices}
+        assert await rig.texts(QUESTION, group(777)) == [PEANUTS]
+
+
+async def test_after_a_broken_state_file_a_lost_map_stays_on_hold_across_restarts(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path) as rig:
+        await rig.remember(PEANUTS, group(777))
+    for scope_map in (None, {"aiocqhttp:GroupMessage:777": "家人"}):
+        (tmp_path / "state" / "state.sqlite").write_bytes(b"broken")
+        for _ in range(3):
+            async with running(tmp_path, None) as rig:
+                assert await whys(rig) == UNKNOWN
+        async with running(tmp_path, scope_map) as rig:
+            if scope_map is None:
+                await rig.engine.service.confirm_map(actor=person(1, admin=True))
+            else:
+                assert (await whys(rig))[1:] == BY_POLICY[1:]
+        if scope_map is None:
+            async with running(tmp_path, None) as rig:
+                assert await whys(rig) == BY_POLICY
+
+
+async def test_without_a_scope_that_only_a_map_can_name_an_unknown_map_holds_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    apart = EngineSettings(dm_scope=DmScope.PER_PEER)
+    async with running(tmp_path, {}, settings=apart) as rig:
+        await rig.remember("图书馆周一闭馆", group(999))
+        await rig.remember("我的生日在五月", private(5))
+    file_is_a_folder(tmp_path / "state", monkeypatch)
+    async with running(tmp_path, {}) as rig:
+        assert await whys(rig) == BY_POLICY
+        await rig.remember("奶奶喜欢豆浆", group(777))
+
+
+async def test_an_unknown_map_holds_only_what_would_fall_to_public(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(tmp_path) as rig:
+        await rig.remember(PEANUTS, group(777))
+    file_is_a_folder(tmp_path / "state", monkeypatch)
+    apart = EngineSettings(dm_scope=DmScope.PER_PEER)
+    async with running(tmp_path, {}, settings=apart) as rig:
+        assert await whys(rig) == [*UNKNOWN[:2], WhyCode.DM_POLICY]
+
+
+def test_an_installation_keeps_its_id_and_shares_it_with_no_other(tmp_path: Path) -> None:
+    path = tmp_path / "one" / "state.sqlite"
+    store = SqliteStateStore(path)
+    store.open()
+    made = store.installation()
+    assert len(made) == 32
+    assert int(made, 16)
+    assert store.installation() == made
+    store.close()
+    again = SqliteStateStore(path)
+    again.open()
+    assert again.installation() == made
+    other = SqliteStateStore(tmp_path / "two" / "state.sqlite")
+    other.open()
+    assert other.installation() != made
+    again.close()
+    other.close()
+
+
+def test_an_id_that_cannot_be_kept_is_not_made(tmp_path: Path) -> None:
+    store = SqliteStateStore(tmp_path / "state.sqlite")
+    store.open_in_memory()
+    with pytest.raises(StateUnavailable):
+        store.installation()
+    store.close()

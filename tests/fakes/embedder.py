@@ -19,6 +19,7 @@ class FakeEmbedder:
         self.label = label
         self.floor = floor
         self.dim = dim
+        self.costly = True
         self.failing = False
         self.calls = 0
         self.closed = False

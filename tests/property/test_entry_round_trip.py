@@ -122,4 +122,4 @@ def test_a_persons_sections_and_code_are_left_alone() -> None:
     (entry,) = file.entries
     assert entry.memory.extra == ("随便写的一行", "强度 abc")
     assert entry.memory.reasoning.endswith("## 代码里的标题\n```")
-    assert file.without(entry) == "# 我的笔记\n## 另一节\n别动我\n"
+    assert file.without(entry) == "# 我的笔记\n## 另一节\n别动我"

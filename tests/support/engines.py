@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from astrbot_plugin_scoped_memory.llm_memory import (
     Actor,
@@ -15,6 +16,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     ConversationKind,
     Engine,
     EngineSettings,
+    IndexPace,
     IndexState,
     MemoryDraft,
     Notice,
@@ -22,13 +24,33 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Stored,
 )
 from astrbot_plugin_scoped_memory.llm_memory.components.directory_lock import DirectoryLock
+from astrbot_plugin_scoped_memory.llm_memory.components.embedding_cache import SqliteVectorCache
+from astrbot_plugin_scoped_memory.llm_memory.components.formats.index_format import IndexFormat
+from astrbot_plugin_scoped_memory.llm_memory.components.formats.state_format import StateFormat
+from astrbot_plugin_scoped_memory.llm_memory.components.formats.vault_format import VaultFormat
 from astrbot_plugin_scoped_memory.llm_memory.components.manifest import JsonManifest
 from astrbot_plugin_scoped_memory.llm_memory.components.state_store import SqliteStateStore
 from astrbot_plugin_scoped_memory.llm_memory.components.vault import MarkdownVault
-from astrbot_plugin_scoped_memory.llm_memory.ports import Embedder, VectorStore
+from astrbot_plugin_scoped_memory.llm_memory.ports import (
+    Embedder,
+    StoredFormat,
+    VectorStore,
+)
 from astrbot_plugin_scoped_memory.llm_memory.service.engine import EngineParts
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 from astrbot_plugin_scoped_memory.tests.fakes.vector_store import InMemoryVectorStore
+
+QUICK = EngineSettings(
+    open_retry_seconds=0.2,
+    pace=IndexPace(pause_seconds=0.0, idle_seconds=0.05, retry_seconds=(0.01,), query_seconds=10.0),
+)
+"""Nobody waits for the bot of a test."""
+
+
+def with_pace(settings: EngineSettings, **changes: Any) -> EngineSettings:
+    """The settings with another pace of the index."""
+    return replace(settings, pace=replace(settings.pace, **changes))
+
 
 ADAPTER = "aiocqhttp"
 MAP = {
@@ -104,6 +126,16 @@ class Rig:
                 await asyncio.sleep(0.01)
 
 
+def formats_of(root: Path) -> tuple[StoredFormat, ...]:
+    """What an engine over ``root`` looks at before it opens anything."""
+    backups = root / "backups"
+    return (
+        VaultFormat(root / "memory", backups),
+        StateFormat(root / "state" / "state.sqlite", backups),
+        IndexFormat(root / "index"),
+    )
+
+
 @contextlib.asynccontextmanager
 async def running(
     root: Path,
@@ -113,6 +145,8 @@ async def running(
     embedder: Embedder | None = None,
     settings: EngineSettings | None = None,
     follow: bool = True,
+    formats: Sequence[StoredFormat] | None = None,
+    clock: Callable[[], datetime] | None = None,
 ) -> AsyncIterator[Rig]:
     """An engine over ``root``; the index task runs unless ``follow`` is False."""
     notices: list[Notice] = []
@@ -123,12 +157,14 @@ async def running(
             state=SqliteStateStore(root / "state" / "state.sqlite"),
             store=store or InMemoryVectorStore(),
             manifest=JsonManifest(root / "index" / "manifest.json"),
+            cache=SqliteVectorCache(root / "index" / "embeddings.sqlite"),
             scanner=FakeEmbedder("scanner"),
             locks=(DirectoryLock(root),),
+            formats=formats_of(root) if formats is None else formats,
         ),
-        replace(settings or EngineSettings(open_retry_seconds=0.2), scope_map=scope_map),
+        replace(settings or QUICK, scope_map=scope_map),
         on_notice=notices.append,
-        clock=Ticker(),
+        clock=clock or Ticker(),
     )
     task: asyncio.Task[None] | None = None
     try:

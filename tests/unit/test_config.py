@@ -124,11 +124,35 @@ def test_no_advanced_value_makes_it_raise(advanced: dict[str, Any]) -> None:
         ("advanced.memory_root", "a\0b"),
         ("advanced.scope_filter_enabled", "no"),
         ("advanced.inject_into_prompt", 1),
+        ("advanced.chroma_url", 8000),
+        ("advanced.chroma_url", "127.0.0.1:8000"),
+        ("advanced.chroma_url", "localhost"),
+        ("advanced.chroma_url", "ftp://127.0.0.1"),
+        ("advanced.chroma_url", "http://"),
+        ("advanced.chroma_url", "http://:8000"),
+        ("advanced.chroma_url", "http://127.0.0.1:eight"),
+        ("advanced.chroma_url", "http://127.0.0.1:99999"),
+        ("advanced.chroma_url", "http://me:secret@127.0.0.1"),
+        ("advanced.chroma_url", "http://127.0.0.1/?key=secret"),
+        ("advanced.chroma_url", "http://127.0.0.1:8000 # mine"),
+        ("advanced.chroma_url", "http://[::1"),
+        ("advanced.chroma_headers", "secret"),
+        ("advanced.chroma_headers", ["secret"]),
+        ("advanced.chroma_headers", {"Authorization": "secret 密"}),
+        ("advanced.chroma_headers", {"Authorization": "secret\r\nX-More: 1"}),
+        ("advanced.chroma_headers", {"Authorization": ""}),
+        ("advanced.chroma_headers", {"Authorization": 7}),
+        ("advanced.chroma_headers", {"Author ization": "secret"}),
+        ("advanced.chroma_headers", {"X\nY": "secret"}),
+        ("advanced.chroma_headers", {"认证": "secret"}),
+        ("advanced.chroma_headers", {"Host": "secret"}),
+        ("advanced.chroma_headers", {"content-length": "secret"}),
     ],
 )
 def test_a_bad_value_is_a_warning_that_names_the_setting(name: str, value: object) -> None:
     config = read_config(with_value(name, value))
     assert complaints(config) == [name]
+    assert "secret" not in repr(config.warnings)
 
 
 @pytest.mark.parametrize(
@@ -194,3 +218,30 @@ def test_good_values_are_taken() -> None:
     assert (config.embedding, config.auto_inject_topk, config.language) == ("lexical", 5, "en-US")
     assert config.memory_root == Path("/data/记忆")
     assert complaints(config) == ["identity_links"]
+
+
+@pytest.mark.parametrize(
+    ("value", "used"),
+    [
+        ("", ""),
+        ("  ", ""),
+        (" http://127.0.0.1:8000/ ", "http://127.0.0.1:8000"),
+        ("https://chroma.example/under/a/path/", "https://chroma.example/under/a/path"),
+        ("http://[::1]:8000", "http://[::1]:8000"),
+        ("HTTP://Chroma:8000", "http://Chroma:8000"),
+        ("chroma:8000", None),
+        ("http://a b", None),
+    ],
+)
+def test_a_server_that_cannot_be_meant_is_none_and_not_the_default(
+    value: str, used: str | None
+) -> None:
+    assert read_config(with_value("advanced.chroma_url", value)).engine.chroma_url == used
+
+
+def test_one_bad_header_costs_the_others_nothing_and_no_value_is_ever_shown() -> None:
+    headers = {" X-Key ": " s3cret with blanks ", "X-Bad": "s3cret\n", "X-Worse": "s3crét"}
+    config = read_config(with_value("advanced.chroma_headers", headers))
+    assert config.engine.chroma_headers == {"X-Key": "s3cret with blanks", "X-Bad": "s3cret"}
+    assert complaints(config) == ["advanced.chroma_headers"]
+    assert "s3cr" not in repr(config)

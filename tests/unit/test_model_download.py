@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import sys
 from pathlib import Path
 
 import pytest
 
+from astrbot_plugin_scoped_memory.llm_memory.components.embedding import fetch_model
 from astrbot_plugin_scoped_memory.llm_memory.components.embedding.model_download import (
     ModelDownload,
     fetch_command,
@@ -76,7 +78,20 @@ async def test_a_frozen_application_is_not_started_a_second_time(
     assert fetch_command("owner/model", None) == ()
 
 
+@pytest.mark.skipif(
+    importlib.util.find_spec("sentence_transformers") is None,
+    reason="without the package nothing is downloaded",
+)
 async def test_the_real_program_fails_at_once_when_it_may_not_go_online(tmp_path: Path) -> None:
     """HF_HUB_OFFLINE is set for all tests, and the child inherits it."""
     failure = await finished(ModelDownload(fetch_command("owner/model", tmp_path), 60.0, tmp_path))
     assert "ffline" in failure
+
+
+def test_nothing_is_downloaded_that_could_not_be_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    with pytest.raises(SystemExit, match="sentence-transformers is not installed"):
+        fetch_model.main("owner/model", str(tmp_path))
+    assert list(tmp_path.iterdir()) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import string
 from collections.abc import Iterator, Mapping
 
@@ -27,23 +28,39 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Why,
     WhyCode,
 )
+from astrbot_plugin_scoped_memory.llm_memory.components.chroma import session
+from astrbot_plugin_scoped_memory.llm_memory.components.chroma.collections import FOREIGN
+from astrbot_plugin_scoped_memory.llm_memory.components.chroma.keeper import OPENINGS
+from astrbot_plugin_scoped_memory.llm_memory.components.chroma.probing import Verdict
+from astrbot_plugin_scoped_memory.llm_memory.components.chroma.quarantine import STUCK
+from astrbot_plugin_scoped_memory.llm_memory.policies.circuit_breaker import UNEXPLAINED
+from astrbot_plugin_scoped_memory.llm_memory.service.indexing_service import FAULTY
+from astrbot_plugin_scoped_memory.llm_memory.service.store_calls import HANGS, SLOW
 
 # What the vault reports about a file; see FileReport in ports/vault.py.
-FILE_REASONS = {"not_utf8", "unreadable", "duplicate_id", "illegal_folder", "misnamed"}
+FILE_REASONS = {
+    "not_utf8", "gb18030", "utf16", "unreadable", "duplicate_id", "illegal_folder", "misnamed",
+}  # fmt: skip
 # What the engine posts with each notice.
 PARAMS: dict[NoticeCode, Mapping[str, str]] = {
     NoticeCode.MAP_WRONG_TYPE: {},
     NoticeCode.MAP_ILLEGAL_NAME: {"key": "键", "value": "值", "fault": "empty"},
     NoticeCode.MAP_ODD_KEY: {"key": "键", "value": "值", "closest": "近"},
     NoticeCode.MAP_DAMAGED: {"count": "2"},
+    NoticeCode.MAP_UNKNOWN: {},
     NoticeCode.POLICY_UNKNOWN: {"name": "dm_scope"},
     NoticeCode.STRANGERS_IN_PUBLIC: {"count": "2"},
     NoticeCode.SCOPE_FILTER_OFF: {},
     NoticeCode.DIRECTORY_IN_USE: {"detail": "夹", "path": "夹"},
+    NoticeCode.FORMAT_NEWER: {"path": "夹", "found": "2", "known": "1", "needs": "≥ 0.4.0"},
+    NoticeCode.UPGRADE_FAILED: {"path": "夹", "detail": "满"},
     NoticeCode.STATE_RESET: {},
+    NoticeCode.STATE_UNAVAILABLE: {"path": "夹", "detail": "满"},
     NoticeCode.VAULT_UNWRITABLE: {"detail": "满"},
     NoticeCode.VAULT_FILE_BROKEN: {"scope": "家人", "path": "x.md", "reason": "not_utf8"},
-    NoticeCode.INDEX_OFF: {"detail": "坏"},
+    NoticeCode.INDEX_OFF: {"cause": "busy", "detail": "坏"},
+    NoticeCode.INDEX_FULL: {"detail": "10 MB"},
+    NoticeCode.INDEX_REBUILT: {"cause": "faulty"},
     NoticeCode.EMBEDDER_FAILING: {"embedder": "e", "detail": "坏"},
     NoticeCode.REFUSED_ID: {"id": "x"},
 }
@@ -101,6 +118,18 @@ def test_no_text_stands_for_a_code_that_is_gone() -> None:
         assert group not in known or name in {str(member) for member in known[group]}, code
 
 
+def test_whatever_ails_the_index_has_a_text(texts: Texts) -> None:
+    source = "\n".join(
+        path.read_text(encoding="utf-8") for path in (ROOT / "llm_memory").rglob("*.py")
+    )
+    codes = set(re.findall(r'code(?:: str)? ?= ?"([a-z_]+)"', source))
+    assert {"busy", "in_use", "missing", "no_owner"} <= codes | set(Verdict)
+    codes |= {FAULTY, HANGS, SLOW, STUCK, OPENINGS, FOREIGN, UNEXPLAINED}
+    codes |= {session.DOWN, session.SLOW, session.DENIED, session.VERSION}
+    codes |= set(Verdict) - {Verdict.SOUND, Verdict.UNKNOWN}
+    assert [code for code in sorted(codes) if not texts.knows(f"cause.{code}")] == []
+
+
 def test_the_vault_reports_only_reasons_that_have_a_text() -> None:
     sources = sorted((ROOT / "llm_memory/components").glob("vault*.py"))
     reported = {
@@ -121,7 +150,11 @@ def test_every_notice_can_be_said(texts: Texts, code: NoticeCode) -> None:
     assert said
     assert "{" not in said
     for name, value in PARAMS[code].items():
-        if name in fields(content("zh-CN")[f"notice.{code}"]) - {"fault", "reason"}:
+        if name in fields(content("zh-CN")[f"notice.{code}"]) - {
+            "fault",
+            "reason",
+            "cause",
+        }:
             assert value in said
 
 

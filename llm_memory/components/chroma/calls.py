@@ -69,3 +69,39 @@ def nearest(
     )
     metadatas, distances = answer["metadatas"] or [[]], answer["distances"] or [[]]
     return list(zip(answer["ids"][0], metadatas[0], distances[0], strict=True))
+
+
+def neighbourhood(vector: Vector, limit: int, collection: Collection) -> list[tuple[str, float]]:
+    """Ids and distances of the nearest ``limit`` records, whoever may see them."""
+    answer = collection.query(query_embeddings=[vector], n_results=limit, include=["distances"])
+    distances = answer["distances"] or [[]]
+    return list(zip(answer["ids"][0], distances[0], strict=True))
+
+
+def metadata_of(ids: list[str], collection: Collection) -> dict[str, Mapping[str, object] | None]:
+    """By id, of those that are still there."""
+    found = collection.get(ids=ids, include=["metadatas"])
+    return dict(zip(found["ids"], found["metadatas"] or (), strict=True))
+
+
+def matching(where: Mapping[str, Condition], limit: int, collection: Collection) -> int:
+    """How many records match; ``limit`` where there are so many or more."""
+    return len(collection.get(where=cast("Where", where), limit=limit, include=[])["ids"])
+
+
+def measured(
+    vector: Vector, where: Mapping[str, Condition], limit: int, collection: Collection
+) -> list[Answer]:
+    """The first ``limit`` records that match, in the order of storage, their distances worked out
+    one by one, **unchecked**."""
+    import numpy as np
+
+    found = collection.get(
+        where=cast("Where", where), limit=limit, include=["metadatas", "embeddings"]
+    )
+    if not found["ids"]:
+        return []
+    rows = np.asarray(found["embeddings"], dtype=np.float32)
+    lengths = np.linalg.norm(rows, axis=1) * np.linalg.norm(vector)
+    distances = 1.0 - rows @ vector / np.maximum(lengths, np.finfo(np.float32).tiny)
+    return list(zip(found["ids"], found["metadatas"] or (), distances.tolist(), strict=True))

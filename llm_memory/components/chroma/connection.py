@@ -2,10 +2,40 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from .collections import Described
 
 if TYPE_CHECKING:
-    from chromadb.api import ClientAPI
+    from chromadb.api.models.Collection import Collection
+
+
+class Client(Protocol):
+    """What a store asks of Chroma's client, or of what stands in for it."""
+
+    def list_collections(self) -> Sequence[Described]:
+        """All that are there, ours or not."""
+        ...
+
+    def get_collection(self, name: str, *, embedding_function: None) -> Collection:
+        """One that is there."""
+        ...
+
+    def create_collection(
+        self,
+        name: str,
+        *,
+        configuration: Mapping[str, Any],
+        metadata: Mapping[str, str | int],
+        embedding_function: None,
+    ) -> Collection:
+        """A new one; an error if there is one of that name."""
+        ...
+
+    def delete_collection(self, name: str) -> None:
+        """Everything in it, too."""
+        ...
 
 
 class Connection(Protocol):
@@ -16,7 +46,7 @@ class Connection(Protocol):
         """Who we are where others may store things, too; empty where nobody else can."""
         ...
 
-    def open(self) -> ClientAPI:
+    def open(self) -> Client:
         """A working client. Raises IndexUnavailable, and then open may be called again."""
         ...
 

@@ -2,67 +2,130 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+import importlib.metadata
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ...errors import DirectoryInUse, IndexUnavailable
 from ..directory_lock import DirectoryLock
+from ..disk_space import DiskSpace
+from ..imports import import_whole
+from ..native_probe import NativeProbe
+from .collections import our_names
 from .faults import translated
+from .keeper import IndexKeeper
+from .probing import Prober
 
 if TYPE_CHECKING:
     from chromadb.api import ClientAPI
     from chromadb.config import System
 
+CHROMA_TRIED: Final = Path(__file__).with_name("try_native.py")
+"""The program that a NativeProbe of Chroma runs."""
+
 
 class EmbeddedChroma:
     """A connection to a directory. Not for two threads at once: its store sees to that."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        native: NativeProbe | None = None,
+        prober: Prober | None = None,
+        space: DiskSpace | None = None,
+    ) -> None:
+        """Touches no disk.
+
+        Args:
+            path: The directory. What is known of it is written down beside it.
+            native: Asked before Chroma is imported; None imports it unasked.
+            prober: Looks into a directory of which nothing is known.
+            space: The disk that the directory lies on.
+        """
         self._lock = DirectoryLock(path)
+        self._native = native
+        self._prober = prober or Prober()
+        self._space = space or DiskSpace(path)
+        self._keeper: IndexKeeper | None = None
+        self._set_aside = ""
         self._system: System | None = None
         self._client: ClientAPI | None = None
 
     def open(self) -> ClientAPI:
-        """Import Chroma (a second or more), take the directory, open it.
+        """Take the directory, look into it if need be, import Chroma (a second or more), open it.
 
         After an error nothing is held, and open may be called again.
 
         Raises:
-            IndexUnavailable: Chroma is missing or broken, the directory is in use or unreadable.
+            IndexUnavailable: ``missing``, there is no Chroma that can be imported; ``native``, it
+                would end the process; ``in_use``, another process has the directory; ``busy``,
+                another program has the database; ``unreadable``, rights are missing; ``full``;
+                ``stuck``, a broken index is in the way; ``fault``, anything else.
         """
         try:
             with translated("opening the index"):
                 return self._open()
         except BaseException:
-            self.close()
+            self._let_go()
             raise
 
     def _open(self) -> ClientAPI:
-        from chromadb.api.client import Client
-        from chromadb.config import Settings, System
+        if self._client is not None:
+            return self._client
+        self._import()
+        keeper = self._take()
+        keeper.admit(_version())
+        try:
+            client = self._start()
+            collections = self._read(client)
+        except BaseException:  # also what is no Exception: a panic of Chroma's native part
+            keeper.failed()
+            raise
+        self._set_aside = keeper.opened(collections)
+        return client
 
+    def _import(self) -> None:
+        if self._native is not None and (refusal := self._native.refusal()):
+            raise IndexUnavailable(f"Chroma does not run here: {refusal}", code="native")
+        try:
+            import_whole("chromadb.api.client")
+        except ImportError as error:
+            raise IndexUnavailable(f"no chromadb: {error}", code="missing") from error
+
+    def _take(self) -> IndexKeeper:
+        """The directory, locked, and its keeper."""
         try:
             self._lock.acquire()
         except DirectoryInUse as error:
-            raise IndexUnavailable(str(error)) from error
-        settings = Settings(
-            # All that matters is said here: what is not, the bot's environment and .env decide.
-            anonymized_telemetry=False,
-            chroma_api_impl="chromadb.api.rust.RustBindingsAPI",
-            is_persistent=True,
-            persist_directory=str(self._lock.path),
-            migrations="apply",
-            allow_reset=False,
-        )
+            raise IndexUnavailable(str(error), code="in_use") from error
+        except OSError as error:
+            raise IndexUnavailable(f"{type(error).__name__}: {error}", code="unreadable") from error
+        if self._keeper is None:
+            folder = self._lock.path
+            settings = chroma_settings(folder)
+            self._keeper = IndexKeeper(folder, settings, prober=self._prober, space=self._space)
+        return self._keeper
+
+    def _start(self) -> ClientAPI:
+        from chromadb.api.client import Client
+        from chromadb.config import Settings, System
+
         # Not PersistentClient: Chroma caches systems by path before it starts them, so that one
         # that failed to start would be handed out at the next attempt.
-        system = System(settings)
+        system = System(Settings(**chroma_settings(self._lock.path)))
         self._system = system
         system.start()
         client: ClientAPI = Client.from_system(system)
         self._client = client
         return client
+
+    def _read(self, client: ClientAPI) -> int:
+        """How many collections there are. Ours are read: what kills the process at that had better
+        do it here, where it is counted, than at a first query."""
+        for name in our_names(client, self.owner):
+            client.get_collection(name, embedding_function=None).count()
+        return len(client.list_collections())
 
     @property
     def owner(self) -> str:
@@ -70,36 +133,80 @@ class EmbeddedChroma:
 
     @property
     def set_aside(self) -> str:
-        return ""
+        return self._set_aside
 
     def writing(self, size: int) -> None:
-        pass
+        if self._keeper is not None:
+            self._keeper.writing(size)
 
     def removed(self, count: int) -> None:
-        pass
+        if self._keeper is not None:
+            self._keeper.removed(count)
 
     def worn(self, living: int) -> bool:
-        return False
+        return self._keeper is not None and self._keeper.worn(living)
 
     def settled(self) -> None:
-        pass
+        if self._keeper is not None and self._client is not None:
+            self._keeper.settled(_version(), len(self._client.list_collections()))
 
     def doubted(self) -> None:
-        pass
+        if self._keeper is not None and self._lock.held:
+            self._keeper.doubted()
 
     def discard(self, reason: str) -> None:
-        pass
+        """Raises IndexUnavailable: ``in_use``, ``unreadable`` or ``stuck``."""
+        try:
+            self._take().discard(reason)
+        finally:
+            self._lock.release()
 
     def close(self) -> None:
         """Free files and directory. Idempotent. What Chroma says while it closes is of no use."""
+        opened = self._client is not None
+        try:
+            if self._end_chroma() and opened and self._keeper is not None:
+                self._keeper.closed(_version())
+        finally:
+            self._lock.release()
+
+    def _let_go(self) -> None:
+        try:
+            self._end_chroma()
+        finally:
+            self._lock.release()
+
+    def _end_chroma(self) -> bool:
+        """False if Chroma complained: what it says is of no use, the next opening looks."""
         client, self._client = self._client, None
         system, self._system = self._system, None
         try:
-            with suppress(Exception):
-                if client is not None:
-                    client.close()
-            with suppress(Exception):
-                if system is not None:
-                    system.stop()
-        finally:
-            self._lock.release()
+            if client is not None:
+                client.close()  # stops its system, too
+            elif system is not None:
+                system.stop()
+        except Exception:  # noqa: BLE001
+            return False
+        return True
+
+
+def chroma_settings(folder: Path) -> dict[str, str | bool]:
+    """How a folder is opened, by us and by the probe.
+
+    All that matters is said here: what is not, the bot's environment and its .env decide.
+    """
+    return {
+        "anonymized_telemetry": False,
+        "chroma_api_impl": "chromadb.api.rust.RustBindingsAPI",
+        "is_persistent": True,
+        "persist_directory": str(folder),
+        "migrations": "apply",
+        "allow_reset": False,
+    }
+
+
+def _version() -> str:
+    try:
+        return importlib.metadata.version("chromadb")
+    except importlib.metadata.PackageNotFoundError:
+        return ""

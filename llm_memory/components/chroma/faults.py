@@ -14,6 +14,7 @@ RETRIES: Final = 3
 RETRY_PAUSE: Final = 0.05
 """Seconds between two attempts."""
 
+_MISSING: Final = "missing"
 _PASSING: Final = "Error finding id"
 """Chroma's reader met a writer; the same question a moment later has an answer."""
 
@@ -30,7 +31,9 @@ def translated(doing: str) -> Iterator[None]:
     except (ScopedMemoryError, KeyboardInterrupt, SystemExit, GeneratorExit, CancelledError):
         raise
     except BaseException as error:
-        raise IndexUnavailable(f"{doing}: {type(error).__name__}: {error}") from error
+        code = _MISSING if isinstance(error, ImportError) else "fault"
+        message = f"{doing}: {type(error).__name__}: {error}"
+        raise IndexUnavailable(message, code=code) from error
 
 
 def attempt[T](doing: str, call: Callable[[], T]) -> T:

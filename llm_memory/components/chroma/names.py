@@ -13,18 +13,25 @@ PREFIX: Final = "memories-"
 
 _READABLE_LENGTH: Final = 64
 _HASH_LENGTH: Final = 16
+_OWNER_LENGTH: Final = 12
 _TAIL: Final = re.compile(r"-(\d+)-[0-9a-f]{16}", re.ASCII)
 
 
-def collection_name(fingerprint: Fingerprint) -> str:
-    """``memories-<model>-<dim>-<hash>``, of ``[a-zA-Z0-9-]`` only.
+def collection_name(fingerprint: Fingerprint, owner: str = "") -> str:
+    """``memories-<model>-<dim>-<hash>``, of ``[a-zA-Z0-9-]`` only. Where there is an owner, the
+    beginning of its id stands before the model.
 
     The model's name is there for people; the hash tells two fingerprints apart.
     """
     readable = re.sub(r"[^a-zA-Z0-9]+", "-", fingerprint.model)[:_READABLE_LENGTH].strip("-")
     identity = json.dumps([fingerprint.model, fingerprint.dim, fingerprint.revision])
     digest = hashlib.sha256(identity.encode()).hexdigest()[:_HASH_LENGTH]
-    return f"{PREFIX}{readable or 'model'}-{fingerprint.dim}-{digest}"
+    return f"{prefix_of(owner)}{readable or 'model'}-{fingerprint.dim}-{digest}"
+
+
+def prefix_of(owner: str) -> str:
+    """What the names of an owner's collections begin with."""
+    return f"{PREFIX}{owner[:_OWNER_LENGTH]}-" if owner else PREFIX
 
 
 def dimension_of(collection: str) -> int | None:

@@ -57,6 +57,10 @@ class CheckedEmbedder:
     def floor(self) -> float:
         return self._inner.floor
 
+    @property
+    def costly(self) -> bool:
+        return self._inner.costly
+
     async def prepare(self) -> Fingerprint:
         fingerprint: Fingerprint = await self._guarded(self._inner.prepare(), self._prepare_seconds)
         if fingerprint.dim <= 0:

@@ -8,6 +8,7 @@ the last line of standard error names what failed.
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 
 _NEVER = ("*.onnx", "onnx/*", "openvino/*", "*.ot", "*.h5", "*.msgpack", "*.gguf", "*.tflite")
@@ -16,6 +17,8 @@ _OLD_WEIGHTS = ("*.bin", "*.pt", "*.pth")
 
 def main(name: str, cache_folder: str) -> None:
     """Weights in one format only: many repositories hold the same model five times."""
+    if importlib.util.find_spec("sentence_transformers") is None:
+        sys.exit("sentence-transformers is not installed, nothing was downloaded")
     from huggingface_hub import HfApi, snapshot_download
 
     files = HfApi().list_repo_files(name)

@@ -71,6 +71,10 @@ class LexicalEmbedder:
         """See ``benchmarks/floors.py`` for how it was measured."""
         return FLOOR
 
+    @property
+    def costly(self) -> bool:
+        return False  # hashing is as quick as reading a file
+
     async def prepare(self) -> Fingerprint:
         """Loads the dictionary. Never fails; without jieba the vectors lie in another space."""
         await asyncio.to_thread(self._load)

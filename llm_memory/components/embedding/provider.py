@@ -62,6 +62,10 @@ class ProviderEmbedder:
     def floor(self) -> float:
         return self._calibration.floor if self._given_floor is None else self._given_floor
 
+    @property
+    def costly(self) -> bool:
+        return True
+
     async def prepare(self) -> Fingerprint:
         """Asks the service. A configured dimension that it does not keep raises."""
         self._prepared_model = self._raw.model

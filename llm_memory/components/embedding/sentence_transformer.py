@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import EmbeddingFailed
 from ...ports import Fingerprint
+from ..native_probe import NativeProbe
 from .calibration import PROBE_MEMORIES, PROBE_QUERIES, UNCALIBRATED_FLOOR, Calibration, calibrate
 from .model_download import DownloadProgress, ModelDownload, fetch_command
 from .model_folder import content_revision, find_model, hub_name, is_own_folder
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
     from ...ports import Vector, Vectors
+
+TORCH_TRIED = Path(__file__).with_name("try_native.py")
+"""The program that a NativeProbe of torch runs."""
 
 _CHUNK = 4
 """Documents an executor job: a query waits for one job at most, not for a whole batch."""
@@ -50,8 +54,8 @@ class SentenceTransformerEmbedder:
     starts a download in a child process and raises until that is done. No hub is asked anywhere
     else. Reasons begin with a stable code: ``downloading``, ``download_failed``,
     ``no_such_folder``, ``no_hub_library``, ``no_sentence_transformers``, ``broken_model``,
-    ``encoding_failed``, ``language`` (the model cannot read the query's), ``not_prepared``,
-    ``closed``.
+    ``encoding_failed``, ``native`` (torch would end the process), ``language`` (the model cannot
+    read the query's), ``not_prepared``, ``closed``.
 
     Args:
         name_or_folder: A folder, or a model's name on the hub.
@@ -60,6 +64,7 @@ class SentenceTransformerEmbedder:
         floor: Relevance floor; None takes the calibrated one.
         device: torch's name of where to compute.
         fetch: The download's command line, from a hub name and the cache folder.
+        native: Asked before torch is imported; None imports it unasked.
     """
 
     def __init__(
@@ -71,6 +76,7 @@ class SentenceTransformerEmbedder:
         floor: float | None = None,
         device: str = "cpu",
         fetch: Callable[[str, Path | None], Sequence[str]] = fetch_command,
+        native: NativeProbe | None = None,
     ) -> None:
         self._name = name_or_folder
         self._download_seconds = download_seconds
@@ -78,6 +84,7 @@ class SentenceTransformerEmbedder:
         self._given_floor = floor
         self._device = device
         self._fetch = fetch
+        self._native = native
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="embedding")
         self._loading = asyncio.Lock()
         self._loaded: _Loaded | None = None
@@ -100,6 +107,10 @@ class SentenceTransformerEmbedder:
     def progress(self) -> DownloadProgress | None:
         """Of the download that is under way, None if there is none."""
         return None if self._download is None or self._download.done else self._download.progress
+
+    @property
+    def costly(self) -> bool:
+        return True
 
     async def prepare(self) -> Fingerprint:
         """Loads the model, which takes seconds, or says why there is none to load."""
@@ -161,6 +172,10 @@ class SentenceTransformerEmbedder:
     async def _load_or_download(self, folder: Path | None) -> _Loaded:
         tried = self._download is not None and self._download.done and not self._download.failure
         if folder is not None:
+            if self._native is not None and (
+                refusal := await self._in_thread(self._native.refusal)
+            ):
+                raise EmbeddingFailed(f"native: {refusal}")
             try:
                 return await self._in_thread(_load, folder, self._name, self.label, self._device)
             except EmbeddingFailed as error:
@@ -204,7 +219,10 @@ def _load(folder: Path, name: str, label: str, device: str) -> _Loaded:
         from sentence_transformers import SentenceTransformer
     except Exception as error:
         # Absent, or there and broken: a missing shared library, a numpy of another generation.
-        raise EmbeddingFailed(f"no_sentence_transformers: {type(error).__name__}") from error
+        what = type(error).__name__
+        if isinstance(error, ModuleNotFoundError):
+            what = f"{error.name} is not there; install sentence-transformers"
+        raise EmbeddingFailed(f"no_sentence_transformers: {what}") from error
     torch.set_num_threads(1)
     try:
         model = SentenceTransformer(str(folder), device=device, local_files_only=True)

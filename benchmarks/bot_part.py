@@ -1,0 +1,194 @@
+"""Real AstrBots with and without the plugin: start, memory, and a message's round trip."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import statistics
+import time
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gauges import cpu_seconds, resident_megabytes, spread
+from samples import memories, questions, write_vault
+
+from astrbot_plugin_scoped_memory.harness.bot import START_SECONDS, STARTED, AstrBotProcess
+from astrbot_plugin_scoped_memory.harness.model import ScriptedModel
+from astrbot_plugin_scoped_memory.harness.onebot import OneBot
+from astrbot_plugin_scoped_memory.harness.panel import Panel
+from astrbot_plugin_scoped_memory.harness.places import Person, private
+from astrbot_plugin_scoped_memory.harness.release import install
+from astrbot_plugin_scoped_memory.harness.settings import BotSettings
+from astrbot_plugin_scoped_memory.harness.waiting import free_port, until
+
+PERSON = Person(10001, "小明")
+PLACE = private(PERSON)
+_BUILDING_SECONDS = 3600.0
+_QUIET_SECONDS = 5.0
+_TIMER = "astrbot_plugin_hook_timer"
+_TIMER_METADATA = f"name: {_TIMER}\ndesc: times hooks\nversion: 1.0.0\nauthor: benchmarks\n"
+
+
+@dataclass
+class Start:
+    """Seconds from the process's start: until AstrBot says that it started, until its panel
+    answers, and of CPU until then (None beyond Linux)."""
+
+    started: float
+    answering: float
+    cpu: float | None
+
+
+@dataclass
+class Bot:
+    """A bot of a set, running or not."""
+
+    process: AstrBotProcess
+    onebot: OneBot
+    panel: Panel
+    starts: list[Start] = field(default_factory=list)
+
+    async def start(self) -> Start:
+        began = time.perf_counter()
+        starting = asyncio.create_task(self.process.start())
+        await asyncio.sleep(0)  # from here on the log is the new process's
+
+        async def says_so() -> bool:
+            return starting.done() or STARTED in self.process.logs()
+
+        await until(says_so, within=START_SECONDS, what="the start in AstrBot's log")
+        started = time.perf_counter() - began
+        await starting
+        answering = time.perf_counter() - began
+        return Start(started, answering, cpu_seconds(self.process.pid))
+
+    async def stop(self) -> None:
+        await asyncio.to_thread(self.process.sigterm)
+
+    async def memory(self) -> float | None:
+        """Resident megabytes after a quiet moment."""
+        await asyncio.sleep(_QUIET_SECONDS)
+        return resident_megabytes(self.process.pid)
+
+    async def round_trip(self, text: str) -> float:
+        """Milliseconds from a message to its reply."""
+        began = time.perf_counter()
+        await self.onebot.ask(PLACE, PERSON, text)
+        return (time.perf_counter() - began) * 1000
+
+    def hooks(self) -> list[float]:
+        """Milliseconds that the hooks before each request took, since ever."""
+        file = self.process.plugins / _TIMER / "hooks.txt"
+        return [float(line) for line in file.read_text(encoding="ascii").split()]
+
+    async def indexed(self, count: int) -> None:
+        """Wait until the plugin has everything in its index."""
+
+        async def probe() -> bool:
+            status = await self.panel.ready()
+            known = status["memories"]["total"] >= count
+            return known and status["index"] == "ready" and not status["backlog"]
+
+        await until(probe, within=_BUILDING_SECONDS, what="the index")
+
+
+async def measure_bot(root: Path, size: int, *, rounds: int, turns: int) -> dict[str, Any]:
+    """Three bots: ``bare``, ``full`` with our plugin and ``size`` memories in its vault, and
+    ``listed`` with a plugin that does nothing, but has our requirements.txt: AstrBot looks through
+    all installed packages for each plugin that has one, before it loads it.
+
+    Starts take turns, so that a slower hour of the machine slows all of them.
+    """
+    async with AsyncExitStack() as stack:
+        model = await stack.enter_async_context(ScriptedModel())
+        bots = {name: await _bot(stack, root / name, model) for name in ("bare", "listed", "full")}
+        bare, listed, full = bots.values()
+        installed = install(full.process.plugins)
+        shutil.copy(installed / "requirements.txt", listed.process.plugins / _TIMER)
+        if size:
+            write_vault(full.process.plugin_data / "memory", memories(size))
+        for (
+            bot
+        ) in bots.values():  # bytecode is written, AstrBot's first start over, the index built
+            await bot.start()
+            if bot is full:
+                await bot.indexed(size)
+            await bot.stop()
+        await _starts(bots, rounds)
+        await asyncio.gather(bare.start(), full.start())
+        await full.indexed(size)
+        memory = {"bare": await bare.memory(), "full": await full.memory()}
+        figures = {
+            "memories": size,
+            "start": _start_figures(bots),
+            "memory_mb": memory,
+            "turn": await _turns(bare, full, turns),
+        }
+        await bare.stop()
+        await full.stop()
+    return figures
+
+
+async def _bot(stack: AsyncExitStack, root: Path, model: ScriptedModel) -> Bot:
+    settings = BotSettings(model.base_url, panel_port=free_port(), onebot_port=free_port())
+    process = AstrBotProcess(root, settings)
+    process.prepare()
+    _install_timer(process.plugins / _TIMER)
+    stack.callback(process.kill9)
+    onebot = await stack.enter_async_context(OneBot(settings.onebot_port))
+    panel = await stack.enter_async_context(Panel(process.panel_url))
+    return Bot(process, onebot, panel)
+
+
+def _install_timer(folder: Path) -> None:
+    """Into all bots of a set: what it costs itself is no difference between them."""
+    folder.mkdir(parents=True)
+    shutil.copy(Path(__file__).with_name("hook_timer.py"), folder / "main.py")
+    (folder / "metadata.yaml").write_text(_TIMER_METADATA, encoding="utf-8")
+
+
+async def _starts(bots: dict[str, Bot], rounds: int) -> None:
+    for number in range(rounds):
+        order = list(bots.values())
+        for bot in order[number % 3 :] + order[: number % 3]:
+            bot.starts.append(await bot.start())
+            await bot.stop()
+
+
+def _start_figures(bots: dict[str, Bot]) -> dict[str, Any]:
+    figures: dict[str, Any] = {}
+    for what in ("started", "answering", "cpu"):
+        times = {name: [getattr(start, what) for start in bot.starts] for name, bot in bots.items()}
+        if any(value is None for values in times.values() for value in values):
+            continue
+        median = {name: statistics.median(values) for name, values in times.items()}
+        figures[what] = {name: round(value, 2) for name, value in median.items()} | {
+            "full_by_bare": round(median["full"] / median["bare"], 3),
+            "full_by_listed": round(median["full"] / median["listed"], 3),
+        }
+    return figures
+
+
+async def _turns(bare: Bot, full: Bot, count: int) -> dict[str, Any]:
+    for bot in (bare, full):
+        await bot.onebot.connected()
+        for text in questions(3):  # the first message of a conversation does more than the others
+            await bot.round_trip(text)
+    times: dict[str, list[float]] = {"bare": [], "full": []}
+    for number, text in enumerate(questions(count)):
+        pair = [("bare", bare), ("full", full)]
+        for name, bot in pair if number % 2 else reversed(pair):
+            times[name].append(await bot.round_trip(text))
+    own = statistics.median(times["bare"])
+    hooks = spread(full.hooks()[-count:])
+    nothing = spread(bare.hooks()[-count:])
+    return {
+        "round_trip_ms_bare": spread(times["bare"]),
+        "round_trip_ms_full": spread(times["full"]),
+        "full_by_bare": round(statistics.median(times["full"]) / own, 3),
+        "hooks_ms_bare": nothing,
+        "hooks_ms_full": hooks,
+        "added_p95_by_round_trip": round((hooks["p95"] - nothing["p50"]) / own, 3),
+    }

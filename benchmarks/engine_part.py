@@ -1,0 +1,127 @@
+"""The engine alone, over its own parts: recall by stage, writes, and what holds up the loop."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import defaultdict
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from gauges import Stalls, spread, watched_loop
+from samples import FAMILY, memories, questions, write_vault
+
+from astrbot_plugin_scoped_memory.core.services.injection_service import fence
+from astrbot_plugin_scoped_memory.core.texts import Texts
+from astrbot_plugin_scoped_memory.llm_memory import (
+    Actor,
+    ConversationId,
+    Engine,
+    EnginePaths,
+    EngineSettings,
+    IndexState,
+    MemoryDraft,
+    build_engine,
+)
+from astrbot_plugin_scoped_memory.llm_memory.components.embedding.lexical import LexicalEmbedder
+from astrbot_plugin_scoped_memory.llm_memory.components.tokenizer import Tokenizer
+
+HERE = ConversationId.parse("aiocqhttp:GroupMessage:777")
+ELSEWHERE = ConversationId.parse("aiocqhttp:GroupMessage:888")
+_SETTINGS = EngineSettings(scope_map={HERE.umo: FAMILY.name})
+_TOP, _TOKENS = 3, 600
+_POLL_SECONDS = 0.05
+
+
+async def measure_engine(
+    root: Path, size: int, *, dim: int, queries: int, writes: int
+) -> dict[str, Any]:
+    """Opens an engine over ``size`` memories, lets it build its index, asks, and writes."""
+    write_vault(root / "memory", memories(size))
+    async with _running(root, dim) as (engine, opened):
+        async with watched_loop() as building:
+            seconds = await _caught_up(engine)
+        figures: dict[str, Any] = {
+            "memories": size,
+            "dim": dim,
+            "open_seconds": round(opened, 3),
+            "build": _rate(size, seconds, building),
+            "recall_ms": await _recalls(engine, queries),
+        }
+        if writes:
+            figures["write"] = await _writes(engine, writes)
+    return figures
+
+
+@asynccontextmanager
+async def _running(root: Path, dim: int) -> AsyncIterator[tuple[Engine, float]]:
+    """The engine and how long its vault took to open."""
+    engine = build_engine(EnginePaths.under(root), _SETTINGS)
+    began = time.perf_counter()
+    await engine.open()
+    opened = time.perf_counter() - began
+    task = asyncio.create_task(engine.run(LexicalEmbedder(Tokenizer(), dim=dim)))
+    try:
+        yield engine, opened
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await engine.close()
+
+
+async def _caught_up(engine: Engine) -> float:
+    """Seconds until nothing is left to index."""
+    began = time.perf_counter()
+    while True:
+        status = await engine.status()
+        if status.index is IndexState.READY and not status.backlog:
+            return time.perf_counter() - began
+        await asyncio.sleep(_POLL_SECONDS)
+
+
+def _rate(count: int, seconds: float, stalls: Stalls) -> dict[str, Any]:
+    rate = round(count / seconds, 1)
+    return {"seconds": round(seconds, 2), "a_second": rate, "stalls": stalls.summary()}
+
+
+async def _recalls(engine: Engine, count: int) -> dict[str, dict[str, float]]:
+    """Milliseconds by stage, and of all stages together; asked in two scopes by turns."""
+    texts = Texts("zh-CN")
+    stages: dict[str, list[float]] = defaultdict(list)
+    for number, text in enumerate(questions(count + 2)):
+        began = time.perf_counter()
+        recall = await engine.service.recall(
+            text,
+            conversation_id=HERE if number % 2 else ELSEWHERE,
+            limit=_TOP,
+            token_budget=_TOKENS,
+        )
+        found = time.perf_counter()
+        fence(recall.hits, texts)
+        ended = time.perf_counter()
+        if number < 2:  # the first questions wake up caches
+            continue
+        for stage, milliseconds in recall.trace.milliseconds.items():
+            stages[stage].append(milliseconds)
+        stages["inject"].append((ended - found) * 1000)
+        stages["total"].append((ended - began) * 1000)
+    return {stage: spread(values) for stage, values in stages.items()}
+
+
+async def _writes(engine: Engine, count: int) -> dict[str, Any]:
+    """Acknowledged one after the other; then the index follows."""
+    actor = Actor("aiocqhttp:10001", "小明")
+    fresh = memories(count, seed=7)
+    acknowledged = []
+    began = time.perf_counter()
+    async with watched_loop() as stalls:
+        for number, stored in enumerate(fresh):
+            draft = MemoryDraft(f"{stored.memory.judgment}，新的第 {number} 条", actor=actor)
+            before = time.perf_counter()
+            await engine.service.remember(draft, conversation_id=HERE)
+            acknowledged.append((time.perf_counter() - before) * 1000)
+        await _caught_up(engine)
+    figures = _rate(count, time.perf_counter() - began, stalls)
+    return {"memories": count, "acknowledged_ms": spread(acknowledged)} | figures

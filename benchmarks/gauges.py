@@ -1,0 +1,107 @@
+"""Gauges: percentiles, what holds up an event loop, and a process's memory."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import re
+import statistics
+import time
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+_TICK_SECONDS = 0.005
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The value below which ``share`` (0 to 1) of the values lie; the nearest one, not between."""
+    ranked = sorted(values)
+    return ranked[min(len(ranked) - 1, int(share * len(ranked)))] if ranked else float("nan")
+
+
+def spread(values: Sequence[float]) -> dict[str, float]:
+    """p50, p95 and the largest, rounded."""
+    return {
+        "p50": round(statistics.median(values), 3),
+        "p95": round(percentile(values, 0.95), 3),
+        "max": round(max(values), 3),
+    }
+
+
+@dataclass
+class Stalls:
+    """By how many milliseconds each wake-up of a short sleeper came late."""
+
+    late: list[float] = field(default_factory=list)
+
+    def summary(self) -> dict[str, float]:
+        """The largest, p99, and how many were longer than 30 and 100 ms."""
+        return {
+            "largest_ms": round(max(self.late, default=0.0), 1),
+            "p99_ms": round(percentile(self.late, 0.99), 1) if self.late else 0.0,
+            "over_30_ms": sum(late > 30 for late in self.late),
+            "over_100_ms": sum(late > 100 for late in self.late),
+        }
+
+
+@contextlib.asynccontextmanager
+async def watched_loop() -> AsyncIterator[Stalls]:
+    """Notes, while the block runs, how late the event loop wakes a task that sleeps 5 ms."""
+    stalls = Stalls()
+
+    async def watch() -> None:
+        while True:
+            before = time.perf_counter()
+            await asyncio.sleep(_TICK_SECONDS)
+            stalls.late.append((time.perf_counter() - before - _TICK_SECONDS) * 1000)
+
+    task = asyncio.create_task(watch())
+    try:
+        yield stalls
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+
+def noise(seconds: float = 2.0) -> dict[str, float]:
+    """Stalls of a loop that does nothing: what the machine itself adds to every figure."""
+
+    async def idle() -> Stalls:
+        async with watched_loop() as stalls:
+            await asyncio.sleep(seconds)
+        return stalls
+
+    return asyncio.run(idle()).summary()
+
+
+def cpu_seconds(pid: int) -> float | None:
+    """CPU time that a process has used so far, all threads; None beyond Linux."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    except OSError:
+        return None
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def resident_megabytes(pid: int) -> float | None:
+    """Resident memory of a process group's leader and its children; None beyond Linux."""
+    total = 0
+    for one in (pid, *_children(pid)):
+        try:
+            text = Path(f"/proc/{one}/status").read_text(encoding="ascii", errors="replace")
+        except OSError:
+            continue
+        found = re.search(r"VmRSS:\s+(\d+) kB", text)
+        total += int(found[1]) if found else 0
+    return round(total / 1024, 1) if total else None
+
+
+def _children(pid: int) -> list[int]:
+    found: list[int] = []
+    for path in Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            found += [int(child) for child in path.read_text(encoding="ascii").split()]
+    return [one for child in found for one in (child, *_children(child))]

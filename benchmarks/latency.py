@@ -1,0 +1,110 @@
+"""What the plugin costs: latency, throughput, stalls of the event loop, start-up and memory.
+
+    python benchmarks/latency.py [--sizes 1000,10000] [--only engine,probe,bot] [--json FILE]
+
+- ``engine``: recall by stage, opening, index building and writing, with the longest time that an
+  event loop stood still meanwhile, in this process.
+- ``probe``: the vector store's query against Chroma's own filter and numpy's brute force.
+- ``bot``: a real AstrBot with the plugin and one without, started and asked by turns.
+
+Everything that could differ from machine to machine is measured beside something to compare it
+with; ``noise`` is how long a loop that does nothing stood still. Memories are made up, from a
+seed. Half of them are public, 30 % of them lie in the scope that is asked from.
+
+Vectors of the built-in embedder have 2048 numbers. Above ``--whole`` memories they get 384, as a
+small model's have, or building the index would take hours; the figures say which (``dim``).
+The bot is measured with no memory, and with each of the sizes up to ``--whole``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import platform
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "scripts"))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import checkout  # (both folders are made visible by the lines above)
+
+checkout.register()
+
+from bot_part import measure_bot  # noqa: E402
+from engine_part import measure_engine  # noqa: E402
+from gauges import noise  # noqa: E402
+from probe_part import measure_probe  # noqa: E402
+from table import table  # noqa: E402
+
+PARTS = ("engine", "probe", "bot")
+_DIM, _SMALL_DIM = 2048, 384
+
+
+def options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--sizes", default="1000,10000,50000,100000", help="memories, by commas")
+    parser.add_argument("--only", default=",".join(PARTS), help="parts, by commas")
+    parser.add_argument("--json", type=Path, help="write all figures into this file")
+    parser.add_argument("--queries", type=int, default=200)
+    parser.add_argument("--writes", type=int, default=1000)
+    parser.add_argument("--rounds", type=int, default=5, help="starts of each bot")
+    parser.add_argument("--turns", type=int, default=60, help="messages to each bot")
+    parser.add_argument(
+        "--whole", type=int, default=10_000, help="sizes up to which nothing is cut"
+    )
+    return parser.parse_args()
+
+
+async def measure(wanted: argparse.Namespace, root: Path) -> dict[str, Any]:
+    sizes = [int(size) for size in wanted.sizes.split(",")]
+    parts = wanted.only.split(",")
+    figures: dict[str, Any] = {part: [] for part in PARTS if part in parts}
+    for size in sizes:
+        dim = _DIM if size <= wanted.whole else _SMALL_DIM
+        if "engine" in parts:
+            figures["engine"].append(
+                await measure_engine(
+                    root / f"engine-{size}",
+                    size,
+                    dim=dim,
+                    queries=wanted.queries,
+                    writes=wanted.writes,
+                )
+            )
+        if "probe" in parts:
+            figures["probe"].append(
+                await measure_probe(
+                    root / f"probe-{size}", size, dim=_SMALL_DIM, queries=wanted.queries // 4 or 1
+                )
+            )
+    if "bot" in parts:
+        for size in (0, *(size for size in sizes if size <= wanted.whole)):
+            figures["bot"].append(
+                await measure_bot(
+                    root / f"bot-{size}", size, rounds=wanted.rounds, turns=wanted.turns
+                )
+            )
+    return figures
+
+
+def main() -> None:
+    wanted = options()
+    unknown = set(wanted.only.split(",")) - set(PARTS)
+    if unknown:
+        sys.exit(f"no such part: {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
+    figures: dict[str, Any] = {"python": platform.python_version(), "noise": noise()}
+    with tempfile.TemporaryDirectory() as folder:
+        figures |= asyncio.run(measure(wanted, Path(folder)))
+    sys.stdout.write(table(figures))
+    if wanted.json is not None:
+        wanted.json.write_text(json.dumps(figures, indent=2), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+"""A Python program of ours in a process of its own: it may crash, hang or be killed, we go on."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+_KEPT_OUTPUT: Final = 16_384
+_WINDOWS_FAULT: Final = 0xC0000000
+"""Exit statuses from here on are exceptions that ended a process: 0xC000001D, 0xC0000005, …"""
+_NO_WINDOW: Final = 0x0800_0000
+"""Windows: CREATE_NO_WINDOW. A bot without a console would open one for its child."""
+_ENDED_BY_OTHERS: Final = frozenset({"SIGKILL", "SIGTERM", "SIGINT", "SIGHUP"})
+
+
+@dataclass(frozen=True, slots=True)
+class ChildEnd:
+    """How a child ended. ``status`` is None if its time was up, negative after a signal."""
+
+    status: int | None
+    output: str = ""
+    errors: str = ""
+
+    @property
+    def late(self) -> bool:
+        """Killed by us at the deadline."""
+        return self.status is None
+
+    @property
+    def death(self) -> str:
+        """The signal that ended it, or what Windows calls one; empty if it ended by itself."""
+        if self.status is None:
+            return ""
+        if self.status < 0:
+            with suppress(ValueError):
+                return signal.Signals(-self.status).name
+            return f"signal {-self.status}"
+        return f"{self.status:#x}" if self.status >= _WINDOWS_FAULT else ""
+
+    @property
+    def crashed(self) -> bool:
+        """It died of what it did, and not because somebody, or a system short of memory, ended it.
+
+        A Rust program that aborts ends by a signal, too.
+        """
+        return bool(self.death) and self.death not in _ENDED_BY_OTHERS
+
+
+type RunChild = Callable[[Sequence[str], float], ChildEnd]
+"""Command line and deadline in seconds. Raises OSError if nothing can be started."""
+
+
+def python_program(program: Path, *arguments: str) -> tuple[str, ...]:
+    """The command line of a program of ours; empty where this Python cannot start another."""
+    if hasattr(sys, "frozen"):  # sys.executable is the application then, not an interpreter
+        return ()
+    # -P: the program's folder stays off the path, where our modules could hide a library's.
+    return (sys.executable, "-P", str(program), *arguments)
+
+
+def run_child(command: Sequence[str], seconds: float) -> ChildEnd:
+    """Run it to its end, or kill it at the deadline. Blocks.
+
+    Its standard input is a pipe that closes when we are gone: a child that reads it can end then.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+    ours, theirs = -1, -1
+    try:
+        theirs, ours = os.pipe()
+        done = subprocess.run(  # noqa: S603 - our own program
+            [*command],
+            stdin=theirs,
+            capture_output=True,
+            timeout=seconds,
+            check=False,
+            # The child sees what we see: a host may have put packages on the path at run time.
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
+            creationflags=_NO_WINDOW if sys.platform == "win32" else 0,
+        )
+    except subprocess.TimeoutExpired as late:
+        return ChildEnd(None, _text(late.stdout), _text(late.stderr))
+    finally:
+        for descriptor in (ours, theirs):
+            if descriptor >= 0:
+                os.close(descriptor)
+    return ChildEnd(done.returncode, _text(done.stdout), _text(done.stderr))
+
+
+def _text(output: bytes | str | None) -> str:
+    if isinstance(output, str):
+        return output[-_KEPT_OUTPUT:]
+    return (output or b"")[-_KEPT_OUTPUT:].decode(errors="replace")

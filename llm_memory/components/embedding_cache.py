@@ -1,0 +1,154 @@
+"""``index/embeddings.sqlite``: vectors that cost a model's work, by text and by model."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import sqlite3
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import batched
+from pathlib import Path
+from typing import Final
+
+from ..log import logger
+from ..ports import Fingerprint, TextKey, Vector
+
+FORMAT: Final = 1
+_CHUNK: Final = 400
+"""Rows in a statement, well below the least limit that a build of SQLite has."""
+_TABLE: Final = """
+CREATE TABLE IF NOT EXISTS vector (
+    model TEXT NOT NULL, content_hash TEXT NOT NULL, scope TEXT NOT NULL, vector BLOB NOT NULL,
+    PRIMARY KEY (model, content_hash, scope)) WITHOUT ROWID;
+"""
+
+
+class SqliteVectorCache:
+    """Implements the ``VectorCache`` port: what fails is a miss.
+
+    A vector is a function of the text and the model alone, so the same text is looked up whatever
+    scope it was said in; the scope is kept so that what a scope forgets goes from here, too.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._connection: sqlite3.Connection | None = None
+
+    def open(self) -> None:
+        with self._lock:
+            if self._connection is not None:
+                return
+            try:
+                self._connection = self._connected()
+            except (sqlite3.Error, OSError):
+                self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        """A file that is no cache of ours is of no use to anybody: it is a cache."""
+        try:
+            for ending in ("", "-wal", "-shm"):
+                self._path.with_name(self._path.name + ending).unlink(missing_ok=True)
+            self._connection = self._connected()
+        except (sqlite3.Error, OSError) as error:
+            logger.debug("向量缓存不可用：{}", error)
+
+    def _connected(self) -> sqlite3.Connection:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        connection = sqlite3.connect(
+            self._path, timeout=1.0, check_same_thread=False, isolation_level=None
+        )
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            connection.execute("PRAGMA synchronous=NORMAL")
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+            if version not in (0, FORMAT):
+                raise sqlite3.DatabaseError(f"format {version}")
+            connection.executescript(_TABLE)
+            connection.execute(f"PRAGMA user_version={FORMAT}")
+            # Wrong columns show here, not at the first question.
+            connection.execute("SELECT model, content_hash, scope, vector FROM vector LIMIT 1")
+        except sqlite3.Error:
+            connection.close()
+            raise
+        return connection
+
+    def get(self, fingerprint: Fingerprint, keys: Sequence[TextKey]) -> dict[TextKey, Vector]:
+        import numpy as np
+
+        found: dict[str, Vector] = {}
+
+        def read(connection: sqlite3.Connection) -> None:
+            for some in batched({key.content_hash for key in keys}, _CHUNK):
+                places = ",".join("?" * len(some))
+                rows = connection.execute(
+                    "SELECT content_hash, vector FROM vector"  # noqa: S608  (placeholders only)
+                    f" WHERE model = ? AND content_hash IN ({places})",
+                    (_model(fingerprint), *some),
+                )
+                for content_hash, blob in rows:
+                    vector = np.frombuffer(blob, dtype="<f4").astype(np.float32)
+                    if vector.shape == (fingerprint.dim,) and np.isfinite(vector).all():
+                        found[content_hash] = vector
+
+        self._attempt(read)
+        return {key: found[key.content_hash] for key in keys if key.content_hash in found}
+
+    def put(self, fingerprint: Fingerprint, vectors: Mapping[TextKey, Vector]) -> None:
+        import numpy as np
+
+        model = _model(fingerprint)
+        rows = [
+            (model, key.content_hash, key.scope, np.asarray(vector, dtype="<f4").tobytes())
+            for key, vector in vectors.items()
+        ]
+        self._attempt(
+            lambda c: c.executemany("INSERT OR REPLACE INTO vector VALUES (?, ?, ?, ?)", rows)
+        )
+
+    def forget(self, keys: Collection[TextKey]) -> None:
+        rows = [(key.scope, key.content_hash) for key in keys]
+        self._attempt(
+            lambda c: c.executemany("DELETE FROM vector WHERE scope = ? AND content_hash = ?", rows)
+        )
+
+    def keep_only(self, fingerprint: Fingerprint, keys: Collection[TextKey]) -> None:
+        def sweep(connection: sqlite3.Connection) -> None:
+            connection.execute("DELETE FROM vector WHERE model <> ?", (_model(fingerprint),))
+            known = connection.execute("SELECT scope, content_hash FROM vector").fetchall()
+            gone = [row for row in known if TextKey(*row) not in keys]
+            connection.executemany("DELETE FROM vector WHERE scope = ? AND content_hash = ?", gone)
+
+        self._attempt(sweep)
+
+    def close(self) -> None:
+        with self._lock:
+            connection, self._connection = self._connection, None
+            if connection is not None:
+                connection.close()
+
+    def _attempt(self, work: Callable[[sqlite3.Connection], object]) -> None:
+        """All of the work or, where the file or the disk fails, none of it."""
+        with self._lock, contextlib.suppress(sqlite3.Error):
+            if self._connection is not None:
+                with _transaction(self._connection):
+                    work(self._connection)
+
+
+@contextlib.contextmanager
+def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    connection.execute("BEGIN")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _model(fingerprint: Fingerprint) -> str:
+    identity = json.dumps([fingerprint.model, fingerprint.dim, fingerprint.revision])
+    return hashlib.sha256(identity.encode()).hexdigest()

@@ -1,0 +1,36 @@
+"""Looking into a SQLite file without leaving a trace on the disk."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+
+@contextlib.contextmanager
+def peek(path: Path) -> Iterator[sqlite3.Connection]:
+    """A connection that reads what stands in the file, its log included.
+
+    An ordinary reader makes files beside the database and may fold the log into it. So a file with
+    a log is copied and the copy read; without the room for a copy, without the log.
+
+    Raises:
+        sqlite3.Error, OSError: there is nothing to read.
+    """
+    log = path.with_name(path.name + "-wal")
+    with contextlib.ExitStack() as stack:
+        connection: sqlite3.Connection | None = None
+        if log.is_file() and log.stat().st_size:
+            with contextlib.suppress(OSError):
+                folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+                for source in (path, log):
+                    shutil.copyfile(source, folder / source.name)
+                connection = sqlite3.connect(folder / path.name)
+        if connection is None:
+            # "immutable": SQLite believes that nobody else writes, and locks nothing.
+            connection = sqlite3.connect(f"{path.resolve().as_uri()}?immutable=1", uri=True)
+        stack.callback(connection.close)
+        yield connection

@@ -1,0 +1,44 @@
+"""The tables of ``state.sqlite``, and the steps that bring older ones up."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Final
+
+FORMAT: Final = 1
+
+Step = Callable[[sqlite3.Connection], None]
+"""From one number to the next. Runs inside a transaction: no COMMIT, no ``executescript``."""
+
+STEPS: Final[Mapping[int, Step]] = MappingProxyType({})
+"""By the number that a step starts from."""
+
+TABLES: Final = """
+CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS seen_conversation (umo TEXT PRIMARY KEY);
+CREATE TABLE IF NOT EXISTS map_key (key TEXT PRIMARY KEY);
+CREATE TABLE IF NOT EXISTS lost_map_key (key TEXT PRIMARY KEY);
+CREATE TABLE IF NOT EXISTS public_peer (person TEXT PRIMARY KEY);
+CREATE TABLE IF NOT EXISTS use_count (
+    scope TEXT NOT NULL, memory_id TEXT NOT NULL, uses INTEGER NOT NULL,
+    PRIMARY KEY (scope, memory_id));
+CREATE TABLE IF NOT EXISTS turn (
+    ticket_id TEXT PRIMARY KEY, scope TEXT NOT NULL, conversation TEXT NOT NULL,
+    observed_at TEXT NOT NULL, person TEXT NOT NULL, who TEXT NOT NULL,
+    user_text TEXT NOT NULL, reply_text TEXT NOT NULL);
+"""
+
+
+def make_tables(connection: sqlite3.Connection, written_by: str) -> None:
+    """Whatever is missing. A number that stands there stays, and so does who wrote it."""
+    connection.executescript(TABLES)
+    if not connection.execute("SELECT 1 FROM meta WHERE name = 'format'").fetchall():
+        write_stamp(connection, FORMAT, written_by)
+
+
+def write_stamp(connection: sqlite3.Connection, number: int, written_by: str) -> None:
+    """Name the format and the version that is the first to write it here."""
+    for name, value in (("format", str(number)), ("written_by", written_by)):
+        connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))

@@ -1,0 +1,66 @@
+"""What the index does not know yet."""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import islice
+
+from ..models.data_models import StoredMemory
+from ..ports import Key
+from .catalogue import key_of
+
+type Entry = tuple[Key, StoredMemory | None]
+"""A memory as it is now, or None where it is gone."""
+
+
+class IndexQueue:
+    """Memories to write and keys to delete, the oldest first, one entry a key.
+
+    ``changed`` is set by whatever is put on the list; who works on it clears it.
+    """
+
+    def __init__(self) -> None:
+        self._entries: dict[Key, StoredMemory | None] = {}
+        self.changed = asyncio.Event()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def put(self, stored: StoredMemory) -> None:
+        """A memory is new or was changed."""
+        self._append(key_of(stored), stored)
+
+    def remove(self, stored: StoredMemory) -> None:
+        """A memory is gone."""
+        self._append(key_of(stored), None)
+
+    def _append(self, key: Key, stored: StoredMemory | None) -> None:
+        self._entries.pop(key, None)
+        self._entries[key] = stored
+        self.changed.set()
+
+    def suggest(self, key: Key, stored: StoredMemory | None) -> None:
+        """The index differs from the vault here; what is on the list already is newer."""
+        self._entries.setdefault(key, stored)
+        self.changed.set()
+
+    @property
+    def living(self) -> tuple[StoredMemory, ...]:
+        """The memories on the list, the newest last."""
+        return tuple(stored for stored in self._entries.values() if stored is not None)
+
+    def first(self, count: int) -> list[Entry]:
+        """The oldest entries; they stay on the list."""
+        return list(islice(self._entries.items(), count))
+
+    def settle(self, entries: list[Entry]) -> None:
+        """Off the list, unless it changed again meanwhile."""
+        for key, stored in entries:
+            if key in self._entries and self._entries[key] is stored:
+                del self._entries[key]
+
+    def postpone(self, entry: Entry) -> None:
+        """To the end of the list, unless it changed meanwhile."""
+        key, stored = entry
+        if key in self._entries and self._entries[key] is stored:
+            self._entries[key] = self._entries.pop(key)

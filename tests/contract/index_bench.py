@@ -1,0 +1,108 @@
+"""Where an index folder is broken: one that is built once, copies of it, and stores on them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from astrbot_plugin_scoped_memory.llm_memory.components.child_process import ChildEnd, run_child
+from astrbot_plugin_scoped_memory.llm_memory.components.chroma.embedded import EmbeddedChroma
+from astrbot_plugin_scoped_memory.llm_memory.components.chroma.pace import WritePace
+from astrbot_plugin_scoped_memory.llm_memory.components.chroma.probing import Prober
+from astrbot_plugin_scoped_memory.llm_memory.components.vector_store import ChromaVectorStore
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope, ScopeFilter
+from astrbot_plugin_scoped_memory.llm_memory.ports import Fingerprint, IndexRecord, Key, Vectors
+
+DIM = 16
+COUNT = 250
+SPACE = Fingerprint("test", DIM)
+FAMILY = ScopeFilter.reading_as(Scope.parse("家"))
+
+
+class Children:
+    """Starts real children and counts them."""
+
+    def __init__(self) -> None:
+        self.started = 0
+
+    def __call__(self, command: Sequence[str], seconds: float) -> ChildEnd:
+        self.started += 1
+        return run_child(command, seconds)
+
+
+class Index:
+    """An index folder as a bot has it, with its neighbours."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.folder = root / "chroma"
+        self.database = self.folder / "chroma.sqlite3"
+        self.record = root / "chroma.health.json"
+        self.children = Children()
+
+    @property
+    def segment(self) -> Path:
+        """The folder of the one collection that the built index has."""
+        (segment,) = (path for path in self.folder.iterdir() if path.is_dir())
+        return segment
+
+    @property
+    def set_aside(self) -> list[Path]:
+        return sorted(self.root.glob("chroma.broken-*"))
+
+    def connection(self) -> EmbeddedChroma:
+        return EmbeddedChroma(self.folder, prober=Prober(self.children))
+
+    def store(self) -> ChromaVectorStore:
+        return ChromaVectorStore(self.connection(), pace=WritePace(sleep=lambda _: None))
+
+    def opened(self) -> tuple[ChromaVectorStore, str]:
+        """A store that uses its collection, and why an earlier index was set aside."""
+        store = self.store()
+        reason = store.open()
+        store.use(store.name_for(SPACE))
+        return store, reason
+
+    def copied(self, root: Path) -> Index:
+        """The same index elsewhere: its files keep their times."""
+        shutil.copytree(self.root, root, dirs_exist_ok=True)
+        return Index(root)
+
+
+def build(root: Path) -> Index:
+    """An index of COUNT records, closed in order."""
+    index = Index(root)
+    store, _ = index.opened()
+    store.upsert(records(COUNT), vectors(COUNT))
+    store.close()
+    return index
+
+
+def records(count: int, first: int = 0) -> list[IndexRecord]:
+    return [IndexRecord(Key("家", f"m-{n}"), "t", f"h{n}") for n in range(first, first + count)]
+
+
+def vectors(count: int, first: int = 0) -> Vectors:
+    rows = [np.random.default_rng(first + n).normal(size=DIM) for n in range(count)]
+    return np.array(rows, dtype=np.float32)
+
+
+def works(store: ChromaVectorStore) -> bool:
+    """What is written now is found."""
+    store.upsert(records(60, 9000), vectors(60, 9000))
+    found = [store.query(row, FAMILY, 1).found for row in vectors(60, 9000)]
+    return [hits[0].key.memory_id for hits in found if hits] == [f"m-{9000 + n}" for n in range(60)]
+
+
+def fill_with_garbage(path: Path) -> None:
+    """As long as before, and other bytes."""
+    path.write_bytes(np.random.default_rng(7).bytes(path.stat().st_size))
+
+
+def truncate(path: Path) -> None:
+    """The first half remains."""
+    os.truncate(path, path.stat().st_size // 2)

@@ -1,0 +1,93 @@
+"""Installed from the slim zip: nothing is missed, and a local model says what it wants."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from astrbot_plugin_scoped_memory.core import plugin_context, requirements
+from astrbot_plugin_scoped_memory.core.plugin_context import PluginContext
+from astrbot_plugin_scoped_memory.core.requirements import demand_packages, is_installed
+from astrbot_plugin_scoped_memory.harness.release import HEAVY, without_packages
+from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed
+
+MODELS = "sentence_transformers"
+
+
+@pytest.fixture(params=["with the package", "without it"])
+def has_package(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Whether the owner has installed sentence-transformers beside the slim plugin."""
+    is_there = request.param == "with the package"
+    monkeypatch.setattr(requirements, "_is_there", lambda name: name != MODELS or is_there)
+    if not is_there:
+        monkeypatch.setitem(sys.modules, MODELS, None)
+    return is_there
+
+
+@pytest.fixture
+def slim(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a plugin from the slim zip, as far as requirements go."""
+    text = (plugin_context.ROOT / "requirements.txt").read_text(encoding="utf-8")
+    folder = tmp_path / "plugin"
+    folder.mkdir()
+    (folder / "requirements.txt").write_text(without_packages(text, HEAVY), encoding="utf-8")
+    monkeypatch.setattr(plugin_context, "ROOT", folder)
+    return folder
+
+
+def loaded(data: Path, **config: Any) -> PluginContext:
+    """The plugin after AstrBot has loaded it."""
+    astrbot = SimpleNamespace(
+        get_config=lambda umo=None: {},
+        provider_manager=SimpleNamespace(inst_map={}),
+        get_all_embedding_providers=list,
+    )
+    return PluginContext(astrbot, config, data)
+
+
+async def test_the_import_demands_nothing_and_the_status_says_nothing(
+    slim: Path, has_package: bool, tmp_path: Path
+) -> None:
+    marker = tmp_path / "state" / "requirements.json"
+    demand_packages(slim / "requirements.txt", marker, "1.0")
+    assert not marker.exists()
+    plugin = loaded(tmp_path / "data")
+    assert plugin.missing == ()
+    assert plugin.warnings(await plugin.status()) == []
+    await plugin.close()
+
+
+async def test_auto_takes_a_model_on_disk_only_where_it_could_be_used(
+    slim: Path, has_package: bool, tmp_path: Path
+) -> None:
+    model = tmp_path / "data" / "models" / "a-model"
+    model.mkdir(parents=True)
+    (model / "config.json").write_text("{}", encoding="utf-8")
+    plugin = loaded(tmp_path / "data")
+    embedder = plugin._choose_embedder()
+    assert embedder.label.startswith("local:" if has_package else "lexical")
+    await embedder.close()
+    await plugin.close()
+
+
+async def test_a_model_that_was_asked_for_says_what_to_install(
+    slim: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.setitem(sys.modules, MODELS, None)
+    (tmp_path / "model").mkdir()
+    plugin = loaded(tmp_path / "data", embedding=str(tmp_path / "model"))
+    embedder = plugin._choose_embedder()
+    with pytest.raises(EmbeddingFailed, match=r"^no_sentence_transformers: .*install sentence-"):
+        await embedder.prepare()
+    await embedder.close()
+    await plugin.close()
+
+
+def test_a_package_is_looked_for_under_its_modules_name() -> None:
+    assert is_installed("PyYAML")
+    assert not is_installed("a-package-that-nobody-has")
