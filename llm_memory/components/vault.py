@@ -152,8 +152,11 @@ class MarkdownVault:
                 memory = replace(entry.memory, extra=kept)
                 relative = self._append_to(scope, path.relative_to(archive).as_posix(), memory)
                 stored = StoredMemory(scope, relative, memory)
-            for copied in dict.fromkeys(path for path, _ in copies):
-                self._cut_all(copied, memory_id)
+            # It lives now, and that is the answer: a copy that cannot be cut from the archive, on a
+            # full disk, is one as a crash leaves it.
+            with contextlib.suppress(VaultWriteFailed, VaultFileBroken):
+                for copied in dict.fromkeys(path for path, _ in copies):
+                    self._cut_all(copied, memory_id)
         return stored
 
     def _living(self, scope: Scope, memory_id: str) -> StoredMemory | None:

@@ -122,6 +122,19 @@ def test_what_was_deleted_and_replaced_is_no_fault(index: Index) -> None:
     store.close()
 
 
+@pytest.mark.parametrize("count", [0, 20, 100, 101])
+def test_a_small_index_is_no_fault(tmp_path: Path, count: int) -> None:
+    """Up to the first hundred records the graph's files hold nothing."""
+    index = Index(tmp_path)
+    store, _ = index.opened()
+    store.upsert(records(count), vectors(count))
+    store.close()
+    index.record.unlink()
+    store, reason = index.opened()
+    assert (reason, store.count(), index.children.started) == ("", count, 1)
+    store.close()
+
+
 @pytest.mark.parametrize(
     ("harm", "reasons"),
     [

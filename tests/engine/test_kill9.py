@@ -8,8 +8,12 @@ from __future__ import annotations
 import signal
 from pathlib import Path
 
+import pytest
+
 from astrbot_plugin_scoped_memory.tests.support.load.ledger import Fate
 from astrbot_plugin_scoped_memory.tests.support.load.referee import End, Referee
+
+pytestmark = pytest.mark.timeout(400)
 
 
 async def test_a_kill_between_reloads_loses_nothing_and_mixes_nothing(tmp_path: Path) -> None:

@@ -89,6 +89,10 @@ class LexicalEmbedder:
 
     async def close(self) -> None:
         """Let go of the dictionary: a reload of the plugin makes another one."""
+        # In a thread: another one may be loading it for seconds, and holds the lock meanwhile.
+        await asyncio.to_thread(self._let_go)
+
+    def _let_go(self) -> None:
         with self._lock:
             self._weights = None
         self._tokenizer.close()

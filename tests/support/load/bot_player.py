@@ -100,7 +100,7 @@ class BotPlayer:
                 self._world.fail("unanswered", act=act.__name__, where=self.umo, said=repr(error))
             return "unanswered"
 
-    async def _while_up[T](self, work: Awaitable[T]) -> T:
+    async def _while_up[T](self, work: Callable[[], Awaitable[T]]) -> T:
         """Raises Gone if the bot dies first."""
         doing = asyncio.ensure_future(self._in_turn(work))
         gone = asyncio.ensure_future(self._world.gone.wait())
@@ -114,19 +114,20 @@ class BotPlayer:
                 task.cancel()
             await asyncio.gather(doing, gone, return_exceptions=True)
 
-    async def _in_turn[T](self, work: Awaitable[T]) -> T:
+    async def _in_turn[T](self, work: Callable[[], Awaitable[T]]) -> T:
         async with self._world.at_once:
-            return await work
+            return await work()
 
     async def _command(self, words: str) -> str:
         turn = await self._while_up(
-            self._world.rig.turn(self._place, self._person, f"/memory {words}")
+            lambda: self._world.rig.turn(self._place, self._person, f"/memory {words}")
         )
         return turn.reply
 
     async def _tool(self, name: str, **arguments: object) -> str:
-        work = self._world.rig.use_tool(self._place, self._person, name, arguments)
-        return await self._while_up(work)
+        return await self._while_up(
+            lambda: self._world.rig.use_tool(self._place, self._person, name, arguments)
+        )
 
     def _text(self) -> tuple[Mark, str]:
         self._world.serial += 1
@@ -179,8 +180,7 @@ class BotPlayer:
         """Plain words: what the plugin puts beside them is looked at."""
         self._world.serial += 1
         words = f"{question(self._chance)}（第{self._world.serial}句）"
-        work = self._world.rig.turn(self._place, self._person, words)
-        turn = await self._while_up(work)
+        turn = await self._while_up(lambda: self._world.rig.turn(self._place, self._person, words))
         if not turn.reply or not turn.requests:
             self._world.fail("no answer", words=words)
             return "no answer"

@@ -20,7 +20,6 @@ from astrbot_plugin_scoped_memory.tests.support.load.meter import install_meter,
 from astrbot_plugin_scoped_memory.tests.support.stalls import StallWatch
 from astrbot_plugin_scoped_memory.tests.support.vitals import family
 
-
 _PATIENCE_SECONDS = 150.0
 """For one reply: a late one would be taken for the answer to the next question."""
 
