@@ -94,7 +94,7 @@ async def test_a_broken_index_stops_nothing_and_is_rebuilt(running: Rig) -> None
     assert "水塔的备用钥匙在值班室" in turn.injected
     status = await running.panel.indexed()
     assert status["warnings"] == []
-    assert [folder.name for folder in index.glob("broken-*")] != []
+    assert [folder.name for folder in index.glob("chroma.broken-*")] != []
     assert "水塔的备用钥匙在值班室" in await running.recall(ROOM, SPEAKER, "水塔的备用钥匙")
     ours = [record.text for record in parse_log(running.bot.logs()) if record.ours]
     assert any("按记忆文件重建" in text for text in ours), ours

@@ -199,13 +199,20 @@ def sections_of(text: str) -> dict[str, list[str]]:
     return found
 
 
+def test_every_warning_says_in_one_paragraph_what_to_do() -> None:
+    short = (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")
+    for code in sections_of(TROUBLES):
+        lines = [line for line in short.splitlines() if line.startswith(f"**[`{code}`]")]
+        assert len(lines) == 1, code
+
+
 def test_every_code_of_a_section_is_one_of_ours() -> None:
     texts = yaml.safe_load((ROOT / "core" / "i18n" / "zh-CN.yaml").read_text(encoding="utf-8"))
     logged = {f"log.{code}" for code in texts["log"]}
     assert set(sections_of(TROUBLES)) <= {str(code) for code in NoticeCode} | logged
 
 
-@pytest.mark.parametrize("group", ["fault", "file"])
+@pytest.mark.parametrize("group", ["fault", "file", "cause"])
 def test_what_is_filled_into_a_warning_is_explained(group: str) -> None:
     texts = yaml.safe_load((ROOT / "core" / "i18n" / "zh-CN.yaml").read_text(encoding="utf-8"))
     for text in texts[group].values():
