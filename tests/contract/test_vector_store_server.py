@@ -368,11 +368,13 @@ def test_opening_again_and_again_leaves_nothing_in_the_process(server: ServerPro
     assert set(kept) <= before[1]
 
 
-def test_more_deleted_than_living_is_worn(server: ServerProcess) -> None:
+def test_where_more_was_deleted_than_lives_and_it_is_worth_it_the_collection_is_worn(
+    server: ServerProcess,
+) -> None:
     bench = ServerBench(server.url)
-    with_records(bench.store, 5)  # type: ignore[arg-type]
-    bench.store.delete([Key("家", "m-0"), Key("家", "m-1")])
+    with_records(bench.store, 510)  # type: ignore[arg-type]
+    bench.store.delete([Key("家", f"m-{number}") for number in range(490)])
     assert not bench.store.worn()
-    bench.store.delete([Key("家", "m-2")])
+    bench.store.delete([Key("家", f"m-{number}") for number in range(490, 505)])
     assert bench.store.worn()
     bench.store.close()

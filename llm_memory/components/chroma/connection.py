@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from .collections import Described
 
 if TYPE_CHECKING:
     from chromadb.api.models.Collection import Collection
+
+
+_LEAST_REMOVED: Final = 500
+"""Fewer deletions are not worth building a collection anew."""
+
+
+def worn_out(removed: int, living: int) -> bool:
+    """More was deleted than lives, and it is worth mending: Chroma only marks what is deleted."""
+    return removed > max(living, _LEAST_REMOVED - 1)
 
 
 class Client(Protocol):

@@ -18,6 +18,7 @@ from typing import Final
 from ...errors import IndexFull, IndexUnavailable
 from ...log import logger
 from ..disk_space import DiskSpace
+from .connection import worn_out
 from .health import Health, HealthFile, seal_of
 from .probing import Finding, Prober, Verdict
 from .quarantine import is_segment, segments, set_aside, sweep
@@ -32,8 +33,6 @@ _DEATHS: Final = 2
 _UNCLOSED: Final = 2
 """So many sessions in a row without a close, and the seal is not believed any more: something that
 the seal does not see may be ending them."""
-_LEAST_REMOVED: Final = 500
-"""Fewer deletions are not worth building a collection anew."""
 _WRITTEN_FOR_EACH_BYTE: Final = 8
 """Vectors go into a queue, a journal and a graph, with metadata of their own."""
 _SMALLEST_WRITE: Final = 1 << 20
@@ -180,7 +179,7 @@ class IndexKeeper:
 
     def worn(self, living: int) -> bool:
         """More was deleted than lives, and it is worth mending."""
-        return self._health.removed > max(living, _LEAST_REMOVED - 1)
+        return worn_out(self._health.removed, living)
 
     def settled(self, version: str, collections: int) -> None:
         """Nothing is being written, by a Chroma of that version with so many collections."""

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from ...errors import EngineClosed, IndexUnavailable, StateUnavailable
 from ..imports import import_whole
 from .collections import our_names
+from .connection import worn_out
 from .faults import translated
 from .session import VERSION, Session
 
@@ -129,7 +130,7 @@ class ChromaServer:
         self._removed += count
 
     def worn(self, living: int) -> bool:
-        return self._removed > living
+        return worn_out(self._removed, living)
 
     def settled(self) -> None:
         pass  # what lies there is the server's to look after
