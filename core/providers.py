@@ -72,7 +72,7 @@ def choose_embedder(
     wanted = config.embedding
     known = {_id_of(provider): provider for provider in context.get_all_embedding_providers()}
     if wanted == LEXICAL:
-        return lexical_embedder()
+        return lexical_embedder(paths)
     if wanted in known:
         return _from_provider(context, known[wanted], config.engine)
     if wanted != AUTO:
@@ -80,7 +80,9 @@ def choose_embedder(
     if known:
         return _from_provider(context, next(iter(known.values())), config.engine)
     model = _model_on_disk(paths.models) if local_models else None
-    return lexical_embedder() if model is None else local_embedder(paths, str(model), config.engine)
+    if model is None:
+        return lexical_embedder(paths)
+    return local_embedder(paths, str(model), config.engine)
 
 
 def _from_provider(context: Any, provider: Any, settings: EngineSettings) -> Embedder:

@@ -130,9 +130,11 @@ def _vector_store(
     return ChromaVectorStore(server, pace=WritePace(long=1.0))
 
 
-def lexical_embedder() -> Embedder:
-    """The built-in embedder: no model, no download."""
-    return LexicalEmbedder(Tokenizer())
+def lexical_embedder(paths: EnginePaths | None = None) -> Embedder:
+    """The built-in embedder: no model, no download. With ``paths`` it digests its dictionary once,
+    not at every start."""
+    cache = None if paths is None else paths.index / "dictionary.bin"
+    return LexicalEmbedder(Tokenizer(cache=cache))
 
 
 def local_embedder(paths: EnginePaths, name: str, settings: EngineSettings) -> Embedder:

@@ -40,19 +40,17 @@ class Segmenter:
 
     def _ends(self, text: str) -> list[int]:
         """Where the best word that starts at each place ends, found from the end on."""
-        look, log, log_total = self.words.look, math.log, self._log_total
+        along, log, log_total = self.words.along, math.log, self._log_total
         length = len(text)
         best = [0.0] * (length + 1)
         ends = [0] * length
         for start in range(length - 1, -1, -1):
-            end = start + 1
-            chosen, score = end, -log_total + best[end]  # a character that no word is
+            chosen, score = start + 1, -log_total + best[start + 1]  # a character that no word is
             known = False
-            while end <= length and (count := look(text[start:end])) is not None:
+            for end, count in enumerate(along(text, start), start + 1):
                 if count:
                     own = log(count) - log_total + best[end]
                     if not known or own >= score:  # of equals the longer one
                         known, chosen, score = True, end, own
-                end += 1
             best[start], ends[start] = score, chosen
         return ends

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import pairwise
+from pathlib import Path
 from typing import NamedTuple
 
 from . import stop_words
+from .dictionary_cache import load_words
 from .english import stem
 from .scripts import Run, Script, letters, normalise, runs
 from .segmenter import Segmenter
@@ -34,16 +36,19 @@ class Tokenizer:
     meant, the characters what was said with another word (周会, 开周会). No token crosses from one
     script into another. Deterministic, total, thread-safe.
 
-    jieba's dictionary is loaded at the first Han character, which takes about a second: the first
-    call, or ``load``, belongs into a thread. Nothing else of jieba is used: its own table of the
-    dictionary takes fifty megabytes, its cache file takes longer to read than the dictionary and
-    holds the GIL all the while, and its model for unknown words belongs to the whole process.
+    jieba's dictionary is loaded at the first Han character, which takes a second unless it was
+    kept: the first call, or ``load``, belongs into a thread. Nothing else of jieba is used: its own
+    table of the dictionary takes fifty megabytes, its cache file takes longer to read than the
+    dictionary and holds the GIL all the while, and its model for unknown words belongs to the whole
+    process.
 
     Args:
         use_jieba: False cuts Han text into characters and bigrams without trying jieba.
+        cache: A file of ours for the digested dictionary; see ``dictionary_cache``.
     """
 
-    def __init__(self, *, use_jieba: bool = True) -> None:
+    def __init__(self, *, use_jieba: bool = True, cache: Path | None = None) -> None:
+        self._cache = cache
         self._lock = threading.Lock()
         self._loaded = not use_jieba
         self._segmenter: Segmenter | None = None
@@ -63,13 +68,13 @@ class Tokenizer:
         """Whether Han text goes without words. False until the dictionary was asked for."""
         return self._loaded and self._segmenter is None
 
-    def dictionary(self) -> Mapping[str, int]:
-        """Counts of Han words in jieba's own corpus (0: only a prefix of words); empty without it.
+    def dictionary(self) -> WordCounts | None:
+        """Counts of Han words in jieba's own corpus; None without it.
 
         Blocks at the first call.
         """
         segmenter = self._han_segmenter()
-        return {} if segmenter is None else segmenter.words
+        return None if segmenter is None else segmenter.words
 
     def tokens(self, text: str) -> list[str]:
         """The tokens of a document, in its order, with repetitions."""
@@ -128,7 +133,7 @@ class Tokenizer:
     def _han_segmenter(self) -> Segmenter | None:
         with self._lock:
             if not self._loaded:
-                self._segmenter = _load_jieba()
+                self._segmenter = _load_jieba(self._cache)
                 self._loaded = True
             return self._segmenter
 
@@ -149,11 +154,12 @@ def _grams(text: str) -> list[str]:
     return [a + b for a, b in pairwise(single)] + single
 
 
-def _load_jieba() -> Segmenter | None:
+def _load_jieba(cache: Path | None) -> Segmenter | None:
     try:
         import jieba
 
-        segmenter = Segmenter(WordCounts(jieba.Tokenizer().get_dict_file))
+        with jieba.Tokenizer().get_dict_file() as file:
+            segmenter = Segmenter(load_words(file, cache))
         works = segmenter.cut("忆域") != []
     except Exception:  # noqa: BLE001  (a foreign package in any state: absent, cut off, another version)
         return None

@@ -2,100 +2,114 @@
 
 from __future__ import annotations
 
-from array import array
+import mmap
+import struct
+import sys
 from bisect import bisect_left
-from collections.abc import Callable, ItemsView, Iterator, Mapping
-from contextlib import closing
-from typing import BinaryIO
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from typing import Final, Literal, Self
 
-_BUCKET_BITS = 18
-_SHIFT = 64 - _BUCKET_BITS
-_HALF = 1 << (_BUCKET_BITS - 1)
-_PAGE_BYTES = 1 << 16
+FORMAT: Final = 1
+_HEAD: Final = struct.Struct("=16s32s4q")
+_MARK: Final = f"words {FORMAT} {sys.byteorder}".encode().ljust(16, b"\0")
+_TABLES: Final[tuple[Literal["q", "i", "I"], ...]] = ("q", "i", "I", "i", "i")
 
 
-class WordCounts(Mapping[str, int]):
-    """Counts of words; a beginning of a word that is none itself counts 0, as jieba wants it.
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What stands before the tables: which dictionary it was, and how long they are.
 
-    It keeps 64 bits of each word and of each beginning, sorted, and where each bucket of them
-    starts. So it may take a text for a word that is none: once in 10^13 looks. The bits are
-    Python's hash and the length: the hash alone is that of the bytes that a text lies in, one, two
-    or four a character, and 偂 and "BP" are the same bytes.
-    Iterating reads the file again and gives whole words only: what merely begins one is in the
-    mapping, and not among its items.
-
-    Args:
-        open_file: The dictionary, opened anew at each call: UTF-8 lines of a word, a blank, its
-            count, and what else follows a blank.
+    ``total`` adds up all lines, ``distinct_total`` counts a word that stands there twice once.
     """
 
-    def __init__(self, open_file: Callable[[], BinaryIO]) -> None:
-        """Reads the file, which takes about a second.
+    source: bytes  # 32 bytes
+    total: int
+    distinct_total: int
+    codes: int
+    nodes: int
 
-        Raises:
-            OSError: it cannot be read.
-            ValueError: it is no such dictionary.
-        """
-        import numpy as np
+    @property
+    def size(self) -> int:
+        """Bytes of the head and the tables together."""
+        return _HEAD.size + 12 * self.codes + 12 * self.nodes + 4
 
-        self._open_file = open_file
-        words, counts, beginnings = array("q"), array("q"), array("q")
-        for page, some in self._pages():
-            words.extend([hash(word) ^ len(word) for word in page])
-            counts.extend(some)
-            beginnings.extend({hash(w[:end]) ^ end for w in page for end in range(1, len(w))})
-        self.total = sum(counts)
-        self._length = len(words)
-        own = np.asarray(words)
-        keys = np.unique(np.concatenate([own, np.asarray(beginnings)]))
-        values = np.zeros(len(keys), dtype=np.intc)
-        values[keys.searchsorted(own)] = counts
-        bounds = np.arange(-_HALF, _HALF, dtype=np.int64) << _SHIFT
-        starts = np.append(keys.searchsorted(bounds), len(keys)).astype(np.intc)
-        self._keys = array("q", keys.tobytes())
-        self._values = array("i", values.tobytes())
-        self._starts = array("i", starts.tobytes())
+    def packed(self) -> bytes:
+        return _HEAD.pack(
+            _MARK, self.source, self.total, self.distinct_total, self.codes, self.nodes
+        )
+
+    @classmethod
+    def of(cls, memory: mmap.mmap) -> Self:
+        """Raises ValueError: these are no tables of this format and of this machine's byte order,
+        or they are cut off."""
+        if len(memory) < _HEAD.size:
+            raise ValueError("too short for a head")
+        mark, *fields = _HEAD.unpack_from(memory)
+        head = cls(*fields)
+        if mark != _MARK or min(head.codes, head.nodes) < 1 or len(memory) != head.size:
+            raise ValueError("tables of another kind")
+        return head
+
+
+class WordCounts:
+    """Counts of words; a beginning of a word that is none itself counts 0, as jieba wants it.
+
+    A trie in five tables, which lie behind the ``Head`` in one piece of memory, so that they can be
+    read from disk as they are. C is the number of code points up to the greatest, N of nodes; the
+    nodes stand level by level, the children of one side by side and sorted.
+
+    ========== ============= ==========================================================
+    characters int64[C]      counts of all distinct words that a character is in
+    roots      int32[C]      the node of a first character, -1 for what begins no word
+    codes      uint32[N]     the last character of a node
+    values     int32[N]      its count
+    children   int32[N + 1]  its first child; the next node's first child is behind its last
+    ========== ============= ==========================================================
+
+    Args:
+        memory: Anonymous, not a file's: a mapped file that another program cuts short, or whose
+            disk is taken out, kills the process. And not malloc's, which seldom gives back what a
+            thread let go of. It is free when the last ``WordCounts`` on it is.
+    """
+
+    def __init__(self, memory: mmap.mmap) -> None:
+        """Raises ValueError: see ``Head.of``."""
+        head = Head.of(memory)
+        self.total = head.total
+        self.distinct_total = head.distinct_total
+        characters, nodes = head.codes, head.nodes
+        lengths = (8 * characters, 4 * characters, 4 * nodes, 4 * nodes, 4 * nodes + 4)
+        whole = memoryview(memory).toreadonly()
+        bounds = pairwise(accumulate(lengths, initial=_HEAD.size))
+        self._characters, self._roots, self._codes, self._values, self._children = (
+            whole[start:end].cast(kind) for kind, (start, end) in zip(_TABLES, bounds, strict=True)
+        )
+
+    def along(self, text: str, start: int = 0) -> list[int]:
+        """The counts of the one, two, three … characters from ``start`` on, as far as they are a
+        word or the beginning of one. ``start`` lies inside the text."""
+        code = ord(text[start])
+        node = self._roots[code] if code < len(self._roots) else -1
+        if node < 0:
+            return []
+        codes, values, children = self._codes, self._values, self._children
+        counts = [values[node]]
+        for place in range(start + 1, len(text)):
+            code = ord(text[place])
+            end = children[node + 1]
+            node = bisect_left(codes, code, children[node], end)
+            if node == end or codes[node] != code:
+                break
+            counts.append(values[node])
+        return counts
 
     def look(self, word: str) -> int | None:
         """The count of a word, 0 for what only begins one, None for anything else."""
-        key = hash(word) ^ len(word)
-        bucket = (key >> _SHIFT) + _HALF
-        end = self._starts[bucket + 1]
-        place = bisect_left(self._keys, key, self._starts[bucket], end)
-        return self._values[place] if place < end and self._keys[place] == key else None
+        counts = self.along(word) if word else []
+        return counts[-1] if counts and len(counts) == len(word) else None
 
-    def __getitem__(self, word: str) -> int:
-        count = self.look(word)
-        if count is None:
-            raise KeyError(word)
-        return count
-
-    def __contains__(self, word: object) -> bool:
-        return isinstance(word, str) and self.look(word) is not None
-
-    def __len__(self) -> int:
-        """How many lines the dictionary has."""
-        return self._length
-
-    def __iter__(self) -> Iterator[str]:
-        return (word for word, _ in self.items())
-
-    def items(self) -> ItemsView[str, int]:
-        return _Items(self)
-
-    def _pages(self) -> Iterator[tuple[list[str], list[int]]]:
-        """Some thousand words and their counts at a time, in the order of the file."""
-        with closing(self._open_file()) as file:
-            while lines := file.readlines(_PAGE_BYTES):
-                pairs = [line.decode().split(" ", 2) for line in lines]
-                yield [pair[0] for pair in pairs], [int(pair[1]) for pair in pairs]
-
-
-class _Items(ItemsView[str, int]):
-    """Read from the file, without looking each word up."""
-
-    _mapping: WordCounts
-
-    def __iter__(self) -> Iterator[tuple[str, int]]:
-        for words, counts in self._mapping._pages():
-            yield from dict(zip(words, counts, strict=True)).items()
+    def character(self, character: str) -> int:
+        """The counts of all words that a character is in, taken together."""
+        code = ord(character)
+        return self._characters[code] if code < len(self._characters) else 0

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import io
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from astrbot_plugin_scoped_memory.llm_memory import EnginePaths
+from astrbot_plugin_scoped_memory.llm_memory.components import dictionary_cache
+from astrbot_plugin_scoped_memory.llm_memory.components.dictionary_cache import load_words
 from astrbot_plugin_scoped_memory.llm_memory.components.embedding.lexical import LexicalEmbedder
 from astrbot_plugin_scoped_memory.llm_memory.components.embedding.term_weights import TermWeights
 from astrbot_plugin_scoped_memory.llm_memory.components.tokenizer import Tokenizer
+from astrbot_plugin_scoped_memory.llm_memory.components.word_counts import WordCounts
+from astrbot_plugin_scoped_memory.llm_memory.composition import lexical_embedder
 
 MEMORIES = (
     "奶奶对花生过敏",
@@ -21,8 +28,9 @@ MEMORIES = (
     "服务器的端口是8443",
     "Anna prefers green tea over coffee",
 )
+TOKENIZER = Tokenizer()
 EMBEDDERS = {
-    "jieba": LexicalEmbedder(Tokenizer()),
+    "jieba": LexicalEmbedder(TOKENIZER),
     "characters": LexicalEmbedder(Tokenizer(use_jieba=False)),
 }
 
@@ -110,6 +118,25 @@ async def test_vectors_do_not_depend_on_what_else_was_embedded() -> None:
     assert np.array_equal(await fresh.embed_query("花生"), await used.embed_query("花生"))
 
 
+async def test_a_kept_dictionary_changes_no_bit_of_a_vector(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = EnginePaths.under(tmp_path)
+    plain, keeping = EMBEDDERS["jieba"], lexical_embedder(paths)
+    fingerprint = await plain.prepare()
+    assert await keeping.prepare() == fingerprint
+    await keeping.close()
+    assert [path.name for path in paths.index.iterdir()] == ["dictionary.bin"]
+    monkeypatch.delattr(dictionary_cache, "digest")  # the lines are not read again
+    kept = lexical_embedder(paths)
+    assert await kept.prepare() == fingerprint
+    texts = [*MEMORIES, "研究生命的起源，下雨天留客天留我不留", "鷄𠮷野家"]
+    assert np.array_equal(await kept.embed_documents(texts), await plain.embed_documents(texts))
+    for text in texts:
+        assert np.array_equal(await kept.embed_query(text), await plain.embed_query(text))
+    await kept.close()
+
+
 async def test_without_jieba_the_fingerprint_is_another(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = await EMBEDDERS["jieba"].prepare()
     monkeypatch.setitem(sys.modules, "jieba", None)
@@ -129,16 +156,19 @@ def test_a_dimension_without_room_for_words_is_refused() -> None:
         LexicalEmbedder(Tokenizer(use_jieba=False), dim=34)
 
 
-@pytest.mark.parametrize("dictionary", [{}, {"的": 300_000, "花生": 900, "公司": 45_000}])
+SMALL = load_words(io.BytesIO("的 300000\n花生 900\n公司 45000\n".encode()), None)
+
+
+@pytest.mark.parametrize("dictionary", [None, SMALL], ids=["without", "small"])
 @given(text=st.text())
-def test_every_token_has_a_positive_weight(dictionary: dict[str, int], text: str) -> None:
+def test_every_token_has_a_positive_weight(dictionary: WordCounts | None, text: str) -> None:
     weigh = TermWeights(dictionary)
     for token in Tokenizer(use_jieba=False).tokens(text):
         assert 0.0 < weigh(token) <= 1.3
 
 
 def test_rare_words_weigh_more_than_common_and_function_words_least() -> None:
-    weigh = TermWeights(Tokenizer().dictionary())
+    weigh = TermWeights(TOKENIZER.dictionary())
     assert weigh("花生") > weigh("公司") > weigh("的")
     assert weigh("花生") > weigh("花")
     assert weigh("lisbon") > weigh("tim") > weigh("the")

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import io
+from collections import Counter
 
 import jieba
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from astrbot_plugin_scoped_memory.llm_memory.components.dictionary_cache import load_words
 from astrbot_plugin_scoped_memory.llm_memory.components.segmenter import Segmenter
 from astrbot_plugin_scoped_memory.llm_memory.components.word_counts import WordCounts
 
 JIEBA = jieba.Tokenizer()
 JIEBA.FREQ, JIEBA.total = JIEBA.gen_pfdict(JIEBA.get_dict_file())
 JIEBA.initialized = True
-WORDS = WordCounts(JIEBA.get_dict_file)
+WORDS = load_words(JIEBA.get_dict_file(), None)
 SEGMENTER = Segmenter(WORDS)
 SMALL = "花生 30 n\n花生酱 4 n\n生 2\n酱油 7 n\n"
 
 
 def small(text: str = SMALL) -> WordCounts:
-    return WordCounts(lambda: io.BytesIO(text.encode()))
+    return load_words(io.BytesIO(text.encode()), None)
 
 
 def test_every_word_and_every_beginning_has_the_count_that_jieba_has() -> None:
@@ -29,8 +31,39 @@ def test_every_word_and_every_beginning_has_the_count_that_jieba_has() -> None:
     assert all(WORDS.look(word) == count for word, count in JIEBA.FREQ.items())
 
 
-def test_the_items_are_the_words_without_mere_beginnings() -> None:
-    assert dict(small().items()) == {"花生": 30, "花生酱": 4, "生": 2, "酱油": 7}
+def test_every_character_has_the_counts_of_the_words_that_it_is_in() -> None:
+    characters: Counter[str] = Counter()
+    for word, count in JIEBA.FREQ.items():
+        for character in set(word) if count else ():
+            characters[character] += count
+    assert WORDS.distinct_total == sum(JIEBA.FREQ.values())
+    assert all(WORDS.character(chr(code)) == characters[chr(code)] for code in range(0x11000))
+
+
+LINES = st.lists(
+    st.tuples(
+        st.text(st.characters(codec="utf-8", exclude_characters=" \n"), min_size=1, max_size=4)
+        | st.text("花生酱a𠮷", min_size=1, max_size=4),
+        st.integers(0, 2**31 - 1),
+    ),
+    min_size=1,
+)
+
+
+@given(LINES, st.text(st.sampled_from("花生酱a𠮷\0"), max_size=5))
+def test_any_dictionary_says_of_any_text_what_its_lines_say(
+    lines: list[tuple[str, int]], text: str
+) -> None:
+    words = small("".join(f"{word} {count} n\n" for word, count in lines))
+    counts = dict(lines)
+    known = {word[:end]: 0 for word in counts for end in range(1, len(word) + 1)} | counts
+    for word in {*known, *(f"{word}生" for word in known), text, ""}:
+        assert words.look(word) == known.get(word)
+    for character in {*"".join(counts), *text}:
+        own = sum(count for word, count in counts.items() if character in word)
+        assert words.character(character) == own
+    assert words.total == sum(count for _, count in lines)
+    assert words.distinct_total == sum(counts.values())
 
 
 @pytest.mark.parametrize(
@@ -62,7 +95,7 @@ def test_any_text_is_cut_as_jieba_cuts_it(text: str) -> None:
 
 
 def test_words_whose_letters_are_the_same_bytes_are_not_mixed_up() -> None:
-    assert hash("BP") == hash("偂")  # one byte a letter, two bytes a letter
+    assert "偂".encode("utf-16-le") == b"BP"  # one byte a letter, two bytes a letter
     words = small("偂 47 n\n")
     assert words.look("偂") == 47
     assert words.look("BP") is None
@@ -73,23 +106,21 @@ def test_a_beginning_counts_nothing_and_another_text_is_not_there() -> None:
     assert [words.look(word) for word in ("花生", "花", "花生酱", "酱", "油")] == [
         *(30, 0, 4, 0, None)
     ]
-    assert "花" in words
-    assert "油" not in words
-    assert words.get("油") is None
-    with pytest.raises(KeyError):
-        words["油"]
+    assert words.along("生花生酱油", 1) == [0, 30, 4]
+    assert words.along("油") == []
 
 
 def test_of_a_word_that_stands_there_twice_the_later_count_holds_and_both_are_in_the_total() -> (
     None
 ):
     words = small("酱油 7 n\n酱油 9 n\n")
-    assert words["酱油"] == 9
-    assert words.total == 16
-    assert list(words) == ["酱油"]
+    assert words.look("酱油") == 9
+    assert (words.total, words.distinct_total) == (16, 9)
 
 
-@pytest.mark.parametrize("text", ["花生\n", "花生 viel n\n"])
+@pytest.mark.parametrize(
+    "text", ["", "花生\n", "花生 viel n\n", "花生 30\n 7 n\n", "花生 -7 n\n", f"花生 {2**31} n\n"]
+)
 def test_what_is_no_dictionary_is_refused(text: str) -> None:
     with pytest.raises((ValueError, IndexError)):
         small(text)

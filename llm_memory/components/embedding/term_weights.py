@@ -7,12 +7,11 @@ one scope change what another scope finds, and would change every vector with ev
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Mapping
 
 from .. import stop_words
 from ..english import stem
 from ..scripts import Script, script_of
+from ..word_counts import WordCounts
 
 FUNCTION_WORD = 0.1
 FUNCTION_CHARACTER = 0.05
@@ -70,20 +69,11 @@ class TermWeights:
     linearly. Without a dictionary all bigrams weigh the same.
 
     Args:
-        dictionary: Counts of words in some large corpus; may be empty.
+        dictionary: Counts of words in some large corpus, or None.
     """
 
-    def __init__(self, dictionary: Mapping[str, int]) -> None:
+    def __init__(self, dictionary: WordCounts | None) -> None:
         self._dictionary = dictionary
-        characters: Counter[str] = Counter()
-        total = 0
-        for word, count in dictionary.items():
-            if count:
-                total += count
-                for character in set(word):
-                    characters[character] += count
-        self._total = total
-        self._characters = characters
 
     def __call__(self, token: str) -> float:
         """The weight of one token of ``Tokenizer.tokens``."""
@@ -105,21 +95,22 @@ class TermWeights:
 
     def _han(self, token: str) -> float:
         share = _CHAT_SHARE if token in _CHAT_WORDS else 1.0
+        if self._dictionary is None:
+            single = len(token) == 1
+            return share * (_CHARACTER_WITHOUT_DICTIONARY if single else _BIGRAM_WITHOUT_DICTIONARY)
         if len(token) == 1:
-            return share * self._character(token)
-        if not self._total:
-            return share * _BIGRAM_WITHOUT_DICTIONARY
-        count = self._dictionary.get(token, 0)
+            return share * _character(token, self._dictionary)
+        count = self._dictionary.look(token)
         if not count:
             return _BIGRAM_OF_CHARACTERS
-        idf = math.log(self._total / (count + _SMOOTHING))
+        idf = math.log(self._dictionary.distinct_total / (count + _SMOOTHING))
         return share * _between(FUNCTION_WORD, (idf - _IDF_LOW) / _IDF_SPAN)
 
-    def _character(self, character: str) -> float:
-        if not self._total:
-            return _CHARACTER_WITHOUT_DICTIONARY
-        idf = math.log(self._total / (self._characters[character] + _CHARACTER_SMOOTHING))
-        return _CHARACTER_SHARE * _between(FUNCTION_WORD, (idf - _CHARACTER_IDF_LOW) / _IDF_SPAN)
+
+def _character(character: str, dictionary: WordCounts) -> float:
+    count = dictionary.character(character)
+    idf = math.log(dictionary.distinct_total / (count + _CHARACTER_SMOOTHING))
+    return _CHARACTER_SHARE * _between(FUNCTION_WORD, (idf - _CHARACTER_IDF_LOW) / _IDF_SPAN)
 
 
 def _latin(token: str) -> float:

@@ -45,7 +45,7 @@ class Stage:
     """``scene`` is what plays now. Even scenes have the base map, odd ones another."""
 
     def __init__(self, root: Path, chance: random.Random) -> None:
-        self._root = root
+        self._paths = EnginePaths.under(root)
         self._chance = chance
         self._count = 0
         self._following: asyncio.Task[None] | None = None
@@ -58,7 +58,7 @@ class Stage:
         scope_map = moved_map(self._chance) if self._count % 2 else base_map()
         self._count += 1
         settings = EngineSettings(scope_map=scope_map)
-        engine = build_engine(EnginePaths.under(self._root), settings, on_notice=_posted)
+        engine = build_engine(self._paths, settings, on_notice=_posted)
         return Scene(engine, scope_map)
 
     async def open(self) -> None:
@@ -66,7 +66,7 @@ class Stage:
         engine = self.scene.engine
         started = time.monotonic()
         await engine.open()
-        self._following = asyncio.create_task(engine.run(lexical_embedder()))
+        self._following = asyncio.create_task(engine.run(lexical_embedder(self._paths)))
         self._opened = time.monotonic()
         self._ready = False
         say("opened", scene=self._count, seconds=self._opened - started)
