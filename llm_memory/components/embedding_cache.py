@@ -37,9 +37,9 @@ class SqliteVectorCache:
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
 
-    def open(self) -> None:
+    def open(self, *, create: bool = True) -> None:
         with self._lock:
-            if self._connection is not None:
+            if self._connection is not None or not (create or self._path.exists()):
                 return
             try:
                 self._connection = self._connected()
@@ -114,9 +114,10 @@ class SqliteVectorCache:
             lambda c: c.executemany("DELETE FROM vector WHERE scope = ? AND content_hash = ?", rows)
         )
 
-    def keep_only(self, fingerprint: Fingerprint, keys: Collection[TextKey]) -> None:
+    def keep_only(self, fingerprint: Fingerprint | None, keys: Collection[TextKey]) -> None:
         def sweep(connection: sqlite3.Connection) -> None:
-            connection.execute("DELETE FROM vector WHERE model <> ?", (_model(fingerprint),))
+            if fingerprint is not None:
+                connection.execute("DELETE FROM vector WHERE model <> ?", (_model(fingerprint),))
             known = connection.execute("SELECT scope, content_hash FROM vector").fetchall()
             gone = [row for row in known if TextKey(*row) not in keys]
             connection.executemany("DELETE FROM vector WHERE scope = ? AND content_hash = ?", gone)

@@ -30,6 +30,13 @@ class JsonManifest:
         name = content.get("collection")
         return name if isinstance(name, str) else None
 
+    def deactivate(self) -> None:
+        self._refuse_newer()
+        try:
+            self._path.unlink(missing_ok=True)
+        except OSError as error:
+            raise IndexUnavailable(f"manifest: {error}", code="unreadable") from error
+
     def activate(self, collection: str, fingerprint: Fingerprint) -> None:
         self._refuse_newer()
         content = {
@@ -43,9 +50,10 @@ class JsonManifest:
         try:
             replace_durably(self._path, text.encode())
         except VaultWriteFailed as error:
-            raise IndexUnavailable(f"manifest: {error}") from error
+            raise IndexUnavailable(f"manifest: {error}", code="unreadable") from error
 
     def _refuse_newer(self) -> None:
         stamp = read_stamp(self._path)
         if stamp is not None and stamp.format > FORMAT:
-            raise IndexUnavailable(f"index format {stamp.format} is newer than {FORMAT}")
+            message = f"index format {stamp.format} is newer than {FORMAT}"
+            raise IndexUnavailable(message, code="newer")

@@ -59,7 +59,7 @@ class ChromaVectorStore:
     def open(self) -> str:
         with self._opening:
             if self._gate.closed:
-                raise IndexUnavailable("the index is closed")
+                raise IndexUnavailable("the index is closed", code="closed")
             if self._client is not None:
                 return ""
             self._client = self._connection.open()
@@ -176,14 +176,15 @@ class ChromaVectorStore:
 
     def _opened(self) -> Client:
         if self._client is None:
-            raise IndexUnavailable("the index is not open")
+            raise IndexUnavailable("the index is not open", code="closed")
         return self._client
 
     def _ask[T](self, doing: str, call: Callable[[Collection], T]) -> T:
         with self._gate:
             collection = self._collection
             if collection is None:
-                raise IndexUnavailable("no collection is in use")
+                raise IndexUnavailable("no collection is in use", code="closed")
+            self._connection.asking()
             return attempt(doing, lambda: call(collection))
 
     def _write(self, call: Callable[[Collection], None], size: int) -> None:

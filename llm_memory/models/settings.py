@@ -64,6 +64,7 @@ class IndexPace:
         batch: The most texts that an embedder is asked for at once.
         pause_seconds: Between two batches, for the bot.
         idle_seconds: After so long without a write the index counts as settled.
+        look_seconds: So often a settled index is counted, for others may have been at it.
         retry_seconds: After the first, second, … failure in a row; the last for all that follow.
         query_seconds: After this long a query goes on without the index.
     """
@@ -71,6 +72,7 @@ class IndexPace:
     batch: int = 50
     pause_seconds: float = 0.05
     idle_seconds: float = 5.0
+    look_seconds: float = 3600.0
     retry_seconds: tuple[float, ...] = (2.0, 5.0, 15.0, 60.0)
     query_seconds: float = 0.2
 

@@ -20,8 +20,8 @@ class TextKey:
 class VectorCache(Protocol):
     """Best effort: what fails is a miss, and nothing raises. Every method blocks."""
 
-    def open(self) -> None:
-        """Make ready. Idempotent."""
+    def open(self, *, create: bool = True) -> None:
+        """Make ready. Idempotent. Without ``create`` only if there is something kept."""
         ...
 
     def get(self, fingerprint: Fingerprint, keys: Sequence[TextKey]) -> dict[TextKey, Vector]:
@@ -36,8 +36,8 @@ class VectorCache(Protocol):
         """Remove, whatever model the vectors are of."""
         ...
 
-    def keep_only(self, fingerprint: Fingerprint, keys: Collection[TextKey]) -> None:
-        """Remove all else, other models' vectors too."""
+    def keep_only(self, fingerprint: Fingerprint | None, keys: Collection[TextKey]) -> None:
+        """Remove all else, other models' vectors too; None leaves every model's."""
         ...
 
     def close(self) -> None:

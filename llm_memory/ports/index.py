@@ -125,6 +125,10 @@ class IndexManifest(Protocol):
         """
         ...
 
+    def deactivate(self) -> None:
+        """No collection is complete any more. Raises IndexUnavailable."""
+        ...
+
     def activate(self, collection: str, fingerprint: Fingerprint) -> None:
         """Name it as the complete one. Raises IndexUnavailable."""
         ...

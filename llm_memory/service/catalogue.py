@@ -30,6 +30,10 @@ class Catalogue:
         self._same_words: dict[tuple[str, str, str], str] = {}
         self._folded: dict[Key, str] = {}
 
+    def __len__(self) -> int:
+        """How many memories live, in all scopes."""
+        return sum(map(len, self._by_scope.values()))
+
     def clear(self) -> None:
         """Let go of everything."""
         self._by_scope.clear()

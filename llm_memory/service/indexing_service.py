@@ -28,12 +28,15 @@ from .catalogue import Catalogue, key_of
 from .index_queue import IndexQueue
 from .index_writer import IndexWriter, record_hash, text_key
 from .notice_board import NoticeBoard
-from .store_calls import HANGS, SLOW, StoreCalls
+from .store_calls import CLOSED, HANGS, SLOW, StoreCalls
 
 _SLICE = 200
 """Memories looked at between two looks at the event loop."""
 _UNREADABLE = "language"
 _CHANGED = "model_changed"
+_TOO_OFTEN = 20
+"""Slow answers in a row, after which the owner should know."""
+BUSY = "busy"
 WORN = "worn"
 FAULTY = "faulty"
 
@@ -62,6 +65,8 @@ class IndexingService:
         self._writer = IndexWriter(self._queue, store, self._calls, cache, batch=pace.batch)
         self._fault: IndexUnavailable | None = None
         self._faulty = asyncio.Event()
+        self._slow = 0
+        self._unwritten = False
         self.state = IndexState.WAITING
 
     @property
@@ -105,7 +110,8 @@ class IndexingService:
             if error.code == _CHANGED:
                 self._hand_over(IndexUnavailable(str(error), code=_CHANGED))
             raise
-        self._notices.clear(NoticeCode.EMBEDDER_FAILING)
+        if not self._unwritten:  # else it would be said anew at each attempt to write
+            self._notices.clear(NoticeCode.EMBEDDER_FAILING)
         return vector
 
     async def nearest(self, vector: Vector, scope_filter: ScopeFilter, k: int) -> Neighbours:
@@ -115,16 +121,24 @@ class IndexingService:
         try:
             found = await self._calls.query(vector, scope_filter, k)
         except IndexUnavailable as error:
-            if error.code == HANGS:
-                self._report_index(error)
-            elif error.code != SLOW:
-                self._hand_over(error)
+            self._note_trouble(error)
             raise
+        self._slow = 0
         self._notices.clear(NoticeCode.INDEX_OFF)
         return found
 
+    def _note_trouble(self, error: IndexUnavailable) -> None:
+        """Of a query. Another one may do better, or the owner of the index has to act."""
+        self._slow = self._slow + 1 if error.code == SLOW else 0
+        if error.code in (HANGS, BUSY) or self._slow >= _TOO_OFTEN:
+            self._report_index(error)
+        elif error.code != SLOW:
+            self._hand_over(error)
+
     def _hand_over(self, fault: IndexUnavailable) -> None:
         """Let the owner of the index deal with it, behind the bot."""
+        if fault.code == CLOSED:  # let go of meanwhile, because of an earlier fault
+            return
         self._fault = fault
         self._faulty.set()
         self._queue.changed.set()
@@ -158,18 +172,15 @@ class IndexingService:
         logger.debug("向量索引暂不可用：{}", error)
         self._report_index(error)
         self.state = IndexState.OFF
-        self._fault = None
-        self._faulty.clear()
         with contextlib.suppress(IndexUnavailable):
             await self._calls.run(self._store.reset)
             if rebuild:
                 await self._calls.run(self._store.discard, FAULTY)
+        # Only now: queries that were under way have failed of the same fault meanwhile.
+        self._fault = None
+        self._faulty.clear()
 
     def _report_index(self, error: IndexUnavailable) -> None:
-        if isinstance(error, IndexFull):
-            params = {"detail": str(error)}
-            self._notices.post(Notice(NoticeCode.INDEX_FULL, params=params))
-            return
         params = {"cause": error.code, "detail": str(error)}
         self._notices.post(Notice(NoticeCode.INDEX_OFF, params=params))
 
@@ -179,15 +190,18 @@ class IndexingService:
 
     async def _open(self, embedder: Embedder, fingerprint: Fingerprint) -> None:
         run = self._calls.run
+        active = await run(self._manifest.active)
         cause = await run(self._store.open)
         if cause and cause != WORN:  # being worn is no fault, and mended behind
             self._notices.post(Notice(NoticeCode.INDEX_REBUILT, params={"cause": cause}))
         collection = self._store.name_for(fingerprint)
         known = await run(self._store.use, collection)
-        complete = known and await run(self._manifest.active) == collection
+        complete = known and active == collection
+        if not known and active is not None:
+            # What is begun now is not complete before it is filled, whatever stops us.
+            await run(self._manifest.deactivate)
         await self._compare()
-        if embedder.costly:
-            await self._open_cache(fingerprint)
+        await self._open_cache(fingerprint if embedder.costly else None)
         if not complete:
             self.state = IndexState.BUILDING
             await self._fill(embedder, fingerprint)
@@ -196,15 +210,18 @@ class IndexingService:
         self.state = IndexState.READY
         self._notices.clear(NoticeCode.INDEX_OFF)
         self._notices.clear(NoticeCode.INDEX_REBUILT)
+        if not self._queue:
+            self._notices.clear(NoticeCode.INDEX_FULL)
 
-    async def _open_cache(self, fingerprint: Fingerprint) -> None:
-        """With the vectors of what is living, and no others."""
+    async def _open_cache(self, fingerprint: Fingerprint | None) -> None:
+        """With the vectors of what is living, and no others. None for an embedder that needs none:
+        then those of the last model stay, and what is forgotten still goes."""
         living: set[TextKey] = set()
         for number, stored in enumerate(list(self._catalogue.all())):
             living.add(text_key(stored))
             if number % _SLICE == 0:
                 await asyncio.sleep(0)
-        await self._calls.run(self._cache.open)
+        await self._calls.run(self._cache.open, create=fingerprint is not None)
         await self._calls.run(self._cache.keep_only, fingerprint, living)
 
     async def _compare(self) -> None:
@@ -246,13 +263,16 @@ class IndexingService:
                 settled = False
                 wrote = await self._write(embedder, fingerprint, failures)
                 failures = 0 if wrote else failures + 1
-            elif settled:
-                await self._queue.changed.wait()
             else:
+                seconds = self._pace.look_seconds if settled else self._pace.idle_seconds
                 with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(self._pace.idle_seconds):
+                    async with asyncio.timeout(seconds):
                         await self._queue.changed.wait()
                     continue
+                if await self._calls.run(self._store.count) != len(self._catalogue):
+                    await self._compare()  # somebody else has been at it
+                    if self._queue:
+                        continue
                 await self._calls.run(self._store.settled)
                 settled = True
                 if await self._calls.run(self._store.worn):
@@ -265,17 +285,27 @@ class IndexingService:
         try:
             await self._writer.write_batch(embedder, fingerprint)
         except EmbeddingFailed as error:
+            self._unwritten = True
             self._report_embedder(error)
             if error.code == _CHANGED:  # other vectors than those in the collection
                 raise IndexUnavailable(str(error), code=_CHANGED) from error
             await self._rest(self._pace.retry(failures))
             return False
         except IndexFull as error:
+            params = {"detail": str(error)}
+            self._notices.post(Notice(NoticeCode.INDEX_FULL, params=params))
+            await self._rest(self._pace.retry(failures))
+            return False
+        except IndexUnavailable as error:
+            if error.code != BUSY:
+                raise
             self._report_index(error)
             await self._rest(self._pace.retry(failures))
             return False
+        self._unwritten = False
         self._notices.clear(NoticeCode.EMBEDDER_FAILING)
         self._notices.clear(NoticeCode.INDEX_FULL)
+        self._notices.clear(NoticeCode.INDEX_OFF)
         await asyncio.sleep(self._pace.pause_seconds)
         return True
 
@@ -293,8 +323,6 @@ class IndexingService:
     async def close(self) -> None:
         """Release the store and the embedder. ``run`` must have ended."""
         self.state = IndexState.OFF
-        with contextlib.suppress(IndexUnavailable):
-            await self._calls.run(self._cache.close)
-        await self._calls.close()
+        await self._calls.close(self._cache.close)
         if self._embedder is not None:
             await self._embedder.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from ..errors import EmbeddingFailed, IndexUnavailable
 from ..models.data_models import StoredMemory
@@ -73,15 +73,19 @@ class MemoryManager:
         stages = Stopwatch()
         if query and limit > 0:
             try:
+                # Asked for before the index is: what is written into it while it searches would
+                # be in neither of the two.
+                behind = self._newest(scope_filter, self._indexing.pending)
                 candidates, dropped = await self._dense(query, scope_filter, stages)
                 arm = Arm.DENSE
-                behind = [s for s in self._indexing.pending if scope_filter.admits(s.scope.name)]
-                candidates += await self._scan(query, behind[-SCAN_LIMIT:])
+                candidates += await self._scan(query, behind)
                 stages.lap("scan")
             except (IndexUnavailable, EmbeddingFailed) as error:
                 notes.append(str(error))
                 stages.lap("index")
-                candidates = await self._scan(query, self._newest(scope_filter))
+                candidates = await self._scan(
+                    query, self._newest(scope_filter, self._catalogue.visible(scope_filter))
+                )
                 stages.lap("scan")
                 arm = Arm.SCAN
         hits, lost = choose(
@@ -126,11 +130,15 @@ class MemoryManager:
         dropped = {DropReason.SCOPE: refused, DropReason.GONE: gone}
         return candidates, {reason: count for reason, count in dropped.items() if count}
 
-    def _newest(self, scope_filter: ScopeFilter) -> list[StoredMemory]:
-        """A busy public scope must not push a family's memories out of sight."""
+    def _newest(
+        self, scope_filter: ScopeFilter, memories: Iterable[StoredMemory]
+    ) -> list[StoredMemory]:
+        """The visible ones. A busy public scope must not push a family's out of sight."""
         own: list[StoredMemory] = []
         others: list[StoredMemory] = []
-        for stored in self._catalogue.visible(scope_filter):
+        for stored in memories:
+            if not scope_filter.admits(stored.scope.name):
+                continue
             (own if stored.scope == scope_filter.scopes[0] else others).append(stored)
         for part in (own, others):
             if len(part) > SCAN_LIMIT:

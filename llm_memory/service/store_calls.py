@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from ..errors import IndexUnavailable
@@ -13,17 +14,21 @@ from ..models.scope import ScopeFilter
 from ..ports import Neighbours, Vector, VectorStore
 
 SLOW: Final = "slow"
-"""The code of one query that took too long; the next one is asked again."""
+"""The code of a query that took too long; the next one is asked again."""
 HANGS: Final = "hangs"
 """The code where so many queries are still out that no more are asked."""
+CLOSED: Final = "closed"
+"""The code of a call to what was let go of meanwhile. Nobody is to blame."""
 _MOST_LATE: Final = 2
+_AT_ONCE: Final = 3
+"""Queries under way; others wait for their turn, and their deadline runs."""
 _CLOSING_SECONDS: Final = 10.0
-_THREADS: Final = 4
-"""The owner's one call, the late queries, and one that is in time."""
 
 
 class StoreCalls:
     """Not the loop's own threads: a dozen stuck calls there would stop the whole bot.
+
+    The threads are daemons, so that a call that hangs keeps no process from ending.
 
     Args:
         query_seconds: After this long a query is left to itself, and the caller goes on.
@@ -40,12 +45,13 @@ class StoreCalls:
         self._store = store
         self._query_seconds = query_seconds
         self._on_fault = on_fault
-        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="scoped-memory-index")
+        self._turns = asyncio.Semaphore(_AT_ONCE)
         self._late: set[asyncio.Future[Neighbours]] = set()
+        self._closed = False
 
     async def run[**P, T](self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """A call of the index's owner. It takes the time it takes."""
-        return await self._submit(lambda: call(*args, **kwargs))
+        return await self._start(lambda: call(*args, **kwargs))
 
     async def query(self, vector: Vector, scope_filter: ScopeFilter, k: int) -> Neighbours:
         """Ask with a deadline.
@@ -55,15 +61,24 @@ class StoreCalls:
         """
         if len(self._late) >= _MOST_LATE:
             raise IndexUnavailable("the index does not answer", code=HANGS)
-        answer = self._submit(lambda: self._store.query(vector, scope_filter, k))
+        slow = IndexUnavailable("the index took too long", code=SLOW)
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self._query_seconds
         try:
-            await asyncio.wait({answer}, timeout=self._query_seconds)
+            async with asyncio.timeout_at(deadline):
+                await self._turns.acquire()
+        except TimeoutError:
+            raise slow from None
+        answer = self._start(lambda: self._store.query(vector, scope_filter, k))
+        answer.add_done_callback(lambda _: self._turns.release())
+        try:
+            await asyncio.wait({answer}, timeout=max(0.0, deadline - loop.time()))
         finally:  # our caller may have a deadline of its own
             if not answer.done():
                 self._late.add(answer)
                 answer.add_done_callback(self._came_late)
         if not answer.done():
-            raise IndexUnavailable("the index took too long", code=SLOW)
+            raise slow
         return answer.result()
 
     def _came_late(self, answer: asyncio.Future[Neighbours]) -> None:
@@ -72,22 +87,43 @@ class StoreCalls:
         if isinstance(fault, IndexUnavailable):
             self._on_fault(fault)
 
-    def _submit[T](self, call: Callable[[], T]) -> asyncio.Future[T]:
-        try:
-            return asyncio.wrap_future(self._threads.submit(call))
-        except RuntimeError as error:  # shut down
-            raise IndexUnavailable("the index is closed", code="closed") from error
+    def _start[T](self, call: Callable[[], T]) -> asyncio.Future[T]:
+        if self._closed:
+            raise IndexUnavailable("the index is closed", code=CLOSED)
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[T] = loop.create_future()
 
-    async def close(self) -> None:
-        """Close the store, and let the threads end when their calls do. Idempotent.
+        def give(result: T | None, error: BaseException | None) -> None:
+            if answer.cancelled():
+                return
+            if error is not None:
+                answer.set_exception(error)
+                return
+            answer.set_result(result)  # type: ignore[arg-type]  # of a call that has returned
 
-        A store that waits for calls that hang is left to close behind us.
+        def work() -> None:
+            result: T | None = None
+            error: BaseException | None = None
+            try:
+                result = call()
+            except BaseException as raised:  # noqa: BLE001  (whatever it was, its caller hears it)
+                error = raised
+            with contextlib.suppress(RuntimeError):  # the loop has ended: nobody listens
+                loop.call_soon_threadsafe(give, result, error)
+
+        threading.Thread(target=work, name="scoped-memory-index", daemon=True).start()
+        return answer
+
+    async def close(self, *others: Callable[[], None]) -> None:
+        """Close the store and what else there is to close. Idempotent.
+
+        What waits for calls that hang is left to close behind us.
         """
-        try:
-            closing = self._submit(self._store.close)
-        except IndexUnavailable:
-            return  # closed before
-        await asyncio.wait({closing}, timeout=_CLOSING_SECONDS)
-        if closing.done() and (fault := closing.exception()):
-            logger.debug("关闭索引时出错：{}", fault)
-        self._threads.shutdown(wait=False)
+        if self._closed:
+            return
+        closing = {self._start(close) for close in (self._store.close, *others)}
+        self._closed = True
+        done, _ = await asyncio.wait(closing, timeout=_CLOSING_SECONDS)
+        for answer in done:
+            if fault := answer.exception():
+                logger.debug("关闭索引时出错：{}", fault)

@@ -29,6 +29,7 @@ from astrbot_plugin_scoped_memory.tests.support.chroma_server import ServerProce
 COUNT = 240
 ROWS = vectors(COUNT, 7)
 _numbers = itertools.count()
+_filled: dict[float, list[Key]] = {}
 
 
 @pytest.fixture(params=["chroma", "server"], scope="module")
@@ -44,16 +45,27 @@ def store(
         connection = ChromaServer(server.url, {}, lambda: "ways" * 8, seconds=30.0)
     made = ChromaVectorStore(connection, pace=WritePace(sleep=lambda _: None), many=0)
     made.open()
+    _filled.clear()
     yield made
     made.close()
 
 
-def filled(store: ChromaVectorStore, scopes: list[str]) -> list[Key]:
+def filled(store: ChromaVectorStore, scopes: list[str], name: str = "") -> list[Key]:
     """A new collection, a record for each scope named; their keys."""
-    store.use(store.name_for(Fingerprint("ways", DIM, str(next(_numbers)))))
+    store.use(name or store.name_for(Fingerprint("ways", DIM, str(next(_numbers)))))
     written = [record(scope, f"m-{number}") for number, scope in enumerate(scopes)]
     store.upsert(written, ROWS[: len(scopes)])
     return [item.key for item in written]
+
+
+def shared(store: ChromaVectorStore, share: float) -> list[Key]:
+    """One collection for all examples of a share: filling it takes longer than asking."""
+    name = store.name_for(Fingerprint("ways", DIM, f"share {share}"))
+    if share not in _filled:
+        chance = np.random.default_rng(int(share * 100)).random(COUNT)
+        _filled[share] = filled(store, ["家" if c < share else "公司" for c in chance], name)
+    store.use(name)
+    return _filled[share]
 
 
 def nearest_of(
@@ -76,8 +88,7 @@ def nearest_of(
 def test_the_answer_is_that_of_brute_force(
     store: ChromaVectorStore, share: float, k: int, seed: int
 ) -> None:
-    chance = np.random.default_rng(seed).random(COUNT)
-    stored = filled(store, ["家" if c < share else "公司" for c in chance])
+    stored = shared(store, share)
     for reader in (reading_as("家"), ScopeFilter((PUBLIC,), everything=True)):
         for wanted in vectors(3, seed + 1):
             answer = store.query(wanted, reader, k)

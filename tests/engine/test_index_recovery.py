@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -188,6 +189,161 @@ async def test_an_index_that_hangs_is_not_waited_for_nor_asked_again(tmp_path: P
             while (await rig.recall(QUESTION, group(777))).trace.arm is not Arm.DENSE:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
         assert await standing(rig) == set()
+
+
+class Overtaken(InMemoryVectorStore):
+    """Answers with what it held when it was asked, after something was written into it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = threading.Event()
+        self.asked.set()
+        self.expected = 0
+
+    def query(self, vector: Vector, scope_filter: ScopeFilter, k: int) -> Neighbours:
+        answer = super().query(vector, scope_filter, k)
+        self.asked.set()
+        for _ in range(1000):
+            if self.count() >= self.expected:
+                break
+            time.sleep(0.01)
+        time.sleep(0.05)  # and it is off the list of what is not written yet
+        return answer
+
+    def upsert(self, records: Sequence[IndexRecord], vectors: Vectors) -> None:
+        self.asked.wait(10)
+        super().upsert(records, vectors)
+
+
+async def test_what_is_written_into_the_index_while_it_searches_is_found(tmp_path: Path) -> None:
+    store = Overtaken()
+    async with running(tmp_path, store=store) as rig:
+        await rig.remember("门禁密码每周换", group(777))
+        await rig.until_indexed()
+        store.asked.clear()
+        store.expected = 2
+        await rig.remember(PEANUTS, group(777))
+        recall = await rig.recall(QUESTION, group(777))
+        assert recall.trace.arm is Arm.DENSE
+        assert PEANUTS in {hit.preview for hit in recall.hits}
+
+
+async def test_twelve_questions_at_once_to_an_index_that_hangs_keep_nobody_from_closing(
+    tmp_path: Path,
+) -> None:
+    store = Stuck()
+    settings = with_pace(QUICK, query_seconds=0.02)
+    async with running(tmp_path, store=store, settings=settings) as rig:
+        await rig.remember(PEANUTS, group(777))
+        await rig.until_indexed()
+        store.go.clear()
+        try:
+            asked = [rig.texts(QUESTION, group(777)) for _ in range(12)]
+            assert await asyncio.gather(*asked) == [[PEANUTS]] * 12
+            assert store.asked <= 3
+            async with asyncio.timeout(20):
+                await rig.engine.close()
+        finally:
+            store.go.set()
+
+
+class Reset(InMemoryVectorStore):
+    """A question is under way when another one meets a fault; then it finds everything gone."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.broken = False
+        self.resets = 0
+        self.discarded: list[str] = []
+
+    def query(self, vector: Vector, scope_filter: ScopeFilter, k: int) -> Neighbours:
+        if self.broken:
+            self.broken = False
+            raise IndexUnavailable("gone", code="server_down")
+        before = self.resets
+        for _ in range(100):
+            if self.resets > before:
+                raise IndexUnavailable("no collection is in use", code="closed")
+            time.sleep(0.005)
+        return super().query(vector, scope_filter, k)
+
+    def reset(self) -> None:
+        super().reset()
+        self.resets += 1
+
+    def discard(self, reason: str) -> None:
+        self.discarded.append(reason)
+        super().discard(reason)
+
+
+async def test_a_question_under_way_while_the_index_is_reset_is_no_second_fault(
+    tmp_path: Path,
+) -> None:
+    store = Reset()
+    async with running(tmp_path, store=store) as rig:
+        await rig.remember(PEANUTS, group(777))
+        await rig.until_indexed()
+        for number in range(1, 5):
+            slow = asyncio.create_task(rig.texts(QUESTION, group(777)))
+            await asyncio.sleep(0.02)
+            store.broken = True
+            assert await rig.texts(QUESTION, group(777)) == [PEANUTS]
+            assert await slow == [PEANUTS]
+            await until(lambda number=number: store.resets == number)  # type: ignore[misc]
+            await rig.until_indexed()
+        causes = {n.params["cause"] for n in rig.notices if n.code is NoticeCode.INDEX_OFF}
+        assert causes == {"server_down"}
+        assert store.discarded == []
+
+
+async def test_a_rebuild_that_was_interrupted_is_not_taken_for_complete(tmp_path: Path) -> None:
+    disk = Disk()
+    async with running(tmp_path, store=InMemoryVectorStore(disk)) as rig:
+        for number in range(60):
+            await rig.remember(f"第{number}号柜子里是旧书", group(777))
+        await rig.until_indexed()
+    disk.collections.clear()
+    embedder = FakeEmbedder()
+    embedder.costly = False
+    embedder.failing_documents = True
+    async with running(tmp_path, store=InMemoryVectorStore(disk), embedder=embedder) as rig:
+        await until(lambda: len(disk.collections) == 1)
+        assert (await rig.engine.status()).index is not IndexState.READY
+    async with running(tmp_path, store=InMemoryVectorStore(disk), embedder=embedder) as rig:
+        for _ in range(20):
+            await asyncio.sleep(0.01)
+            assert (await rig.engine.status()).index is not IndexState.READY
+        assert "第7号柜子里是旧书" in await rig.texts("第7号柜子里是旧书", group(777))
+
+
+async def test_records_that_somebody_else_took_out_come_back(tmp_path: Path) -> None:
+    store = InMemoryVectorStore()
+    settings = with_pace(QUICK, look_seconds=0.05)
+    async with running(tmp_path, store=store, settings=settings) as rig:
+        for number in range(6):
+            await rig.remember(f"第{number}号柜子里是旧书", group(777))
+        await rig.until_indexed()
+        (rows,) = store.disk.collections.values()
+        rows.clear()
+        await until(lambda: store.count() == 6)
+
+
+async def test_what_is_forgotten_leaves_no_vector_under_an_embedder_that_keeps_none(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path) as rig:
+        stored = await rig.remember(PEANUTS, group(777))
+        await rig.remember("门禁密码每周换", group(888))
+        await rig.until_indexed()
+    cheap = FakeEmbedder("cheap")
+    cheap.costly = False
+    async with running(tmp_path, embedder=cheap) as rig:
+        await rig.until_indexed()
+        assert cached_scopes(tmp_path) == ["公司", "家人"]
+        await rig.engine.service.forget(
+            stored.memory.memory.memory_id, conversation_id=group(777), actor=person(10001)
+        )
+        await until(lambda: cached_scopes(tmp_path) == ["公司"])
 
 
 async def test_a_worn_collection_is_built_anew_behind(tmp_path: Path) -> None:

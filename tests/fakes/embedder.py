@@ -21,6 +21,7 @@ class FakeEmbedder:
         self.dim = dim
         self.costly = True
         self.failing = False
+        self.failing_documents = False
         self.calls = 0
         self.closed = False
 
@@ -29,10 +30,14 @@ class FakeEmbedder:
         return Fingerprint(self.label, self.dim, "1")
 
     async def embed_query(self, text: str) -> Vector:
-        return (await self.embed_documents([text]))[0]
+        self._check()
+        self.calls += 1
+        return self._one(text)
 
     async def embed_documents(self, texts: Sequence[str]) -> Vectors:
         self._check()
+        if self.failing_documents:
+            raise EmbeddingFailed("made to fail")
         self.calls += len(texts)
         rows = [self._one(text) for text in texts]
         return np.stack(rows) if rows else np.zeros((0, self.dim), np.float32)

@@ -64,6 +64,11 @@ class Connection(Protocol):
         """Why the last ``open`` set an earlier index aside; empty if it did not."""
         ...
 
+    def asking(self) -> None:
+        """Called before each question. Raises IndexUnavailable: ``busy``, another process would
+        have us wait."""
+        ...
+
     def writing(self, size: int) -> None:
         """Called before each write of about ``size`` bytes. Raises IndexFull."""
         ...

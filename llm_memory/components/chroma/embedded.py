@@ -13,7 +13,8 @@ from ..imports import import_whole
 from ..native_probe import NativeProbe
 from .collections import our_names
 from .faults import translated
-from .keeper import IndexKeeper
+from .foreign_lock import PATIENCE, ForeignLock
+from .keeper import DATABASE, IndexKeeper
 from .probing import Prober
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class EmbeddedChroma:
         native: NativeProbe | None = None,
         prober: Prober | None = None,
         space: DiskSpace | None = None,
+        patience: float = PATIENCE,
     ) -> None:
         """Touches no disk.
 
@@ -42,11 +44,14 @@ class EmbeddedChroma:
             native: Asked before Chroma is imported; None imports it unasked.
             prober: Looks into a directory of which nothing is known.
             space: The disk that the directory lies on.
+            patience: Seconds that a call waits while another process has the database.
         """
         self._lock = DirectoryLock(path)
         self._native = native
         self._prober = prober or Prober()
         self._space = space or DiskSpace(path)
+        self._patience = patience
+        self._foreign: ForeignLock | None = None
         self._keeper: IndexKeeper | None = None
         self._set_aside = ""
         self._system: System | None = None
@@ -83,6 +88,8 @@ class EmbeddedChroma:
             keeper.failed()
             raise
         self._set_aside = keeper.opened(collections)
+        self._foreign = ForeignLock(self._lock.path / DATABASE, patience=self._patience)
+        self._foreign.open()
         return client
 
     def _import(self) -> None:
@@ -135,7 +142,13 @@ class EmbeddedChroma:
     def set_aside(self) -> str:
         return self._set_aside
 
+    def asking(self) -> None:
+        if self._foreign is not None:
+            self._foreign.wait(to_write=False)
+
     def writing(self, size: int) -> None:
+        if self._foreign is not None:
+            self._foreign.wait(to_write=True)
         if self._keeper is not None:
             self._keeper.writing(size)
 
@@ -178,6 +191,14 @@ class EmbeddedChroma:
 
     def _end_chroma(self) -> bool:
         """False if Chroma complained: what it says is of no use, the next opening looks."""
+        try:
+            return self._stop()
+        finally:
+            foreign, self._foreign = self._foreign, None
+            if foreign is not None:
+                foreign.close()
+
+    def _stop(self) -> bool:
         client, self._client = self._client, None
         system, self._system = self._system, None
         try:

@@ -23,7 +23,7 @@ class Gate:
     def __enter__(self) -> None:
         with self._changed:
             if self._closed:
-                raise IndexUnavailable("the index is closed")
+                raise IndexUnavailable("the index is closed", code="closed")
             self._inside += 1
 
     def __exit__(self, *raised: object) -> None:

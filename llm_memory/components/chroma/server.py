@@ -123,6 +123,9 @@ class ChromaServer:
         api._session = self._session = Session(self._headers, seconds=self._seconds)
         return api
 
+    def asking(self) -> None:
+        pass
+
     def writing(self, size: int) -> None:
         pass  # its disk is its own
 
