@@ -122,6 +122,11 @@ def test_what_was_deleted_and_replaced_is_no_fault(index: Index) -> None:
     store.close()
 
 
+def spoil_growth(header: Path) -> None:
+    """The last two numbers: every question is answered, and the next write ends the process."""
+    header.write_bytes(header.read_bytes()[:-16] + bytes(16))
+
+
 @pytest.mark.parametrize("count", [0, 20, 100, 101])
 def test_a_small_index_is_no_fault(tmp_path: Path, count: int) -> None:
     """Up to the first hundred records the graph's files hold nothing."""
@@ -142,6 +147,7 @@ def test_a_small_index_is_no_fault(tmp_path: Path, count: int) -> None:
         (lambda index: fill_with_garbage(index.segment / "data_level0.bin"), {"garbage"}),
         (lambda index: fill_with_garbage(index.segment / "link_lists.bin"), {"garbage"}),
         (lambda index: fill_with_garbage(index.segment / "header.bin"), {"garbage", "crashed"}),
+        (lambda index: spoil_growth(index.segment / "header.bin"), {"garbage"}),
         (lambda index: fill_with_garbage(index.segment / "index_metadata.pickle"), {"garbage"}),
         (lambda index: shutil.rmtree(index.segment), {"partial"}),
         (lambda index: truncate(index.database), {"garbage"}),
@@ -153,6 +159,7 @@ def test_a_small_index_is_no_fault(tmp_path: Path, count: int) -> None:
         "graph garbage",
         "links garbage",
         "header garbage",
+        "a graph that would grow without measure",
         "ids garbage",
         "segment deleted",
         "database truncated",

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import faulthandler
 import json
+import math
 import os
 import re
 import sqlite3
@@ -42,6 +43,8 @@ point, most neighbours above, below, and wished for, level factor, width of cons
 HEADER_VERSION = 1
 LARGEST_LINKS = 1 << 12
 """Bytes of upper levels that an element may take."""
+LARGEST_WIDTH = 10_000
+"""Of a search for neighbours while the graph is built. Ours is 40."""
 SEGMENT = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
 
 KNOWN_FAULTS = (
@@ -118,7 +121,7 @@ def look_into_segment(folder: Path) -> None:
     header = folder / "header.bin"
     if not header.exists() or header.stat().st_size != HEADER.size:
         return
-    version, _, _, count, stride, _, links, _, entry, most, most_below, *_ = HEADER.unpack(
+    version, _, _, count, stride, _, links, _, entry, most, most_below, *growth = HEADER.unpack(
         header.read_bytes()
     )
     if version != HEADER_VERSION or not count:  # files are made before anything is in them
@@ -126,12 +129,20 @@ def look_into_segment(folder: Path) -> None:
     data = folder / "data_level0.bin"
     if not stride or data.stat().st_size < count * stride or not 0 <= entry < count:
         raise Unsound("garbage", "the graph's header and data do not fit")
+    check_growth(most, *growth)
     if most == 16 and most_below == 32 and links == 4 + 4 * most_below < stride:
         rows = np.memmap(data, np.uint8, "r", shape=(count, stride))
         for start in range(0, count, PAGE):
             page = np.ascontiguousarray(rows[start : start + PAGE, :links]).view("<u4")
             check_neighbours(page, most_below, count)
         check_links(folder / "link_lists.bin", most, count)
+
+
+def check_growth(most: int, wished: int, factor: float, width: int) -> None:
+    """What hnswlib believes at the next write: it draws levels with the factor, 1 / ln M."""
+    fits = most > 1 and wished == most and abs(factor * math.log(most) - 1) < 1e-6
+    if not (fits and 0 < width <= LARGEST_WIDTH):
+        raise Unsound("garbage", "the graph's header would have it grow without measure")
 
 
 def check_links(path: Path, most: int, count: int) -> None:
