@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from astrbot_plugin_scoped_memory.llm_memory import (
+    EmbeddingFailed,
     IndexState,
     IndexUnavailable,
     NoticeCode,
@@ -189,6 +190,89 @@ async def test_an_index_that_hangs_is_not_waited_for_nor_asked_again(tmp_path: P
             while (await rig.recall(QUESTION, group(777))).trace.arm is not Arm.DENSE:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
         assert await standing(rig) == set()
+
+
+class Held(InMemoryVectorStore):
+    """Another process has the database while ``held``."""
+
+    held = False
+
+    def upsert(self, records: Sequence[IndexRecord], vectors: Vectors) -> None:
+        self._refuse()
+        super().upsert(records, vectors)
+
+    def query(self, vector: Vector, scope_filter: ScopeFilter, k: int) -> Neighbours:
+        self._refuse()
+        return super().query(vector, scope_filter, k)
+
+    def _refuse(self) -> None:
+        if self.held:
+            raise IndexUnavailable("chroma.sqlite3 is locked", code="busy")
+
+
+async def test_an_index_that_somebody_else_holds_is_done_without_and_not_closed(
+    tmp_path: Path,
+) -> None:
+    store = Held()
+    async with running(tmp_path, store=store) as rig:
+        await rig.remember(PEANUTS, group(777))
+        await rig.until_indexed()
+        store.held = True
+        await rig.remember("奶奶喜欢豆浆", group(777))
+        recall = await rig.recall("奶奶 花生 豆浆", group(777))
+        assert recall.trace.arm is Arm.SCAN
+        assert {hit.preview for hit in recall.hits} == {PEANUTS, "奶奶喜欢豆浆"}
+        await until(lambda: NoticeCode.INDEX_OFF in said(rig))
+        assert (await rig.engine.status()).index is IndexState.READY
+        store.held = False
+        await rig.until_indexed()
+        assert store.count() == 2
+        assert (await rig.recall(QUESTION, group(777))).trace.arm is Arm.DENSE
+        assert await standing(rig) == set()
+
+
+class Sluggish(InMemoryVectorStore):
+    """Answers, but too late."""
+
+    def query(self, vector: Vector, scope_filter: ScopeFilter, k: int) -> Neighbours:
+        time.sleep(0.02)
+        return super().query(vector, scope_filter, k)
+
+
+async def test_an_index_that_is_always_too_slow_is_said(tmp_path: Path) -> None:
+    settings = with_pace(QUICK, query_seconds=0.001)
+    async with running(tmp_path, store=Sluggish(), settings=settings) as rig:
+        await rig.remember(PEANUTS, group(777))
+        await rig.until_indexed()
+        for _ in range(300):
+            recall = await rig.recall(QUESTION, group(777))
+            assert recall.trace.arm is Arm.SCAN
+            assert recall.hits[0].preview == PEANUTS
+            await asyncio.sleep(0.03)
+            if NoticeCode.INDEX_OFF in await standing(rig):
+                return
+        raise AssertionError("nobody was told")
+
+
+class Picky(FakeEmbedder):
+    """Cannot take one certain text."""
+
+    async def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        if any("毒" in text for text in texts):
+            raise EmbeddingFailed("not_finite")
+        return await super().embed_documents(texts)
+
+
+async def test_a_text_that_can_never_be_embedded_is_said_once(tmp_path: Path) -> None:
+    async with running(tmp_path, embedder=Picky()) as rig:
+        await rig.remember(PEANUTS, group(777))
+        await rig.until_indexed()
+        await rig.remember("有毒的一句", group(777))
+        for _ in range(30):
+            assert PEANUTS in await rig.texts(QUESTION, group(777))
+            await asyncio.sleep(0.01)
+        failing = [n for n in rig.notices if n.code is NoticeCode.EMBEDDER_FAILING]
+        assert len(failing) == 1
 
 
 class Overtaken(InMemoryVectorStore):
