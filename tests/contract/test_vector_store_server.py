@@ -121,7 +121,7 @@ def test_somebody_elses_collection_under_our_name_is_not_touched(
     theirs.add(ids=["x"], embeddings=[[1.0] * 3], documents=["theirs"])
     store.open()
     assert code_of(lambda: store.use(name)) == "foreign_collection"
-    assert code_of(store.count) == "fault"  # nothing is in use
+    assert code_of(store.count) == "closed"  # nothing is in use
     assert store.collections() == ()
     store.drop(name)
     store.discard("faulty")
@@ -254,7 +254,7 @@ def test_what_is_no_chroma_of_our_time_is_called_so(kind: str) -> None:
     with pretending(STRANGE[kind]) as url:
         store = store_at(url)
         assert code_of(store.open) == "server_version"
-        assert code_of(store.collections) == "fault"  # nothing is open
+        assert code_of(store.collections) == "closed"  # nothing is open
         store.close()
 
 
