@@ -58,7 +58,7 @@ class Index:
         return EmbeddedChroma(self.folder, prober=Prober(self.children))
 
     def store(self) -> ChromaVectorStore:
-        return ChromaVectorStore(self.connection(), pace=WritePace(sleep=lambda _: None))
+        return ChromaVectorStore(self.connection(), pace=WritePace(long=1.0, sleep=lambda _: None))
 
     def opened(self) -> tuple[ChromaVectorStore, str]:
         """A store that uses its collection, and why an earlier index was set aside."""

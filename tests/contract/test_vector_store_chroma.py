@@ -35,7 +35,8 @@ from astrbot_plugin_scoped_memory.llm_memory.components.chroma.pace import Write
 from astrbot_plugin_scoped_memory.llm_memory.components.vector_store import ChromaVectorStore
 from astrbot_plugin_scoped_memory.llm_memory.ports import Fingerprint, IndexRecord, Key
 
-store = ChromaVectorStore(EmbeddedChroma(Path(sys.argv[2])), pace=WritePace(sleep=lambda _: None))
+pace = WritePace(long=1.0, sleep=lambda _: None)
+store = ChromaVectorStore(EmbeddedChroma(Path(sys.argv[2])), pace=pace)
 store.open()
 store.use(store.name_for(Fingerprint("test", 8, "r1")))
 """
@@ -53,7 +54,7 @@ store.close()
 
 
 def opened(path: Path) -> ChromaVectorStore:
-    store = ChromaVectorStore(EmbeddedChroma(path), pace=WritePace(sleep=lambda _: None))
+    store = ChromaVectorStore(EmbeddedChroma(path), pace=WritePace(long=1.0, sleep=lambda _: None))
     store.open()
     store.use(store.name_for(SPACE))
     return store
@@ -304,7 +305,7 @@ def test_twenty_kills_are_mended(tmp_path: Path, after: int) -> None:
 
 def test_after_a_reset_a_deleted_directory_is_begun_anew(tmp_path: Path) -> None:
     store = ChromaVectorStore(
-        EmbeddedChroma(tmp_path / "index"), pace=WritePace(sleep=lambda _: None)
+        EmbeddedChroma(tmp_path / "index"), pace=WritePace(long=1.0, sleep=lambda _: None)
     )
     name = store.name_for(Fingerprint("m", 2))
     row = np.array([[1.0, 0.0]], np.float32)

@@ -48,7 +48,7 @@ def store_at(
     """A store of an installation of its own, unless one is named."""
     name = owner or uuid.uuid4().hex
     connection = ChromaServer(url, headers or {}, lambda: name, seconds=seconds)
-    return ChromaVectorStore(connection, pace=WritePace(sleep=lambda _: None))
+    return ChromaVectorStore(connection, pace=WritePace(long=1.0, sleep=lambda _: None))
 
 
 def with_records(store: ChromaVectorStore, count: int = 3) -> str:

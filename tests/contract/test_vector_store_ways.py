@@ -43,7 +43,7 @@ def store(
     else:
         server: ServerProcess = request.getfixturevalue("server")
         connection = ChromaServer(server.url, {}, lambda: "ways" * 8, seconds=30.0)
-    made = ChromaVectorStore(connection, pace=WritePace(sleep=lambda _: None), many=0)
+    made = ChromaVectorStore(connection, pace=WritePace(long=1.0, sleep=lambda _: None), many=0)
     made.open()
     _filled.clear()
     yield made

@@ -70,7 +70,7 @@ class ChromaBench(Bench):
         connection = EmbeddedChroma(
             self._path, prober=Prober(lambda _command, _seconds: ChildEnd(1))
         )
-        return ChromaVectorStore(connection, pace=WritePace(sleep=lambda _: None))
+        return ChromaVectorStore(connection, pace=WritePace(long=1.0, sleep=lambda _: None))
 
     def plant(self, name: str, rows: dict[str, Row]) -> None:
         import chromadb
@@ -99,7 +99,7 @@ class ServerBench(Bench):
 
     def fresh(self) -> VectorStore:
         connection = ChromaServer(self._url, {}, lambda: self.owner, seconds=30.0)
-        return ChromaVectorStore(connection, pace=WritePace(sleep=lambda _: None))
+        return ChromaVectorStore(connection, pace=WritePace(long=1.0, sleep=lambda _: None))
 
     def plant(self, name: str, rows: dict[str, Row]) -> None:
         import chromadb

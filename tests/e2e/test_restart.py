@@ -93,7 +93,7 @@ async def test_a_broken_index_stops_nothing_and_is_rebuilt(running: Rig) -> None
     turn = await running.turn(ROOM, SPEAKER, "水塔的备用钥匙在哪里")
     assert "水塔的备用钥匙在值班室" in turn.injected
     status = await running.panel.indexed()
-    assert status["warnings"] == []
+    assert not any("向量索引" in warning for warning in status["warnings"])
     assert [folder.name for folder in index.glob("chroma.broken-*")] != []
     assert "水塔的备用钥匙在值班室" in await running.recall(ROOM, SPEAKER, "水塔的备用钥匙")
     ours = [record.text for record in parse_log(running.bot.logs()) if record.ours]
