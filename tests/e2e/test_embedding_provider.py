@@ -22,6 +22,7 @@ FAILURES = [Embedding.FAIL, Embedding.NAN, Embedding.WRONG_DIMENSIONS, Embedding
 async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Rig]:
     """A bot whose owner has configured an embedding provider."""
     async with Rig(tmp_path_factory.mktemp("embedding-bot"), embedding_dimensions=64) as rig:
+        await rig.panel.indexed()  # the embedder is chosen when AstrBot's own start is over
         yield rig
 
 

@@ -231,27 +231,34 @@ async def test_an_index_that_somebody_else_holds_is_done_without_and_not_closed(
         assert await standing(rig) == set()
 
 
-class Sluggish(InMemoryVectorStore):
-    """Answers, but too late."""
+class Sluggish(Stuck):
+    """Answers, but only after its caller has left; ``inside`` counts who waits for that."""
+
+    inside = 0
 
     def query(self, vector: Vector, scope_filter: ScopeFilter, k: int) -> Neighbours:
-        time.sleep(0.02)
-        return super().query(vector, scope_filter, k)
+        self.inside += 1
+        try:
+            return super().query(vector, scope_filter, k)
+        finally:
+            self.inside -= 1
 
 
 async def test_an_index_that_is_always_too_slow_is_said(tmp_path: Path) -> None:
     settings = with_pace(QUICK, query_seconds=0.001)
-    async with running(tmp_path, store=Sluggish(), settings=settings) as rig:
+    store = Sluggish()
+    async with running(tmp_path, store=store, settings=settings) as rig:
         await rig.remember(PEANUTS, group(777))
         await rig.until_indexed()
-        for _ in range(300):
+        for number in range(30):
+            assert (NoticeCode.INDEX_OFF in said(rig)) is (number >= 20)
+            store.go.clear()
             recall = await rig.recall(QUESTION, group(777))
             assert recall.trace.arm is Arm.SCAN
             assert recall.hits[0].preview == PEANUTS
-            await asyncio.sleep(0.03)
-            if NoticeCode.INDEX_OFF in await standing(rig):
-                return
-        raise AssertionError("nobody was told")
+            store.go.set()
+            await until(lambda: store.inside == 0)
+            await asyncio.sleep(0.02)  # and the loop has heard of it
 
 
 class Picky(FakeEmbedder):
