@@ -37,14 +37,14 @@ class SqliteVectorCache:
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
 
-    def open(self, *, create: bool = True) -> None:
+    def open(self, *, create: bool = True) -> bool:
         with self._lock:
-            if self._connection is not None or not (create or self._path.exists()):
-                return
-            try:
-                self._connection = self._connected()
-            except (sqlite3.Error, OSError):
-                self._begin_anew()
+            if self._connection is None and (create or self._path.exists()):
+                try:
+                    self._connection = self._connected()
+                except (sqlite3.Error, OSError):
+                    self._begin_anew()
+            return self._connection is not None
 
     def _begin_anew(self) -> None:
         """A file that is no cache of ours is of no use to anybody: it is a cache."""

@@ -20,8 +20,11 @@ class TextKey:
 class VectorCache(Protocol):
     """Best effort: what fails is a miss, and nothing raises. Every method blocks."""
 
-    def open(self, *, create: bool = True) -> None:
-        """Make ready. Idempotent. Without ``create`` only if there is something kept."""
+    def open(self, *, create: bool = True) -> bool:
+        """Make ready. Idempotent. Without ``create`` only if there is something kept.
+
+        False where nothing is kept and nothing will be: all that is asked is a miss.
+        """
         ...
 
     def get(self, fingerprint: Fingerprint, keys: Sequence[TextKey]) -> dict[TextKey, Vector]:

@@ -216,12 +216,13 @@ class IndexingService:
     async def _open_cache(self, fingerprint: Fingerprint | None) -> None:
         """With the vectors of what is living, and no others. None for an embedder that needs none:
         then those of the last model stay, and what is forgotten still goes."""
+        if not await self._calls.run(self._cache.open, create=fingerprint is not None):
+            return
         living: set[TextKey] = set()
         for number, stored in enumerate(list(self._catalogue.all())):
             living.add(text_key(stored))
             if number % _SLICE == 0:
                 await asyncio.sleep(0)
-        await self._calls.run(self._cache.open, create=fingerprint is not None)
         await self._calls.run(self._cache.keep_only, fingerprint, living)
 
     async def _compare(self) -> None:
