@@ -27,6 +27,7 @@ from ..ports import (
 from .catalogue import Catalogue
 from .cognitive_service import CognitiveService
 from .indexing_service import IndexingService
+from .living import LivingMemories
 from .memory_handlers import MemoryHandlers
 from .memory_manager import MemoryManager
 from .notice_board import NoticeBoard
@@ -81,9 +82,8 @@ class Engine:
             settings.pace,
         )
         self._manager = MemoryManager(self._catalogue, self._indexing, parts.scanner, settings)
-        handlers = MemoryHandlers(
-            parts.vault, self._catalogue, self._indexing, self._notices, clock
-        )
+        living = LivingMemories(self._catalogue, [self._indexing])
+        handlers = MemoryHandlers(parts.vault, self._catalogue, living, self._notices, clock)
         turns = TurnQueue(parts.state, parts.vault, self._catalogue, handlers, clock)
         self.service = CognitiveService(
             settings, self._book, self._catalogue, self._manager, handlers, turns

@@ -29,7 +29,7 @@ from ..policies.vault_layout import ARCHIVE
 from ..ports import Vault
 from .catalogue import Catalogue
 from .identifiers import Clock, make_id
-from .indexing_service import IndexingService
+from .living import LivingMemories
 from .notice_board import NoticeBoard
 
 _REINFORCE_BY = 5
@@ -42,13 +42,13 @@ class MemoryHandlers:
         self,
         vault: Vault,
         catalogue: Catalogue,
-        indexing: IndexingService,
+        living: LivingMemories,
         notices: NoticeBoard,
         clock: Clock,
     ) -> None:
         self._vault = vault
         self._catalogue = catalogue
-        self._indexing = indexing
+        self._living = living
         self._notices = notices
         self._clock = clock
         self._lock = asyncio.Lock()
@@ -74,7 +74,7 @@ class MemoryHandlers:
     async def _append(self, scope: Scope, memory: Memory) -> Stored:
         topic = route(memory.kind, memory.judgment, trusted=memory.provenance.trusted)
         stored = await asyncio.to_thread(self._vault.append, scope, topic, memory)
-        self._take(stored)
+        self._living.take(stored)
         logger.debug("记住了 {} -> {}", stored.memory.memory_id, stored.path)
         return Stored(stored)
 
@@ -82,10 +82,10 @@ class MemoryHandlers:
         """None if a person has changed the entry or taken it out: said again, it is written."""
         current = await asyncio.to_thread(self._vault.current, known)
         if current is None:
-            self._drop(known)
+            self._living.drop(known)
             return None
         if current != known:
-            self._take(current)
+            self._living.take(current)
         if same_words(current.memory.judgment) != same_words(said.judgment):
             return None
         strength = min(current.memory.strength + _REINFORCE_BY, MAX_STRENGTH)
@@ -94,7 +94,7 @@ class MemoryHandlers:
             stored = await asyncio.to_thread(self._vault.replace, current, stronger)
         except KeyError:  # changed again between our two looks
             return None
-        self._take(stored)
+        self._living.take(stored)
         return Reinforced(stored)
 
     def _memory(self, draft: MemoryDraft, *, conversation: str, trusted: bool, role: str) -> Memory:
@@ -123,9 +123,9 @@ class MemoryHandlers:
             except VaultWriteFailed as error:
                 return self._not_written(error)
             except KeyError:
-                self._drop(stored)
+                self._living.drop(stored)
                 return None
-            self._drop(stored)
+            self._living.drop(stored)
         return target
 
     async def archived(self, scope: Scope, memory_id: str) -> StoredMemory | None:
@@ -141,16 +141,8 @@ class MemoryHandlers:
             except VaultWriteFailed as error:
                 return self._not_written(error)
             if stored is not None:
-                self._take(stored)
+                self._living.take(stored)
         return stored
-
-    def _take(self, stored: StoredMemory) -> None:
-        self._catalogue.put(stored)
-        self._indexing.enqueue(stored)
-
-    def _drop(self, stored: StoredMemory) -> None:
-        self._catalogue.remove(stored)
-        self._indexing.enqueue_removal(stored)
 
     def _not_written(self, error: VaultWriteFailed) -> Rejected:
         params = {"detail": str(error)}

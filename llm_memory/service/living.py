@@ -1,0 +1,41 @@
+"""The one way by which a memory begins or ends to be recallable: the vault comes before it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from ..models.data_models import StoredMemory
+from .catalogue import Catalogue
+
+
+class Follower(Protocol):
+    """An index that keeps up with the vault behind the bot. Returns at once."""
+
+    def enqueue(self, stored: StoredMemory) -> None:
+        """A memory is new or was changed."""
+        ...
+
+    def enqueue_removal(self, stored: StoredMemory) -> None:
+        """A memory is gone."""
+        ...
+
+
+class LivingMemories:
+    """The catalogue and the indexes that follow it. Touched from the event loop only."""
+
+    def __init__(self, catalogue: Catalogue, followers: Sequence[Follower]) -> None:
+        self._catalogue = catalogue
+        self._followers = tuple(followers)
+
+    def take(self, stored: StoredMemory) -> None:
+        """It stands in the vault, new or changed."""
+        self._catalogue.put(stored)
+        for follower in self._followers:
+            follower.enqueue(stored)
+
+    def drop(self, stored: StoredMemory) -> None:
+        """It is out of the vault."""
+        self._catalogue.remove(stored)
+        for follower in self._followers:
+            follower.enqueue_removal(stored)
