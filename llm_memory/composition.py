@@ -10,6 +10,7 @@ from pathlib import Path
 from .components.chroma.embedded import CHROMA_TRIED, EmbeddedChroma
 from .components.chroma.pace import WritePace
 from .components.chroma.server import ChromaServer
+from .components.chroma.worker_store import WorkerStore, worker_command
 from .components.directory_lock import DirectoryLock
 from .components.embedding.checked import CheckedEmbedder
 from .components.embedding.lexical import LexicalEmbedder
@@ -30,7 +31,7 @@ from .components.vault import MarkdownVault
 from .components.vector_store import ChromaVectorStore
 from .models.notices import Notice
 from .models.settings import EngineSettings
-from .ports import Embedder, StateStore
+from .ports import Embedder, StateStore, VectorStore
 from .service.engine import Engine, EngineParts
 
 _DOWNLOAD_SECONDS = 3600.0
@@ -117,14 +118,18 @@ def build_engine(
     )
 
 
-def _vector_store(
-    paths: EnginePaths, settings: EngineSettings, state: StateStore
-) -> ChromaVectorStore:
+def _vector_store(paths: EnginePaths, settings: EngineSettings, state: StateStore) -> VectorStore:
     """At the server that the owner named, or in a folder of ours. A name that is no address means
-    neither: an index that is built elsewhere because of a typo would be nobody's wish."""
+    neither: an index that is built elsewhere because of a typo would be nobody's wish.
+
+    Chroma over a folder lives in a process of its own, but where this Python can start none.
+    """
     if settings.chroma_url == "":
-        native = NativeProbe("chromadb", CHROMA_TRIED, paths.index / "native-chromadb.json")
-        return ChromaVectorStore(EmbeddedChroma(paths.index / "chroma", native=native))
+        folder, record = paths.index / "chroma", paths.index / "native-chromadb.json"
+        if command := worker_command(folder, record):
+            return WorkerStore(command)
+        native = NativeProbe("chromadb", CHROMA_TRIED, record)
+        return ChromaVectorStore(EmbeddedChroma(folder, native=native))
     server = ChromaServer(settings.chroma_url or "", settings.chroma_headers, state.installation)
     # A call to a server holds up nobody, so it may take its time.
     return ChromaVectorStore(server, pace=WritePace(long=1.0))

@@ -82,9 +82,8 @@ def run_child(command: Sequence[str], seconds: float) -> ChildEnd:
             capture_output=True,
             timeout=seconds,
             check=False,
-            # The child sees what we see: a host may have put packages on the path at run time.
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
-            creationflags=_NO_WINDOW if sys.platform == "win32" else 0,
+            env=child_environment(),
+            creationflags=quiet_flags(),
         )
     except subprocess.TimeoutExpired as late:
         return ChildEnd(None, _text(late.stdout), _text(late.stderr))
@@ -93,6 +92,16 @@ def run_child(command: Sequence[str], seconds: float) -> ChildEnd:
             if descriptor >= 0:
                 os.close(descriptor)
     return ChildEnd(done.returncode, _text(done.stdout), _text(done.stderr))
+
+
+def child_environment() -> dict[str, str]:
+    """The child sees what we see: a host may have put packages on the path at run time."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+
+
+def quiet_flags() -> int:
+    """How a child is made on Windows; nothing elsewhere."""
+    return _NO_WINDOW if sys.platform == "win32" else 0
 
 
 def _text(output: bytes | str | None) -> str:

@@ -13,6 +13,7 @@ from astrbot_plugin_scoped_memory.tests.contract.vector_bench import (
     ChromaBench,
     MemoryBench,
     ServerBench,
+    WorkerBench,
 )
 from astrbot_plugin_scoped_memory.tests.support.chroma_server import ServerProcess
 
@@ -28,18 +29,26 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     process.kill()
 
 
+@pytest.fixture(scope="session")
+def native(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where it is kept that Chroma runs on this machine: asked once."""
+    return tmp_path_factory.mktemp("native") / "native.json"
+
+
 def _bench(kind: str, request: pytest.FixtureRequest, folder: Path) -> Bench:
     match kind:
         case "memory":
             return MemoryBench()
         case "chroma":
             return ChromaBench(folder)
+        case "worker":
+            return WorkerBench(folder, request.getfixturevalue("native"))
         case _:
             process: ServerProcess = request.getfixturevalue("server")
             return ServerBench(process.url)
 
 
-@pytest.fixture(params=["memory", "chroma", "server"], scope="session")
+@pytest.fixture(params=["memory", "chroma", "worker", "server"], scope="session")
 def shared_bench(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Bench]:
@@ -63,7 +72,7 @@ def bench(shared_bench: Bench, collection: str) -> Bench:
     return shared_bench
 
 
-@pytest.fixture(params=["memory", "chroma", "server"])
+@pytest.fixture(params=["memory", "chroma", "worker", "server"])
 def unopened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
     """A bench whose store nobody has opened, with nothing stored."""
     bench = _bench(request.param, request, tmp_path / "index")

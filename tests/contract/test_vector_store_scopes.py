@@ -111,6 +111,10 @@ LIES: dict[str, Row] = {
 CLAIMING_PUBLIC = 5
 
 
+# Planting past a store that lives in a process of its own takes a new process each time.
+planted = pytest.mark.parametrize("shared_bench", ["memory", "chroma", "server"], indirect=True)
+
+
 @pytest.fixture
 def damaged(bench: Bench, collection: str) -> Bench:
     """One sound public record, far from the query, behind ten that are damaged."""
@@ -119,6 +123,7 @@ def damaged(bench: Bench, collection: str) -> Bench:
     return bench
 
 
+@planted
 @pytest.mark.parametrize("reader", ["public", "公司", "家"])
 def test_a_record_that_lies_about_its_scope_is_dropped_and_counted(
     damaged: Bench, reader: str
@@ -128,17 +133,20 @@ def test_a_record_that_lies_about_its_scope_is_dropped_and_counted(
     assert answer.dropped == CLAIMING_PUBLIC
 
 
+@planted
 def test_the_emergency_downgrade_does_not_believe_lies_either(damaged: Bench) -> None:
     answer = damaged.store.query(unit(1), ScopeFilter((PUBLIC,), everything=True), 100)
     assert keys(answer) == [Key("public", "sound")]
     assert answer.dropped >= CLAIMING_PUBLIC
 
 
+@planted
 def test_a_lying_record_takes_no_sound_ones_place(damaged: Bench) -> None:
     answer = damaged.store.query(unit(1), reading_as("public"), 1)
     assert keys(answer) == [Key("public", "sound")]
 
 
+@planted
 def test_a_damaged_record_shows_as_changed_and_can_be_mended(damaged: Bench) -> None:
     hashes = damaged.store.hashes()
     assert len(hashes) == damaged.store.count() == 1 + len(LIES)
@@ -148,6 +156,7 @@ def test_a_damaged_record_shows_as_changed_and_can_be_mended(damaged: Bench) -> 
     assert Key("家", "liar") in keys(damaged.store.query(unit(1), reading_as("家"), 100))
 
 
+@planted
 def test_records_of_foreign_form_can_be_deleted_by_their_keys(damaged: Bench) -> None:
     damaged.store.delete([key for key in damaged.store.hashes() if key != Key("public", "sound")])
     assert set(damaged.store.hashes()) == {Key("public", "sound")}

@@ -10,6 +10,10 @@ from astrbot_plugin_scoped_memory.llm_memory.components.chroma.embedded import E
 from astrbot_plugin_scoped_memory.llm_memory.components.chroma.pace import WritePace
 from astrbot_plugin_scoped_memory.llm_memory.components.chroma.probing import Prober
 from astrbot_plugin_scoped_memory.llm_memory.components.chroma.server import ChromaServer
+from astrbot_plugin_scoped_memory.llm_memory.components.chroma.worker_store import (
+    WorkerStore,
+    worker_command,
+)
 from astrbot_plugin_scoped_memory.llm_memory.components.vector_store import ChromaVectorStore
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope, ScopeFilter
 from astrbot_plugin_scoped_memory.llm_memory.ports import (
@@ -87,6 +91,18 @@ class ChromaBench(Bench):
         finally:
             client.close()
         self.reopen().use(name)
+
+
+class WorkerBench(ChromaBench):
+    """Chroma in a process of its own, as bots have it."""
+
+    def __init__(self, path: Path, native: Path) -> None:
+        """``native`` is where the answer of the native probe is kept."""
+        self._native = native
+        super().__init__(path)
+
+    def fresh(self) -> VectorStore:
+        return WorkerStore(worker_command(self._path, self._native))
 
 
 class ServerBench(Bench):

@@ -1,6 +1,8 @@
 """The bot ended in every way, and what is there afterwards."""
 
+import os
 import shutil
+import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -21,6 +23,13 @@ pytestmark = [
 
 ROOM = group(555)
 SPEAKER = Person(5555, "阿丁")
+
+
+def index_processes(bot: int) -> list[int]:
+    """The children of a bot that hold an index."""
+    lists = [path.read_text("ascii") for path in Path(f"/proc/{bot}/task").glob("*/children")]
+    children = [int(child) for child in " ".join(lists).split()]
+    return [c for c in children if b"worker.py" in Path(f"/proc/{c}/cmdline").read_bytes()]
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
@@ -96,6 +105,23 @@ async def test_a_broken_index_stops_nothing_and_is_rebuilt(running: Rig) -> None
     assert "水塔的备用钥匙在值班室" in await running.recall(ROOM, SPEAKER, "水塔的备用钥匙")
     ours = [record.text for record in parse_log(running.bot.logs()) if record.ours]
     assert any("按记忆文件重建" in text for text in ours), ours
+
+
+async def test_the_death_of_the_process_that_holds_the_index_is_no_news_to_the_bot(
+    running: Rig,
+) -> None:
+    await running.remember(ROOM, SPEAKER, "电梯的检修电话贴在一楼")
+    await running.panel.indexed()
+    (worker,) = index_processes(running.bot.pid)
+    os.kill(worker, signal.SIGKILL)
+    turn = await running.turn(ROOM, SPEAKER, "电梯的检修电话贴在哪里")
+    assert "电梯的检修电话贴在一楼" in turn.injected
+    await running.remember(ROOM, SPEAKER, "消防栓的钥匙在门卫室")
+    status = await running.panel.indexed()
+    assert not any("向量索引" in warning for warning in status["warnings"])
+    (another,) = index_processes(running.bot.pid)
+    assert another != worker
+    assert "消防栓的钥匙在门卫室" in await running.recall(ROOM, SPEAKER, "消防栓的钥匙在哪")
 
 
 async def test_a_second_bot_on_the_same_data_says_so_and_stays_off(

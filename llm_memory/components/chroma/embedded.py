@@ -1,8 +1,9 @@
-"""Chroma inside our process: one owner per directory, opened and closed any number of times."""
+"""Chroma in this very process: one owner per directory, opened and closed any number of times."""
 
 from __future__ import annotations
 
 import importlib.metadata
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 CHROMA_TRIED: Final = Path(__file__).with_name("try_native.py")
 """The program that a NativeProbe of Chroma runs."""
+_POLL_SECONDS: Final = 0.1
 
 
 class EmbeddedChroma:
@@ -36,6 +38,7 @@ class EmbeddedChroma:
         prober: Prober | None = None,
         space: DiskSpace | None = None,
         patience: float = PATIENCE,
+        owner_patience: float = 0.0,
     ) -> None:
         """Touches no disk.
 
@@ -45,12 +48,14 @@ class EmbeddedChroma:
             prober: Looks into a directory of which nothing is known.
             space: The disk that the directory lies on.
             patience: Seconds that a call waits while another process has the database.
+            owner_patience: Seconds that ``open`` waits for another owner of the directory to end.
         """
         self._lock = DirectoryLock(path)
         self._native = native
         self._prober = prober or Prober()
         self._space = space or DiskSpace(path)
         self._patience = patience
+        self._owner_patience = owner_patience
         self._foreign: ForeignLock | None = None
         self._keeper: IndexKeeper | None = None
         self._set_aside = ""
@@ -92,6 +97,11 @@ class EmbeddedChroma:
         self._foreign.open()
         return client
 
+    @property
+    def held(self) -> bool:
+        """True while the directory is ours: from before Chroma opens it until it is closed."""
+        return self._lock.held
+
     def _import(self) -> None:
         if self._native is not None and (refusal := self._native.refusal()):
             raise IndexUnavailable(f"Chroma does not run here: {refusal}", code="native")
@@ -103,7 +113,7 @@ class EmbeddedChroma:
     def _take(self) -> IndexKeeper:
         """The directory, locked, and its keeper."""
         try:
-            self._lock.acquire()
+            self._acquire()
         except DirectoryInUse as error:
             raise IndexUnavailable(str(error), code="in_use") from error
         except OSError as error:
@@ -113,6 +123,18 @@ class EmbeddedChroma:
             settings = chroma_settings(folder)
             self._keeper = IndexKeeper(folder, settings, prober=self._prober, space=self._space)
         return self._keeper
+
+    def _acquire(self) -> None:
+        deadline = time.monotonic() + self._owner_patience
+        while True:
+            try:
+                self._lock.acquire()
+            except DirectoryInUse:
+                if time.monotonic() >= deadline:
+                    raise
+                time.sleep(_POLL_SECONDS)
+            else:
+                return
 
     def _start(self) -> ClientAPI:
         from chromadb.api.client import Client

@@ -13,6 +13,8 @@ MOST: Final = 50
 LONG: Final = 0.04
 """Seconds. Embedded Chroma holds the interpreter from the beginning of a call to its end, and what
 a record costs grows with the dimension and the size of the index: only the clock tells."""
+WORKER_LONG: Final = 0.1
+"""Seconds, in a process of its own: only queries wait there for a call to end."""
 LEAST_REST: Final = 0.02
 LONGEST_REST: Final = 0.5
 

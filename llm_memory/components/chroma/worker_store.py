@@ -1,0 +1,195 @@
+"""The port VectorStore over an embedded Chroma that lives in a process of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from threading import Lock
+from typing import Any, Final
+
+from ...errors import IndexFull, IndexUnavailable
+from ...models.scope import ScopeFilter
+from ...ports import Fingerprint, IndexRecord, Key, Neighbours, Vector, Vectors
+from ..child_process import python_program
+from ..worker_process import WorkerEnded, WorkerLate, WorkerProcess, WorkerRefused
+from . import wire
+from .names import collection_name
+
+WORKER: Final = Path(__file__).with_name("worker.py")
+DIED: Final = "died"
+"""The code where the process ended by itself, or was ended."""
+
+_QUERY_SECONDS: Final = 120.0
+"""Reading a large graph from a slow disk, the first time, takes long. Past it there is no hope."""
+_LETTING_GO_SECONDS: Final = 10.0
+_ENDING_SECONDS: Final = 6.0
+
+
+def worker_command(folder: Path, native: Path) -> tuple[str, ...]:
+    """How the process is started; empty where this Python cannot start another."""
+    options = {"folder": str(folder), "native": str(native)}
+    return python_program(WORKER, json.dumps(options))
+
+
+class WorkerStore:
+    """Thread-safe. A store that was closed stays closed; make another for the same directory."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        start: Callable[[Sequence[str]], WorkerProcess] = WorkerProcess,
+        query_seconds: float = _QUERY_SECONDS,
+    ) -> None:
+        """
+        Args:
+            command: Starts the process.
+            start: Starts it, and raises OSError if it cannot.
+            query_seconds: After this long without an answer the process is ended.
+        """
+        self._command = tuple(command)
+        self._start = start
+        self._query_seconds = query_seconds
+        self._opening = Lock()
+        self._worker: WorkerProcess | None = None
+        self._named: dict[str, Fingerprint] = {}
+        self._closed = False
+
+    def open(self) -> str:
+        with self._opening:
+            if self._closed:
+                raise IndexUnavailable("the index is closed", code="closed")
+            if self._worker is None or not self._worker.alive:
+                self._give_up()
+                try:
+                    self._worker = self._start(self._command)
+                except OSError as error:
+                    raise IndexUnavailable(f"no process: {error}", code=DIED) from error
+            if self._closed:  # meanwhile
+                self._give_up()
+            return str(self._ask("open"))
+
+    def name_for(self, fingerprint: Fingerprint) -> str:
+        name = collection_name(fingerprint)
+        self._named[name] = fingerprint
+        return name
+
+    def collections(self) -> tuple[str, ...]:
+        return tuple(self._ask("collections"))
+
+    def use(self, collection: str) -> bool:
+        known = self._named.get(collection)
+        said = None if known is None else wire.fingerprint_said(known)
+        return bool(self._ask("use", {"collection": collection, "fingerprint": said}))
+
+    def drop(self, collection: str) -> None:
+        self._ask("drop", {"collection": collection})
+
+    def upsert(self, records: Sequence[IndexRecord], vectors: Vectors) -> None:
+        shape, body = wire.rows_said(vectors)
+        self._ask("upsert", {"records": wire.records_said(records), "shape": shape}, body)
+
+    def delete(self, keys: Sequence[Key]) -> None:
+        self._ask("delete", {"keys": wire.keys_said(keys)})
+
+    def hashes(self) -> dict[Key, str]:
+        found: dict[Key, str] = {}
+        with self._translated():
+            for page in self._running().answers("hashes", {}):
+                found.update(wire.hashes_heard(page or ()))
+        return found
+
+    def count(self) -> int:
+        return int(self._ask("count"))
+
+    def query(self, vector: Vector, scope_filter: ScopeFilter, k: int) -> Neighbours:
+        shape, body = wire.rows_said(vector)
+        args = {"shape": shape, "filter": wire.filter_said(scope_filter), "k": k}
+        return wire.neighbours_heard(self._ask("query", args, body, seconds=self._query_seconds))
+
+    def settled(self) -> None:
+        self._ask("settled")
+
+    def worn(self) -> bool:
+        return bool(self._ask("worn"))
+
+    def discard(self, reason: str) -> None:
+        self._ask("discard", {"reason": reason})
+
+    def reset(self) -> None:
+        worker = self._worker
+        if worker is None or not worker.alive:
+            return
+        try:
+            self._ask("reset", seconds=_LETTING_GO_SECONDS)
+        except IndexUnavailable:
+            worker.kill()
+
+    def close(self) -> None:
+        self._closed = True
+        opening = not self._opening.acquire(blocking=False)
+        worker, self._worker = self._worker, None
+        if opening:
+            # Importing Chroma, or looking into the folder, may take long: whoever opens next waits
+            # for it, and not who closes.
+            if worker is not None:
+                worker.leave()
+            return
+        self._opening.release()
+        if worker is not None:
+            with contextlib.suppress(WorkerEnded, WorkerLate, WorkerRefused):
+                worker.call("close", {}, seconds=_LETTING_GO_SECONDS)
+            worker.end(_ENDING_SECONDS)
+
+    def _running(self) -> WorkerProcess:
+        worker = self._worker
+        if worker is None:
+            raise IndexUnavailable("the index is not open", code="closed")
+        return worker
+
+    def _ask(
+        self,
+        name: str,
+        args: Mapping[str, Any] | None = None,
+        body: bytes = b"",
+        *,
+        seconds: float | None = None,
+    ) -> Any:
+        worker = self._running()
+        with self._translated():
+            return worker.call(name, args or {}, body, seconds=seconds)
+
+    @contextlib.contextmanager
+    def _translated(self) -> Iterator[None]:
+        worker = self._running()
+        try:
+            yield
+        except WorkerRefused as refused:
+            raise _error(refused) from refused
+        except WorkerLate as late:
+            # Whatever holds it up holds up everything else, too.
+            worker.kill()
+            raise IndexUnavailable("the index does not answer", code="hangs") from late
+        except WorkerEnded as ended:
+            code = "closed" if self._closed else DIED
+            raise IndexUnavailable(f"the index's process ended: {ended}", code=code) from ended
+
+    def _give_up(self) -> None:
+        worker, self._worker = self._worker, None
+        if worker is not None:
+            worker.kill()
+
+
+def _error(refused: WorkerRefused) -> Exception:
+    """What the store in the process has raised."""
+    match refused.kind:
+        case "IndexFull":
+            return IndexFull(str(refused))
+        case "ValueError":
+            return ValueError(str(refused))
+        case "TypeError":
+            return TypeError(str(refused))
+        case _:
+            return IndexUnavailable(str(refused), code=refused.code or "fault")

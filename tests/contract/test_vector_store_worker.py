@@ -1,0 +1,188 @@
+"""Chroma in a process of its own: whatever becomes of that process, the bot goes on."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory.components.chroma.worker_store import (
+    WorkerStore,
+    worker_command,
+)
+from astrbot_plugin_scoped_memory.llm_memory.components.worker_process import WorkerProcess
+from astrbot_plugin_scoped_memory.llm_memory.errors import IndexFull, IndexUnavailable
+from astrbot_plugin_scoped_memory.tests.contract.index_bench import (
+    COUNT,
+    FAMILY,
+    SPACE,
+    records,
+    vectors,
+)
+
+SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
+
+
+class Started:
+    """Starts real processes and remembers them."""
+
+    def __init__(self) -> None:
+        self.workers: list[WorkerProcess] = []
+
+    def __call__(self, command: Any) -> WorkerProcess:
+        self.workers.append(WorkerProcess(command))
+        return self.workers[-1]
+
+
+class Place:
+    """An index folder, and stores on it."""
+
+    def __init__(self, root: Path, native: Path) -> None:
+        self.folder = root / "索引 chroma"
+        self.command = worker_command(self.folder, native)
+        self.started = Started()
+        self.stores: list[WorkerStore] = []
+
+    def store(self, **options: Any) -> WorkerStore:
+        self.stores.append(WorkerStore(self.command, start=self.started, **options))
+        return self.stores[-1]
+
+    def opened(self, **options: Any) -> WorkerStore:
+        store = self.store(**options)
+        store.open()
+        store.use(store.name_for(SPACE))
+        return store
+
+
+@pytest.fixture
+def place(tmp_path: Path, native: Path) -> Iterator[Place]:
+    made = Place(tmp_path, native)
+    yield made
+    for store in made.stores:
+        store.close()
+
+
+def test_the_process_that_died_is_said_to_be_and_another_goes_on_with_what_there_was(
+    place: Place,
+) -> None:
+    store = place.opened()
+    store.upsert(records(COUNT), vectors(COUNT))
+    place.started.workers[0].kill()
+    for ask in (store.count, store.hashes, lambda: store.query(vectors(1)[0], FAMILY, 1)):
+        with pytest.raises(IndexUnavailable) as raised:
+            ask()
+        assert raised.value.code == "died"
+    store.reset()
+    store.open()
+    assert store.use(store.name_for(SPACE))
+    assert store.count() == COUNT
+    assert len(place.started.workers) == 2
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no process can be made to stand still")
+def test_a_process_that_stands_still_is_ended_at_the_deadline_of_a_query(place: Place) -> None:
+    store = place.opened(query_seconds=0.2)
+    os.kill(place.started.workers[0].pid, signal.SIGSTOP)
+    with pytest.raises(IndexUnavailable) as raised:
+        store.query(vectors(1)[0], FAMILY, 1)
+    assert raised.value.code == "hangs"
+    with pytest.raises(ProcessLookupError):
+        os.kill(place.started.workers[0].pid, 0)
+
+
+def test_a_closed_store_leaves_no_process_behind_and_its_folder_is_free(place: Place) -> None:
+    place.opened().close()
+    (worker,) = place.started.workers
+    assert not worker.alive
+    assert place.opened().count() == 0
+
+
+def test_where_no_process_can_be_started_it_is_said(tmp_path: Path) -> None:
+    store = WorkerStore((str(tmp_path / "no python"),))
+    with pytest.raises(IndexUnavailable) as raised:
+        store.open()
+    assert raised.value.code == "died"
+
+
+def test_nothing_but_a_filter_of_scopes_may_ask(place: Place) -> None:
+    store = place.opened()
+    for nonsense in ({"$ne": "x"}, "家", None):
+        with pytest.raises(TypeError):
+            store.query(vectors(1)[0], nonsense, 1)  # type: ignore[arg-type]
+
+
+OWNER = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import checkout
+checkout.register()
+from pathlib import Path
+from astrbot_plugin_scoped_memory.llm_memory.components.chroma.worker_store import WorkerStore
+from astrbot_plugin_scoped_memory.tests.contract.index_bench import SPACE, records, vectors
+
+store = WorkerStore(sys.argv[2:])
+store.open()
+store.use(store.name_for(SPACE))
+for number in range(100_000):
+    store.upsert(records(50, 50 * number), vectors(50, 50 * number))
+    print(number, flush=True)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a killed process's children are not ended")
+def test_when_the_bot_is_killed_its_process_closes_the_folder_and_ends(place: Place) -> None:
+    bot = subprocess.Popen(
+        [sys.executable, "-c", OWNER, str(SCRIPTS), *place.command], stdout=subprocess.PIPE
+    )
+    assert bot.stdout is not None
+    with bot, bot.stdout:
+        for _ in range(3):
+            bot.stdout.readline()
+        bot.kill()
+    store = place.opened()  # waits for the other to be done
+    assert store.count() >= 150
+    assert not list(place.folder.parent.glob("chroma.broken-*"))
+    found = [store.query(row, FAMILY, 1).found[0].similarity for row in vectors(150)]
+    assert min(found) > 0.999
+
+
+class Answering:
+    """In the place of a process: refuses each call in the same way."""
+
+    alive = True
+
+    def __init__(self, kind: str, code: str) -> None:
+        self._error = (kind, code)
+
+    def call(self, name: str, args: Mapping[str, Any], body: bytes = b"", **_: Any) -> Any:
+        from astrbot_plugin_scoped_memory.llm_memory.components.worker_process import WorkerRefused
+
+        if name in ("open", "close"):
+            return ""
+        raise WorkerRefused(self._error[0], "no room", self._error[1])
+
+    def end(self, seconds: float) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("kind", "code", "expected", "heard"),
+    [
+        ("IndexFull", "full", IndexFull, "full"),
+        ("IndexUnavailable", "busy", IndexUnavailable, "busy"),
+        ("PanicException", "", IndexUnavailable, "fault"),
+    ],
+)
+def test_an_error_arrives_as_what_it_was(
+    kind: str, code: str, expected: type[IndexUnavailable], heard: str
+) -> None:
+    store = WorkerStore(("x",), start=lambda _: Answering(kind, code))  # type: ignore[arg-type,return-value]
+    store.open()
+    with pytest.raises(expected) as raised:
+        store.count()
+    assert type(raised.value) is expected
+    assert raised.value.code == heard
