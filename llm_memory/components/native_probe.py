@@ -26,7 +26,8 @@ FORMAT: Final = 1
 LATE: Final = "no answer in time"
 _SECONDS: Final = 180.0
 """Packages of gigabytes, read from a slow disk for the first time."""
-_ILLEGAL_INSTRUCTION: Final = ("SIGILL", "0xc000001d")
+_FOR_GOOD: Final = ("", "SIGILL", "0xc000001d")
+"""It runs, or the processor lacks an instruction: neither changes by itself."""
 _CPUINFO: Final = Path("/proc/cpuinfo")
 _CPU_LINES: Final = ("flags", "Features", "model name", "CPU part")
 
@@ -83,14 +84,14 @@ class NativeProbe:
             return LATE
         if end.crashed:
             logger.warning("这台机器跑不了 {}：{}", self._package, end.death)
-        if end.crashed or not end.death:
+        if end.death in _FOR_GOOD:
             self._keep(key, end.death)
         return end.death
 
     def _ended(self, command: Sequence[str]) -> ChildEnd:
         end = self._run(command, _SECONDS)
-        if end.crashed and end.death not in _ILLEGAL_INSTRUCTION:
-            return self._run(command, _SECONDS)  # what is kept for good is asked twice
+        if end.crashed and end.death not in _FOR_GOOD:
+            return self._run(command, _SECONDS)  # it may have been short of something
         return end
 
     def _known(self, key: str) -> str | None:

@@ -21,6 +21,7 @@ class IndexQueue:
 
     def __init__(self) -> None:
         self._entries: dict[Key, StoredMemory | None] = {}
+        self._parked: dict[Key, StoredMemory] = {}
         self.changed = asyncio.Event()
 
     def __len__(self) -> int:
@@ -35,19 +36,23 @@ class IndexQueue:
         self._append(key_of(stored), None)
 
     def _append(self, key: Key, stored: StoredMemory | None) -> None:
+        self._parked.pop(key, None)
         self._entries.pop(key, None)
         self._entries[key] = stored
         self.changed.set()
 
     def suggest(self, key: Key, stored: StoredMemory | None) -> None:
         """The index differs from the vault here; what is on the list already is newer."""
+        if key in self._parked and self._parked[key] is stored:
+            return
         self._entries.setdefault(key, stored)
         self.changed.set()
 
     @property
     def living(self) -> tuple[StoredMemory, ...]:
-        """The memories on the list, the newest last."""
-        return tuple(stored for stored in self._entries.values() if stored is not None)
+        """The memories that the index lacks, the newest last."""
+        listed = (stored for stored in self._entries.values() if stored is not None)
+        return (*self._parked.values(), *listed)
 
     def first(self, count: int) -> list[Entry]:
         """The oldest entries; they stay on the list."""
@@ -58,6 +63,24 @@ class IndexQueue:
         for key, stored in entries:
             if key in self._entries and self._entries[key] is stored:
                 del self._entries[key]
+
+    @property
+    def parked(self) -> int:
+        """How many memories the embedder cannot take."""
+        return len(self._parked)
+
+    def park(self, entry: Entry) -> None:
+        """Off the list, but still not in the index: it stays so until it changes, or ``unpark``."""
+        key, stored = entry
+        if stored is not None and self._entries.get(key) is stored:
+            del self._entries[key]
+            self._parked[key] = stored
+
+    def unpark(self) -> None:
+        """Try all of them again."""
+        parked, self._parked = self._parked, {}
+        for key, stored in parked.items():
+            self._entries.setdefault(key, stored)
 
     def postpone(self, entry: Entry) -> None:
         """To the end of the list, unless it changed meanwhile."""

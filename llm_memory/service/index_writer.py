@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 from ..errors import EmbeddingFailed
+from ..log import logger
 from ..models.data_models import StoredMemory
 from ..policies.text import content_hash, embedded_text
-from ..ports import Embedder, Fingerprint, IndexRecord, TextKey, VectorCache, Vectors, VectorStore
+from ..ports import (
+    Embedder,
+    Fingerprint,
+    IndexRecord,
+    Key,
+    TextKey,
+    VectorCache,
+    Vectors,
+    VectorStore,
+)
 from .catalogue import key_of
 from .index_queue import Entry, IndexQueue
 from .store_calls import StoreCalls
+
+_OWN_FAULTS = frozenset({"language", "zero_vector", "not_finite"})
+"""Codes that tell of the text, not of the embedder's health. After any other code a text is to
+blame if others were embedded between two of its failures."""
 
 
 class IndexWriter:
@@ -34,6 +48,8 @@ class IndexWriter:
         self._most = batch
         self._batch = batch
         self._forgotten: list[TextKey] = []
+        self._embedded = 0
+        self._refused: dict[Key, int] = {}
 
     @property
     def halvings(self) -> int:
@@ -63,9 +79,10 @@ class IndexWriter:
         if living:
             try:
                 vectors = await self._vectors(living, embedder, fingerprint)
-            except EmbeddingFailed:
-                self._make_way(entries)
+            except EmbeddingFailed as error:
+                self._make_way(entries, error.code)
                 raise
+            self._embedded += 1
             self._batch = min(self._batch * 2, self._most)
             await self._calls.run(self._store.upsert, [record_of(s) for s in living], vectors)
         self._queue.settle(entries)
@@ -92,11 +109,18 @@ class IndexWriter:
             known = {**known, **fresh}
         return np.stack([known[key] for key in keys])
 
-    def _make_way(self, entries: list[Entry]) -> None:
+    def _make_way(self, entries: list[Entry], code: str) -> None:
         """One text that the embedder cannot take must not hold up the others: ask for fewer, and
-        put a single one at the end of the list."""
+        put a single one at the end of the list. Where it is the text's own fault, off the list."""
         if len(entries) == 1:
-            self._queue.postpone(entries[0])
+            key, _ = entry = entries[0]
+            before = self._refused.pop(key, None)
+            if before is not None and (code in _OWN_FAULTS or self._embedded > before):
+                logger.info("有一条记忆嵌入不了（{}），只按字词想起", code)
+                self._queue.park(entry)
+            else:
+                self._refused[key] = self._embedded
+                self._queue.postpone(entry)
         self._batch = max(1, len(entries) // 2)
 
 

@@ -61,7 +61,9 @@ class IndexingService:
         self._pace = pace
         self._embedder: Embedder | None = None
         self._queue = IndexQueue()
-        self._calls = StoreCalls(store, query_seconds=pace.query_seconds, on_fault=self._hand_over)
+        self._calls = StoreCalls(
+            store, query_seconds=pace.query_seconds, on_fault=self._note_trouble
+        )
         self._writer = IndexWriter(self._queue, store, self._calls, cache, batch=pace.batch)
         self._fault: IndexUnavailable | None = None
         self._faulty = asyncio.Event()
@@ -200,6 +202,7 @@ class IndexingService:
         if not known and active is not None:
             # What is begun now is not complete before it is filled, whatever stops us.
             await run(self._manifest.deactivate)
+        self._queue.unpark()
         await self._compare()
         await self._open_cache(fingerprint if embedder.costly else None)
         if not complete:
@@ -270,7 +273,8 @@ class IndexingService:
                     async with asyncio.timeout(seconds):
                         await self._queue.changed.wait()
                     continue
-                if await self._calls.run(self._store.count) != len(self._catalogue):
+                expected = len(self._catalogue) - self._queue.parked
+                if await self._calls.run(self._store.count) != expected:
                     await self._compare()  # somebody else has been at it
                     if self._queue:
                         continue
@@ -290,6 +294,10 @@ class IndexingService:
             self._report_embedder(error)
             if error.code == _CHANGED:  # other vectors than those in the collection
                 raise IndexUnavailable(str(error), code=_CHANGED) from error
+            if not self._queue:  # what the embedder cannot take is done without
+                self._unwritten = False
+                self._notices.clear(NoticeCode.EMBEDDER_FAILING)
+                return False
             await self._rest(self._pace.retry(failures))
             return False
         except IndexFull as error:

@@ -235,6 +235,14 @@ def test_a_slow_server_is_not_waited_for(server: ServerProcess) -> None:
             late.close()
 
 
+def test_an_answer_that_comes_a_byte_at_a_time_is_not_waited_for() -> None:
+    endless = Reply(200, b'"1.0.0"' + b" " * 100_000, drip=0.01)
+    with pretending(endless) as url:
+        store = store_at(url, seconds=0.1)
+        assert code_of(store.open) == "server_slow"
+        store.close()
+
+
 STRANGE = {
     "an old Chroma": Reply(404, b'{"detail":"Not Found"}'),
     "an API that is gone": Reply(410, b'{"error":"Unimplemented","message":"use /v2"}'),

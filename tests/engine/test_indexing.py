@@ -22,6 +22,15 @@ class PickyEmbedder(FakeEmbedder):
         return await super().embed_documents(texts)
 
 
+class SettledStore(InMemoryVectorStore):
+    """Counts how often nothing was left to write."""
+
+    rests = 0
+
+    def settled(self) -> None:
+        self.rests += 1
+
+
 async def test_one_text_that_cannot_be_embedded_holds_up_no_other(
     tmp_path: Path,
 ) -> None:
@@ -36,6 +45,23 @@ async def test_one_text_that_cannot_be_embedded_holds_up_no_other(
             while store.count() < 10:  # noqa: ASYNC110  (the store knows no event)
                 await asyncio.sleep(0.01)
         assert "有毒的一句" in await rig.texts("有毒的一句", group(777), limit=20)
+
+
+async def test_a_text_that_cannot_be_embedded_does_not_keep_the_index_from_rest(
+    tmp_path: Path,
+) -> None:
+    store = SettledStore()
+    async with running(tmp_path, store=store, embedder=PickyEmbedder()) as rig:
+        await rig.remember("有毒的一句", group(777))
+        await rig.remember("第一件事", group(777))
+        async with asyncio.timeout(30):
+            while not store.rests:  # noqa: ASYNC110  (the store knows no event)
+                await asyncio.sleep(0.01)
+        standing = {notice.code for notice in (await rig.engine.status()).notices}
+        assert NoticeCode.EMBEDDER_FAILING not in standing
+        assert "有毒的一句" in await rig.texts("有毒的一句", group(777), limit=20)
+        await rig.remember("第二件事", group(777))
+        assert "第二件事" in await rig.texts("第二件事", group(777), limit=20)
 
 
 class EnglishOnly(FakeEmbedder):

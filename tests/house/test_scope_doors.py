@@ -22,6 +22,7 @@ DOORS = {
     "llm_memory/policies/scope_map.py": "resolve: the names that the owner's map states",
     "llm_memory/policies/scope_resolution.py": "resolve: the names that a policy derives",
     "llm_memory/components/vault_tree.py": "the vault: a folder's name is its scope",
+    "llm_memory/components/chroma/wire.py": "no door: the scopes of a filter as they cross a pipe",
 }
 
 # What core/ and tools/ would need to have an opinion of their own on scopes.

@@ -78,6 +78,12 @@ class Reply:
     status: int
     body: bytes = b""
     content_type: str = "application/json"
+    drip: float = 0.0
+    """Seconds between two bytes; all at once if none."""
+
+    def pieces(self) -> list[bytes]:
+        """What is sent at a time."""
+        return [bytes([byte]) for byte in self.body] if self.drip else [self.body]
 
 
 type Door = Callable[[BaseHTTPRequestHandler], Reply | None]
@@ -100,7 +106,9 @@ def standing_before(port: int, door: Door) -> Iterator[str]:
                 self.send_header("Content-Type", reply.content_type)
                 self.send_header("Content-Length", str(len(reply.body)))
                 self.end_headers()
-                self.wfile.write(reply.body)
+                for piece in reply.pieces():
+                    self.wfile.write(piece)
+                    time.sleep(reply.drip)
 
         do_GET = do_POST = do_PUT = do_DELETE = _handle
 

@@ -1,6 +1,7 @@
 """What is known of an index folder, and what is done with it: no Chroma, made-up answers."""
 
 import json
+import shutil
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -184,6 +185,17 @@ def test_a_folder_with_orphans_gets_no_seal(folder: Path) -> None:
     kept = keeper(folder, child)
     kept.admit("1")
     kept.opened(0)
+    kept.closed("1")
+    session(folder, child)
+    assert child.started == 2
+
+
+def test_a_folder_that_lost_a_segment_while_it_was_open_gets_no_seal(folder: Path) -> None:
+    child = Child()
+    kept = keeper(folder, child)
+    kept.admit("1")
+    kept.opened(1)
+    shutil.rmtree(folder / SEGMENT)
     kept.closed("1")
     session(folder, child)
     assert child.started == 2

@@ -67,6 +67,7 @@ class IndexKeeper:
         self._file = HealthFile(folder.with_name(f"{folder.name}.health.json"))
         self._health = self._written = Health()
         self._untidy = False
+        self._segments: frozenset[str] = frozenset()
         self._doubted = False
         self._reason = ""
 
@@ -187,13 +188,20 @@ class IndexKeeper:
         self._note(self._sealed_now(version))
 
     def closed(self, version: str) -> None:
-        """Chroma has closed the folder, in order."""
+        """Chroma has closed the folder, in order. What somebody took out of it meanwhile, it has
+        not noticed."""
+        with suppress(OSError):
+            self._doubted = self._doubted or not self._segments <= self._present()
         self._note(replace(self._sealed_now(version), unclosed=0))
 
     def _look_for_orphans(self, collections: int) -> None:
         """More segments than collections: the rest are of collections that were dropped."""
         with suppress(OSError):
-            self._untidy = len(segments(self._folder)) > collections
+            self._segments = self._present()
+            self._untidy = len(self._segments) > collections
+
+    def _present(self) -> frozenset[str]:
+        return frozenset(path.name for path in segments(self._folder))
 
     def _sealed_now(self, version: str) -> Health:
         """What lies there is believed to be sound, unless there was a fault.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from ...errors import IndexUnavailable
@@ -16,6 +17,8 @@ SLOW: Final = "server_slow"
 DENIED: Final = "server_denied"
 VERSION: Final = "server_version"
 
+_WHOLE: Final = 5
+"""So many times as long as for one piece of it an answer may take: a list of all hashes is long."""
 _REACH_SECONDS: Final = 2.0
 """For a connection to be made: a server that is up answers that at once, however busy it is."""
 _DENIALS: Final = frozenset({401, 403, 407})
@@ -31,11 +34,19 @@ class Session:
     answers. Thread-safe.
     """
 
-    def __init__(self, headers: Mapping[str, str], *, seconds: float) -> None:
+    def __init__(
+        self,
+        headers: Mapping[str, str],
+        *,
+        seconds: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         """``headers`` go with every request, and never into a text. ``seconds`` without a byte from
-        the server are too many."""
+        the server are too many, and five times as many for a whole answer."""
         import httpx
 
+        self._seconds = seconds
+        self._clock = clock
         self.headers: Mapping[str, str] = {}  # Chroma looks through them for a key of its cloud
         self._secrets = [value for value in headers.values() if value]
         self._client = httpx.Client(
@@ -57,7 +68,7 @@ class Session:
         import httpx
 
         try:
-            response = self._client.request(method, url, **content)
+            response = self._whole(method, url, content)
         except (httpx.ConnectTimeout, httpx.ConnectError) as error:
             raise self._fault(DOWN, error) from error
         except httpx.TimeoutException as error:
@@ -72,6 +83,25 @@ class Session:
         if any(secret in response.text for secret in self._secrets):
             raise IndexUnavailable("an answer that holds our headers", code=VERSION)
         return response
+
+    def _whole(self, method: str, url: str, content: Mapping[str, Any]) -> httpx.Response:
+        """An answer to its end. The client's own deadline is for each piece of it: one that comes
+        a byte at a time would never be late."""
+        import httpx
+
+        deadline = self._clock() + _WHOLE * self._seconds
+        pieces = []
+        with self._client.stream(method, url, **content) as response:
+            for piece in response.iter_raw():
+                pieces.append(piece)
+                if self._clock() > deadline:
+                    raise httpx.ReadTimeout("an answer without an end", request=response.request)
+        return httpx.Response(
+            response.status_code,
+            headers=response.headers,
+            content=b"".join(pieces),
+            request=response.request,
+        )
 
     def _fault(self, code: str, error: Exception) -> IndexUnavailable:
         text = str(error)
