@@ -9,6 +9,8 @@ MAKEFLAGS += --no-print-directory
 # The Python that environments are made with; `make PYTHON=...` says which. Looked for only when one has to be made.
 PYTHON ?=
 ARGS ?=
+# Files of tests that run at a time in `make test`. Each process has a bot of its own.
+JOBS ?= 2
 
 BIN := .venv/bin
 # -P: the folder we stand in stays off sys.path, or `core` would be importable under a second name.
@@ -32,7 +34,7 @@ demo: env-demo ## play the story in a real AstrBot and leave it running (ARGS=--
 	@$(BIN)/python scripts/demo.py $(ARGS)
 
 test: env-full env-oldest lint types contracts ## everything, as CI runs it
-	@$(PYTEST) $(ARGS)
+	@$(PYTEST) -n $(JOBS) --dist loadfile $(ARGS)
 
 quick: env-dev ## unit and property tests with few examples; starts no AstrBot, loads no model
 	@# Importing AstrBot takes longer than all of these tests: what imports it waits for `make test`.

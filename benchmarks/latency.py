@@ -84,7 +84,7 @@ async def measure(wanted: argparse.Namespace, root: Path) -> dict[str, Any]:
                 )
             )
     if "bot" in parts:
-        for size in (0, *(size for size in sizes if size <= wanted.whole)):
+        for size in dict.fromkeys((0, *(size for size in sizes if size <= wanted.whole))):
             figures["bot"].append(
                 await measure_bot(
                     root / f"bot-{size}", size, rounds=wanted.rounds, turns=wanted.turns
