@@ -6,7 +6,7 @@ import contextlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from threading import Lock
+from threading import Event, Lock
 from typing import Any, Final
 
 from ...errors import IndexFull, IndexUnavailable
@@ -55,11 +55,11 @@ class WorkerStore:
         self._opening = Lock()
         self._worker: WorkerProcess | None = None
         self._named: dict[str, Fingerprint] = {}
-        self._closed = False
+        self._closed = Event()
 
     def open(self) -> str:
         with self._opening:
-            if self._closed:
+            if self._closed.is_set():
                 raise IndexUnavailable("the index is closed", code="closed")
             if self._worker is None or not self._worker.alive:
                 self._give_up()
@@ -67,7 +67,7 @@ class WorkerStore:
                     self._worker = self._start(self._command)
                 except OSError as error:
                     raise IndexUnavailable(f"no process: {error}", code=DIED) from error
-            if self._closed:  # meanwhile
+            if self._closed.is_set():  # meanwhile
                 self._give_up()
             return str(self._ask("open"))
 
@@ -128,7 +128,7 @@ class WorkerStore:
             worker.kill()
 
     def close(self) -> None:
-        self._closed = True
+        self._closed.set()
         opening = not self._opening.acquire(blocking=False)
         worker, self._worker = self._worker, None
         if opening:
@@ -173,7 +173,7 @@ class WorkerStore:
             worker.kill()
             raise IndexUnavailable("the index does not answer", code="hangs") from late
         except WorkerEnded as ended:
-            code = "closed" if self._closed else DIED
+            code = "closed" if self._closed.is_set() else DIED
             raise IndexUnavailable(f"the index's process ended: {ended}", code=code) from ended
 
     def _give_up(self) -> None:
