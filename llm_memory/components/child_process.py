@@ -59,7 +59,8 @@ type RunChild = Callable[[Sequence[str], float], ChildEnd]
 
 def python_program(program: Path, *arguments: str) -> tuple[str, ...]:
     """The command line of a program of ours; empty where this Python cannot start another."""
-    if hasattr(sys, "frozen"):  # sys.executable is the application then, not an interpreter
+    # Frozen, it is the application and no interpreter; embedded in one, it may be unknown.
+    if hasattr(sys, "frozen") or not sys.executable:
         return ()
     # -P: the program's folder stays off the path, where our modules could hide a library's.
     return (sys.executable, "-P", str(program), *arguments)
@@ -96,7 +97,13 @@ def run_child(command: Sequence[str], seconds: float) -> ChildEnd:
 
 def child_environment() -> dict[str, str]:
     """The child sees what we see: a host may have put packages on the path at run time."""
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(import_path())}
+
+
+def import_path() -> list[str]:
+    """Where this Python finds packages, as texts: others may have put anything on the list."""
+    entries: list[object] = [*sys.path]
+    return [entry for entry in entries if isinstance(entry, str) and entry]
 
 
 def quiet_flags() -> int:

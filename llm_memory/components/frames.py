@@ -10,6 +10,10 @@ from typing import Any, BinaryIO, Final
 
 _LENGTHS: Final = struct.Struct("<II")
 """Bytes of the head and of the body."""
+_MOST: Final = 1 << 28
+"""Bytes of either. More is no message of ours."""
+GREETING: Final = b"\x00scoped-memory-frames-1\n"
+"""What a child sends before its first message. Whatever was printed before is passed over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +39,20 @@ def read_frame(stream: BinaryIO) -> Frame | None:
     if len(lengths) < _LENGTHS.size:
         return None
     head_bytes, body_bytes = _LENGTHS.unpack(lengths)
+    if max(head_bytes, body_bytes) > _MOST:
+        return None
     head, body = stream.read(head_bytes), stream.read(body_bytes)
     if len(head) < head_bytes or len(body) < body_bytes:
         return None
     return Frame(json.loads(head), body)
+
+
+def await_greeting(stream: BinaryIO) -> bool:
+    """Read on until the greeting is over. False if there is none to come. Blocks."""
+    seen = b""
+    while not seen.endswith(GREETING):
+        byte = stream.read(1)
+        if not byte:
+            return False
+        seen = (seen + byte)[-len(GREETING) :]
+    return True

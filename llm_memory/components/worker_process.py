@@ -3,6 +3,7 @@
 What runs in it can hold an interpreter's lock, leak or die: it is not ours. How it speaks is told
 in ``frames.py``: we send ``{"id", "call", "args"}``; it answers ``{"id", "part"}`` any number of
 times, and then ``{"id"}`` alone or ``{"id", "error"}``; ``{"log": [level, text]}`` is for the log.
+After ``{"call": "end"}`` nothing is asked any more.
 """
 
 from __future__ import annotations
@@ -19,10 +20,12 @@ from typing import Any, BinaryIO, Final, cast
 
 from ..log import logger
 from .child_process import ChildEnd, child_environment, quiet_flags
-from .frames import Frame, read_frame, write_frame
+from .frames import Frame, await_greeting, read_frame, write_frame
 
 _KEPT_LINES: Final = 20
 _STATUS_SECONDS: Final = 5.0
+END: Final = "end"
+"""The call that is the last one, and has no answer."""
 _LEVELS: Final[Mapping[str, Callable[..., None]]] = {
     "DEBUG": logger.debug,
     "INFO": logger.info,
@@ -31,7 +34,14 @@ _LEVELS: Final[Mapping[str, Callable[..., None]]] = {
 
 
 class WorkerEnded(Exception):
-    """The process is not there any more; the text says how it ended."""
+    """The process is not there any more; the text says how it ended.
+
+    ``crashed``: it died of what it did, and not because somebody ended it.
+    """
+
+    def __init__(self, message: str, *, crashed: bool = False) -> None:
+        super().__init__(message)
+        self.crashed = crashed
 
 
 class WorkerLate(Exception):
@@ -65,13 +75,15 @@ class WorkerProcess:
         output = cast("BinaryIO", self._process.stdout)
         errors = cast("BinaryIO", self._process.stderr)
         self._numbers = itertools.count(1)
-        self._sending = threading.Lock()
+        self._outbox: SimpleQueue[Frame | None] = SimpleQueue()
         self._changing = threading.Lock()
         self._waiting: dict[int, SimpleQueue[Frame | None]] = {}
         self._ended = False
         self._words: deque[str] = deque(maxlen=_KEPT_LINES)
+        # Each pipe has a thread of its own: whoever asks waits for an answer, and for nothing else.
         self._overhearing = _thread(self._overhear, errors)
         _thread(self._listen, output)
+        _thread(self._speak, self._input)
 
     @property
     def pid(self) -> int:
@@ -111,14 +123,14 @@ class WorkerProcess:
         frames: SimpleQueue[Frame | None] = SimpleQueue()
         with self._changing:
             if self._ended:
-                raise WorkerEnded(self._end_words())
+                raise self._end()
             self._waiting[number] = frames
         try:
-            self._send(Frame({"id": number, "call": name, "args": args}, body))
+            self._outbox.put(Frame({"id": number, "call": name, "args": args}, body))
             while True:
                 frame = _next(frames, deadline)
                 if frame is None:
-                    raise WorkerEnded(self._end_words())
+                    raise self._end()
                 if (error := frame.head.get("error")) is not None:
                     raise WorkerRefused(*error)
                 if "part" not in frame.head:
@@ -128,17 +140,25 @@ class WorkerProcess:
             with self._changing:
                 self._waiting.pop(number, None)
 
-    def _send(self, frame: Frame) -> None:
-        try:
-            with self._sending:
-                write_frame(self._input, frame)
-        except (OSError, ValueError) as error:
-            raise WorkerEnded(self._end_words() or str(error)) from error
+    def _speak(self, stream: BinaryIO) -> None:
+        """What it does not take, because it ended, its listener tells of."""
+        with contextlib.suppress(OSError, ValueError):
+            while (frame := self._outbox.get()) is not None:
+                write_frame(stream, frame)
+        with contextlib.suppress(OSError, ValueError):
+            stream.close()
 
     def _listen(self, stream: BinaryIO) -> None:
-        with contextlib.suppress(OSError, ValueError):
-            while (frame := read_frame(stream)) is not None:
-                self._take(frame)
+        try:
+            if await_greeting(stream):
+                while (frame := read_frame(stream)) is not None:
+                    self._take(frame)
+        except (OSError, ValueError, KeyError, MemoryError) as error:  # no message of ours
+            logger.debug("索引进程说的话听不懂：{}", error)
+        finally:
+            self._over(stream)
+
+    def _over(self, stream: BinaryIO) -> None:
         with self._changing:
             self._ended = True
             waiting = list(self._waiting.values())
@@ -147,6 +167,7 @@ class WorkerProcess:
         self._overhearing.join(1.0)
         for frames in waiting:
             frames.put(None)
+        self._outbox.put(None)
         stream.close()
 
     def _take(self, frame: Frame) -> None:
@@ -165,10 +186,11 @@ class WorkerProcess:
                 self._words.append(line.decode(errors="replace").rstrip())
         stream.close()
 
-    def _end_words(self) -> str:
-        status = self._process.poll()
-        end = ChildEnd(status).death or (f"status {status}" if status is not None else "")
-        return " ".join(part for part in (end, *list(self._words)[-3:]) if part)
+    def _end(self) -> WorkerEnded:
+        end = ChildEnd(self._process.poll(), "", "")
+        status = "" if end.status is None else end.death or f"status {end.status}"
+        words = " ".join(part for part in (status, *list(self._words)[-3:]) if part)
+        return WorkerEnded(words, crashed=end.crashed)
 
     def kill(self) -> None:
         """End it now, whatever it does. Idempotent."""
@@ -176,23 +198,18 @@ class WorkerProcess:
             self._process.kill()
         self._release()
 
-    def leave(self, seconds: float = 1.0) -> bool:
-        """Tell it that nobody asks any more: it closes what it has and ends, in its own time.
-        False if it could not be told in so many seconds."""
-        # Whoever is still sending waits for a process that does not read: closing would wait, too.
-        if not self._sending.acquire(timeout=seconds):
-            return False
-        with contextlib.suppress(OSError, ValueError):
-            self._input.close()
-        self._sending.release()
-        return True
+    def leave(self) -> None:
+        """Tell it that nobody asks any more: it closes what it has and ends, in its own time."""
+        # Told, and not only hung up on: a process that the bot has forked may hold the other end.
+        self._outbox.put(Frame({"id": 0, "call": END, "args": {}}))
+        self._outbox.put(None)
 
     def end(self, seconds: float) -> None:
         """As ``leave``, but it has ended afterwards: killed if it doesn't in time. Idempotent,
         blocks."""
-        if self.leave(seconds):
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(seconds)
+        self.leave()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(seconds)
         if self._process.poll() is None:
             self.kill()
         else:
@@ -201,8 +218,7 @@ class WorkerProcess:
     def _release(self) -> None:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(5.0)  # else the system would keep its entry
-        with contextlib.suppress(OSError, ValueError):
-            self._input.close()
+        self._outbox.put(None)
 
 
 def _thread(work: Callable[[BinaryIO], None], stream: BinaryIO) -> threading.Thread:

@@ -219,8 +219,8 @@ def test_what_a_kill_left_is_looked_into_and_works(index: Index) -> None:
     store.close()
 
 
-def test_a_folder_that_ended_two_processes_is_not_opened_by_a_third(index: Index) -> None:
-    for _ in range(2):
+def test_a_folder_that_ended_three_processes_is_not_opened_by_a_fourth(index: Index) -> None:
+    for _ in range(3):
         with elsewhere(index, DIES_WHILE_IT_OPENS) as process:
             assert process.wait(60) == 9
     asked = index.children.started

@@ -1,15 +1,20 @@
 """Chroma in a process of its own: whatever becomes of that process, the bot goes on."""
 
+import contextlib
+import json
 import os
 import signal
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from astrbot_plugin_scoped_memory.llm_memory.components.chroma import worker_store
 from astrbot_plugin_scoped_memory.llm_memory.components.chroma.worker_store import (
     WorkerStore,
     worker_command,
@@ -92,6 +97,59 @@ def test_a_process_that_stands_still_is_ended_at_the_deadline_of_a_query(place: 
     assert raised.value.code == "hangs"
     with pytest.raises(ProcessLookupError):
         os.kill(place.started.workers[0].pid, 0)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no signals")
+def test_an_index_that_crashes_its_process_is_to_blame_and_can_be_given_up_afterwards(
+    place: Place,
+) -> None:
+    store = place.opened()
+    store.upsert(records(20), vectors(20))
+    os.kill(place.started.workers[0].pid, signal.SIGSEGV)
+    with pytest.raises(IndexUnavailable) as raised:
+        store.count()
+    assert raised.value.code == "fault"
+    store.discard("faulty")
+    assert store.open() == "faulty"
+    assert not store.use(store.name_for(SPACE))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no process can be made to stand still")
+def test_a_store_whose_process_stands_still_is_closed_all_the_same(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_store, "_LETTING_GO_SECONDS", 0.1)
+    monkeypatch.setattr(worker_store, "_ENDING_SECONDS", 0.1)
+    store = place.opened()
+    os.kill(place.started.workers[0].pid, signal.SIGSTOP)
+    writing = threading.Thread(
+        target=lambda: suppressed(store.upsert, records(400), vectors(400)), daemon=True
+    )
+    writing.start()
+    store.close()
+    writing.join(30)
+    assert not writing.is_alive()
+    assert not place.started.workers[0].alive
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no signals")
+def test_at_sigterm_the_process_closes_the_folder_in_order(place: Place) -> None:
+    store = place.opened()
+    store.upsert(records(20), vectors(20))
+    os.kill(place.started.workers[0].pid, signal.SIGTERM)
+    while place.started.workers[0].alive:
+        time.sleep(0.01)
+    record = json.loads(place.folder.with_name(f"{place.folder.name}.health.json").read_text())
+    assert record["seal"] is not None
+    assert record["unclosed"] == 0
+    with pytest.raises(IndexUnavailable) as raised:
+        store.count()
+    assert raised.value.code == "died"
+
+
+def suppressed(call: Any, *args: Any) -> None:
+    with contextlib.suppress(IndexUnavailable):
+        call(*args)
 
 
 def test_a_closed_store_leaves_no_process_behind_and_its_folder_is_free(place: Place) -> None:

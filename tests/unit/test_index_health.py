@@ -166,12 +166,24 @@ def test_where_nothing_can_be_told_the_openings_are_counted(
     folder: Path, end: ChildEnd | OSError
 ) -> None:
     child = Child(end)
-    for _ in range(2):
+    for _ in range(3):
         keeper(folder, child).admit("1")  # and the process dies
     kept = keeper(folder, child)
     kept.admit("1")
     assert kept.opened(0) == "openings"
-    assert child.started == 2
+    assert child.started == 3
+
+
+def test_an_opening_that_is_given_up_is_no_death(folder: Path) -> None:
+    child = Child()
+    for _ in range(9):
+        given_up = keeper(folder, child)
+        given_up.admit("1")
+        given_up.abandoned()
+    kept = keeper(folder, child)
+    kept.admit("1")
+    kept.abandoned()
+    assert kept.opened(1) == ""
 
 
 def test_orphans_are_swept_and_nothing_else(folder: Path) -> None:

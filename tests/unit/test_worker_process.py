@@ -1,6 +1,8 @@
 """A child process that answers calls: several at once, in parts, and whatever becomes of it."""
 
 import io
+import os
+import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -23,6 +25,9 @@ frames = importlib.util.module_from_spec(spec)
 sys.modules["frames"] = frames
 spec.loader.exec_module(frames)
 source, output, sending = sys.stdin.buffer, sys.stdout.buffer, threading.Lock()
+print("a package that has something to say", flush=True)
+output.write(frames.GREETING)
+output.flush()
 gate = threading.Event()
 
 def send(head):
@@ -35,6 +40,12 @@ def answer(frame):
         gate.wait()
     if call == "release":
         gate.set()
+    if call == "babble":
+        output.write(bytes([255]) * 64)
+        output.flush()
+        return
+    if call == "crash":
+        os.kill(os.getpid(), 11)
     if call == "die":
         print("last words", file=sys.stderr, flush=True)
         os._exit(7)
@@ -47,7 +58,7 @@ def answer(frame):
     send({"id": number, "part": [args, len(frame.body)]})
     send({"id": number})
 
-while (frame := frames.read_frame(source)) is not None:
+while (frame := frames.read_frame(source)) is not None and frame.head["call"] != "end":
     if frame.head["call"] == "deaf":
         threading.Event().wait()
     threading.Thread(target=answer, args=(frame,), daemon=True).start()
@@ -119,13 +130,55 @@ def test_who_has_waited_long_enough_goes_on_and_the_late_answer_disturbs_nobody(
 
 def test_who_waits_for_a_process_that_dies_is_told_how(worker: WorkerProcess) -> None:
     waiting = in_thread(lambda: worker.call("wait", {}))
-    with pytest.raises(WorkerEnded, match=r"status 7.*last words"):
+    with pytest.raises(WorkerEnded, match=r"status 7.*last words") as ended:
         worker.call("die", {})
+    assert not ended.value.crashed
     with pytest.raises(WorkerEnded):
         waiting()
     assert not worker.alive
     with pytest.raises(WorkerEnded):
         worker.call("echo", {})
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no signals")
+def test_a_crash_is_told_from_an_end(worker: WorkerProcess) -> None:
+    with pytest.raises(WorkerEnded, match="SIGSEGV") as ended:
+        worker.call("crash", {})
+    assert ended.value.crashed
+
+
+def test_a_process_that_speaks_no_language_of_ours_is_as_good_as_ended(
+    worker: WorkerProcess,
+) -> None:
+    waiting = in_thread(lambda: worker.call("wait", {}))
+    with pytest.raises(WorkerEnded):
+        worker.call("babble", {})
+    with pytest.raises(WorkerEnded):
+        waiting()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no signals")
+def test_a_deadline_holds_also_while_the_process_reads_nothing(worker: WorkerProcess) -> None:
+    os.kill(worker.pid, signal.SIGSTOP)
+    stuck = in_thread(lambda: worker.call("echo", {}, bytes(10_000_000)))
+    with pytest.raises(WorkerLate):
+        worker.call("echo", {}, seconds=0.05)
+    worker.kill()
+    with pytest.raises(WorkerEnded):
+        stuck()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing forks here")
+def test_a_process_that_the_bot_has_forked_keeps_no_worker_alive(worker: WorkerProcess) -> None:
+    assert worker.call("echo", {}) == [{}, 0]
+    # What a fork without exec would hold: the other end of the worker's input.
+    held = os.dup(worker._process.stdin.fileno())  # type: ignore[union-attr]
+    try:
+        worker.end(30.0)
+        with pytest.raises(ProcessLookupError):
+            os.kill(worker.pid, 0)
+    finally:
+        os.close(held)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no signals")

@@ -102,6 +102,11 @@ class EmbeddedChroma:
         """True while the directory is ours: from before Chroma opens it until it is closed."""
         return self._lock.held
 
+    def abandoned(self) -> None:
+        """The process is going to be ended, in the middle of an opening if there is one."""
+        if self._keeper is not None and self._client is None:
+            self._keeper.abandoned()
+
     def _import(self) -> None:
         if self._native is not None and (refusal := self._native.refusal()):
             raise IndexUnavailable(f"Chroma does not run here: {refusal}", code="native")

@@ -3,7 +3,7 @@
 Chroma breaks: after a kill -9 or a full disk a folder may be partial, or kill every process that
 opens it. So a folder is opened without a question only if its files look as they did when it was
 known to be sound; else a child process looks into it first. A folder that is broken, or in whose
-opening the process died twice in a row, is set aside: it is a cache.
+opening the process died three times in a row, is set aside: it is a cache.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ OPENINGS: Final = "openings"
 WORN: Final = "worn"
 DATABASE: Final = "chroma.sqlite3"
 
-_DEATHS: Final = 2
-"""So many openings in a row without an end are enough."""
+_DEATHS: Final = 3
+"""So many openings in a row without an end are enough. A system that ends everything at once may
+meet an opening now and then."""
 _UNCLOSED: Final = 2
 """So many sessions in a row without a close, and the seal is not believed any more: something that
 the seal does not see may be ending them."""
@@ -163,6 +164,11 @@ class IndexKeeper:
         reason, self._reason = self._reason, ""
         self._note(replace(self._health, openings=0))
         return reason
+
+    def abandoned(self) -> None:
+        """The opening under way is given up: what ends it now is not the folder."""
+        if self._health.openings:
+            self._note(replace(self._health, openings=self._health.openings - 1))
 
     def failed(self) -> None:
         """The opening has ended with an error, and the process lives."""

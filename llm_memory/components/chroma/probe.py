@@ -3,7 +3,8 @@
     python probe.py OPTIONS
 
 OPTIONS is JSON: ``folder``; ``settings``, Chroma's; ``prefix`` of the names of our collections;
-``where``, a filter that most records match; ``seconds``, after which the program ends itself.
+``where``, a filter that most records match; ``seconds``, after which the program ends itself;
+``path``, where packages are found, for a Python that does not look at PYTHONPATH.
 
 One line of JSON on standard output: ``verdict``, ``detail`` in Chroma's words, and ``orphans``, the
 folders that no collection knows. Verdicts: ``sound``; ``garbage``, something cannot be read;
@@ -264,6 +265,7 @@ def end_with_parent() -> None:
 
 if __name__ == "__main__":
     given = json.loads(sys.argv[1])
+    sys.path += [entry for entry in given["path"] if entry not in sys.path]
     # A thread of C's: it ends us even where Chroma hangs and holds the interpreter's lock.
     faulthandler.dump_traceback_later(given["seconds"], exit=True)
     threading.Thread(target=end_with_parent, daemon=True).start()

@@ -11,7 +11,7 @@ from typing import Final
 
 from ...log import logger
 from ...models.scope import QUARANTINE_NAME
-from ..child_process import ChildEnd, RunChild, python_program, run_child
+from ..child_process import ChildEnd, RunChild, import_path, python_program, run_child
 from ..scope_where import SCOPE_FIELD
 from .names import PREFIX
 
@@ -69,6 +69,7 @@ class Prober:
             "prefix": PREFIX,
             "where": {SCOPE_FIELD: {"$ne": QUARANTINE_NAME}},
             "seconds": seconds + 5,
+            "path": import_path(),
         }
         command = python_program(Path(__file__).with_name("probe.py"), json.dumps(options))
         if not command:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import tempfile
+import threading
+
+SECONDS = 200
 
 
 def main() -> None:
@@ -30,6 +34,15 @@ def main() -> None:
         client.close()
 
 
+def end_with_parent() -> None:
+    """The other end of our standard input closes when whoever started us is gone."""
+    os.read(0, 1)
+    os._exit(1)
+
+
 if __name__ == "__main__":
+    # A thread of C's: it ends us even where the import hangs and holds the interpreter's lock.
+    faulthandler.dump_traceback_later(SECONDS, exit=True)
+    threading.Thread(target=end_with_parent, daemon=True).start()
     main()
     os._exit(0)  # what is left of Chroma is not asked to end in order

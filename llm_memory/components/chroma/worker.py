@@ -2,11 +2,13 @@
 
     python worker.py OPTIONS
 
-OPTIONS is JSON: ``folder``, the index; ``native``, where the answer of the native probe is kept.
+OPTIONS is JSON: ``folder``, the index; ``native``, where the answer of the native probe is kept;
+``path``, where packages are found, for a Python that does not look at PYTHONPATH.
 
 Embedded Chroma holds the interpreter's lock from the beginning of a call to its end, does not give
 back what it took, and may end the process that opens a broken folder. Here that costs the bot
-nothing. The process ends when its standard input does: whoever started it is done, or gone.
+nothing. The process ends when its standard input does, when it is told to, or at SIGTERM: it closes
+the folder in order first.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, NoReturn, TextIO
 
 if TYPE_CHECKING:
     from ...ports import VectorStore
@@ -31,6 +33,9 @@ _AT_ONCE: Final = 8
 """Calls: three queries, what is late of them, and one of the owner's."""
 _PAGE: Final = 1000
 _CLOSING_SECONDS: Final = 5.0
+_ASLEEP_SECONDS: Final = 300.0
+"""No call of Chroma's takes so long."""
+_LOOK_SECONDS: Final = 30.0
 _OWNER_PATIENCE: Final = _CLOSING_SECONDS + 2.0
 """The process of a bot that was killed is still closing the folder when the next one comes."""
 
@@ -45,10 +50,11 @@ class Worker:
         self._pool = ThreadPoolExecutor(_AT_ONCE)
 
     def serve(self, source: BinaryIO) -> None:
-        """Until the other end of ``source`` is closed."""
+        """Until the other end of ``source`` is closed, or says that this is the end."""
         from ..frames import read_frame
+        from ..worker_process import END
 
-        while (frame := read_frame(source)) is not None:
+        while (frame := read_frame(source)) is not None and frame.head["call"] != END:
             self._pool.submit(self._answer, frame)
 
     def log(self, message: Any) -> None:
@@ -145,7 +151,11 @@ _CALLS: Final[Mapping[str, Call]] = {
 }
 
 
-def run(options: Mapping[str, str]) -> None:
+class Asked(Exception):
+    """SIGTERM came."""
+
+
+def run(options: Mapping[str, Any]) -> None:
     """Serve a store over the folder until nobody asks any more, and end the process."""
     from ...log import logger
     from ..native_probe import NativeProbe
@@ -162,36 +172,63 @@ def run(options: Mapping[str, str]) -> None:
     worker = Worker(store, output)
     if (add := getattr(logger, "add", None)) is not None:
         add(worker.log, level="DEBUG", format="{message}", catch=True)
-    worker.serve(source)
-    if not connection.held:  # importing, say: there is nothing to close
-        os._exit(0)
-    # A thread of C's: it ends us even where Chroma hangs and holds the interpreter's lock.
     with Path(os.devnull).open("w") as nowhere:
+        over = threading.Event()
+        awake = threading.Thread(target=_stay_awake, args=(over, nowhere), daemon=True)
+        awake.start()
+        with contextlib.suppress(Asked):
+            worker.serve(source)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        if not connection.held:  # importing, say: there is nothing to close
+            os._exit(0)
+        connection.abandoned()
+        over.set()
+        awake.join()
         faulthandler.dump_traceback_later(_CLOSING_SECONDS, exit=True, file=nowhere)
         with contextlib.suppress(BaseException):
             store.close()
         os._exit(0)  # what is left of Chroma is not asked to end in order
 
 
+def _stay_awake(over: threading.Event, nowhere: TextIO) -> None:
+    """Where Chroma hangs and holds the interpreter's lock, nobody here hears that the bot is gone.
+    A thread of C's ends us then: it is put off as long as Python runs."""
+    while not over.is_set():
+        faulthandler.dump_traceback_later(_ASLEEP_SECONDS, exit=True, file=nowhere)
+        over.wait(_LOOK_SECONDS)
+
+
 def _streams() -> tuple[BinaryIO, BinaryIO]:
     """Where calls come from and answers go. What a library prints goes to the errors instead, or
     it would stand between our messages."""
-    for name in ("SIGINT", "SIGTERM", "SIGHUP"):  # meant for the bot: it closes us in order
+    from ..frames import GREETING
+
+    for name in ("SIGINT", "SIGHUP"):  # meant for the bot: it closes us in order
         if (number := getattr(signal, name, None)) is not None:
             signal.signal(number, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, _asked)
     source = os.fdopen(os.dup(0), "rb")
     output = os.fdopen(os.dup(1), "wb")
     with Path(os.devnull).open("rb") as nothing:
         os.dup2(nothing.fileno(), 0)
     os.dup2(2, 1)
+    output.write(GREETING)
+    output.flush()
     return source, output
+
+
+def _asked(_number: int, _frame: object) -> NoReturn:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise Asked
 
 
 if __name__ == "__main__":
     # Found by its folder, whatever the host calls the package that we are part of.
+    given = json.loads(sys.argv[1])
+    sys.path += [entry for entry in given["path"] if entry not in sys.path]
     root = str(Path(__file__).resolve().parents[3])
     sys.path.insert(0, root)
     from llm_memory.components.chroma import worker
 
     sys.path.remove(root)
-    worker.run(json.loads(sys.argv[1]))
+    worker.run(given)

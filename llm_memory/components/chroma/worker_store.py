@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import json
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from threading import Event, Lock
 from typing import Any, Final
 
 from ...errors import IndexFull, IndexUnavailable
 from ...models.scope import ScopeFilter
 from ...ports import Fingerprint, IndexRecord, Key, Neighbours, Vector, Vectors
-from ..child_process import python_program
+from ..child_process import import_path, python_program
 from ..worker_process import WorkerEnded, WorkerLate, WorkerProcess, WorkerRefused
 from . import wire
 from .names import collection_name
@@ -25,11 +25,13 @@ _QUERY_SECONDS: Final = 120.0
 """Reading a large graph from a slow disk, the first time, takes long. Past it there is no hope."""
 _LETTING_GO_SECONDS: Final = 10.0
 _ENDING_SECONDS: Final = 6.0
+_LEAVING_SECONDS: Final = 30.0
+"""For a process to end that nobody waits for."""
 
 
 def worker_command(folder: Path, native: Path) -> tuple[str, ...]:
     """How the process is started; empty where this Python cannot start another."""
-    options = {"folder": str(folder), "native": str(native)}
+    options = {"folder": str(folder), "native": str(native), "path": import_path()}
     return python_program(WORKER, json.dumps(options))
 
 
@@ -52,24 +54,27 @@ class WorkerStore:
         self._command = tuple(command)
         self._start = start
         self._query_seconds = query_seconds
-        self._opening = Lock()
+        self._opening = threading.Lock()
         self._worker: WorkerProcess | None = None
         self._named: dict[str, Fingerprint] = {}
-        self._closed = Event()
+        self._closed = threading.Event()
 
     def open(self) -> str:
         with self._opening:
-            if self._closed.is_set():
-                raise IndexUnavailable("the index is closed", code="closed")
-            if self._worker is None or not self._worker.alive:
-                self._give_up()
-                try:
-                    self._worker = self._start(self._command)
-                except OSError as error:
-                    raise IndexUnavailable(f"no process: {error}", code=DIED) from error
-            if self._closed.is_set():  # meanwhile
-                self._give_up()
+            self._have_worker()
             return str(self._ask("open"))
+
+    def _have_worker(self) -> None:
+        if self._closed.is_set():
+            raise IndexUnavailable("the index is closed", code="closed")
+        if self._worker is None or not self._worker.alive:
+            self._give_up()
+            try:
+                self._worker = self._start(self._command)
+            except (OSError, ValueError) as error:
+                raise IndexUnavailable(f"no process: {error}", code=DIED) from error
+        if self._closed.is_set():  # meanwhile
+            self._give_up()
 
     def name_for(self, fingerprint: Fingerprint) -> str:
         name = collection_name(fingerprint)
@@ -116,7 +121,9 @@ class WorkerStore:
         return bool(self._ask("worn"))
 
     def discard(self, reason: str) -> None:
-        self._ask("discard", {"reason": reason})
+        with self._opening:  # also what holds so much that its process dies of it
+            self._have_worker()
+            self._ask("discard", {"reason": reason})
 
     def reset(self) -> None:
         worker = self._worker
@@ -136,6 +143,9 @@ class WorkerStore:
             # for it, and not who closes.
             if worker is not None:
                 worker.leave()
+                late = threading.Timer(_LEAVING_SECONDS, worker.kill)
+                late.daemon = True
+                late.start()
             return
         self._opening.release()
         if worker is not None:
@@ -173,7 +183,9 @@ class WorkerStore:
             worker.kill()
             raise IndexUnavailable("the index does not answer", code="hangs") from late
         except WorkerEnded as ended:
-            code = "closed" if self._closed.is_set() else DIED
+            # What dies of its folder again and again has it begun anew, as after any other fault.
+            code = "fault" if ended.crashed else DIED
+            code = "closed" if self._closed.is_set() else code
             raise IndexUnavailable(f"the index's process ended: {ended}", code=code) from ended
 
     def _give_up(self) -> None:
