@@ -22,7 +22,7 @@ demand_packages(
 from .core.commands import Command, Commands  # noqa: E402  (what they need has been looked for)
 from .core.deepmind import DeepMind  # noqa: E402
 from .core.plugin_context import PluginContext  # noqa: E402
-from .core.web_api import ROUTE, StatusApi  # noqa: E402
+from .core.web_api import RECALLS_ROUTE, ROUTE, RecallsApi, StatusApi  # noqa: E402
 from .tools.core_memory_recall import RecallTool  # noqa: E402
 from .tools.core_memory_remember import RememberTool  # noqa: E402
 from .tools.expand_memory import ExpandTool  # noqa: E402
@@ -44,6 +44,8 @@ class ScopedMemoryPlugin(Star):
     async def initialize(self) -> None:
         """Returns at once; everything slow happens behind."""
         self.context.register_web_api(ROUTE, StatusApi(lambda: self._plugin), ["GET"], "status")
+        recalls = RecallsApi(lambda: self._plugin)
+        self.context.register_web_api(RECALLS_ROUTE, recalls, ["GET"], "recalls")
         plugin = PluginContext(self.context, self._config, StarTools.get_data_dir(NAME))
         if not plugin.config.enabled:
             self._off = plugin.texts.say("log.disabled")
@@ -84,7 +86,7 @@ class ScopedMemoryPlugin(Star):
 
     @filter.command_group("memory", alias={"记忆"})
     def memory(self) -> None:
-        """长期记忆：状态、记忆域、列表、搜索、记住、忘记、恢复"""
+        """长期记忆：状态、记忆域、列表、搜索、记住、忘记、改写、移动、恢复"""
 
     @memory.command("help", alias={"帮助"})
     async def memory_help(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
@@ -116,6 +118,12 @@ class ScopedMemoryPlugin(Star):
         async for result in self._reply(event, "search"):
             yield result
 
+    @memory.command("why", alias={"为什么"})
+    async def memory_why(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
+        """上一次为什么想起了这些，或什么也没想起"""
+        async for result in self._reply(event, "why"):
+            yield result
+
     @memory.command("add", alias={"记住"})
     async def memory_add(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
         """记住一句话：/memory add <内容>"""
@@ -128,9 +136,27 @@ class ScopedMemoryPlugin(Star):
         async for result in self._reply(event, "forget"):
             yield result
 
-    @memory.command("undo", alias={"恢复"})
+    @memory.command("edit", alias={"改写", "修改"})
+    async def memory_edit(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
+        """改写一条（管理员，可撤销）：/memory edit <编号> <内容>"""
+        async for result in self._reply(event, "edit"):
+            yield result
+
+    @memory.command("move", alias={"移动"})
+    async def memory_move(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
+        """移到另一个域（管理员，可撤销）：/memory move <编号> <域>"""
+        async for result in self._reply(event, "move"):
+            yield result
+
+    @memory.command("confirm", alias={"确认"})
+    async def memory_confirm(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
+        """确认记忆文件里少了的一大半就是要删（管理员）"""
+        async for result in self._reply(event, "confirm"):
+            yield result
+
+    @memory.command("undo", alias={"恢复", "撤销"})
     async def memory_undo(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
-        """恢复一条忘记的记忆：/memory undo <编号>"""
+        """撤销自己上一次忘记、改写或移动，或恢复一条：/memory undo [编号]"""
         async for result in self._reply(event, "undo"):
             yield result
 

@@ -11,7 +11,7 @@ Everything that could differ from machine to machine is measured beside somethin
 with; ``noise`` is how long a loop that does nothing stood still. Memories are made up, from a
 seed. Half of them are public, 30 % of them lie in the scope that is asked from.
 
-Vectors of the built-in embedder have 2048 numbers. Above ``--whole`` memories they get 384, as a
+Vectors of the built-in embedder have 1024 numbers. Above ``--whole`` memories they get 384, as a
 small model's have, or building the index would take hours; the figures say which (``dim``).
 The bot is measured with no memory, and with each of the sizes up to ``--whole``.
 """
@@ -41,7 +41,7 @@ from probe_part import measure_probe  # noqa: E402
 from table import table  # noqa: E402
 
 PARTS = ("engine", "probe", "bot")
-_DIM, _SMALL_DIM = 2048, 384
+_DIM, _SMALL_DIM = 1024, 384
 
 
 def options() -> argparse.Namespace:

@@ -44,10 +44,13 @@ class BackgroundInitializer:
             self._up.set()
 
     async def run(self) -> None:
-        """Open, choose, follow."""
+        """Open; keep up with the files from then on; choose, and keep the index up."""
+        following: asyncio.Task[None] | None = None
         try:
             await self._engine.open()
+            following = asyncio.create_task(self._engine.follow(), name="scoped-memory-files")
             await self._announce()
+            await self._engine.scan_notes()
             await self._wait_for_providers()
             embedder = self._choose()
             logger.info(self._texts.say("log.embedder", label=embedder.label))
@@ -57,6 +60,12 @@ class BackgroundInitializer:
         except Exception:  # noqa: BLE001  (the last place that can tell; recall goes on by scanning)
             self.fault = self._texts.say("log.owner_failed")
             logger.exception(self.fault)
+            if following is not None:
+                await following  # files go on without the index
+        finally:
+            if following is not None:
+                following.cancel()
+                await asyncio.gather(following, return_exceptions=True)
 
     async def _announce(self) -> None:
         say = self._texts.say

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 from astrbot.api import logger
 from astrbot.api.event import AstrMessageEvent
@@ -11,19 +12,23 @@ from astrbot.api.event import AstrMessageEvent
 from ..llm_memory import (
     Actor,
     ConversationId,
+    Edited,
     EngineOff,
     Forgotten,
     MemoryDraft,
+    Moved,
     NotAllowed,
     NotVisible,
     Rejected,
     Restored,
     ScopedMemoryError,
     Source,
+    Undone,
     Usable,
 )
 from ..llm_memory.policies.text import preview
-from .outcomes import error_text, rejected_text, remembered_text
+from .explanation import why_text
+from .outcomes import error_text, redacted_text, rejected_text, remembered_text
 from .plugin_context import PluginContext
 from .services.injection_service import hit_line, safe
 from .welcome import greet, scope_line
@@ -82,13 +87,13 @@ class Commands:
             ),
             visible,
         ]
-        if status.backlog:
+        if status.backlog and actor.admin:  # of all scopes
             lines.append(self._say("status.backlog", count=status.backlog))
         warnings = self._plugin.warnings(status)
         if warnings and actor.admin:
             lines += [self._say("status.warning", text=text) for text in warnings]
         elif warnings:
-            lines.append(self._say("status.warnings_hidden", count=len(warnings)))
+            lines.append(self._say("status.warnings_hidden"))
         return "\n".join(lines)
 
     async def scope(self, conversation_id: ConversationId, actor: Actor, rest: str) -> str:
@@ -137,16 +142,27 @@ class Commands:
             )
         return "\n".join(lines)
 
-    async def search(self, conversation_id: ConversationId, _: Actor, words: str) -> str:
+    async def search(self, conversation_id: ConversationId, actor: Actor, words: str) -> str:
         """What recall finds for the words."""
         if not words:
             return self._say("search.usage")
         recall = await self._plugin.service.recall(
-            words, conversation_id=conversation_id, limit=_LISTED, token_budget=_SEARCH_BUDGET
+            words,
+            conversation_id=conversation_id,
+            limit=_LISTED,
+            token_budget=_SEARCH_BUDGET,
+            actor=actor,
         )
         if not recall.hits:
             return self._say("search.nothing")
         return "\n".join(hit_line(hit, self._plugin.texts) for hit in recall.hits)
+
+    async def why(self, conversation_id: ConversationId, _: Actor, __: str) -> str:
+        """How the last recall of this conversation came to what it found."""
+        explained = await self._plugin.service.explain(conversation_id=conversation_id)
+        if not explained:
+            return self._say("explain.nothing")
+        return why_text(self._plugin.texts, explained[0])
 
     async def add(self, conversation_id: ConversationId, actor: Actor, text: str) -> str:
         """Remember the text as it stands."""
@@ -173,19 +189,76 @@ class Commands:
             case Rejected():
                 return rejected_text(self._plugin.texts, outcome)
 
+    async def edit(self, conversation_id: ConversationId, actor: Actor, rest: str) -> str:
+        """Give an entry other words: by an admin."""
+        memory_id, text = _split(rest)
+        if not text:
+            return self._say("edit.usage")
+        outcome = await self._plugin.service.edit(
+            memory_id, text, conversation_id=conversation_id, actor=actor
+        )
+        match outcome:
+            case Edited(stored, before):
+                was = safe(preview(before, _PREVIEW))
+                said = self._say("edit.done", pointer=stored.pointer, before=was)
+                return said + redacted_text(self._plugin.texts, outcome.redacted)
+            case NotAllowed():
+                return self._say("edit.not_allowed")
+            case NotVisible():
+                return self._say("forget.not_visible", id=safe(memory_id)[:60])
+            case Rejected():
+                return rejected_text(self._plugin.texts, outcome)
+
+    async def move(self, conversation_id: ConversationId, actor: Actor, rest: str) -> str:
+        """Move an entry to another scope: by an admin."""
+        memory_id, scope = _split(rest)
+        if not scope:
+            return self._say("move.usage")
+        outcome = await self._plugin.service.move(
+            memory_id, scope, conversation_id=conversation_id, actor=actor
+        )
+        match outcome:
+            case Moved(stored, source):
+                memory_id = stored.memory.memory_id
+                return self._say("move.done", id=memory_id, source=source, scope=stored.scope.name)
+            case NotAllowed():
+                return self._say("edit.not_allowed")
+            case NotVisible():
+                return self._say("forget.not_visible", id=safe(memory_id)[:60])
+            case Rejected():
+                detail = safe(preview(outcome.detail, _PREVIEW))
+                return rejected_text(self._plugin.texts, replace(outcome, detail=detail))
+
+    async def confirm(self, _: ConversationId, actor: Actor, __: str) -> str:
+        """What is held, because most of its scope is gone from the files, was meant to be."""
+        count = await self._plugin.service.confirm_deletions(actor=actor)
+        if count is None:
+            return self._say("outcome.admins_only")
+        return self._say("confirm.done" if count else "confirm.nothing", count=count)
+
     async def undo(self, conversation_id: ConversationId, actor: Actor, memory_id: str) -> str:
-        """Bring a forgotten entry back: by its speaker or an admin."""
-        if not memory_id:
-            return self._say("undo.usage")
+        """Take back the last forget, edit or move: of an entry, or of this person here."""
         outcome = await self._plugin.service.restore(
             memory_id, conversation_id=conversation_id, actor=actor
         )
         match outcome:
             case Restored(stored):
                 return self._say("undo.done", pointer=stored.pointer)
+            case Undone(stored, moved):
+                words = safe(preview(stored.memory.judgment, _PREVIEW))
+                said = "undo.moved" if moved else "undo.edited"
+                return self._say(said, pointer=stored.pointer, text=words)
             case NotAllowed():
                 return self._say("forget.not_allowed")
-            case NotVisible():
+            case NotVisible() if memory_id:
                 return self._say("undo.not_found", id=safe(memory_id)[:60])
+            case NotVisible():
+                return self._say("undo.nothing")
             case Rejected():
                 return rejected_text(self._plugin.texts, outcome)
+
+
+def _split(rest: str) -> tuple[str, str]:
+    """The first word, and what follows it."""
+    first, more = (*rest.split(None, 1), "", "")[:2]
+    return first, more.strip()

@@ -9,11 +9,15 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from ..llm_memory import DmScope, EngineSettings, GroupScope, IndexPace
+from ..llm_memory import DmScope, EngineSettings, GroupScope, IndexPace, PrivacyMode
 
 LANGUAGES = ("zh-CN", "en-US")
+PRIVACY_MODES = tuple(PrivacyMode)
 _EMBEDDING_SHARE = 0.6
 _INDEX_SHARE = 0.25
+_RERANK_SHARE = 0.4
+_RERANKED_BY = 0.9
+"""Of the deadline; the rest is for writing the memories down."""
 _HOST = re.compile(r"[A-Za-z0-9._:%-]+")
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,200}")
 _PLAIN = re.compile(r"[!-~](?:[ -~]*[!-~])?")
@@ -43,6 +47,7 @@ class PluginConfig:
         auto_inject_topk: Memories a turn, 0 for none.
         inject_token_budget: Estimated tokens of all injected previews.
         recall_deadline_ms: After this long a turn goes on without memories.
+        rerank_provider: The id of a rerank provider, empty for none.
         memory_root: Another place for the Markdown tree.
         inject_into_prompt: For third-party runners, which read nothing but the prompt.
     """
@@ -53,6 +58,7 @@ class PluginConfig:
     auto_inject_topk: int = 3
     inject_token_budget: int = 600
     recall_deadline_ms: int = 800
+    rerank_provider: str = ""
     memory_root: Path | None = None
     inject_into_prompt: bool = False
     engine: EngineSettings = field(default_factory=EngineSettings)
@@ -74,9 +80,13 @@ def read_config(raw: Mapping[str, Any] | None) -> PluginConfig:
         relevance_floor=advanced.floor(),
         # The rest of the deadline is for a search without vectors, where the embedder is too slow.
         embed_query_seconds=deadline_ms / 1000 * _EMBEDDING_SHARE,
+        rerank_seconds=deadline_ms / 1000 * _RERANK_SHARE,
+        rerank_within_seconds=deadline_ms / 1000 * _RERANKED_BY,
         pace=IndexPace(query_seconds=deadline_ms / 1000 * _INDEX_SHARE),
         chroma_url=advanced.address("chroma_url"),
         chroma_headers=advanced.headers("chroma_headers"),
+        # A typo must not keep secrets: what is no mode hides them.
+        privacy_mode=PrivacyMode(reader.choice("privacy_mode", PRIVACY_MODES)),
     )
     return PluginConfig(
         enabled=reader.flag("enabled", default=True),
@@ -85,6 +95,7 @@ def read_config(raw: Mapping[str, Any] | None) -> PluginConfig:
         auto_inject_topk=reader.number("auto_inject_topk", 3, 0, 20),
         inject_token_budget=reader.number("inject_token_budget", 600, 50, 20_000),
         recall_deadline_ms=deadline_ms,
+        rerank_provider=advanced.text("rerank_provider", ""),
         memory_root=advanced.folder("memory_root"),
         inject_into_prompt=advanced.flag("inject_into_prompt", default=False),
         engine=engine,

@@ -30,7 +30,9 @@ class DeepMind:
         if plugin.turns.is_command(event) or not plugin.turns.claim_injection(event):
             return
         query = plugin.turns.user_text(event)
-        recall = await self._retrieval.recall_for_turn(query, conversation_id)
+        recall = await self._retrieval.recall_for_turn(
+            query, conversation_id, plugin.turns.actor(event)
+        )
         if not recall.hits:
             return
         self._inject(request, fence(recall.hits, plugin.texts), conversation_id)

@@ -2,28 +2,65 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..llm_memory import (
     EngineClosed,
     EngineOff,
+    Memory,
+    NoteSection,
+    PrivateKind,
     Reinforced,
     Rejected,
+    RememberOutcome,
+    Replaced,
     ScopedMemoryError,
     Stored,
     StoredMemory,
 )
-from .services.injection_service import safe, safe_pointer
+from .services.injection_service import note_title, safe, safe_line, safe_pointer
 from .texts import Texts
 
 
-def remembered_text(texts: Texts, outcome: Stored | Reinforced | Rejected) -> str:
+def remembered_text(texts: Texts, outcome: RememberOutcome) -> str:
     """What was stored where, or why nothing was."""
     match outcome:
-        case Stored(memory):
-            return texts.say("outcome.stored", scope=memory.scope.name, pointer=memory.pointer)
-        case Reinforced(memory):
-            return texts.say("outcome.reinforced", scope=memory.scope.name, pointer=memory.pointer)
+        case Stored(memory, redacted):
+            said = texts.say("outcome.stored", scope=memory.scope.name, pointer=memory.pointer)
+            return said + _what_was_done(texts, memory, redacted)
+        case Reinforced(memory, redacted):
+            said = texts.say("outcome.reinforced", scope=memory.scope.name, pointer=memory.pointer)
+            return said + _what_was_done(texts, memory, redacted)
+        case Replaced(memory, former, redacted):
+            said = texts.say(
+                "outcome.replaced",
+                scope=memory.scope.name,
+                pointer=memory.pointer,
+                former=former.memory.memory_id,
+            )
+            return said + _what_was_done(texts, memory, redacted)
         case Rejected():
             return rejected_text(texts, outcome)
+
+
+def _what_was_done(texts: Texts, stored: StoredMemory, redacted: Sequence[PrivateKind]) -> str:
+    """What is kept otherwise than it was said, empty if nothing is."""
+    notes = redacted_text(texts, redacted)
+    if stored.memory.quoted:
+        notes += texts.say("outcome.quoted")
+    return notes
+
+
+def redacted_text(texts: Texts, redacted: Sequence[PrivateKind]) -> str:
+    """What was hidden, empty if nothing was."""
+    if not redacted:
+        return ""
+    return texts.say("outcome.redacted", kinds=private_text(texts, redacted))
+
+
+def private_text(texts: Texts, kinds: Sequence[PrivateKind]) -> str:
+    """The names of kinds of private things."""
+    return texts.say("private.and").join(texts.say(f"private.{kind}") for kind in kinds)
 
 
 def rejected_text(texts: Texts, rejected: Rejected) -> str:
@@ -31,7 +68,14 @@ def rejected_text(texts: Texts, rejected: Rejected) -> str:
     why = ""
     if rejected.why is not None:
         why = texts.say(f"why.{rejected.why.code}", key=rejected.why.key, value=rejected.why.value)
-    return texts.say(f"reject.{rejected.reason}", why=why, detail=rejected.detail)
+    private = private_text(texts, rejected.private)
+    return texts.say(f"reject.{rejected.reason}", why=why, detail=rejected.detail, private=private)
+
+
+def _standing(memory: Memory) -> str:
+    if memory.quoted:
+        return "entry.quoted"
+    return "entry.trusted" if memory.provenance.trusted else "entry.untrusted"
 
 
 def error_text(texts: Texts, error: ScopedMemoryError) -> str:
@@ -65,7 +109,26 @@ def entry_text(texts: Texts, stored: StoredMemory) -> str:
             time=memory.created_at.isoformat(timespec="minutes"),
             who=safe(origin.who) or texts.say("inject.nobody"),
             source=origin.source.value,
-            trusted=texts.say("entry.trusted" if origin.trusted else "entry.untrusted"),
+            trusted=texts.say(_standing(memory)),
         )
     )
+    return "\n".join(lines)
+
+
+def note_text(texts: Texts, section: NoteSection) -> str:
+    """A whole section of a note, with where it stands."""
+    chunk = section.chunk
+    place = texts.say(f"entry.place_{chunk.kind_of_place}", scope=chunk.place.name)
+    lines = [texts.say("entry.note_head", pointer=safe_pointer(chunk.pointer), place=place)]
+    if chunk.headings:
+        lines.append(texts.say("entry.note_headings", text=note_title(chunk.headings)))
+    changed = chunk.modified.isoformat(timespec="minutes")
+    lines += [
+        texts.say("entry.note_lines", first=section.first, last=section.last, time=changed),
+        texts.say("entry.note_text"),
+        # They stand back, so that none looks like a line of ours.
+        *(f"    {safe_line(line)}".rstrip() for line in section.text.split("\n")),
+    ]
+    if section.cut:
+        lines.append(texts.say("entry.note_cut", count=section.cut))
     return "\n".join(lines)

@@ -21,12 +21,17 @@ from ..llm_memory import (
 from ..llm_memory.ports import Embedder
 from .astrbot_clock import clock_of
 from .background_initializer import BackgroundInitializer
-from .config import read_config
+from .config import ConfigWarning, read_config
 from .logging_bridge import LoggingBridge
 from .names import ROOT, plugin_version
 from .notices import notice_text
 from .personas import PersonaReader
-from .providers import LOCAL_MODELS_NEED, choose_embedder, providers_are_loaded
+from .providers import (
+    LOCAL_MODELS_NEED,
+    choose_embedder,
+    choose_reranker,
+    providers_are_loaded,
+)
 from .requirements import is_installed, missing_packages
 from .texts import Texts
 from .turns import TurnReader
@@ -47,12 +52,15 @@ class PluginContext:
         self.paths = EnginePaths.under(data, self.config.memory_root)
         self.missing = missing_packages(ROOT / "requirements.txt")
         self._bridge = LoggingBridge(logger)
+        self._reranker = choose_reranker(context, self.config)
+        self._providers_came = False
         self._engine = build_engine(
             self.paths,
             self.config.engine,
             on_notice=self._say,
             clock=clock_of(context),
             version=self.version,
+            reranker=self._reranker,
         )
         self._initializer = BackgroundInitializer(
             self._engine, self._choose_embedder, self.texts, self.version
@@ -69,11 +77,7 @@ class PluginContext:
         """Start the owner task. Returns at once."""
         self._bridge.open()
         for warning in self.config.warnings:
-            logger.warning(
-                self.texts.say(
-                    "log.config_value", name=warning.name, value=warning.value, used=warning.used
-                )
-            )
+            logger.warning(self._warning_text(warning))
         for package in self.missing:
             logger.warning(self.texts.say("log.package_missing", name=package.package))
         if providers_are_loaded(self.astrbot):
@@ -82,9 +86,25 @@ class PluginContext:
         self._owner = asyncio.create_task(self._initializer.run(), name="scoped-memory-owner")
 
     def _choose_embedder(self) -> Embedder:
+        self._providers_came = True
+        for warning in self._missing_providers():
+            logger.warning(self._warning_text(warning))
         # The slim zip does not name the package; the owner may have installed it all the same.
         models = is_installed(LOCAL_MODELS_NEED)
         return choose_embedder(self.astrbot, self.config, self.paths, local_models=models)
+
+    def _missing_providers(self) -> list[ConfigWarning]:
+        """A setting that names a rerank provider which is not there now. Until AstrBot has loaded
+        its providers, nobody knows."""
+        reranker = self._reranker
+        if reranker is None or not self._providers_came or reranker.is_there:
+            return []
+        return [ConfigWarning("advanced.rerank_provider", repr(reranker.label)[:80], "-")]
+
+    def _warning_text(self, warning: ConfigWarning) -> str:
+        return self.texts.say(
+            "log.config_value", name=warning.name, value=warning.value, used=warning.used
+        )
 
     def spawn(self, work: Coroutine[None, None, None]) -> None:
         """Run something small behind the turn. What still runs at ``close`` is cancelled."""
@@ -109,10 +129,8 @@ class PluginContext:
     def warnings(self, status: EngineStatus) -> list[str]:
         """All that the owner should look at, as texts."""
         say = self.texts.say
-        texts = [
-            say("log.config_value", name=w.name, value=w.value, used=w.used)
-            for w in self.config.warnings
-        ]
+        unusable = [*self.config.warnings, *self._missing_providers()]
+        texts = [self._warning_text(warning) for warning in unusable]
         texts += [say("log.package_missing", name=package.package) for package in self.missing]
         texts += [self._initializer.fault] if self._initializer.fault else []
         return texts + [notice_text(self.texts, notice) for notice in status.notices]

@@ -1,4 +1,5 @@
-"""AstrBot's embedding providers as engine embedders, and the choice among the rungs."""
+"""AstrBot's embedding providers as engine embedders, the choice among the rungs, and its rerank
+providers."""
 
 from __future__ import annotations
 
@@ -9,12 +10,15 @@ from typing import Any
 
 from ..llm_memory import EnginePaths, EngineSettings
 from ..llm_memory.composition import lexical_embedder, local_embedder, provider_embedder
+from ..llm_memory.errors import RerankFailed
 from ..llm_memory.ports import Embedder
 from .config import PluginConfig
 
 AUTO = "auto"
 LEXICAL = "lexical"
 LOCAL_MODELS_NEED = "sentence-transformers"
+_RERANK = "rerank"
+"""AstrBot's ``ProviderType.RERANK``."""
 _TEXTS_A_CALL = 10
 """Common services refuse longer lists."""
 
@@ -54,6 +58,48 @@ class AstrBotEmbedding:
 
     def _provider(self) -> Any:
         return self._context.get_provider_by_id(self._provider_id)
+
+
+class AstrBotReranker:
+    """A rerank provider of AstrBot, for the port Reranker. Looked up at every call: providers come
+    after plugins, and a reload replaces the object, or takes it away."""
+
+    def __init__(self, context: Any, provider_id: str) -> None:
+        self._context = context
+        self.label = provider_id
+
+    @property
+    def is_there(self) -> bool:
+        """Whether AstrBot has it loaded now."""
+        return self._provider() is not None
+
+    async def rerank(self, query: str, texts: Sequence[str]) -> list[float]:
+        """One score a text, in the order of the texts: a provider answers the best first, by place.
+
+        Raises RerankFailed; whatever the provider raises passes through to the caller that checks.
+        """
+        provider = self._provider()
+        if provider is None:
+            raise RerankFailed("gone")
+        results = await provider.rerank(query, list(texts), len(texts))
+        scores = {result.index: result.relevance_score for result in results}
+        if len(results) != len(texts) or scores.keys() != set(range(len(texts))):
+            raise RerankFailed(f"wrong_count: {len(scores)} for {len(texts)}")
+        return [scores[place] for place in range(len(texts))]
+
+    def _provider(self) -> Any:
+        # Not get_provider_by_id, which logs a warning each time that there is none.
+        provider = self._context.provider_manager.inst_map.get(self.label)
+        try:
+            found = provider is not None and provider.meta().provider_type.value == _RERANK
+        except ValueError:  # the plugin that brought its type was unloaded
+            found = False
+        return provider if found else None
+
+
+def choose_reranker(context: Any, config: PluginConfig) -> AstrBotReranker | None:
+    """The one that the setting names, loaded or not; None where it names none."""
+    return AstrBotReranker(context, config.rerank_provider) if config.rerank_provider else None
 
 
 def providers_are_loaded(context: Any) -> bool:

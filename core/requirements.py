@@ -17,7 +17,11 @@ from pathlib import Path
 # AstrBot imports a plugin twice before it runs pip: the second time to see whether the packages
 # lie somewhere that it had not looked.
 _IMPORTS_PER_INSTALL = 2
-_MODULES = {"sentence-transformers": "sentence_transformers", "pyyaml": "yaml"}
+_MODULES = {
+    "sentence-transformers": "sentence_transformers",
+    "pyyaml": "yaml",
+    "phonenumberslite": "phonenumbers",
+}
 _REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
 
 

@@ -7,10 +7,12 @@ from typing import Any
 
 from astrbot.api.web import json_response
 
+from .explanation import told_json
 from .names import NAME, plugin_version
 from .plugin_context import PluginContext
 
 ROUTE = f"/{NAME}/status"
+RECALLS_ROUTE = f"/{NAME}/recalls"
 
 
 class StatusApi:
@@ -51,3 +53,20 @@ class StatusApi:
             "backlog": status.backlog,
             "warnings": plugin.warnings(status),
         }
+
+
+class RecallsApi:
+    """The last recalls of all conversations, for the owner: AstrBot asks for a login first."""
+
+    def __init__(self, current: Callable[[], PluginContext | None]) -> None:
+        self._current = current
+
+    async def __call__(self) -> Any:
+        """The recalls as JSON."""
+        return json_response(await self.payload())
+
+    async def payload(self) -> dict[str, Any]:
+        """What the route answers: the newest first, none while the plugin is off."""
+        plugin = self._current()
+        told = [] if plugin is None else plugin.service.last_recalls()
+        return {"recalls": [told_json(one) for one in told]}

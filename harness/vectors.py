@@ -6,6 +6,8 @@ import math
 from array import array
 from enum import Enum
 
+from ..llm_memory.policies.trust import PROBES
+
 
 class Embedding(Enum):
     """How `/v1/embeddings` behaves."""
@@ -17,11 +19,21 @@ class Embedding(Enum):
     HANG = "hang"
 
 
+_UNDERSTOOD = {
+    text: f"{language}-{number}"
+    for language, pairs in PROBES.items()
+    for number, pair in enumerate(pairs)
+    for text in pair
+}
+"""What the plugin asks to see whether a model understands what it reads: this one does."""
+
+
 def vector(text: str, dimensions: int) -> list[float]:
     """A unit vector of hashed characters and character pairs: like texts lie near each other."""
     values = [0.0] * dimensions
     pairs = [text[i : i + 2] for i in range(len(text) - 1)]
-    for token in [*text, *pairs]:
+    meaning = _UNDERSTOOD.get(text)
+    for token in [*text, *pairs] if meaning is None else [meaning]:
         digest = hashlib.blake2b(token.encode(), digest_size=8).digest()
         index = int.from_bytes(digest[:6], "big") % dimensions
         values[index] += 1.0 if digest[6] % 2 else -1.0

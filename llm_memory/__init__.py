@@ -23,27 +23,45 @@ from .errors import (
 )
 from .models.conversation import Actor, ConversationId, ConversationKind
 from .models.data_models import (
+    Edited,
     Forgotten,
     Memory,
     MemoryDraft,
     MemoryKind,
+    Moved,
     NotAllowed,
     NotVisible,
+    PrivateKind,
     Provenance,
     Reinforced,
     Rejected,
     RejectReason,
+    RememberOutcome,
+    Replaced,
     Restored,
     Source,
     Stored,
     StoredMemory,
     Topic,
+    Undone,
 )
+from .models.notes import NoteChunk, NoteSection
 from .models.notices import Notice, NoticeCode, Severity
-from .models.recall import Expanded, Hit, PointerNotVisible, Recall, Trace
+from .models.recall import (
+    Arm,
+    DropReason,
+    Expanded,
+    ExpandedNote,
+    Explained,
+    Hit,
+    PointerNotVisible,
+    Recall,
+    Told,
+    Trace,
+)
 from .models.resolution import ReadPublicOnly, Refused, Usable, Why, WhyCode
 from .models.scope import ScopeFault
-from .models.settings import DmScope, EngineSettings, GroupScope, IndexPace
+from .models.settings import DmScope, EngineSettings, GroupScope, IndexPace, PrivacyMode
 from .models.status import EngineStatus, IndexState, MapSummary, ScopeReport
 from .models.turns import Feedback, FeedbackReport, NotObserved, Ticket, Turn
 from .service.cognitive_service import CognitiveService
@@ -51,11 +69,14 @@ from .service.engine import Engine
 
 __all__ = [
     "Actor",
+    "Arm",
     "CognitiveService",
     "ConversationId",
     "ConversationKind",
     "DirectoryInUse",
     "DmScope",
+    "DropReason",
+    "Edited",
     "EmbeddingFailed",
     "Engine",
     "EngineClosed",
@@ -64,6 +85,8 @@ __all__ = [
     "EngineSettings",
     "EngineStatus",
     "Expanded",
+    "ExpandedNote",
+    "Explained",
     "Feedback",
     "FeedbackReport",
     "Forgotten",
@@ -78,12 +101,17 @@ __all__ = [
     "Memory",
     "MemoryDraft",
     "MemoryKind",
+    "Moved",
     "NotAllowed",
     "NotObserved",
     "NotVisible",
+    "NoteChunk",
+    "NoteSection",
     "Notice",
     "NoticeCode",
     "PointerNotVisible",
+    "PrivacyMode",
+    "PrivateKind",
     "Provenance",
     "ReadPublicOnly",
     "Recall",
@@ -91,6 +119,8 @@ __all__ = [
     "Reinforced",
     "RejectReason",
     "Rejected",
+    "RememberOutcome",
+    "Replaced",
     "Restored",
     "ScopeFault",
     "ScopeReport",
@@ -100,9 +130,11 @@ __all__ = [
     "Stored",
     "StoredMemory",
     "Ticket",
+    "Told",
     "Topic",
     "Trace",
     "Turn",
+    "Undone",
     "Usable",
     "VaultError",
     "VaultFileBroken",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from .components.chroma.embedded import CHROMA_TRIED, EmbeddedChroma
@@ -23,16 +24,23 @@ from .components.embedding_cache import SqliteVectorCache
 from .components.formats.index_format import MANIFEST, IndexFormat
 from .components.formats.state_format import StateFormat
 from .components.formats.vault_format import VaultFormat
+from .components.ledger import SqliteLedger
+from .components.lexical_index import SqliteLexicalIndex
 from .components.manifest import JsonManifest
 from .components.native_probe import NativeProbe
+from .components.notes import MarkdownNotes
+from .components.private_data import PrivateData
 from .components.state_store import SqliteStateStore
 from .components.tokenizer import Tokenizer
+from .components.trust_file import JsonTrustBook
 from .components.vault import MarkdownVault
 from .components.vector_store import ChromaVectorStore
+from .components.watcher import FolderWatcher
 from .models.notices import Notice
 from .models.settings import EngineSettings
-from .ports import Embedder, StateStore, VectorStore
+from .ports import Embedder, Reranker, StateStore, VectorStore
 from .service.engine import Engine, EngineParts
+from .service.identifiers import make_id
 
 _DOWNLOAD_SECONDS = 3600.0
 _LOADING_SECONDS = 300.0
@@ -89,6 +97,7 @@ def build_engine(
     on_notice: Callable[[Notice], None] | None = None,
     clock: Callable[[], datetime] = local_now,
     version: str = "",
+    reranker: Reranker | None = None,
 ) -> Engine:
     """An engine over real parts, not opened yet. Touches neither disk nor heavy packages.
 
@@ -98,11 +107,22 @@ def build_engine(
     kept = SqliteStateStore(state, version=version)
     return Engine(
         EngineParts(
-            vault=MarkdownVault(paths.memory),
+            vault=MarkdownVault(
+                paths.memory,
+                SqliteLedger(paths.state / "vault.sqlite"),
+                make_id=partial(make_id, "m"),
+            ),
+            watcher=FolderWatcher(paths.memory),
+            notes=MarkdownNotes(paths.memory),
+            private_data=PrivateData(),
             state=kept,
             store=_vector_store(paths, settings, kept),
             manifest=JsonManifest(paths.index / MANIFEST),
             cache=SqliteVectorCache(paths.index / "embeddings.sqlite"),
+            words=SqliteLexicalIndex(
+                paths.index / "lexical.sqlite", Tokenizer(cache=paths.index / "dictionary.bin")
+            ),
+            trust=JsonTrustBook(paths.index / "trust.json"),
             # Scans start before any dictionary is loaded, so theirs goes without one.
             scanner=LexicalEmbedder(Tokenizer(use_jieba=False)),
             locks=[DirectoryLock(folder) for folder in paths.owned],
@@ -111,6 +131,7 @@ def build_engine(
                 StateFormat(state, paths.backups, version=version),
                 IndexFormat(paths.index),
             ],
+            reranker=reranker,
         ),
         settings,
         on_notice=on_notice,

@@ -14,7 +14,8 @@ ScopedMemoryError
 ├── StateUnavailable      the state file cannot be read or written now
 ├── IndexUnavailable      the vector index cannot answer; recall goes on without it
 │   └── IndexFull         it takes no more, for want of disk space; what is in it can be asked
-└── EmbeddingFailed       no vectors for this text now; recall and writes go on without them
+├── EmbeddingFailed       no vectors for this text now; recall and writes go on without them
+└── RerankFailed          no other order for these texts now; recall keeps its own
 
 Expected results (a refused draft, a memory that is not visible) are values, not errors.
 """
@@ -141,3 +142,10 @@ class EmbeddingFailed(ScopedMemoryError):
     def code(self) -> str:
         """What the message begins with: ``timeout``, ``language``, …"""
         return str(self).partition(":")[0]
+
+
+class RerankFailed(ScopedMemoryError):
+    """A reranker is gone, timed out or answered with unusable scores.
+
+    The message begins with a stable code: ``gone``, ``timeout``, ``wrong_count``, ….
+    """

@@ -57,7 +57,11 @@ class RecallTool(MemoryTool):
         if problem := arguments.finish():
             return f"error {problem}"
         recall = await plugin.service.recall(
-            query, conversation_id=conversation_id, limit=limit, token_budget=_TOKEN_BUDGET
+            query,
+            conversation_id=conversation_id,
+            limit=limit,
+            token_budget=_TOKEN_BUDGET,
+            actor=actor,
         )
         if not recall.hits:
             return f"ok {plugin.texts.say('search.nothing')}"

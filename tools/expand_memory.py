@@ -1,4 +1,4 @@
-"""``expand_memory``: the whole entry behind a pointer."""
+"""``expand_memory``: the whole entry, or section of a note, behind a pointer."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ from typing import Any
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from ..core.outcomes import entry_text
+from ..core.outcomes import entry_text, note_text
 from ..core.plugin_context import PluginContext
-from ..llm_memory import Actor, ConversationId, Expanded, PointerNotVisible
+from ..llm_memory import Actor, ConversationId, Expanded, ExpandedNote, PointerNotVisible
 from .arguments import Arguments
 from .base import MemoryTool
 
 MAX_POINTER = 300
 
 DESCRIPTION = (
-    "看一条记忆的全文与来历（理由、标签、时间、谁说的）。"
+    "看一条记忆的全文与来历（理由、标签、时间、谁说的），或一篇笔记里的整节。"
     "pointer 用检索结果或附上的记忆里方括号中的指针，"
-    "例如 preferences.md#m-01jd3q8z7kabcdef。 / Show the full memory behind a pointer."
+    "例如 preferences.md#m-01jd3q8z7kabcdef、shared/RUNBOOK.md#n-5f0c2a9d41e87b36c0da。"
+    " / Show the full memory or note section behind a pointer."
 )
 PARAMETERS: dict[str, Any] = {
     "type": "object",
@@ -49,5 +50,7 @@ class ExpandTool(MemoryTool):
         match expansion:
             case Expanded(stored):
                 return f"ok {entry_text(plugin.texts, stored)}"
+            case ExpandedNote(section):
+                return f"ok {note_text(plugin.texts, section)}"
             case PointerNotVisible():
                 return f"error {plugin.texts.say('outcome.no_such_pointer')}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from ...llm_memory import Hit
@@ -9,7 +10,10 @@ from ..texts import Texts
 
 OPEN = "<scoped_memory>"
 CLOSE = "</scoped_memory>"
+_LONGEST_TITLE = 80
 _BRACKETS = str.maketrans("<>", "‹›")
+_POINTER = re.compile("[#^][mn]-")
+_WIDE = {"#": "＃", "^": "＾"}
 
 
 def fence(hits: Sequence[Hit], texts: Texts) -> str:
@@ -19,9 +23,17 @@ def fence(hits: Sequence[Hit], texts: Texts) -> str:
 
 
 def hit_line(hit: Hit, texts: Texts) -> str:
-    """One recalled memory: date, speaker, pointer, preview."""
+    """One recalled memory: date, speaker, pointer, preview. One piece of a note: the word for it,
+    date, headings, pointer, preview; what a memory's line begins with is a date, whoever spoke."""
+    if hit.is_note:
+        about = [texts.say("inject.note"), f"{hit.created_at:%Y-%m-%d}"]
+        about += [note_title(hit.headings)] if hit.headings else []
+        return f"[{' · '.join(about)} · {safe_pointer(hit.pointer)}] {safe(hit.preview)}"
     who = safe(hit.who) or texts.say("inject.nobody")
-    return f"[{hit.created_at:%Y-%m-%d} · {who} · {safe_pointer(hit.pointer)}] {safe(hit.preview)}"
+    text = safe(hit.preview)
+    if hit.quoted:
+        text = texts.say("inject.quoted", text=text)
+    return f"[{hit.created_at:%Y-%m-%d} · {who} · {safe_pointer(hit.pointer)}] {text}"
 
 
 def safe_pointer(pointer: str) -> str:
@@ -30,9 +42,22 @@ def safe_pointer(pointer: str) -> str:
     return f"{safe(path)}{mark}{memory_id}"
 
 
+def note_title(headings: Sequence[str]) -> str:
+    """Headings, the widest first; of many words those at the end, which say most."""
+    title = safe(" › ".join(headings))
+    return title if len(title) <= _LONGEST_TITLE else f"…{title[1 - _LONGEST_TITLE :]}"
+
+
+def safe_line(line: str) -> str:
+    """``safe`` for a line whose blanks at the beginning mean something: code, a list."""
+    bare = line.lstrip(" \t")
+    return line[: len(line) - len(bare)].expandtabs(4) + safe(bare)
+
+
 def safe(text: str) -> str:
     """``text`` on one line, unable to close the fence or to look like a pointer.
 
     Character for character, so that it is as long, and costs as much, as it was counted.
     """
-    return " ".join(text.split()).translate(_BRACKETS).replace("#m-", "＃m-").replace("^m-", "＾m-")
+    line = " ".join(text.split()).translate(_BRACKETS)
+    return _POINTER.sub(lambda match: f"{_WIDE[match[0][0]]}{match[0][1:]}", line)

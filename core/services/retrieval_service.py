@@ -6,8 +6,12 @@ import asyncio
 
 from astrbot.api import logger
 
-from ...llm_memory import ConversationId, EngineClosed, EngineOff, Recall, Trace
+from ...llm_memory import Actor, ConversationId, EngineClosed, EngineOff, Recall, Trace
+from ...llm_memory.policies.text import estimate_tokens
 from ..plugin_context import PluginContext
+from .injection_service import fence, hit_line
+
+_NUMBERED = "10. "
 
 
 class RetrievalService:
@@ -16,9 +20,14 @@ class RetrievalService:
     def __init__(self, plugin: PluginContext) -> None:
         self._plugin = plugin
 
-    async def recall_for_turn(self, query: str, conversation_id: ConversationId) -> Recall:
-        """At most ``auto_inject_topk`` memories; none if the deadline passes first."""
-        config = self._plugin.config
+    async def recall_for_turn(
+        self, query: str, conversation_id: ConversationId, actor: Actor | None = None
+    ) -> Recall:
+        """At most ``auto_inject_topk`` memories; none if the deadline passes first.
+
+        The budget is for all that is written, the words around the memories too.
+        """
+        config, texts = self._plugin.config, self._plugin.texts
         if config.auto_inject_topk == 0 or not query:
             return Recall()
         try:
@@ -27,7 +36,9 @@ class RetrievalService:
                     query,
                     conversation_id=conversation_id,
                     limit=config.auto_inject_topk,
-                    token_budget=config.inject_token_budget,
+                    token_budget=config.inject_token_budget - estimate_tokens(fence((), texts)),
+                    actor=actor,
+                    line=lambda hit: f"{_NUMBERED}{hit_line(hit, texts)}\n",
                 )
         except TimeoutError:
             logger.warning(self._plugin.texts.say("log.deadline", ms=config.recall_deadline_ms))

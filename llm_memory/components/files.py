@@ -57,11 +57,27 @@ def _told(path: Path, error: OSError) -> str:
     return f"{path.name}: {error.strerror or error}"
 
 
-def replace_durably(path: Path, payload: bytes) -> None:
+type Stamp = tuple[int, int, int]
+"""When a file was written, its size and its number on the disk: another file has another one."""
+
+
+class ChangedMeanwhile(Exception):
+    """Somebody wrote to a file after we had read it."""
+
+
+def stamp_of(status: os.stat_result) -> Stamp:
+    """What tells a file from what it was."""
+    return status.st_mtime_ns, status.st_size, status.st_ino
+
+
+def replace_durably(path: Path, payload: bytes, stamp: Stamp | None = None) -> None:
     """Write a neighbour file, fsync it and move it over ``path``.
+
+    With a ``stamp``, only if ``path`` still is the file that had it.
 
     Raises:
         VaultWriteFailed: ``path`` is as it was.
+        ChangedMeanwhile: the same.
     """
     # Not named after the file: a name that is as long as the disk allows could not be made longer.
     temporary = path.with_name(f".{secrets.token_hex(8)}.tmp")
@@ -72,11 +88,26 @@ def replace_durably(path: Path, payload: bytes) -> None:
             os.fsync(file.fileno())
         if path.exists():
             temporary.chmod(path.stat().st_mode & 0o777)
+        if stamp is not None:
+            _refuse_another(path, stamp)
         move(temporary, path)
     except OSError as error:
         with contextlib.suppress(OSError):
             when_free(temporary.unlink)
         raise VaultWriteFailed(_told(path, error)) from error
+    except ChangedMeanwhile:
+        with contextlib.suppress(OSError):
+            when_free(temporary.unlink)
+        raise
+
+
+def _refuse_another(path: Path, stamp: Stamp) -> None:
+    try:
+        found = stamp_of(path.lstat())
+    except FileNotFoundError:
+        raise ChangedMeanwhile(path.name) from None
+    if found != stamp:
+        raise ChangedMeanwhile(path.name)
 
 
 def move(source: Path, target: Path) -> None:

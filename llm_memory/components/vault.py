@@ -3,36 +3,59 @@
 from __future__ import annotations
 
 import contextlib
-import stat
+import secrets
 import threading
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
-from ..errors import VaultFileBroken, VaultWriteFailed
-from ..markdown.escaping import escape_inline
-from ..markdown.topic_file import Entry, TopicFile, behind
+from ..errors import StateUnavailable, VaultFileBroken, VaultWriteFailed
+from ..markdown.topic_file import Entry, TopicFile
 from ..models.conversation import Actor
 from ..models.data_models import Memory, StoredMemory, Topic
 from ..models.scope import Scope
-from ..policies.vault_layout import ARCHIVE, archive_path, part_path, topic_path
+from ..models.vault_state import FileKey, KnownEntry, KnownFile, Repair, SeenFile
+from ..policies.vault_layout import topic_path
 from ..ports import FileReport, VaultContent
-from .files import append_durably, replace_durably
-from .patience import when_free
-from .vault_tree import VaultTree, is_gone
+from ..ports.ledger import EntryLedger
+from ..ports.vault import Look, Place, Settled
+from .files import ChangedMeanwhile
+from .ledger import SqliteLedger
+from .vault_archive import VaultArchive
+from .vault_pen import SPLIT_BYTES, VaultPen
+from .vault_repair import MakeId, VaultRepair
+from .vault_scan import VaultScan
+from .vault_tree import Reading, VaultTree, is_gone
 
-SPLIT_BYTES = 256 * 1024
-"""A topic file that has grown past this is left alone, and the next part begun."""
+__all__ = ["SPLIT_BYTES", "MarkdownVault"]
 
-_FORGOTTEN = ("忘记：", "忘记者：")
+_TRIES = 10
+"""So often a change is tried where an editor saves the file again and again meanwhile."""
 
 
 class MarkdownVault:
     """Implements the ``Vault`` port. One lock: a reader never sees half an entry of ours."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(
+        self,
+        root: Path,
+        ledger: EntryLedger | None = None,
+        *,
+        make_id: MakeId | None = None,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        """``now``: seconds since 1970. Without a ledger what is known of the files is kept in
+        memory; without ``make_id`` ids are random."""
         self._lock = threading.RLock()
         self._tree = VaultTree(root, self._lock)
+        self.ledger = ledger or SqliteLedger()
+        self._opened = False
+        self._pen = VaultPen(self._tree, self.ledger, now)
+        self._scan = VaultScan(self._tree)
+        self._archive = VaultArchive(self._tree, self._pen)
+        self._repair = VaultRepair(self._tree, self._scan, self._pen, make_id or _random_id)
 
     def open(self) -> None:
         """Make the tree. Raises VaultWriteFailed."""
@@ -40,6 +63,9 @@ class MarkdownVault:
 
     def ensure(self, scope: Scope) -> None:
         self._tree.make(scope)
+
+    def named(self, name: str) -> Scope | None:
+        return self._tree.named(name)
 
     def scopes(self) -> tuple[Scope, ...]:
         return tuple(scope for scope, _ in self._tree.folders() if scope is not None)
@@ -73,142 +99,265 @@ class MarkdownVault:
                 memories.append(StoredMemory(scope, relative, entry.memory))
         return VaultContent(tuple(memories), tuple(broken))
 
+    def look(self) -> Look:
+        return self._scan.look()
+
+    def see(
+        self, places: Sequence[Place], known: dict[FileKey, KnownFile], *, anew: bool
+    ) -> list[SeenFile | FileReport | KnownFile]:
+        return list(self._scan.see(places, known, anew=anew))
+
+    def stamps(self, keys: Sequence[FileKey]) -> dict[FileKey, tuple[int, int, int] | None]:
+        return self._scan.stamps(keys)
+
+    def settle(
+        self, seen: SeenFile, repair: Repair, known: Sequence[KnownEntry], *, name: bool
+    ) -> Settled | None:
+        with self._lock:
+            self._keep_what_is_cut(seen, repair)
+            return self._repair.settle(seen, repair, known, name=name)
+
+    def _keep_what_is_cut(self, seen: SeenFile, repair: Repair) -> None:
+        """What comes back from an old buffer was forgotten or moved: its words stand elsewhere. But
+        where they don't, because the whole tree was put back from a copy, say, they go to the
+        archive before they are cut."""
+        cut = set(repair.cut)
+        lost = [
+            KnownEntry(seen.scope.name, seen.path, entry.memory, entry.digest)
+            for entry in seen.entries
+            if (entry.memory.memory_id, entry.digest) in cut
+            and not self._stands_elsewhere(seen.scope, entry.memory)
+        ]
+        if lost:
+            at = datetime.fromtimestamp(self._pen.now(), UTC).astimezone()
+            self._archive.bury(lost, at=at.replace(microsecond=0))
+
+    def _stands_elsewhere(self, scope: Scope, memory: Memory) -> bool:
+        forgotten = self._archive.forgotten(scope, memory.memory_id)
+        if any(_says_the_same(copy.memory, memory) for copy in forgotten):
+            return True
+        others = (
+            self._living(other, memory.memory_id) for other in self.scopes() if other != scope
+        )
+        return any(there and _says_the_same(there.memory, memory) for there in others)
+
+    def bury(self, entries: Sequence[KnownEntry], *, at: datetime) -> None:
+        with self._lock:
+            self._archive.bury(entries, at=at)
+
     def append(self, scope: Scope, topic: Topic, memory: Memory) -> StoredMemory:
         with self._lock:
-            relative = self._append_to(scope, topic_path(topic, memory.created_at), memory)
+            self._ready()
+            relative = self._pen.append(scope, topic_path(topic, memory.created_at), memory)
         return StoredMemory(scope, relative, memory)
 
-    def _append_to(self, scope: Scope, relative: str, memory: Memory) -> str:
-        """To the first part of ``relative`` that takes more: the part's path."""
-        folder = self._tree.folder(scope)
-        self._tree.make(scope)
-        self._tree.refuse_links((folder / relative).parent)
-        part = 1
-        while (before := self._before_more(folder / part_path(relative, part))) is None:
-            part += 1
-        target = part_path(relative, part)
-        append_durably(folder / target, behind(before, memory).encode())
-        return target
-
-    def _before_more(self, path: Path) -> str | None:
-        """What stands in the file that an entry is put behind. None for a file that is full, or
-        that we could not read back what we put into.
-
-        Raises VaultWriteFailed where no file can be looked at: no other part could be, either.
-        """
-        try:
-            status = path.lstat()
-        except FileNotFoundError:
-            return ""
-        except OSError as error:
-            raise VaultWriteFailed(f"{path.name}: {error.strerror or error}") from error
-        if not stat.S_ISREG(status.st_mode) or status.st_size > SPLIT_BYTES:
-            return None
-        try:
-            return when_free(path.read_bytes).decode()
-        except (OSError, UnicodeDecodeError):
-            return None
+    def _ready(self) -> None:
+        """The ledger of a vault that nobody opened one for is in memory."""
+        if not self._opened:
+            self.ledger.open()
+            self._opened = True
 
     def current(self, stored: StoredMemory) -> StoredMemory | None:
         with self._lock:
             try:
-                path, _, entry = self._locate(stored.scope, stored.path, stored.memory.memory_id)
+                reading, _, entry = self._locate(stored)
             except KeyError:
                 return None
-        return StoredMemory(stored.scope, self._tree.relative(stored.scope, path), entry.memory)
+        return self._stored(stored.scope, reading, entry.memory)
 
     def replace(self, stored: StoredMemory, memory: Memory) -> StoredMemory:
-        with self._lock:
-            path, file, entry = self._locate(stored.scope, stored.path, stored.memory.memory_id)
-            # An entry without a time has its file's, which moves.
-            if replace(entry.memory, created_at=stored.memory.created_at) != stored.memory:
-                raise KeyError(stored.memory.memory_id)  # a person's edit wins
-            replace_durably(path, file.with_replaced(entry, memory).encode())
-        return StoredMemory(stored.scope, self._tree.relative(stored.scope, path), memory)
+        def step() -> StoredMemory:
+            reading, file, entry = self._same(stored)
+            self._pen.replace(stored.scope, reading, file, entry, memory)
+            return self._stored(stored.scope, reading, memory)
+
+        return self._steadily(step)
+
+    def edit(
+        self, stored: StoredMemory, memory: Memory, *, by: Actor, at: datetime
+    ) -> StoredMemory:
+        """How it was goes to the archive first: a crash between leaves one copy too many there."""
+
+        def step() -> StoredMemory:
+            reading, file, entry = self._same(stored)
+            path = self._tree.relative(stored.scope, reading.path)
+            self._archive.keep_edited(stored.scope, path, entry.memory, by=by, at=at)
+            self._pen.replace(stored.scope, reading, file, entry, memory)
+            return self._stored(stored.scope, reading, memory)
+
+        return self._steadily(step)
+
+    def unedit(self, stored: StoredMemory) -> StoredMemory | None:
+        def step() -> StoredMemory | None:
+            before = self._archive.edited(stored.scope, stored.memory.memory_id)
+            if before is None:
+                return None
+            reading, file, entry = self._locate(stored)
+            self._pen.replace(stored.scope, reading, file, entry, before.memory)
+            with contextlib.suppress(VaultWriteFailed, VaultFileBroken):
+                self._archive.cut_edited(stored.scope, before)
+            return self._stored(stored.scope, reading, before.memory)
+
+        return self._steadily(step)
+
+    def move(self, stored: StoredMemory, target: Scope) -> StoredMemory:
+        """Into the other scope first, then out of this one: a crash between is mended at the next
+        start, for the ledger knows that a move was under way."""
+        copied: list[StoredMemory] = []
+
+        def step() -> StoredMemory:
+            reading, file, entry = self._locate(stored)
+            memory_id = entry.memory.memory_id
+            there = self._living(target, memory_id)
+            if there is not None and not _says_the_same(there.memory, entry.memory):
+                if not copied:  # another one of that id: neither is ours to cut
+                    raise KeyError(memory_id)
+                self._pen.cut(target, *self._locate(there))  # an editor saved since we copied it
+                there = None
+            if there is None:
+                path = self._tree.relative(stored.scope, reading.path)
+                there = self._copied(entry.memory, stored.scope, path, target)
+                copied.append(there)
+            self._pen.cut(stored.scope, reading, file, entry)
+            with contextlib.suppress(StateUnavailable):
+                self.ledger.end_move(memory_id)
+            return there
+
+        return self._steadily(step)
+
+    def _copied(self, memory: Memory, source: Scope, path: str, target: Scope) -> StoredMemory:
+        with contextlib.suppress(StateUnavailable):
+            self.ledger.begin_move(memory.memory_id, source.name, target.name)
+        try:
+            return StoredMemory(target, self._pen.append(target, path, memory), memory)
+        except VaultWriteFailed:
+            with contextlib.suppress(StateUnavailable):
+                self.ledger.end_move(memory.memory_id)
+            raise
+
+    def finish_moves(self) -> None:
+        """What was copied already is cut from where it was; what was not stays there."""
+        with self._lock, contextlib.suppress(StateUnavailable):
+            for memory_id, source, target in self.ledger.unfinished_moves():
+                if self._finish_move(memory_id, self._tree.named(source), self._tree.named(target)):
+                    self.ledger.end_move(memory_id)
+
+    def _finish_move(self, memory_id: str, source: Scope | None, target: Scope | None) -> bool:
+        """False if it has to be tried again."""
+        if source is None or target is None:
+            return True
+        there, stands = self._living(target, memory_id), self._living(source, memory_id)
+        if there is None or stands is None or not _says_the_same(there.memory, stands.memory):
+            return True
+        try:
+            self._pen.cut(source, *self._locate(stands))
+        except KeyError:
+            return True
+        except (VaultWriteFailed, ChangedMeanwhile):
+            return False
+        return True
 
     def archive(self, stored: StoredMemory, *, by: Actor, at: datetime) -> str:
         """Into the archive first, then out of the living file: a crash between loses nothing."""
-        with self._lock:
-            path, file, entry = self._locate(stored.scope, stored.path, stored.memory.memory_id)
-            note = (f"忘记：{at.isoformat()}", f"忘记者：{escape_inline(by.name or '?', also='·')}")
-            noted = replace(entry.memory, extra=entry.memory.extra + note)
-            target = archive_path(self._tree.relative(stored.scope, path))
-            target = self._append_to(stored.scope, target, noted)
-            replace_durably(path, file.without(entry).encode())
-        return target
+        kept: list[tuple[Memory, str]] = []
+
+        def step() -> str:
+            reading, file, entry = self._locate(stored)
+            # Where an editor saved the file since, with the same words in it, the copy is there.
+            if not kept or kept[-1][0] != entry.memory:
+                path = self._tree.relative(stored.scope, reading.path)
+                copy = self._archive.keep_forgotten(stored.scope, path, entry.memory, by=by, at=at)
+                kept.append((entry.memory, copy))
+            self._pen.cut(stored.scope, reading, file, entry)
+            return kept[-1][1]
+
+        return self._steadily(step)
 
     def restore(self, scope: Scope, memory_id: str) -> StoredMemory | None:
         with self._lock:
-            copies = self._archived(scope, memory_id)
+            self._ready()
+            copies = self._archive.forgotten(scope, memory_id)
             if not copies:
                 return None
             # A crash while it was forgotten may have left older copies, or the living entry
             # itself: that one wins.
-            path, entry = copies[-1]
-            archive = self._tree.folder(scope) / ARCHIVE
             stored = self._living(scope, memory_id)
             if stored is None:
-                kept = tuple(p for p in entry.memory.extra if not p.startswith(_FORGOTTEN))
-                memory = replace(entry.memory, extra=kept)
-                relative = self._append_to(scope, path.relative_to(archive).as_posix(), memory)
-                stored = StoredMemory(scope, relative, memory)
+                last = copies[-1]
+                relative = self._pen.append(scope, last.path, last.memory)
+                stored = StoredMemory(scope, relative, last.memory)
             # It lives now, and that is the answer: a copy that cannot be cut from the archive, on a
             # full disk, is one as a crash leaves it.
             with contextlib.suppress(VaultWriteFailed, VaultFileBroken):
-                for copied in dict.fromkeys(path for path, _ in copies):
-                    self._cut_all(copied, memory_id)
+                self._archive.cut_forgotten(scope, memory_id)
         return stored
 
-    def _living(self, scope: Scope, memory_id: str) -> StoredMemory | None:
-        found = (s for s in self.read(scope).memories if s.memory.memory_id == memory_id)
-        return next(found, None)
-
-    def _cut_all(self, path: Path, memory_id: str) -> None:
-        file = self._tree.load(path)
-        while (entry := file.find(memory_id)) is not None:
-            text = file.without(entry)
-            replace_durably(path, text.encode())
-            file = self._tree.load(path)
-
     def archived(self, scope: Scope, memory_id: str) -> Memory | None:
-        """The forgotten entry as it stands in the archive."""
-        copies = self._archived(scope, memory_id)
-        return copies[-1][1].memory if copies else None
+        """The forgotten entry, as it stands in the archive."""
+        copies = self._archive.forgotten(scope, memory_id)
+        return copies[-1].noted if copies else None
 
-    def _archived(self, scope: Scope, memory_id: str) -> list[tuple[Path, Entry]]:
-        """Each copy of a forgotten entry, the one forgotten last at the end."""
-        found = []
-        for path in self._tree.archived_files(scope):
-            try:
-                file = self._tree.load(path)
-            except VaultFileBroken:
-                continue
-            found += [(path, e) for e in file.entries if e.memory.memory_id == memory_id]
-        return sorted(found, key=lambda copy: _forgotten_at(copy[1].memory))
+    def _living(self, scope: Scope, memory_id: str) -> StoredMemory | None:
+        for path in self._tree.survey(scope).files:
+            with contextlib.suppress(VaultFileBroken):
+                if (found := self._tree.find(path, memory_id)) is not None:
+                    return self._stored(scope, found[0], found[2].memory)
+        return None
 
-    def _locate(self, scope: Scope, relative: str, memory_id: str) -> tuple[Path, TopicFile, Entry]:
+    def _stored(self, scope: Scope, reading: Reading, memory: Memory) -> StoredMemory:
+        return StoredMemory(scope, self._tree.relative(scope, reading.path), memory)
+
+    def _steadily[R](self, step: Callable[[], R]) -> R:
+        """What a change gives that is tried again if an editor saves the file in between.
+
+        Raises VaultWriteFailed, KeyError.
+        """
+        with self._lock:
+            self._ready()
+            name = ""
+            for _ in range(_TRIES):
+                try:
+                    return step()
+                except ChangedMeanwhile as error:
+                    name = str(error)
+            raise VaultWriteFailed(f"{name}: somebody else writes to it all the time")
+
+    def _same(self, stored: StoredMemory) -> tuple[Reading, TopicFile, Entry]:
+        """The entry, if it still says what we know. Raises KeyError: a person's edit wins."""
+        reading, file, entry = self._locate(stored)
+        if not _says_the_same(entry.memory, stored.memory):
+            raise KeyError(stored.memory.memory_id)
+        return reading, file, entry
+
+    def _locate(self, stored: StoredMemory) -> tuple[Reading, TopicFile, Entry]:
         """The entry as it stands now, also if a person moved it to another file of the scope.
 
         Raises KeyError only if it is gone, not if the file it stood in cannot be read just now.
         """
+        scope, memory_id = stored.scope, stored.memory.memory_id
         self._tree.refuse_absence()
-        known = self._tree.folder(scope) / relative
+        known = self._tree.folder(scope) / stored.path
         self._tree.refuse_links(known)
         problem = ""
         try:
             if (found := self._tree.find(known, memory_id)) is not None:
-                return known, *found
+                return found
         except VaultFileBroken as error:
             problem = "" if is_gone(known) else str(error)
         survey = self._tree.survey(scope)
         for path in survey.files:
             with contextlib.suppress(VaultFileBroken):
                 if path != known and (found := self._tree.find(path, memory_id)) is not None:
-                    return path, *found
+                    return found
         if problem or survey.shut:
             raise VaultWriteFailed(problem or f"{survey.shut[0] or scope.name}: unreadable")
         raise KeyError(memory_id)
 
 
-def _forgotten_at(memory: Memory) -> str:
-    return next((piece for piece in memory.extra if piece.startswith(_FORGOTTEN[0])), "")
+def _says_the_same(one: Memory, other: Memory) -> bool:
+    """An entry without a time has its file's, which moves."""
+    return replace(one, created_at=other.created_at) == other
+
+
+def _random_id(_: datetime) -> str:
+    return f"m-{secrets.token_hex(8)}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from codecs import getincrementaldecoder
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,9 +14,32 @@ from ..markdown.topic_file import Entry, TopicFile, parse_file
 from ..models.scope import Scope
 from ..policies.encodings import Encoding, likely_encoding
 from ..policies.vault_layout import ARCHIVE
-from .files import make_folder
+from .files import Stamp, make_folder, stamp_of
 from .patience import when_free
-from .vault_walk import Survey, archived, is_link, survey
+from .vault_walk import Stamps, Survey, archived, is_link, stamps, survey
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A file as it was read: its bytes, and by what another version would be known."""
+
+    path: Path
+    raw: bytes
+    stamp: Stamp
+
+    @property
+    def modified(self) -> datetime:
+        """When it was written."""
+        return _moment(self.stamp[0] / 1e9)
+
+    def parsed(self) -> TopicFile:
+        """Its entries. Raises VaultFileBroken."""
+        try:
+            # A crash may have torn the last character; what stands before it is whole.
+            text = getincrementaldecoder("utf-8")().decode(self.raw)
+        except UnicodeDecodeError as error:
+            raise _no_utf8(self.path, self.raw) from error
+        return parse_file(text, fallback_time=self.modified)
 
 
 class VaultTree:
@@ -90,6 +114,11 @@ class VaultTree:
         top = self.folder(scope)
         return Survey() if self._leads_away(top) else survey(top)
 
+    def stamps(self, scope: Scope) -> Stamps:
+        """The same, as what the files look like tells it."""
+        top = self.folder(scope)
+        return Stamps() if self._leads_away(top) else stamps(top)
+
     def archived_files(self, scope: Scope) -> tuple[Path, ...]:
         """The files of the scope's archive."""
         archive = self.folder(scope) / ARCHIVE
@@ -105,27 +134,36 @@ class VaultTree:
         inside = (path, *path.parents)
         return any(is_link(p) for p in inside[: inside.index(self._scopes)])
 
+    def named(self, name: str) -> Scope | None:
+        """The scope of a folder that may be gone by now."""
+        try:
+            return Scope.parse(name, derived=True)
+        except InvalidScope:
+            return None
+
     def load(self, path: Path) -> TopicFile:
         """Read a file. Raises VaultFileBroken."""
-        return _parsed(path, *self._read(path))
+        return self.read(path).parsed()
 
-    def find(self, path: Path, memory_id: str) -> tuple[TopicFile, Entry] | None:
+    def find(self, path: Path, memory_id: str) -> tuple[Reading, TopicFile, Entry] | None:
         """A file and an entry in it, None if it holds no such entry. Raises VaultFileBroken."""
-        raw, modified = self._read(path, patient=True)
-        if memory_id.encode() not in raw:  # parsing takes long, and holds up other threads
+        reading = self.read(path, patient=True)
+        if memory_id.encode() not in reading.raw:  # parsing takes long, and holds up others
             return None
-        file = _parsed(path, raw, modified)
+        file = reading.parsed()
         entry = file.find(memory_id)
-        return None if entry is None else (file, entry)
+        return None if entry is None else (reading, file, entry)
 
-    def _read(self, path: Path, *, patient: bool = False) -> tuple[bytes, float]:
-        """The bytes, and when they were written. At start there is no patience: with a thousand
-        files that nobody may read it would take as many seconds."""
+    def read(self, path: Path, *, patient: bool = False) -> Reading:
+        """The bytes. At start there is no patience: with a thousand files that nobody may read it
+        would take as many seconds. Raises VaultFileBroken."""
         try:
             if path.is_file():  # a pipe would hold us up
                 with self._reading:
+                    # First the stamp: what is written between the two is noticed by the next look.
+                    status = path.lstat()
                     raw = when_free(path.read_bytes) if patient else path.read_bytes()
-                    return raw, path.stat().st_mtime
+                    return Reading(path, raw, stamp_of(status))
         except OSError as error:
             raise VaultFileBroken(path.name, "unreadable") from error
         raise VaultFileBroken(path.name, "unreadable")
@@ -140,15 +178,6 @@ def is_gone(path: Path) -> bool:
     except OSError:
         pass
     return False
-
-
-def _parsed(path: Path, raw: bytes, modified: float) -> TopicFile:
-    try:
-        # A crash may have torn the last character; what stands before it is whole.
-        text = getincrementaldecoder("utf-8")().decode(raw)
-    except UnicodeDecodeError as error:
-        raise _no_utf8(path, raw) from error
-    return parse_file(text, fallback_time=_moment(modified))
 
 
 def _no_utf8(path: Path, raw: bytes) -> VaultFileBroken:

@@ -24,6 +24,8 @@ from .frames import Frame, await_greeting, read_frame, write_frame
 
 _KEPT_LINES: Final = 20
 _STATUS_SECONDS: Final = 5.0
+_GREETING_SECONDS: Final = 120.0
+"""For Python to start on the slowest disk. One that has not spoken by then never will."""
 END: Final = "end"
 """The call that is the last one, and has no answer."""
 _LEVELS: Final[Mapping[str, Callable[..., None]]] = {
@@ -60,8 +62,11 @@ class WorkerRefused(Exception):
 class WorkerProcess:
     """One child. Thread-safe; what it is asked blocks its caller only."""
 
-    def __init__(self, command: Sequence[str]) -> None:
-        """Starts it. Raises OSError if that is not possible."""
+    def __init__(
+        self, command: Sequence[str], *, greeting_seconds: float = _GREETING_SECONDS
+    ) -> None:
+        """Starts it; killed if it says nothing for so long. Raises OSError if that is not
+        possible."""
         self._process = subprocess.Popen(  # noqa: S603 - our own program
             [*command],
             stdin=subprocess.PIPE,
@@ -80,6 +85,9 @@ class WorkerProcess:
         self._waiting: dict[int, SimpleQueue[Frame | None]] = {}
         self._ended = False
         self._words: deque[str] = deque(maxlen=_KEPT_LINES)
+        self._mute = threading.Timer(greeting_seconds, self.kill)
+        self._mute.daemon = True
+        self._mute.start()
         # Each pipe has a thread of its own: whoever asks waits for an answer, and for nothing else.
         self._overhearing = _thread(self._overhear, errors)
         _thread(self._listen, output)
@@ -151,6 +159,7 @@ class WorkerProcess:
     def _listen(self, stream: BinaryIO) -> None:
         try:
             if await_greeting(stream):
+                self._mute.cancel()
                 while (frame := read_frame(stream)) is not None:
                     self._take(frame)
         except (OSError, ValueError, KeyError, MemoryError) as error:  # no message of ours
@@ -159,6 +168,7 @@ class WorkerProcess:
             self._over(stream)
 
     def _over(self, stream: BinaryIO) -> None:
+        self._mute.cancel()
         with self._changing:
             self._ended = True
             waiting = list(self._waiting.values())

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from ..models.data_models import (
@@ -30,8 +30,13 @@ from .escaping import escape_body, escape_inline, escape_tags, unescape, unescap
 ID_PATTERN = r"m-[0-9a-z]{4,32}"
 _HEADING = re.compile(rf"## (?P<judgment>.*?) ?(?<!\\)\^(?P<id>{ID_PATTERN})[ \t]*")
 _STRENGTH = re.compile(r"强度\s*(\d{1,9})")
-_NAMED = re.compile(r"(谁|号|在|来源|可信|标签|角色|上文)\s*[：:]\s*(.*)", re.DOTALL)
+_NAMED = re.compile(r"(谁|号|在|来源|可信|引述|标签|角色|上文)\s*[：:]\s*(.*)", re.DOTALL)
 _SEPARATOR = " · "
+_CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz"
+_TIME_CHARS = 10
+_OUR_ID = 16
+# From 2001 to 2128: what lies outside was typed by hand.
+_FIRST_MS, _LAST_MS = 1_000_000_000_000, 5_000_000_000_000
 _ACTIVE = {"主动": True, "被动": False}
 _ORIGIN = {"谁": "who", "号": "person", "在": "conversation"}
 _TRUSTED = {"是": True, "否": False}
@@ -39,6 +44,14 @@ _TRUSTED = {"是": True, "否": False}
 
 def render(memory: Memory) -> str:
     """The entry's text, ending with a newline."""
+    lines = [f"## {escape_inline(memory.judgment)} ^{memory.memory_id}", *metadata_lines(memory)]
+    if memory.reasoning:
+        lines += ["", escape_body(memory.reasoning)]
+    return "\n".join(lines) + "\n"
+
+
+def metadata_lines(memory: Memory) -> list[str]:
+    """What stands between heading and reasoning: lines that begin with ``> ``."""
     origin = memory.provenance
     about = [
         memory.kind.value,
@@ -52,6 +65,7 @@ def render(memory: Memory) -> str:
         *_named("在", origin.conversation),
         f"来源：{origin.source.value}",
         f"可信：{'是' if origin.trusted else '否'}",
+        *(["引述：是"] if memory.quoted else []),
     ]
     more = [
         *([f"标签：{escape_tags(memory.tags)}"] if memory.tags else []),
@@ -59,11 +73,7 @@ def render(memory: Memory) -> str:
         *_named("上文", memory.context),
     ]
     rows = [row for row in (about, source, more, list(memory.extra)) if row]
-    lines = [f"## {escape_inline(memory.judgment)} ^{memory.memory_id}"]
-    lines += ["> " + _SEPARATOR.join(row) for row in rows]
-    if memory.reasoning:
-        lines += ["", escape_body(memory.reasoning)]
-    return "\n".join(lines) + "\n"
+    return ["> " + _SEPARATOR.join(row) for row in rows]
 
 
 def _named(name: str, value: str) -> list[str]:
@@ -77,11 +87,17 @@ def heading_id(line: str) -> str | None:
 
 
 def parse(text: str, *, fallback_time: datetime) -> Memory:
-    """Read one entry. ``fallback_time`` stands in where a person left the time out.
+    """Read one entry. Where a person left the time out, the id tells it if it is one of ours, else
+    ``fallback_time`` stands in.
 
     Raises:
         ValueError: if the first line is no entry heading.
     """
+    return parse_entry(text, fallback_time=fallback_time)[0]
+
+
+def parse_entry(text: str, *, fallback_time: datetime) -> tuple[Memory, bool]:
+    """``parse``, and whether ``fallback_time`` stands in."""
     first, *rest = text.removesuffix("\n").split("\n")
     heading = _HEADING.fullmatch(first)
     if heading is None:
@@ -98,8 +114,9 @@ def parse(text: str, *, fallback_time: datetime) -> Memory:
     for row in rest[:rows]:
         for piece in row[1:].split(_SEPARATOR):
             read.take(piece.strip())
-    fields: dict[str, Any] = {"created_at": fallback_time, **read.fields}
-    return Memory(
+    made = read.fields.get("created_at") or made_at(heading["id"])
+    fields: dict[str, Any] = {**read.fields, "created_at": made or fallback_time}
+    memory = Memory(
         memory_id=heading["id"],
         judgment=unescape(heading["judgment"].strip()),
         reasoning=unescape("\n".join(body)),
@@ -107,6 +124,23 @@ def parse(text: str, *, fallback_time: datetime) -> Memory:
         extra=tuple(read.extra),
         **fields,
     )
+    return memory, made is None
+
+
+def made_at(memory_id: str) -> datetime | None:
+    """When an id of ours was made: its first ten characters are milliseconds since 1970.
+
+    None for an id that a person made up.
+    """
+    stamp = memory_id.removeprefix("m-")
+    if len(stamp) != _OUR_ID or any(c not in _CROCKFORD for c in stamp):
+        return None
+    number = 0
+    for character in stamp[:_TIME_CHARS]:
+        number = number * len(_CROCKFORD) + _CROCKFORD.index(character)
+    if not _FIRST_MS <= number < _LAST_MS:
+        return None
+    return datetime.fromtimestamp(number // 1000, UTC)
 
 
 @dataclass(slots=True)
@@ -144,6 +178,8 @@ class _Metadata:
                 return _put(self.fields, "context", unescape(raw))
             case "来源":
                 return raw in _SOURCES and _put(self.origin, "source", _SOURCES[raw])
+            case "引述":
+                return raw in _TRUSTED and _put(self.fields, "quoted", _TRUSTED[raw])
             case "可信":
                 return raw in _TRUSTED and _put(self.origin, "trusted", _TRUSTED[raw])
             case _:

@@ -15,6 +15,8 @@ _TAG = re.compile(r"(?:\\.|[^\\,，]|\\$)+", re.DOTALL)
 _UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _UNSAFE_IN_BODY = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _STRUCTURE = re.compile(r"(\s*)(#|>|```|~~~|[-=*_]{3,}\s*$)")
+_ITEM = re.compile(r"\A(\s*\d{0,9})([-*+.)])(?=\s|$)")
+_OPENING = re.compile(r"\A(\d{0,9}(?=[.)])|)([#>|<`~.)]|[-*+=_])")
 _MAX_CODE_POINT = 0x10FFFF
 _SURROGATES = (0xD800, 0xDFFF)
 
@@ -44,12 +46,21 @@ def escape_tags(tags: tuple[str, ...]) -> str:
 
 
 def escape_body(text: str) -> str:
-    """``text`` as the lines below an entry's metadata; no line can open a heading or a fence."""
+    """``text`` as the lines below an entry's metadata; no line can open a heading or a fence.
+
+    Nor is the first one an item: a list right below a heading has an entry in each item.
+    """
     lines = [_escape_body_line(line) for line in text.split("\n")]
+    lines[0] = _ITEM.sub(r"\1\\\2", lines[0], count=1)
     for edge in (0, -1):
         if not lines[edge].strip():
             lines[edge] = EMPTY + lines[edge]
     return "\n".join(lines)
+
+
+def escape_opening(line: str) -> str:
+    """An escaped line that opens no heading, list, quotation, table, tag or fence."""
+    return _OPENING.sub(r"\1\\\2", line, count=1)
 
 
 def _escape_body_line(line: str) -> str:

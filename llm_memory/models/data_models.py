@@ -72,6 +72,8 @@ class Memory:
         role: The persona in force, empty if none.
         context: The message before this one, empty if unknown.
         extra: Metadata fields that this version does not know, kept as they stood.
+        quoted: It reads like an order to the bot, and nobody vouches for it: somebody's words,
+            shown as such. A label; what carries safety is the provenance.
     """
 
     memory_id: str
@@ -86,6 +88,7 @@ class Memory:
     role: str = ""
     context: str = ""
     extra: tuple[str, ...] = ()
+    quoted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,22 +120,40 @@ class MemoryDraft:
     context: str = ""
 
 
+class PrivateKind(StrEnum):
+    """What is not kept in plain words. Each has a text in the i18n files."""
+
+    PRIVATE_KEY = "private_key"
+    TOKEN = "token"  # noqa: S105  (a kind of secret, not one)
+    PASSWORD = "password"  # noqa: S105
+    CARD = "card"
+    ID_NUMBER = "id_number"
+    PHONE = "phone"
+
+
 class RejectReason(StrEnum):
     """Why a draft was not stored. Each has a text in the i18n files."""
 
     EMPTY = "empty"
     TOO_LONG = "too_long"
+    TOO_SHORT = "too_short"
+    FILLER = "filler"
+    CODE = "code"
+    SPECULATION = "speculation"
+    PRIVATE = "private"
     READ_ONLY = "read_only"
     REFUSED = "refused"
     LEARNING_PAUSED = "learning_paused"
     NOT_WRITTEN = "not_written"
+    UNKNOWN_SCOPE = "unknown_scope"
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """Acknowledged: on disk and recallable from now on."""
+    """Acknowledged: on disk and recallable from now on. ``redacted``: what was hidden in it."""
 
     memory: StoredMemory
+    redacted: tuple[PrivateKind, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,21 +161,34 @@ class Reinforced:
     """The same words of the same speaker stood there already; they are stronger now."""
 
     memory: StoredMemory
+    redacted: tuple[PrivateKind, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """The speaker has said it anew and said more: ``former`` stands in the archive now, under its
+    own id, and can be brought back."""
+
+    memory: StoredMemory
+    former: StoredMemory
+    redacted: tuple[PrivateKind, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
     """Nothing was stored.
 
-    ``why`` tells how the conversation came to write nothing, ``detail`` what the disk said.
+    ``why`` tells how the conversation came to write nothing, ``detail`` what the disk said,
+    ``private`` what was found that is not to be kept.
     """
 
     reason: RejectReason
     why: Why | None = None
     detail: str = ""
+    private: tuple[PrivateKind, ...] = ()
 
 
-RememberOutcome = Stored | Reinforced | Rejected
+RememberOutcome = Stored | Reinforced | Replaced | Rejected
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,5 +220,33 @@ class NotVisible:
     memory_id: str
 
 
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """An entry has other words; ``before`` are those it had. ``redacted``: what was hidden in the
+    new ones."""
+
+    memory: StoredMemory
+    before: str
+    redacted: tuple[PrivateKind, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """An entry stands in another scope; ``source`` is the one that it left."""
+
+    memory: StoredMemory
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """An entry is as it was before it was edited, or where it was before it was moved."""
+
+    memory: StoredMemory
+    moved: bool
+
+
+EditOutcome = Edited | NotAllowed | NotVisible
+MoveOutcome = Moved | NotAllowed | NotVisible
 ForgetOutcome = Forgotten | NotAllowed | NotVisible
-RestoreOutcome = Restored | NotAllowed | NotVisible
+RestoreOutcome = Restored | Undone | NotAllowed | NotVisible

@@ -26,9 +26,11 @@ class NoticeCode(StrEnum):
     STATE_UNAVAILABLE = "state_unavailable"
     VAULT_UNWRITABLE = "vault_unwritable"
     VAULT_FILE_BROKEN = "vault_file_broken"
+    VAULT_HELD = "vault_held"
     INDEX_OFF = "index_off"
     INDEX_FULL = "index_full"
     INDEX_REBUILT = "index_rebuilt"
+    LEXICAL_OFF = "lexical_off"
     EMBEDDER_FAILING = "embedder_failing"
     REFUSED_ID = "refused_id"
 

@@ -7,11 +7,14 @@ from datetime import datetime
 from enum import StrEnum
 
 from .data_models import StoredMemory
+from .notes import NoteSection
 
 
 class Arm(StrEnum):
     """What answered a recall."""
 
+    HYBRID = "hybrid"
+    LEXICAL = "lexical"
     DENSE = "dense"
     SCAN = "scan"
     NONE = "none"
@@ -29,12 +32,13 @@ class DropReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A recalled memory: a preview and a pointer.
+    """A recalled memory or piece of a note: a preview and a pointer.
 
     Attributes:
+        memory_id: ``m-…``, or ``n-…`` of a note.
         preview: At most ``preview_chars`` characters.
         pointer: ``<file>#<id>``, for expand.
-        scope_name: The scope the memory is stored in.
+        scope_name: The scope the memory is stored in, or the shelf of a note.
         relevance: 0 to 1, above the floor; comparable within one recall only.
         tokens: An estimate of what the preview costs in a prompt.
     """
@@ -47,21 +51,83 @@ class Hit:
     created_at: datetime
     relevance: float
     tokens: int
+    headings: tuple[str, ...] = ()
+    quoted: bool = False
+
+    @property
+    def is_note(self) -> bool:
+        """True for a piece of a note: nobody said it, and ``headings`` stand above it."""
+        return self.memory_id.startswith("n-")
+
+
+@dataclass(frozen=True, slots=True)
+class Considered:
+    """One candidate of a recall, without its words: who may see them is asked when it is shown.
+
+    Attributes:
+        scope_name: Where it is kept.
+        lexical: 0 to 1, the best of the words' arm is 1; None where that arm did not find it.
+        coverage: 0 to 1, how much of the question it speaks of.
+        similarity: The embedder's cosine; None where that arm did not find it.
+        score: What it was ordered by, all factors in it.
+        dropped: Why it is no hit; None for hits.
+        reranked: What a reranker gave it, and then orders it; None where none was asked.
+    """
+
+    scope_name: str
+    memory_id: str
+    lexical: float | None
+    coverage: float
+    similarity: float | None
+    score: float
+    dropped: DropReason | None
+    reranked: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
     """How a recall came to its hits. Carries the scopes that it could see.
 
-    ``scopes`` are names, ``milliseconds`` by stage, ``dropped`` counts by reason.
+    ``scopes`` are names, ``milliseconds`` by stage, ``dropped`` counts by reason. ``considered``
+    are the best candidates, best first; ``dense_weight`` is the embedder's share in their order,
+    ``tokens`` what the hits cost. ``reranker`` names the one whose order it is, if there was one.
+    ``topics`` are those whose files were read as a whole.
     """
 
     scopes: tuple[str, ...] = ()
     arm: Arm = Arm.NONE
     candidates: int = 0
+    considered: tuple[Considered, ...] = ()
+    dense_weight: float = 0.0
+    tokens: int = 0
+    reranker: str = ""
     dropped: dict[DropReason, int] = field(default_factory=dict)
     milliseconds: dict[str, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    topics: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One recall as it is kept for a while: what was asked from where, and how it went.
+
+    It holds the words of the question, and of no memory: those are looked up when it is shown, so
+    that what was forgotten meanwhile is not shown again.
+    """
+
+    conversation: str
+    query: str
+    at: datetime
+    trace: Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """A recall and what can be shown of its candidates: text and pointer, None for what is gone or
+    not to be seen."""
+
+    told: Told
+    candidates: tuple[tuple[Considered, Hit | None], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +151,17 @@ class Expanded:
 
 
 @dataclass(frozen=True, slots=True)
+class ExpandedNote:
+    """The whole section of a note behind a pointer."""
+
+    section: NoteSection
+
+
+@dataclass(frozen=True, slots=True)
 class PointerNotVisible:
     """No such entry for this conversation, whether or not it exists elsewhere."""
 
     pointer: str
 
 
-Expansion = Expanded | PointerNotVisible
+Expansion = Expanded | ExpandedNote | PointerNotVisible

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Final
 
 from ..errors import InvalidScope
+from .shelf import Shelf
 
 PUBLIC_NAME: Final = "public"
 QUARANTINE_NAME: Final = "quarantine"
@@ -107,23 +108,29 @@ PUBLIC: Final = Scope.parse(PUBLIC_NAME)
 
 @dataclass(frozen=True, slots=True)
 class ScopeFilter:
-    """What a reader may see: the scopes by name, compared whole.
+    """What a reader may see: scopes, and shelves of notes, by name, compared whole.
 
     ``everything`` is the emergency downgrade (``scope_filter_enabled: false``): all but quarantine.
     """
 
     scopes: tuple[Scope, ...]
     everything: bool = False
+    shelves: tuple[Shelf, ...] = ()
 
     @classmethod
-    def reading_as(cls, scope: Scope) -> ScopeFilter:
-        """A reader in ``scope`` sees that scope and public; a reader in public sees public."""
-        return cls((scope,) if scope.is_public else (scope, PUBLIC))
+    def reading_as(cls, scope: Scope, *, shelves: tuple[Shelf, ...] = ()) -> ScopeFilter:
+        """A reader in ``scope`` sees that scope and public; a reader in public sees public.
+
+        ``shelves``: the notes outside all scopes that this reader sees.
+        """
+        return cls((scope,) if scope.is_public else (scope, PUBLIC), shelves=shelves)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The visible scope names, the reader's own first."""
-        return tuple(scope.name for scope in self.scopes)
+        """The visible names as records are stored under them: the reader's own scope first, the
+        shelves last."""
+        scopes = tuple(scope.name for scope in self.scopes)
+        return scopes + tuple(shelf.name for shelf in self.shelves)
 
     def admits(self, name: object) -> bool:
         """True if a record stored under ``name`` may be shown. Anything but a known name: no."""
@@ -131,4 +138,4 @@ class ScopeFilter:
             return False
         if self.everything:
             return bool(name) and name != QUARANTINE_NAME
-        return any(scope.name == name for scope in self.scopes)
+        return name in self.names

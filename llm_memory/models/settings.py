@@ -26,6 +26,14 @@ class GroupScope(StrEnum):
     PER_GROUP = "per-group"
 
 
+class PrivacyMode(StrEnum):
+    """What becomes of secrets and numbers in a text that is to be remembered."""
+
+    REDACT = "redact"
+    REJECT = "reject"
+    OFF = "off"
+
+
 @dataclass(frozen=True, slots=True)
 class IllegalName:
     """A map entry whose value is no scope name: its conversation reads public, writes nothing."""
@@ -82,6 +90,23 @@ class IndexPace:
 
 
 @dataclass(frozen=True, slots=True)
+class VaultPace:
+    """How the files are followed behind the bot. Not the owner's to set, but a test's.
+
+    Attributes:
+        debounce_seconds: After a change, until nothing more changes for so long.
+        quiet_seconds: So long nobody may have saved a file in which ids are to be given.
+        scan_seconds: Between two looks where nobody tells of changes.
+        rare_scan_seconds: Between two looks where somebody does, lest he miss one.
+    """
+
+    debounce_seconds: float = 1.5
+    quiet_seconds: float = 5.0
+    scan_seconds: float = 15.0
+    rare_scan_seconds: float = 600.0
+
+
+@dataclass(frozen=True, slots=True)
 class EngineSettings:
     """What the composition root hands to the engine.
 
@@ -93,12 +118,17 @@ class EngineSettings:
         preview_chars: The longest preview, characters.
         relevance_floor: 0 to 1 of the embedder's similarity; None takes the embedder's own.
         embed_query_seconds: After this long a query goes on without vectors.
+        embed_draft_seconds: After this long a memory is written without being compared.
+        rerank_seconds: After this long the order of a recall stays as it was.
+        rerank_within_seconds: The same, from the beginning of the recall on.
         embed_write_seconds: After this long a batch of writes stays in the backlog.
         open_retry_seconds: How long a locked data folder is tried again at start.
         pace: How the index is followed.
+        vault_pace: How the files are followed.
         chroma_url: Where a Chroma server listens; empty for an index of our own. None where the
             panel holds what is no address: then there is no index until it is put right.
         chroma_headers: Sent with every request to it. They hold secrets.
+        privacy_mode: What becomes of secrets and numbers that somebody wants remembered.
     """
 
     scope_map: Mapping[str, object] | None = field(default_factory=dict)
@@ -109,8 +139,13 @@ class EngineSettings:
     preview_chars: int = 240
     relevance_floor: float | None = None
     embed_query_seconds: float = 2.0
+    embed_draft_seconds: float = 2.0
+    rerank_seconds: float = 1.0
+    rerank_within_seconds: float = 2.5
     embed_write_seconds: float = 30.0
     open_retry_seconds: float = 15.0
     pace: IndexPace = field(default_factory=IndexPace)
+    vault_pace: VaultPace = field(default_factory=VaultPace)
     chroma_url: str | None = ""
     chroma_headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    privacy_mode: PrivacyMode = PrivacyMode.REDACT

@@ -34,6 +34,7 @@ class EngineStatus:
     backlog: int = 0
     queue: int = 0
     scope_check_drops: int = 0
+    words: IndexState = IndexState.WAITING
     notices: tuple[Notice, ...] = ()
 
     @property

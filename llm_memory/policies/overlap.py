@@ -19,26 +19,27 @@ def shortlist(query: str, texts: Sequence[str], limit: int) -> list[int]:
     Shared pairs of neighbouring Han characters (kana, Hangul) and beginnings of words count three,
     single characters one. Among equals the later text wins.
     """
-    pieces = _pieces(query)
-    if not pieces:
+    wanted = pieces(query)
+    if not wanted:
         return []
     scored = []
     for place, text in enumerate(texts):
-        score = sum(weight for piece, weight in pieces.items() if piece in text)
+        score = sum(weight for piece, weight in wanted.items() if piece in text)
         if score:
             scored.append((score, place))
     return [place for _, place in heapq.nlargest(limit, scored)]
 
 
-def _pieces(query: str) -> dict[str, int]:
+def pieces(query: str) -> dict[str, int]:
+    """What a text is searched for, and how much each piece counts."""
     folded = fold(query)
-    pieces: dict[str, int] = {}
+    found: dict[str, int] = {}
     for run in _WIDE.findall(folded):
-        pieces.update(dict.fromkeys(run, _SINGLE))
-        pieces.update({run[i : i + 2]: _PAIR for i in range(len(run) - 1)})
+        found.update(dict.fromkeys(run, _SINGLE))
+        found.update({run[i : i + 2]: _PAIR for i in range(len(run) - 1)})
     for word in _NARROW.findall(_WIDE.sub(" ", folded)):
-        pieces[word[:_STEM]] = _PAIR
-    return pieces
+        found[word[:_STEM]] = _PAIR
+    return found
 
 
 def fold(text: str) -> str:

@@ -1,21 +1,71 @@
-"""From scored candidates to hits: floor, order, limit, budget."""
+"""From scored candidates to hits: floor, order, diversity, limit, budget."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from ..models.data_models import StoredMemory
-from ..models.recall import DropReason, Hit
+from ..models.passages import Passage, moment_of, passage_id, place_name, said_by
+from ..models.recall import Considered, DropReason, Hit
+from .diversity import Gist
+from .excerpt import excerpt
+from .passage_text import shown_text
 from .text import estimate_tokens, preview
+
+_NOTE_STRENGTH = 50
+"""As a memory has that nobody weighed."""
+
+
+_FIRST = 5
+_TOLD = 30
+"""Candidates that a trace tells of."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A memory and its relevance: 0 at the floor of what found it, 1 for the same words."""
+    """A passage and what is known of it.
 
-    stored: StoredMemory
+    Attributes:
+        relevance: 0 at the floor of what found it, 1 for the same words.
+        score: What it is ordered by; the relevance where nothing else is known.
+        lexical: See ``Considered``.
+        coverage: The same.
+        similarity: The same.
+        factor: What time, speaker and salience make of the score; it is in the score already.
+        reranked: See ``Considered``.
+    """
+
+    passage: Passage
     relevance: float
+    score: float | None = None
+    lexical: float | None = None
+    coverage: float = 0.0
+    similarity: float | None = None
+    factor: float = 1.0
+    reranked: float | None = None
+
+    @property
+    def order(self) -> float:
+        """The greater the sooner."""
+        return self.relevance if self.score is None else self.score
+
+
+class Sifted(NamedTuple):
+    """Candidates in order: those at the floor and above, and the others."""
+
+    best: Sequence[Candidate]
+    below: Sequence[Candidate]
+
+
+class Choice(NamedTuple):
+    """The hits, best first; how many were dropped for which reason; and who was considered."""
+
+    hits: tuple[Hit, ...]
+    dropped: dict[DropReason, int]
+    considered: tuple[Considered, ...]
 
 
 def above_floor(similarity: float, floor: float) -> float:
@@ -24,55 +74,129 @@ def above_floor(similarity: float, floor: float) -> float:
 
 
 def choose(
-    candidates: Iterable[Candidate], *, limit: int, token_budget: int, preview_chars: int
-) -> tuple[tuple[Hit, ...], dict[DropReason, int]]:
-    """The best candidates as hits, and how many were dropped for which reason.
+    sifted: Sifted,
+    *,
+    limit: int,
+    token_budget: int,
+    preview_chars: int,
+    line: Callable[[Hit], str] | None = None,
+    query: str = "",
+) -> Choice:
+    """The best candidates as hits.
 
-    Best first; among equals the stronger, then the newer. One that does not fit the budget is
-    skipped and the next tried.
+    In the order of ``sifted``; but what says again what a better one says comes behind all others.
+    One that does not fit the budget is skipped and the next tried.
+
+    Args:
+        line: What is written of a hit where it is injected; its tokens are what counts.
+        query: What was asked: of a long piece of a note the part that answers it is shown.
     """
-    dropped = dict.fromkeys(DropReason, 0)
-    best: dict[tuple[str, str], Candidate] = {}
-    for candidate in candidates:
-        if not candidate.relevance >= 0:  # NaN, too
-            dropped[DropReason.FLOOR] += 1
-            continue
-        key = candidate.stored.scope.name, candidate.stored.memory.memory_id
-        known = best.get(key)
-        if known is None or known.relevance < candidate.relevance:
-            best[key] = candidate
     hits: list[Hit] = []
+    told: list[Considered] = []
     left = token_budget
-    for candidate in sorted(best.values(), key=_order):
+    for candidate in _spread(sifted.best, limit):
         if len(hits) >= limit:
-            dropped[DropReason.LIMIT] += 1
+            told.append(_considered(candidate, DropReason.LIMIT))
             continue
-        hit = _hit(candidate, preview_chars)
+        hit = as_hit(candidate, preview_chars, query)
+        if line is not None:
+            hit = replace(hit, tokens=estimate_tokens(line(hit)))
         if hit.tokens > left:
-            dropped[DropReason.BUDGET] += 1
+            told.append(_considered(candidate, DropReason.BUDGET))
             continue
         left -= hit.tokens
         hits.append(hit)
-    return tuple(hits), {reason: count for reason, count in dropped.items() if count}
+        told.append(_considered(candidate, None))
+    told += [_considered(candidate, DropReason.FLOOR) for candidate in sifted.below]
+    dropped: dict[DropReason, int] = {}
+    for one in told:
+        if one.dropped is not None:
+            dropped[one.dropped] = dropped.get(one.dropped, 0) + 1
+    return Choice(tuple(hits), dropped, tuple(told[:_TOLD]))
+
+
+def sift(candidates: Iterable[Candidate]) -> Sifted:
+    """Best first; among equals the stronger, then the newer.
+
+    What the order puts first has to be relevant, or nothing is: far down in it, something shares a
+    few words with any question.
+    """
+    sound: list[Candidate] = []
+    wrong: list[Candidate] = []
+    for candidate in candidates:
+        unknown = math.isnan(candidate.relevance) or math.isnan(candidate.order)
+        (wrong if unknown else sound).append(candidate)
+    ordered: list[Candidate] = []
+    seen: set[tuple[str, str]] = set()
+    for candidate in sorted(sound, key=_order):
+        key = place_name(candidate.passage), passage_id(candidate.passage)
+        if key not in seen:
+            seen.add(key)
+            ordered.append(candidate)
+    above = [candidate for candidate in ordered if candidate.relevance >= 0]
+    if not any(candidate.relevance >= 0 for candidate in ordered[:_FIRST]):
+        return Sifted([], ordered + wrong)
+    return Sifted(above, [candidate for candidate in ordered if candidate.relevance < 0] + wrong)
+
+
+def _spread(ordered: Iterable[Candidate], limit: int) -> Iterator[Candidate]:
+    """The same ones; what repeats one of the first comes last."""
+    first: list[Gist] = []
+    again: list[Candidate] = []
+    for candidate in ordered:
+        if len(first) < limit:
+            gist = Gist.of(shown_text(candidate.passage))
+            if gist.repeats(first):
+                again.append(candidate)
+                continue
+            first.append(gist)
+        yield candidate
+    yield from again
+
+
+def _considered(candidate: Candidate, dropped: DropReason | None) -> Considered:
+    return Considered(
+        scope_name=place_name(candidate.passage),
+        memory_id=passage_id(candidate.passage),
+        lexical=candidate.lexical,
+        coverage=candidate.coverage,
+        similarity=candidate.similarity,
+        score=candidate.order,
+        dropped=dropped,
+        reranked=candidate.reranked,
+    )
+
+
+_QUOTATION_TOKENS = 12
+"""What it costs to say of a hit that it is somebody's words and no instruction."""
 
 
 def _order(candidate: Candidate) -> tuple[float, int, float]:
-    memory = candidate.stored.memory
-    return -candidate.relevance, -memory.strength, -memory.created_at.timestamp()
+    passage = candidate.passage
+    strength = passage.memory.strength if isinstance(passage, StoredMemory) else _NOTE_STRENGTH
+    return -candidate.order, -strength, -moment_of(passage).timestamp()
 
 
-def _hit(candidate: Candidate, preview_chars: int) -> Hit:
-    stored = candidate.stored
-    memory = stored.memory
-    text = preview(memory.judgment, preview_chars)
-    line = f"{text} {memory.provenance.who} {stored.pointer} {memory.created_at:%Y-%m-%d}"
+def as_hit(candidate: Candidate, preview_chars: int, query: str = "") -> Hit:
+    """What is shown of a candidate."""
+    passage = candidate.passage
+    headings: tuple[str, ...] = ()
+    if isinstance(passage, StoredMemory):
+        text = preview(shown_text(passage), preview_chars)
+    else:
+        text, headings = excerpt(shown_text(passage), query, preview_chars), passage.headings
+    quoted = isinstance(passage, StoredMemory) and passage.memory.quoted
+    about = " ".join((said_by(passage), *headings))
+    line = f"{text} {about} {passage.pointer} {moment_of(passage):%Y-%m-%d}"
     return Hit(
-        memory_id=memory.memory_id,
-        pointer=stored.pointer,
-        scope_name=stored.scope.name,
+        memory_id=passage_id(passage),
+        pointer=passage.pointer,
+        scope_name=place_name(passage),
         preview=text,
-        who=memory.provenance.who,
-        created_at=memory.created_at,
-        relevance=min(candidate.relevance, 1.0),
-        tokens=estimate_tokens(line),
+        who=said_by(passage),
+        created_at=moment_of(passage),
+        relevance=min(max(candidate.relevance, 0.0), 1.0),
+        tokens=estimate_tokens(line) + (_QUOTATION_TOKENS if quoted else 0),
+        headings=headings,
+        quoted=quoted,
     )

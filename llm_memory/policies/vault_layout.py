@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from pathlib import PurePosixPath
 
@@ -11,6 +12,8 @@ ARCHIVE = "archive"
 _NOT_RECALLED = frozenset({"primer.md", "memory.md"})
 _CONFLICT_MARKS = (".conflict", ".sync-conflict", "conflicted copy")
 """How we, and the usual programs that keep folders the same, call the other version of a file."""
+_BY_STEM = {topic.value.casefold(): topic for topic in Topic}
+_STEM = re.compile(r"([a-z]+)(?:[^a-z].*)?\.md", re.DOTALL)
 
 
 def topic_path(topic: Topic, moment: datetime) -> str:
@@ -21,6 +24,15 @@ def topic_path(topic: Topic, moment: datetime) -> str:
     if topic is Topic.JOURNAL:
         return f"{topic.value}/{moment:%Y-%m-%d}.md"
     return f"{topic.value}.md"
+
+
+def topic_of(path: str) -> Topic | None:
+    """The topic whose file this is, by its name: ``TASKS.md``, ``preferences-2.md``; None for a
+    file that somebody named."""
+    if path.startswith(f"{Topic.JOURNAL.value}/"):
+        return Topic.JOURNAL
+    named = _STEM.fullmatch(path.rpartition("/")[2].casefold())
+    return _BY_STEM.get(named[1]) if named else None
 
 
 def part_path(path: str, part: int) -> str:
@@ -34,9 +46,15 @@ def archive_path(path: str) -> str:
     return f"{ARCHIVE}/{path}"
 
 
+def conflict_path(path: str) -> str:
+    """Where the bot's version goes of an entry that a person changed at the same time."""
+    whole = PurePosixPath(path)
+    return whole.with_name(f"{whole.stem}.conflict.md").as_posix()
+
+
 def is_recalled(path: str) -> bool:
     """True for files whose entries may be recalled; ``path`` is relative to the scope."""
-    name = PurePosixPath(path).name.lower()
+    name = path.rpartition("/")[2].lower()
     return (
         name.endswith(".md")
         and name not in _NOT_RECALLED
@@ -47,5 +65,5 @@ def is_recalled(path: str) -> bool:
 
 def is_passed_by(path: str) -> bool:
     """True for the archive, for what is hidden, and for all that lies in them."""
-    parts = PurePosixPath(path).parts
-    return parts[0].lower() == ARCHIVE or any(part.startswith(".") for part in parts)
+    first = path.partition("/")[0]
+    return first.lower() == ARCHIVE or path.startswith(".") or "/." in path

@@ -8,7 +8,11 @@ from .cache import TextKey, VectorCache
 from .embedder import Embedder, Fingerprint, Vector, Vectors
 from .formats import StoredFormat
 from .index import IndexManifest, IndexRecord, Key, Neighbour, Neighbours, VectorStore
+from .lexical import LexicalIndex, LexicalMatch, LexicalMatches, LexicalQuery, LexicalRecord
+from .notes import NoteFolder, NotePlaces, NoteSource, Signature
+from .reranker import Reranker
 from .state import QueuedTurn, StateStore
+from .trust import TrustBook
 from .vault import FileReport, Vault, VaultContent
 
 __all__ = [
@@ -18,12 +22,23 @@ __all__ = [
     "IndexManifest",
     "IndexRecord",
     "Key",
+    "LexicalIndex",
+    "LexicalMatch",
+    "LexicalMatches",
+    "LexicalQuery",
+    "LexicalRecord",
     "Neighbour",
     "Neighbours",
+    "NoteFolder",
+    "NotePlaces",
+    "NoteSource",
     "QueuedTurn",
+    "Reranker",
+    "Signature",
     "StateStore",
     "StoredFormat",
     "TextKey",
+    "TrustBook",
     "Vault",
     "VaultContent",
     "Vector",

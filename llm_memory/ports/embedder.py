@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ..policies.deduplication import MergeThresholds
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -32,7 +34,7 @@ class Fingerprint:
 
 
 class Embedder(Protocol):
-    """Texts to unit vectors. The relevance floor is its own: similarities differ by model."""
+    """Texts to unit vectors. Its floor and thresholds are its own: similarities differ by model."""
 
     @property
     def label(self) -> str:
@@ -42,6 +44,11 @@ class Embedder(Protocol):
     @property
     def floor(self) -> float:
         """Cosine similarity below which a memory is not relevant to a query."""
+        ...
+
+    @property
+    def merge_thresholds(self) -> MergeThresholds:
+        """Similarities of two memories from which on the second may say what the first said."""
         ...
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -9,6 +10,8 @@ from typing import Protocol
 from ..models.conversation import Actor
 from ..models.data_models import Memory, StoredMemory, Topic
 from ..models.scope import Scope
+from ..models.vault_state import FileKey, KnownEntry, KnownFile, Repair, SeenFile
+from .ledger import EntryLedger
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +31,48 @@ class VaultContent:
     broken: tuple[FileReport, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A file whose entries may be recalled. Its ``stamp`` changes when somebody writes to it."""
+
+    scope: Scope
+    path: str
+    stamp: tuple[int, int, int]
+
+    @property
+    def key(self) -> FileKey:
+        """Which file it is."""
+        return self.scope.name, self.path
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The files of the vault at one moment.
+
+    ``hidden`` are files and folders that nobody can look into: what was known of them stays.
+    ``absent``: the whole tree is gone, with its disk for example.
+    """
+
+    scopes: tuple[Scope, ...] = ()
+    places: tuple[Place, ...] = ()
+    broken: tuple[FileReport, ...] = ()
+    hidden: tuple[FileKey, ...] = ()
+    absent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What lives in a file after it was put right. ``waits``: ids are still to be given."""
+
+    living: tuple[Memory, ...]
+    waits: bool = False
+
+
 class Vault(Protocol):
     """The Markdown tree: the truth. Every method blocks."""
+
+    ledger: EntryLedger
+    """What was last known of the files. Open it first."""
 
     def open(self) -> None:
         """Make the tree. Raises VaultWriteFailed."""
@@ -49,6 +92,66 @@ class Vault(Protocol):
 
     def read(self, scope: Scope) -> VaultContent:
         """All recallable entries of a scope."""
+        ...
+
+    def named(self, name: str) -> Scope | None:
+        """The scope of a folder of ours that may be gone by now."""
+        ...
+
+    def look(self) -> Look:
+        """Which files stand there. Opens none of them."""
+        ...
+
+    def see(
+        self, places: Sequence[Place], known: dict[FileKey, KnownFile], *, anew: bool
+    ) -> list[SeenFile | FileReport | KnownFile]:
+        """What stands in files, one answer each: a file that is as it is ``known`` answers with
+        that, unless all are read ``anew``."""
+        ...
+
+    def stamps(self, keys: Sequence[FileKey]) -> dict[FileKey, tuple[int, int, int] | None]:
+        """The stamps of files now, None for one that is not there."""
+        ...
+
+    def settle(
+        self, seen: SeenFile, repair: Repair, known: Sequence[KnownEntry], *, name: bool
+    ) -> Settled | None:
+        """Write what a file needs after a person's save, and note how it is then.
+
+        None if it is not the one that was seen any more. Without ``name`` no ids are given, for a
+        person may be typing. Raises VaultWriteFailed.
+        """
+        ...
+
+    def bury(self, entries: Sequence[KnownEntry], *, at: datetime) -> None:
+        """Put entries that a person deleted into the archives. Raises VaultWriteFailed."""
+        ...
+
+    def finish_moves(self) -> None:
+        """End the moves that a crash interrupted."""
+        ...
+
+    def edit(
+        self, stored: StoredMemory, memory: Memory, *, by: Actor, at: datetime
+    ) -> StoredMemory:
+        """Rewrite an entry; how it was goes to ``archive/``.
+
+        Raises VaultWriteFailed, KeyError if a person has changed it or taken it out.
+        """
+        ...
+
+    def unedit(self, stored: StoredMemory) -> StoredMemory | None:
+        """The entry as it was before its last edit; None if the archive has no such one.
+
+        Raises VaultWriteFailed, KeyError.
+        """
+        ...
+
+    def move(self, stored: StoredMemory, target: Scope) -> StoredMemory:
+        """Move an entry to the same file of another scope.
+
+        Raises VaultWriteFailed, KeyError if a person has taken it out.
+        """
         ...
 
     def append(self, scope: Scope, topic: Topic, memory: Memory) -> StoredMemory:

@@ -7,19 +7,24 @@ that tells of something else is not believed. Touched from the event loop only.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
-from ..models.data_models import Memory, StoredMemory
+from ..models.data_models import Memory, StoredMemory, Topic
+from ..models.passages import Passage, passage_id, place_name
 from ..models.scope import Scope, ScopeFilter
 from ..policies.overlap import fold
 from ..policies.text import embedded_text, same_words
+from ..policies.vault_layout import topic_of
 from ..ports import Key
 
+READ_WHOLE = frozenset({Topic.PREFERENCES, Topic.INSTRUCTIONS, Topic.TASKS})
+"""Topics that are read as a whole, so that nobody looks through all memories for them."""
 
-def key_of(stored: StoredMemory) -> Key:
-    """The index key of a memory."""
-    return Key(stored.scope.name, stored.memory.memory_id)
+
+def key_of(passage: Passage) -> Key:
+    """The index key of a memory or a piece of a note."""
+    return Key(place_name(passage), passage_id(passage))
 
 
 class Catalogue:
@@ -27,8 +32,9 @@ class Catalogue:
 
     def __init__(self) -> None:
         self._by_scope: dict[str, dict[str, StoredMemory]] = {}
-        self._same_words: dict[tuple[str, str, str], str] = {}
+        self._same_words: dict[tuple[str, str, str, bool], str] = {}
         self._folded: dict[Key, str] = {}
+        self._by_topic: dict[tuple[str, Topic], dict[str, StoredMemory]] = {}
 
     def __len__(self) -> int:
         """How many memories live, in all scopes."""
@@ -39,6 +45,7 @@ class Catalogue:
         self._by_scope.clear()
         self._same_words.clear()
         self._folded.clear()
+        self._by_topic.clear()
 
     def load(self, memories: Iterable[StoredMemory]) -> None:
         """Take in what was read from the vault. What is known already is newer, and stays."""
@@ -63,6 +70,10 @@ class Catalogue:
         self._by_scope.setdefault(stored.scope.name, {})[memory.memory_id] = kept
         self._same_words[_words_key(stored.scope, memory)] = memory.memory_id
         self._folded[key_of(kept)] = fold(embedded_text(memory))
+        topic = topic_of(kept.path)
+        if topic in READ_WHOLE:
+            shelf = self._by_topic.setdefault((stored.scope.name, topic), {})
+            shelf[memory.memory_id] = kept
 
     def remove(self, stored: StoredMemory) -> None:
         """Take out by scope and id, if it is there."""
@@ -72,6 +83,9 @@ class Catalogue:
             words = _words_key(known.scope, known.memory)
             if self._same_words.get(words) == known.memory.memory_id:
                 del self._same_words[words]
+            topic = topic_of(known.path)
+            if topic in READ_WHOLE:
+                self._by_topic[known.scope.name, topic].pop(known.memory.memory_id, None)
 
     def folded(self, stored: StoredMemory) -> str:
         """What the memory says, ready to be looked through for words."""
@@ -99,6 +113,15 @@ class Catalogue:
         for name in self._visible_names(scope_filter):
             yield from self._by_scope[name].values()
 
+    def of_topics(
+        self, topics: Collection[Topic], scope_filter: ScopeFilter
+    ) -> Iterator[StoredMemory]:
+        """What stands in the files of topics of ``READ_WHOLE`` and the filter admits: the reader's
+        own scope first, in each what came last first."""
+        for name in self._visible_names(scope_filter):
+            for topic in topics:
+                yield from reversed(self._by_topic.get((name, topic), {}).values())
+
     def _visible_names(self, scope_filter: ScopeFilter) -> list[str]:
         if scope_filter.everything:
             return [name for name in self._by_scope if scope_filter.admits(name)]
@@ -114,6 +137,8 @@ class Catalogue:
         return {name: len(memories) for name, memories in self._by_scope.items() if memories}
 
 
-def _words_key(scope: Scope, memory: Memory) -> tuple[str, str, str]:
+def _words_key(scope: Scope, memory: Memory) -> tuple[str, str, str, bool]:
+    """Trust is a part of it: a word that nobody vouched for lends none from one that somebody did,
+    nor takes it away."""
     origin = memory.provenance
-    return scope.name, origin.person or origin.who, same_words(memory.judgment)
+    return scope.name, origin.person or origin.who, same_words(memory.judgment), origin.trusted

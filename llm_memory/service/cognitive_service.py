@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Collection, Coroutine
 from typing import TypeVar
 
 from ..errors import EngineClosed, EngineOff
 from ..models.conversation import Actor, ConversationId
 from ..models.data_models import (
+    EditOutcome,
     ForgetOutcome,
     Forgotten,
     MemoryDraft,
+    Moved,
+    MoveOutcome,
     NotAllowed,
     NotVisible,
     Rejected,
@@ -21,16 +24,33 @@ from ..models.data_models import (
     RestoreOutcome,
     StoredMemory,
 )
-from ..models.recall import Expanded, Expansion, PointerNotVisible, Recall, Trace
+from ..models.recall import (
+    Arm,
+    Expanded,
+    ExpandedNote,
+    Expansion,
+    Explained,
+    Hit,
+    PointerNotVisible,
+    Recall,
+    Told,
+    Trace,
+)
 from ..models.resolution import ReadPublicOnly, Refused, Usable
 from ..models.scope import PUBLIC, Scope, ScopeFilter
 from ..models.settings import EngineSettings
 from ..models.status import MapSummary, ScopeReport
 from ..models.turns import Feedback, FeedbackReport, ObserveOutcome, Ticket, Turn
-from ..policies.pointers import pointed_id
+from ..policies.admin_move import target_scope
+from ..policies.note_files import shelves_of
+from ..policies.pointers import is_note_id, pointed_id
+from ..ports.ledger import DeedKind
 from .catalogue import Catalogue
+from .memory_editor import Doer, MemoryEditor
 from .memory_handlers import MemoryHandlers
 from .memory_manager import MemoryManager
+from .note_book import NoteBook
+from .reconciler import Reconciler
 from .scope_book import Meeting, ScopeBook
 from .turn_queue import TurnQueue
 
@@ -53,6 +73,9 @@ class CognitiveService:
         manager: MemoryManager,
         handlers: MemoryHandlers,
         turns: TurnQueue,
+        notes: NoteBook,
+        editor: MemoryEditor,
+        reconciler: Reconciler,
     ) -> None:
         self._settings = settings
         self._book = book
@@ -60,6 +83,9 @@ class CognitiveService:
         self._manager = manager
         self._handlers = handlers
         self._turns = turns
+        self._notes = notes
+        self._editor = editor
+        self._reconciler = reconciler
         self._opened = asyncio.Event()
         self._loaded = asyncio.Event()
         self._off: EngineOff | None = None
@@ -85,20 +111,57 @@ class CognitiveService:
         )
 
     async def recall(
-        self, query: str, *, conversation_id: ConversationId, limit: int, token_budget: int
+        self,
+        query: str,
+        *,
+        conversation_id: ConversationId,
+        limit: int,
+        token_budget: int,
+        actor: Actor | None = None,
+        line: Callable[[Hit], str] | None = None,
+        only: Collection[Arm] | None = None,
     ) -> Recall:
-        """At most ``limit`` relevant memories that fit the budget; none where none is relevant."""
+        """At most ``limit`` relevant memories that fit the budget; none where none is relevant.
+
+        Args:
+            actor: Who asks: 我 is that person.
+            line: What is injected of a hit; the budget counts its tokens.
+            only: Ask these arms alone, for comparisons.
+        """
         await self._ready(self._opened)
         scope_filter = self._readable(conversation_id)
         if scope_filter is None:
             return Recall(trace=Trace(notes=("refused",)))
-        return await self._manager.comprehensive_recall(
-            query, scope_filter, limit=limit, token_budget=token_budget
+        recall = await self._manager.comprehensive_recall(
+            query,
+            scope_filter,
+            limit=limit,
+            token_budget=token_budget,
+            asker=actor,
+            line=line,
+            only=only,
         )
+        self._manager.note(conversation_id.umo, query, recall.trace)
+        return recall
+
+    async def explain(self, *, conversation_id: ConversationId) -> list[Explained]:
+        """The last recalls of this conversation, the newest first, as far as it may see them."""
+        await self._ready()
+        scope_filter = self._readable(conversation_id)
+        if scope_filter is None:
+            return []
+        return self._manager.explain(conversation_id.umo, scope_filter)
+
+    def last_recalls(self) -> list[Told]:
+        """Of every conversation, the newest first: for whoever owns the files."""
+        return self._manager.told.all()
 
     async def expand(self, pointer: str, *, conversation_id: ConversationId) -> Expansion:
-        """The whole entry behind a pointer, if the conversation may see it."""
+        """The whole entry, or section of a note, behind a pointer that the conversation may see."""
         await self._ready()
+        named = pointed_id(pointer)
+        if named is not None and is_note_id(named):
+            return await self._expand_note(pointer, named, self._readable(conversation_id))
         stored = self._find(pointer, conversation_id)
         return PointerNotVisible(pointer) if stored is None else Expanded(stored)
 
@@ -120,23 +183,77 @@ class CognitiveService:
             case None:
                 return NotVisible(memory_id)
             case str():
+                doer = Doer(actor, conversation_id.umo)
+                await self._editor.note(DeedKind.FORGET, stored, scope, doer)
                 return Forgotten(stored, target)
 
+    async def edit(
+        self, memory_id: str, text: str, *, conversation_id: ConversationId, actor: Actor
+    ) -> EditOutcome | Rejected:
+        """Give an entry of the conversation's own scope other words. Admins only."""
+        await self._ready()
+        stored = self._for_admin(memory_id, conversation_id, actor)
+        if not isinstance(stored, StoredMemory):
+            return stored
+        doer = Doer(actor, conversation_id.umo)
+        edited = await self._finish(self._editor.edit(stored, text, doer))
+        return NotVisible(memory_id) if edited is None else edited
+
+    async def move(
+        self, memory_id: str, scope_name: str, *, conversation_id: ConversationId, actor: Actor
+    ) -> MoveOutcome | Rejected:
+        """Move an entry of the conversation's own scope to another one. Admins only."""
+        await self._ready()
+        stored = self._for_admin(memory_id, conversation_id, actor)
+        if not isinstance(stored, StoredMemory):
+            return stored
+        known = {*self._book.summary().by_scope, *await self._editor.folders()}
+        target = target_scope(scope_name, known)
+        if target is None:
+            return Rejected(RejectReason.UNKNOWN_SCOPE, detail=scope_name)
+        if target == stored.scope:
+            return Moved(stored, target.name)
+        doer = Doer(actor, conversation_id.umo)
+        moved = await self._finish(self._editor.move(stored, target, doer))
+        return NotVisible(memory_id) if moved is None else moved
+
     async def restore(
-        self, memory_id: str, *, conversation_id: ConversationId, actor: Actor
+        self, memory_id: str = "", *, conversation_id: ConversationId, actor: Actor
     ) -> RestoreOutcome | Rejected:
-        """Bring a forgotten entry of the conversation's own scope back."""
+        """Take back what was done last to an entry of the conversation's own scope: forgotten, it
+        comes back; edited, it has its former words; moved, it is here again.
+
+        Without an id: the last that this person did in this conversation.
+        """
         await self._ready()
         scope = self._writable(conversation_id)
-        named = pointed_id(memory_id)
+        named = pointed_id(memory_id) if memory_id else ""
         if isinstance(scope, Rejected) or named is None:
             return NotVisible(memory_id)
-        archived = await self._handlers.archived(scope, named)
+        deed = await self._editor.deed(Doer(actor, conversation_id.umo), named, scope)
+        if deed is not None and deed.kind is DeedKind.MOVE and not actor.admin:
+            return NotVisible(memory_id)  # whether it still lives there is not for everybody
+        if deed is not None and deed.kind is not DeedKind.FORGET and self._editor.stands(deed):
+            if not actor.admin:
+                return NotAllowed(memory_id)
+            undone = await self._finish(self._editor.take_back(deed))
+            return NotVisible(memory_id) if undone is None else undone
+        if not named and deed is None:
+            return NotVisible(memory_id)
+        outcome = await self._bring_back(named or (deed.memory_id if deed else ""), scope, actor)
+        if isinstance(outcome, Restored) and deed is not None:
+            await self._editor.settle(deed)
+        return outcome
+
+    async def _bring_back(
+        self, memory_id: str, scope: Scope, actor: Actor
+    ) -> Restored | NotAllowed | NotVisible | Rejected:
+        archived = await self._handlers.archived(scope, memory_id)
         if archived is None:
             return NotVisible(memory_id)
         if not self._in_reach(archived, scope, actor):
             return NotAllowed(memory_id)
-        restored = await self._finish(self._handlers.restore(scope, named))
+        restored = await self._finish(self._handlers.restore(scope, memory_id))
         match restored:
             case Rejected():
                 return restored
@@ -198,6 +315,15 @@ class CognitiveService:
         await self._ready()
         return await self._finish(self._book.confirm_map()) if actor.admin else None
 
+    async def confirm_deletions(self, *, actor: Actor) -> int | None:
+        """Forget what is held because most of its scope is gone from the files. None for anybody
+        but an admin.
+
+        Raises VaultWriteFailed.
+        """
+        await self._ready()
+        return await self._finish(self._reconciler.confirm()) if actor.admin else None
+
     # What follows is between the service and the engine that holds it.
 
     def opened(self) -> None:
@@ -256,7 +382,15 @@ class CognitiveService:
         if not self._settings.scope_filter_enabled:
             return ScopeFilter((PUBLIC,), everything=True)
         scope = resolution.scope if isinstance(resolution, Usable) else PUBLIC
-        return ScopeFilter.reading_as(scope)
+        return ScopeFilter.reading_as(scope, shelves=shelves_of(conversation_id, resolution))
+
+    async def _expand_note(
+        self, pointer: str, note_id: str, scope_filter: ScopeFilter | None
+    ) -> Expansion:
+        chunk = self._notes.find(note_id, scope_filter) if scope_filter else None
+        if chunk is None:
+            return PointerNotVisible(pointer)
+        return ExpandedNote(await self._notes.section(chunk))
 
     def _find(self, pointer: str, conversation_id: ConversationId) -> StoredMemory | None:
         named = pointed_id(pointer)
@@ -264,6 +398,18 @@ class CognitiveService:
         if named is None or scope_filter is None:
             return None
         return self._catalogue.find(named, scope_filter)
+
+    def _for_admin(
+        self, memory_id: str, conversation_id: ConversationId, actor: Actor
+    ) -> StoredMemory | NotAllowed | NotVisible:
+        """What an admin may change here. Others hear no more than that they may not."""
+        stored = self._find(memory_id, conversation_id)
+        if stored is None:
+            return NotVisible(memory_id)
+        scope = self._writable(conversation_id)
+        if not actor.admin or isinstance(scope, Rejected) or stored.scope != scope:
+            return NotAllowed(memory_id)
+        return stored
 
     def _trusts(self, actor: Actor | None, conversation_id: ConversationId, scope: Scope) -> bool:
         """An admin; in a private chat, its person, for a scope that is this chat's alone."""

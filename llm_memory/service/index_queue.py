@@ -3,45 +3,45 @@
 from __future__ import annotations
 
 import asyncio
-from itertools import islice
+from itertools import chain, islice
 
-from ..models.data_models import StoredMemory
+from ..models.passages import Passage
 from ..ports import Key
 from .catalogue import key_of
 
-type Entry = tuple[Key, StoredMemory | None]
-"""A memory as it is now, or None where it is gone."""
+type Entry = tuple[Key, Passage | None]
+"""A memory or piece of a note as it is now, or None where it is gone."""
 
 
 class IndexQueue:
-    """Memories to write and keys to delete, the oldest first, one entry a key.
+    """Passages to write and keys to delete, the oldest first, one entry a key.
 
     ``changed`` is set by whatever is put on the list; who works on it clears it.
     """
 
     def __init__(self) -> None:
-        self._entries: dict[Key, StoredMemory | None] = {}
-        self._parked: dict[Key, StoredMemory] = {}
+        self._entries: dict[Key, Passage | None] = {}
+        self._parked: dict[Key, Passage] = {}
         self.changed = asyncio.Event()
 
     def __len__(self) -> int:
         return len(self._entries)
 
-    def put(self, stored: StoredMemory) -> None:
-        """A memory is new or was changed."""
+    def put(self, stored: Passage) -> None:
+        """It is new or was changed."""
         self._append(key_of(stored), stored)
 
-    def remove(self, stored: StoredMemory) -> None:
-        """A memory is gone."""
+    def remove(self, stored: Passage) -> None:
+        """It is gone."""
         self._append(key_of(stored), None)
 
-    def _append(self, key: Key, stored: StoredMemory | None) -> None:
+    def _append(self, key: Key, stored: Passage | None) -> None:
         self._parked.pop(key, None)
         self._entries.pop(key, None)
         self._entries[key] = stored
         self.changed.set()
 
-    def suggest(self, key: Key, stored: StoredMemory | None) -> None:
+    def suggest(self, key: Key, stored: Passage | None) -> None:
         """The index differs from the vault here; what is on the list already is newer."""
         if key in self._parked and self._parked[key] is stored:
             return
@@ -49,10 +49,15 @@ class IndexQueue:
         self.changed.set()
 
     @property
-    def living(self) -> tuple[StoredMemory, ...]:
-        """The memories that the index lacks, the newest last."""
+    def living(self) -> tuple[Passage, ...]:
+        """What the index lacks, the newest last."""
         listed = (stored for stored in self._entries.values() if stored is not None)
         return (*self._parked.values(), *listed)
+
+    def newest(self, count: int) -> list[Passage]:
+        """Of the ``count`` newest entries those that live, the newest last."""
+        some = islice(chain(reversed(self._entries.values()), self._parked.values()), count)
+        return [stored for stored in some if stored is not None][::-1]
 
     def first(self, count: int) -> list[Entry]:
         """The oldest entries; they stay on the list."""

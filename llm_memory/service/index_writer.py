@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..errors import EmbeddingFailed
 from ..log import logger
 from ..models.data_models import StoredMemory
-from ..policies.text import content_hash, embedded_text
+from ..models.notes import NoteChunk
+from ..models.passages import Passage, place_name
+from ..policies.passage_text import embedded_passage
+from ..policies.text import content_hash
 from ..ports import (
     Embedder,
     Fingerprint,
@@ -20,6 +25,8 @@ from .catalogue import key_of
 from .index_queue import Entry, IndexQueue
 from .store_calls import StoreCalls
 
+NOTE_KIND = "笔记"
+"""Where the index says of a memory what it is about."""
 _OWN_FAULTS = frozenset({"language", "zero_vector", "not_finite"})
 """Codes that tell of the text, not of the embedder's health. After any other code a text is to
 blame if others were embedded between two of its failures."""
@@ -56,8 +63,8 @@ class IndexWriter:
         """How often a batch fails before the text that is to blame is alone."""
         return self._most.bit_length()
 
-    def forget(self, stored: StoredMemory) -> None:
-        """The vector of a forgotten memory must not stay behind: it tells of its words."""
+    def forget(self, stored: Passage) -> None:
+        """The vector of what is gone must not stay behind: it tells of its words."""
         self._forgotten.append(text_key(stored))
 
     async def write_batch(self, embedder: Embedder, fingerprint: Fingerprint) -> None:
@@ -78,7 +85,7 @@ class IndexWriter:
             await self._calls.run(self._store.delete, gone)
         if living:
             try:
-                vectors = await self._vectors(living, embedder, fingerprint)
+                vectors = await self.vectors(living, embedder, fingerprint)
             except EmbeddingFailed as error:
                 self._make_way(entries, error.code)
                 raise
@@ -87,19 +94,19 @@ class IndexWriter:
             await self._calls.run(self._store.upsert, [record_of(s) for s in living], vectors)
         self._queue.settle(entries)
 
-    async def _vectors(
-        self, memories: list[StoredMemory], embedder: Embedder, fingerprint: Fingerprint
+    async def vectors(
+        self, passages: Sequence[Passage], embedder: Embedder, fingerprint: Fingerprint
     ) -> Vectors:
-        """Shape ``(len(memories), dim)``."""
+        """Shape ``(len(passages), dim)``. Raises EmbeddingFailed."""
         if not embedder.costly:
-            return await embedder.embed_documents([embedded_text(s.memory) for s in memories])
+            return await embedder.embed_documents([embedded_passage(p) for p in passages])
         import numpy as np
 
-        keys = [text_key(stored) for stored in memories]
+        keys = [text_key(passage) for passage in passages]
         known = await self._calls.run(self._cache.get, fingerprint, keys)
         missing = {
-            key: embedded_text(stored.memory)
-            for key, stored in zip(keys, memories, strict=True)
+            key: embedded_passage(passage)
+            for key, passage in zip(keys, passages, strict=True)
             if key not in known
         }
         if missing:
@@ -124,33 +131,47 @@ class IndexWriter:
         self._batch = max(1, len(entries) // 2)
 
 
-def text_key(stored: StoredMemory) -> TextKey:
-    """Where the cache keeps the vector of a memory."""
-    return TextKey(stored.scope.name, content_hash(embedded_text(stored.memory)))
+def text_key(passage: Passage) -> TextKey:
+    """Where the cache keeps the vector of a passage."""
+    return TextKey(place_name(passage), content_hash(embedded_passage(passage)))
 
 
-def record_hash(stored: StoredMemory) -> str:
-    """Changes with whatever the index holds of a memory."""
-    memory = stored.memory
-    about = f"{memory.kind}|{memory.strength}|{memory.active}|{memory.role}|{stored.path}"
-    return content_hash(f"{about}|{memory.created_at.isoformat()}|{embedded_text(memory)}")
+def record_hash(passage: Passage) -> str:
+    """Changes with whatever the index holds of a passage."""
+    text = embedded_passage(passage)
+    if isinstance(passage, NoteChunk):
+        # Its id changes with its words; that its file was saved again means nothing.
+        return content_hash(f"{passage.note_id}|{text}")
+    memory = passage.memory
+    about = f"{memory.kind}|{memory.strength}|{memory.active}|{memory.role}|{passage.path}"
+    return content_hash(f"{about}|{memory.created_at.isoformat()}|{text}")
 
 
-def record_of(stored: StoredMemory) -> IndexRecord:
-    """What the index holds of a memory."""
-    memory = stored.memory
+def record_of(passage: Passage) -> IndexRecord:
+    """What the index holds of a passage."""
     return IndexRecord(
-        key=key_of(stored),
-        text=embedded_text(memory),
-        content_hash=record_hash(stored),
-        metadata={
-            "kind": memory.kind.value,
-            "topic": stored.path,
-            "role": memory.role,
-            "strength": memory.strength,
-            "active": memory.active,
-            "created_at": memory.created_at.timestamp(),
-            "who": memory.provenance.who,
-            "conversation_id": memory.provenance.conversation,
-        },
+        key=key_of(passage),
+        text=embedded_passage(passage),
+        content_hash=record_hash(passage),
+        metadata=_note_fields(passage)
+        if isinstance(passage, NoteChunk)
+        else _memory_fields(passage),
     )
+
+
+def _memory_fields(stored: StoredMemory) -> dict[str, str | int | float | bool]:
+    memory = stored.memory
+    return {
+        "kind": memory.kind.value,
+        "topic": stored.path,
+        "role": memory.role,
+        "strength": memory.strength,
+        "active": memory.active,
+        "created_at": memory.created_at.timestamp(),
+        "who": memory.provenance.who,
+        "conversation_id": memory.provenance.conversation,
+    }
+
+
+def _note_fields(chunk: NoteChunk) -> dict[str, str | int | float | bool]:
+    return {"kind": NOTE_KIND, "topic": chunk.path}

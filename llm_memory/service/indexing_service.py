@@ -1,19 +1,21 @@
-"""Keeps the index equal to the catalogue, behind the bot, whatever becomes of the index."""
+"""Keeps the index equal to the vault, behind the bot, whatever becomes of the index."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import time
+from collections.abc import Sequence
 
 from ..errors import EmbeddingFailed, IndexFull, IndexUnavailable
 from ..log import logger
-from ..models.data_models import StoredMemory
 from ..models.notices import Notice, NoticeCode
+from ..models.passages import Passage
 from ..models.scope import ScopeFilter
 from ..models.settings import IndexPace
 from ..models.status import IndexState
 from ..policies.circuit_breaker import CircuitBreaker
+from ..policies.deduplication import MergeThresholds
 from ..ports import (
     Embedder,
     Fingerprint,
@@ -22,16 +24,18 @@ from ..ports import (
     TextKey,
     Vector,
     VectorCache,
+    Vectors,
     VectorStore,
 )
-from .catalogue import Catalogue, key_of
+from .catalogue import key_of
 from .index_queue import IndexQueue
 from .index_writer import IndexWriter, record_hash, text_key
 from .notice_board import NoticeBoard
+from .passages import Passages
 from .store_calls import CLOSED, HANGS, SLOW, StoreCalls
 
 _SLICE = 200
-"""Memories looked at between two looks at the event loop."""
+"""Passages looked at between two looks at the event loop."""
 _UNREADABLE = "language"
 _CHANGED = "model_changed"
 _TOO_OFTEN = 20
@@ -46,20 +50,21 @@ class IndexingService:
 
     def __init__(
         self,
-        catalogue: Catalogue,
+        passages: Passages,
         store: VectorStore,
         manifest: IndexManifest,
         cache: VectorCache,
         notices: NoticeBoard,
         pace: IndexPace,
     ) -> None:
-        self._catalogue = catalogue
+        self._passages = passages
         self._store = store
         self._manifest = manifest
         self._cache = cache
         self._notices = notices
         self._pace = pace
         self._embedder: Embedder | None = None
+        self._fingerprint: Fingerprint | None = None
         self._queue = IndexQueue()
         self._calls = StoreCalls(
             store, query_seconds=pace.query_seconds, on_fault=self._note_trouble
@@ -69,6 +74,7 @@ class IndexingService:
         self._faulty = asyncio.Event()
         self._slow = 0
         self._unwritten = False
+        self._doubtful = False
         self.state = IndexState.WAITING
 
     @property
@@ -82,18 +88,23 @@ class IndexingService:
         return self._embedder.floor if self._embedder else 0.0
 
     @property
-    def pending(self) -> tuple[StoredMemory, ...]:
+    def pending(self) -> tuple[Passage, ...]:
         """Acknowledged, but not in the index yet: the newest last."""
         return self._queue.living
 
-    def enqueue(self, stored: StoredMemory) -> None:
-        """A memory is new or was changed."""
+    def enqueue(self, stored: Passage) -> None:
+        """It is new or was changed."""
         self._queue.put(stored)
 
-    def enqueue_removal(self, stored: StoredMemory) -> None:
-        """A memory is gone."""
+    def enqueue_removal(self, stored: Passage) -> None:
+        """It is gone."""
         self._queue.remove(stored)
         self._writer.forget(stored)
+
+    def recheck(self) -> None:
+        """Compare with the vault soon: much of it was read only now."""
+        self._doubtful = True
+        self._queue.changed.set()
 
     async def embed(self, text: str) -> Vector:
         """A query's vector.
@@ -115,6 +126,20 @@ class IndexingService:
         if not self._unwritten:  # else it would be said anew at each attempt to write
             self._notices.clear(NoticeCode.EMBEDDER_FAILING)
         return vector
+
+    @property
+    def merge_thresholds(self) -> MergeThresholds | None:
+        """The embedder's own, None while nothing can be compared."""
+        if self.state is not IndexState.READY or self._embedder is None:
+            return None
+        return self._embedder.merge_thresholds
+
+    async def vectors(self, passages: Sequence[Passage]) -> Vectors:
+        """Of what is stored, or about to be: those that the index will hold, so that they are
+        embedded once. Raises IndexUnavailable, EmbeddingFailed."""
+        if self.state is not IndexState.READY or not (self._embedder and self._fingerprint):
+            raise IndexUnavailable(f"index is {self.state}", code="not_ready")
+        return await self._writer.vectors(passages, self._embedder, self._fingerprint)
 
     async def nearest(self, vector: Vector, scope_filter: ScopeFilter, k: int) -> Neighbours:
         """The visible neighbours of a query. Raises IndexUnavailable."""
@@ -152,7 +177,7 @@ class IndexingService:
         failures = 0
         while True:
             try:
-                fingerprint = await embedder.prepare()
+                self._fingerprint = fingerprint = await embedder.prepare()
                 self._notices.clear(NoticeCode.EMBEDDER_FAILING)
                 failures = 0
                 await self._open(embedder, fingerprint)
@@ -222,7 +247,7 @@ class IndexingService:
         if not await self._calls.run(self._cache.open, create=fingerprint is not None):
             return
         living: set[TextKey] = set()
-        for number, stored in enumerate(list(self._catalogue.all())):
+        for number, stored in enumerate(list(self._passages.all())):
             living.add(text_key(stored))
             if number % _SLICE == 0:
                 await asyncio.sleep(0)
@@ -230,16 +255,16 @@ class IndexingService:
 
     async def _compare(self) -> None:
         """Put on the list whatever differs between the catalogue and the collection."""
+        self._doubtful = False
         indexed = await self._calls.run(self._store.hashes)
         # A copy: others write while we pause.
-        for number, stored in enumerate(list(self._catalogue.all())):
+        for number, stored in enumerate(list(self._passages.all())):
             if indexed.pop(key_of(stored), None) != record_hash(stored):
                 self._queue.suggest(key_of(stored), stored)
             if number % _SLICE == 0:
                 await asyncio.sleep(0)
-        for key in indexed:
-            if self._catalogue.get(key) is None:
-                self._queue.suggest(key, None)
+        for key in self._passages.gone(indexed):
+            self._queue.suggest(key, None)
         if self._queue:
             logger.info("索引需要更新 {} 条", len(self._queue))
 
@@ -263,6 +288,8 @@ class IndexingService:
         while True:
             self._queue.changed.clear()
             self._raise_fault()
+            if self._doubtful:
+                await self._compare()
             if self._queue:
                 settled = False
                 wrote = await self._write(embedder, fingerprint, failures)
@@ -273,7 +300,7 @@ class IndexingService:
                     async with asyncio.timeout(seconds):
                         await self._queue.changed.wait()
                     continue
-                expected = len(self._catalogue) - self._queue.parked
+                expected = len(self._passages) - self._queue.parked
                 if await self._calls.run(self._store.count) != expected:
                     await self._compare()  # somebody else has been at it
                     if self._queue:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -27,6 +28,8 @@ class LivingMemories:
     def __init__(self, catalogue: Catalogue, followers: Sequence[Follower]) -> None:
         self._catalogue = catalogue
         self._followers = tuple(followers)
+        self.writing = asyncio.Lock()
+        """Held by whoever writes to the vault, until catalogue and indexes know of it."""
 
     def take(self, stored: StoredMemory) -> None:
         """It stands in the vault, new or changed."""

@@ -1,4 +1,4 @@
-"""Writing: draft -> gate -> route -> vault -> catalogue -> index."""
+"""Writing: draft -> gate -> privacy -> quote -> neighbours -> route -> vault -> index."""
 
 from __future__ import annotations
 
@@ -17,19 +17,25 @@ from ..models.data_models import (
     Rejected,
     RejectReason,
     RememberOutcome,
+    Replaced,
     Stored,
     StoredMemory,
 )
 from ..models.notices import Notice, NoticeCode, Severity
 from ..models.scope import Scope
-from ..policies.gate import tidy
+from ..policies.deduplication import Decision, Reinforce, Replace
+from ..policies.gate import MAX_TAGS
+from ..policies.instructions import is_quotation
+from ..policies.relative_dates import resolve_dates
 from ..policies.routing import route
 from ..policies.text import same_words
 from ..policies.vault_layout import ARCHIVE
 from ..ports import Vault
 from .catalogue import Catalogue
+from .draft_checks import DraftChecks
 from .identifiers import Clock, make_id
 from .living import LivingMemories
+from .near_duplicates import NearDuplicates
 from .notice_board import NoticeBoard
 
 _REINFORCE_BY = 5
@@ -44,50 +50,86 @@ class MemoryHandlers:
         catalogue: Catalogue,
         living: LivingMemories,
         notices: NoticeBoard,
+        checks: DraftChecks,
+        near: NearDuplicates,
         clock: Clock,
     ) -> None:
+        self._near = near
+        self._checks = checks
         self._vault = vault
         self._catalogue = catalogue
         self._living = living
         self._notices = notices
         self._clock = clock
-        self._lock = asyncio.Lock()
+        self._lock = living.writing
 
     async def write(
         self, draft: MemoryDraft, scope: Scope, *, conversation: str, trusted: bool, role: str
     ) -> RememberOutcome:
         """Acknowledged means on disk. The same words of the same speaker only grow stronger."""
-        tidied = tidy(draft)
-        if isinstance(tidied, Rejected):
-            return tidied
-        memory = self._memory(tidied, conversation=conversation, trusted=trusted, role=role)
+        passed = await self._checks.examine(draft)
+        if isinstance(passed, Rejected):
+            return passed
+        memory = self._memory(passed.draft, conversation=conversation, trusted=trusted, role=role)
+        known = self._catalogue.same_words(scope, memory)
+        # Before the lock: an embedder that takes its time must not hold up the others.
+        near = Reinforce(known) if known else await self._near.decide(scope, memory)
         async with self._lock:
             try:
-                known = self._catalogue.same_words(scope, memory)
-                reinforced = await self._reinforce(known, memory) if known else None
-                outcome = reinforced or await self._append(scope, memory)
+                outcome = await self._settle(scope, memory, near)
             except VaultWriteFailed as error:
                 return self._not_written(error)
             self._notices.clear(NoticeCode.VAULT_UNWRITABLE)
-        return outcome
+        return replace(outcome, redacted=passed.hidden)
 
-    async def _append(self, scope: Scope, memory: Memory) -> Stored:
-        topic = route(memory.kind, memory.judgment, trusted=memory.provenance.trusted)
-        stored = await asyncio.to_thread(self._vault.append, scope, topic, memory)
-        self._living.take(stored)
-        logger.debug("记住了 {} -> {}", stored.memory.memory_id, stored.path)
-        return Stored(stored)
+    async def _settle(
+        self, scope: Scope, memory: Memory, near: Decision
+    ) -> Stored | Reinforced | Replaced:
+        # Again: somebody may have said it while the embedder was asked.
+        known = self._catalogue.same_words(scope, memory)
+        stored = known or (near.stored if isinstance(near, Reinforce | Replace) else None)
+        current = await self._unchanged(stored) if stored else None
+        if current is None:
+            return await self._append(scope, memory)
+        if known or isinstance(near, Reinforce):
+            return await self._reinforce(current) or await self._append(scope, memory)
+        return await self._supersede(current, memory)
 
-    async def _reinforce(self, known: StoredMemory, said: Memory) -> Reinforced | None:
-        """None if a person has changed the entry or taken it out: said again, it is written."""
+    async def _unchanged(self, known: StoredMemory) -> StoredMemory | None:
+        """The entry as it stands; None if a person has changed its words or taken it out."""
         current = await asyncio.to_thread(self._vault.current, known)
         if current is None:
             self._living.drop(known)
             return None
         if current != known:
             self._living.take(current)
-        if same_words(current.memory.judgment) != same_words(said.judgment):
-            return None
+        same = same_words(current.memory.judgment) == same_words(known.memory.judgment)
+        return current if same else None
+
+    async def _supersede(self, former: StoredMemory, memory: Memory) -> Stored | Replaced:
+        """The new one first, then the former into the archive: a crash between leaves both."""
+        tags = tuple(dict.fromkeys((*former.memory.tags, *memory.tags)))[:MAX_TAGS]
+        strength = max(former.memory.strength, memory.strength)
+        stored = await self._append(former.scope, replace(memory, tags=tags, strength=strength))
+        by = Actor(memory.provenance.person, f"被 {memory.memory_id} 取代")
+        try:
+            await asyncio.to_thread(self._vault.archive, former, by=by, at=memory.created_at)
+        except (KeyError, VaultWriteFailed) as error:
+            logger.debug("旧的一条没有移进存档：{}", error)
+            return stored
+        self._living.drop(former)
+        return Replaced(stored.memory, former)
+
+    async def _append(self, scope: Scope, memory: Memory) -> Stored:
+        obeyed = memory.provenance.trusted and not memory.quoted
+        topic = route(memory.kind, memory.judgment, trusted=obeyed)
+        stored = await asyncio.to_thread(self._vault.append, scope, topic, memory)
+        self._living.take(stored)
+        logger.debug("记住了 {} -> {}", stored.memory.memory_id, stored.path)
+        return Stored(stored)
+
+    async def _reinforce(self, current: StoredMemory) -> Reinforced | None:
+        """None if a person has just changed the entry: said again, it is written."""
         strength = min(current.memory.strength + _REINFORCE_BY, MAX_STRENGTH)
         stronger = replace(current.memory, strength=strength, active=True)
         try:
@@ -99,12 +141,16 @@ class MemoryHandlers:
 
     def _memory(self, draft: MemoryDraft, *, conversation: str, trusted: bool, role: str) -> Memory:
         now = self._clock().replace(microsecond=0)
+        quoted = is_quotation((draft.judgment, draft.reasoning, *draft.tags), trusted=trusted)
+        judgment, reasoning = draft.judgment, draft.reasoning
+        if not quoted:  # a quotation stays as it was said
+            judgment, reasoning = resolve_dates(judgment, now), resolve_dates(reasoning, now)
         actor = draft.actor or Actor(person="", name="")
         return Memory(
             memory_id=make_id("m", self._clock()),
-            judgment=draft.judgment,
+            judgment=judgment,
             created_at=now,
-            reasoning=draft.reasoning,
+            reasoning=reasoning,
             tags=draft.tags,
             kind=draft.kind,
             active=draft.active,
@@ -112,6 +158,7 @@ class MemoryHandlers:
             provenance=Provenance(actor.name, actor.person, conversation, draft.source, trusted),
             role=role,
             context=draft.context,
+            quoted=quoted,
         )
 
     async def archive(self, stored: StoredMemory, by: Actor) -> str | Rejected | None:

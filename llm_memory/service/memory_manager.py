@@ -1,183 +1,397 @@
-"""Recall: ask the index, scan what it cannot know, and choose."""
+"""Recall: ask the arms, join what they found, and choose."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from itertools import islice
 
 from ..errors import EmbeddingFailed, IndexUnavailable
-from ..models.data_models import StoredMemory
-from ..models.recall import Arm, DropReason, Recall, Trace
+from ..models.conversation import Actor
+from ..models.passages import Passage, place_name
+from ..models.recall import (
+    Arm,
+    Considered,
+    DropReason,
+    Explained,
+    Hit,
+    Recall,
+    Told,
+    Trace,
+)
 from ..models.scope import ScopeFilter
 from ..models.settings import EngineSettings
-from ..policies.overlap import shortlist
-from ..policies.ranking import Candidate, above_floor, choose
-from ..policies.text import clean, content_hash, embedded_text
-from ..ports import Embedder, Vector
-from .catalogue import Catalogue
+from ..policies.fusion import fuse, sureness
+from ..policies.language import Language, language_of
+from ..policies.preference import (
+    days,
+    in_time,
+    is_first_person,
+    salience,
+    speaker_factor,
+    time_factor,
+    without_times,
+)
+from ..policies.ranking import Candidate, Sifted, as_hit, choose, sift
+from ..policies.relevance import MANY, Judge, is_about_time_alone, lexical_floor
+from ..policies.text import clean, preview
+from ..policies.time_expressions import TimeSpan, find_times
+from ..policies.topic_candidates import READ, with_topic
+from ..policies.topic_questions import TopicQuestion, topic_questions
+from ..ports import Key, LexicalQuery
+from .arms import Arms, Found
+from .catalogue import key_of
+from .embedder_trust import EmbedderTrust
 from .indexing_service import IndexingService
+from .passages import Passages
+from .reranking import Reranking
+from .trace_log import MOST_QUERY, TraceLog
 
-CANDIDATES = 50
 MAX_QUERY = 800
 """Characters: what is looked for costs time in proportion to its length."""
-SHORTLIST = 200
-"""Memories that a scan embeds: those that share the most with the query."""
-SCAN_LIMIT = 5000
-"""The newest memories that a scan looks at: of the reader's own scope, and of the others."""
-_CACHED_VECTORS = 2000
 
 
 class Stopwatch:
     """Milliseconds by stage of one recall."""
 
     def __init__(self) -> None:
-        self._since = time.perf_counter()
+        self._begun = self._since = time.perf_counter()
         self.milliseconds: dict[str, float] = {}
 
     def lap(self, stage: str) -> None:
         """The time since the last lap went into this stage."""
         now = time.perf_counter()
-        self.milliseconds[stage] = (now - self._since) * 1000
+        self.milliseconds[stage] = self.milliseconds.get(stage, 0.0) + (now - self._since) * 1000
         self._since = now
+
+    @property
+    def seconds(self) -> float:
+        """Since the beginning."""
+        return time.perf_counter() - self._begun
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One question, read.
+
+    Attributes:
+        text: Cleaned, bounded.
+        times: The times that it names.
+        subject: The text without them.
+        dense_weight: The embedder's share in the order.
+    """
+
+    text: str
+    scope_filter: ScopeFilter
+    asker: Actor | None
+    now: datetime
+    times: tuple[TimeSpan, ...]
+    subject: str
+    language: Language | None
+    dense_weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the arms found: ``words`` or ``vectors`` is None for one that was not asked, or could
+    not answer."""
+
+    words: Found | None = None
+    vectors: Found | None = None
+    behind: tuple[Passage, ...] = ()
+    """What the embedder's index did not hold when it was asked."""
+
+    @property
+    def arm(self) -> Arm:
+        if self.words is not None:
+            return Arm.HYBRID if self.vectors is not None else Arm.LEXICAL
+        return Arm.DENSE if self.vectors is not None else Arm.SCAN
 
 
 class MemoryManager:
-    """Takes an already resolved scope filter. ``scanner`` is the built-in embedder."""
+    """Takes an already resolved scope filter."""
 
     def __init__(
         self,
-        catalogue: Catalogue,
+        passages: Passages,
+        arms: Arms,
         indexing: IndexingService,
-        scanner: Embedder,
+        trust: EmbedderTrust,
+        reranking: Reranking,
         settings: EngineSettings,
+        clock: Callable[[], datetime],
     ) -> None:
-        self._catalogue = catalogue
+        self._passages = passages
+        self._arms = arms
         self._indexing = indexing
-        self._scanner = scanner
+        self._trust = trust
+        self._reranking = reranking
         self._settings = settings
-        self._cache: OrderedDict[str, Vector] = OrderedDict()
+        self._clock = clock
         self.scope_check_drops = 0
+        self.told = TraceLog()
 
     async def comprehensive_recall(
-        self, query: str, scope_filter: ScopeFilter, *, limit: int, token_budget: int
+        self,
+        query: str,
+        scope_filter: ScopeFilter,
+        *,
+        limit: int,
+        token_budget: int,
+        asker: Actor | None = None,
+        line: Callable[[Hit], str] | None = None,
+        only: Collection[Arm] | None = None,
     ) -> Recall:
-        """The best visible memories for a query, within limit and budget. Never raises for a
-        broken index or embedder: then it scans."""
+        """The best visible passages for a query, within limit and budget. Never raises for a
+        broken index or embedder: then another arm answers, and at last a scan.
+
+        Args:
+            asker: Who asks: 我 is that person.
+            line: What will be injected of a hit, for the budget.
+            only: Ask these arms alone, LEXICAL or DENSE, and no reranker: for comparisons.
+        """
         query = _bounded(clean(query))
-        notes: list[str] = []
-        dropped: dict[DropReason, int] = {}
-        candidates: list[Candidate] = []
-        arm = Arm.NONE
+        if not query or limit < 1:
+            return Recall(trace=Trace(scopes=scope_filter.names))
         stages = Stopwatch()
-        if query and limit > 0:
-            try:
-                # Asked for before the index is: what is written into it while it searches would
-                # be in neither of the two.
-                behind = self._newest(scope_filter, self._indexing.pending)
-                candidates, dropped = await self._dense(query, scope_filter, stages)
-                arm = Arm.DENSE
-                candidates += await self._scan(query, behind)
-                stages.lap("scan")
-            except (IndexUnavailable, EmbeddingFailed) as error:
-                notes.append(str(error))
-                stages.lap("index")
-                candidates = await self._scan(
-                    query, self._newest(scope_filter, self._catalogue.visible(scope_filter))
-                )
-                stages.lap("scan")
-                arm = Arm.SCAN
-        hits, lost = choose(
-            (c for c in candidates if scope_filter.admits(c.stored.scope.name)),
+        notes: list[str] = []
+        ask = self._read(query, scope_filter, asker)
+        stages.lap("read")
+        answer = await self._ask(ask, only, notes, stages)
+        if answer.arm is Arm.SCAN:
+            everything = self._passages.visible(scope_filter)
+            candidates = await self._arms.scan(query, scope_filter, everything)
+            lost: dict[DropReason, int] = {}
+            stages.lap("scan")
+        else:
+            candidates, lost = await self._join(ask, answer, stages)
+        topics = topic_questions(query) if only is None else ()
+        candidates = self._with_topics(ask, topics, candidates)
+        sifted = sift(c for c in candidates if scope_filter.admits(place_name(c.passage)))
+        reranker = ""
+        # Where all of a topic is asked for, no text answers better than another.
+        if only is None and all(asked.narrowed for asked in topics):
+            sifted, reranker = await self._rerank(query, sifted, lost, notes, stages)
+        choice = choose(
+            sifted,
             limit=limit,
             token_budget=token_budget,
             preview_chars=self._settings.preview_chars,
+            line=line,
+            query=query,
         )
         stages.lap("choose")
         trace = Trace(
             scopes=scope_filter.names,
-            arm=arm,
+            arm=answer.arm,
             candidates=len(candidates),
-            dropped=dropped | lost,
+            considered=choice.considered,
+            dense_weight=ask.dense_weight if answer.arm is Arm.HYBRID else 0.0,
+            tokens=sum(hit.tokens for hit in choice.hits),
+            reranker=reranker,
+            dropped=lost | choice.dropped,
             milliseconds=stages.milliseconds,
             notes=tuple(notes),
+            topics=tuple(asked.topic.value for asked in topics),
         )
-        return Recall(hits, trace)
+        return Recall(choice.hits, trace)
 
-    async def _dense(
-        self, query: str, scope_filter: ScopeFilter, stages: Stopwatch
-    ) -> tuple[list[Candidate], dict[DropReason, int]]:
-        vector = await self._indexing.embed(query)
-        stages.lap("embed")
-        answer = await self._indexing.nearest(vector, scope_filter, CANDIDATES)
+    def _read(self, query: str, scope_filter: ScopeFilter, asker: Actor | None) -> Ask:
+        now = self._clock()
+        times = find_times(query, now)
+        language = language_of(query)
+        return Ask(
+            text=query,
+            scope_filter=scope_filter,
+            asker=asker if asker is not None and is_first_person(query) else None,
+            now=now,
+            times=times,
+            subject=without_times(query, times),
+            language=language,
+            dense_weight=self._trust.weight(language),
+        )
+
+    async def _ask(
+        self, ask: Ask, only: Collection[Arm] | None, notes: list[str], stages: Stopwatch
+    ) -> Answer:
+        """Both at the same time; the embedder only where it is trusted, or nothing else answers."""
+        words = only is None or Arm.LEXICAL in only
+        vectors = ask.dense_weight > 0 if only is None else Arm.DENSE in only
+        # Before the index is asked: what is written into it meanwhile would be in neither.
+        behind = self._arms.pending()
+        found = await asyncio.gather(
+            self._words(ask, notes) if words else _nothing(),
+            self._vectors(ask, notes) if vectors else _nothing(),
+        )
+        answer = Answer(*found, behind)
+        if answer.arm is Arm.SCAN and words and not vectors and only is None:
+            answer = Answer(None, await self._vectors(ask, notes), behind)
         stages.lap("index")
-        refused = answer.dropped
-        floor = self._settings.relevance_floor
-        floor = self._indexing.floor if floor is None else floor
-        candidates = []
-        gone = 0
-        for neighbour in answer.found:
-            if not scope_filter.admits(neighbour.key.scope):
-                refused += 1
-                continue
-            stored = self._catalogue.get(neighbour.key)
-            if stored is None:
-                gone += 1
-                continue
-            candidates.append(Candidate(stored, above_floor(neighbour.similarity, floor)))
-        self.scope_check_drops += refused
-        dropped = {DropReason.SCOPE: refused, DropReason.GONE: gone}
-        return candidates, {reason: count for reason, count in dropped.items() if count}
+        for arm in found:
+            self.scope_check_drops += arm.refused if arm is not None else 0
+        return answer
 
-    def _newest(
-        self, scope_filter: ScopeFilter, memories: Iterable[StoredMemory]
-    ) -> list[StoredMemory]:
-        """The visible ones. A busy public scope must not push a family's out of sight."""
-        own: list[StoredMemory] = []
-        others: list[StoredMemory] = []
-        for stored in memories:
-            if not scope_filter.admits(stored.scope.name):
-                continue
-            (own if stored.scope == scope_filter.scopes[0] else others).append(stored)
-        for part in (own, others):
-            if len(part) > SCAN_LIMIT:
-                part.sort(key=lambda stored: stored.memory.created_at)
-        return own[-SCAN_LIMIT:] + others[-SCAN_LIMIT:]
-
-    async def _scan(self, query: str, memories: Sequence[StoredMemory]) -> list[Candidate]:
-        """The memories that share words with the query, compared by the built-in embedder."""
-        if not memories:
-            return []
-        folded = [self._catalogue.folded(stored) for stored in memories]
-        places = await asyncio.to_thread(shortlist, query, folded, SHORTLIST)
+    async def _words(self, ask: Ask, notes: list[str]) -> Found | None:
         try:
-            wanted = await self._scanner.embed_query(query)
-            vectors = await self._vectors([embedded_text(memories[p].memory) for p in places])
-        except EmbeddingFailed:
+            return await self._arms.words(LexicalQuery(ask.text, ask.subject), ask.scope_filter)
+        except IndexUnavailable as error:
+            notes.append(f"lexical: {error}")
+            return None
+
+    async def _vectors(self, ask: Ask, notes: list[str]) -> Found | None:
+        try:
+            return await self._arms.vectors(ask.text, ask.scope_filter)
+        except (IndexUnavailable, EmbeddingFailed) as error:
+            notes.append(f"dense: {error}")
+            return None
+
+    async def _join(
+        self, ask: Ask, answer: Answer, stages: Stopwatch
+    ) -> tuple[list[Candidate], dict[DropReason, int]]:
+        """The candidates of the arms, in one order, and how many the arms should not have named."""
+        words, vectors = answer.words or Found(), answer.vectors or Found()
+        weight = ask.dense_weight if answer.words is not None else 1.0
+        scores = fuse(
+            words.scores,
+            vectors.scores,
+            dense_weight=weight if answer.vectors else 0.0,
+            sureness=_sureness(ask, words),
+            behind={key_of(passage) for passage in answer.behind},
+        )
+        today: list[Key] = []
+        if answer.words is not None:
+            try:
+                scores = await self._arms.in_sessions(scores) if answer.vectors else scores
+                today = await self._timeline(ask)
+            except IndexUnavailable:
+                pass  # it failed between two questions: without that, then
+        for key in today:
+            scores.setdefault(key, 0.0)
+        living = {key: passage for key in scores if (passage := self._passages.get(key))}
+        judge = self._judge(ask, living.values())
+        candidates = [
+            judge.candidate(
+                passage,
+                score=scores[key],
+                match=_match(words, key),
+                similarity=vectors.similarities.get(key),
+            )
+            for key, passage in living.items()
+        ]
+        stages.lap("join")
+        if answer.words is None:  # what the embedder's index does not hold yet
+            candidates += await self._arms.scan(ask.text, ask.scope_filter, answer.behind)
+            stages.lap("scan")
+        refused = words.refused + vectors.refused
+        lost = {DropReason.SCOPE: refused, DropReason.GONE: len(scores) - len(living)}
+        return candidates, {reason: count for reason, count in lost.items() if count}
+
+    async def _rerank(
+        self,
+        query: str,
+        sifted: Sifted,
+        lost: dict[DropReason, int],
+        notes: list[str],
+        stages: Stopwatch,
+    ) -> tuple[Sifted, str]:
+        """The relevant ones in the reranker's order, and its name if it gave one."""
+        answer = await self._reranking.order(query, sifted.best, spent=stages.seconds)
+        if not answer.label and not answer.note:
+            return sifted, ""
+        notes += [answer.note] if answer.note else []
+        # It was waited for: what was forgotten or moved meanwhile is not shown.
+        best = [
+            replace(candidate, passage=passage)
+            for candidate in answer.best
+            if (passage := self._passages.get(key_of(candidate.passage)))
+        ]
+        if gone := len(answer.best) - len(best):
+            lost[DropReason.GONE] = lost.get(DropReason.GONE, 0) + gone
+        stages.lap("rerank")
+        return Sifted(best, sifted.below), answer.label
+
+    def _judge(self, ask: Ask, passages: Iterable[Passage]) -> Judge:
+        floor = self._settings.relevance_floor
+        return Judge.of(
+            ask.text,
+            list(passages),
+            subject=ask.subject,
+            times=ask.times,
+            asker=ask.asker,
+            now=ask.now,
+            language=ask.language,
+            word_floor=floor,
+            dense_floor=self._indexing.floor if floor is None else floor,
+            among=sum(1 for _ in islice(self._passages.visible(ask.scope_filter), MANY)),
+        )
+
+    def _with_topics(
+        self, ask: Ask, topics: Iterable[TopicQuestion], candidates: list[Candidate]
+    ) -> list[Candidate]:
+        """The candidates, and the newest of what stands in the files that are asked for."""
+
+        def factor(passage: Passage) -> float:
+            time_and_asker = time_factor(in_time(passage, ask.times)) * speaker_factor(
+                passage, "", ask.asker
+            )
+            return time_and_asker * salience(passage, ask.now)
+
+        for asked in topics:
+            read = islice(self._passages.of_topics({asked.topic}, ask.scope_filter), READ)
+            candidates = with_topic(candidates, read, narrowed=asked.narrowed, factor=factor)
+        return candidates
+
+    async def _timeline(self, ask: Ask) -> list[Key]:
+        """What was said in the time that a question names, for those that are about no more."""
+        span = days(ask.times)
+        if span is None or not is_about_time_alone(ask.subject):
             return []
-        floor = self._scanner.floor
+        first = datetime.combine(span[0], datetime.min.time(), ask.now.tzinfo)
+        last = datetime.combine(span[1], datetime.min.time(), ask.now.tzinfo) + timedelta(days=1)
+        return await self._arms.of_days(ask.scope_filter, first.timestamp(), last.timestamp())
+
+    def note(self, conversation: str, query: str, trace: Trace) -> None:
+        """Keep for a while how a recall went."""
+        if trace.candidates or trace.notes or trace.milliseconds:
+            asked = preview(query, MOST_QUERY)
+            self.told.note(Told(conversation, asked, self._clock(), trace))
+
+    def explain(self, conversation: str, scope_filter: ScopeFilter) -> list[Explained]:
+        """The last recalls of a conversation that the reader may see, with the words of what still
+        lives and is visible."""
         return [
-            Candidate(memories[place], above_floor(float(wanted @ vector), floor))
-            for place, vector in zip(places, vectors, strict=True)
+            Explained(told, tuple((c, self._shown(c, scope_filter)) for c in told.trace.considered))
+            for told in self.told.of(conversation, scope_filter)
         ]
 
-    async def _vectors(self, texts: Sequence[str]) -> list[Vector]:
-        names = [content_hash(text) for text in texts]
-        known = {name: self._cache[name] for name in names if name in self._cache}
-        missing = {n: t for n, t in zip(names, texts, strict=True) if n not in known}
-        if missing:
-            fresh = await self._scanner.embed_documents(list(missing.values()))
-            known.update(zip(missing, fresh, strict=True))
-            for name in missing:
-                self._cache[name] = known[name]
-            while len(self._cache) > _CACHED_VECTORS:
-                self._cache.popitem(last=False)
-        return [known[name] for name in names]
+    def _shown(self, considered: Considered, scope_filter: ScopeFilter) -> Hit | None:
+        key = Key(considered.scope_name, considered.memory_id)
+        passage = self._passages.get(key) if scope_filter.admits(key.scope) else None
+        if passage is None:
+            return None
+        return as_hit(Candidate(passage, 0.0), self._settings.preview_chars)
 
     def clear(self) -> None:
-        """Let go of the kept vectors."""
-        self._cache.clear()
+        """Let go of what is kept."""
+        self._arms.clear()
+        self._reranking.clear()
+        self.told.clear()
+
+
+def _sureness(ask: Ask, words: Found) -> float:
+    return sureness((m.coverage for m in words.words.values()), lexical_floor(ask.language))
+
+
+def _match(words: Found, key: Key) -> tuple[float, float] | None:
+    match = words.words.get(key)
+    return None if match is None else (match.score, match.coverage)
+
+
+async def _nothing() -> None:
+    return None
 
 
 def _bounded(query: str) -> str:

@@ -27,6 +27,10 @@ class NoticeBoard:
         for place in [p for p in self._standing if p[0] is code and subject in (None, p[1])]:
             del self._standing[place]
 
+    def stands(self, code: NoticeCode) -> bool:
+        """True if a notice of this code is up."""
+        return any(place[0] is code for place in self._standing)
+
     def standing(self) -> tuple[Notice, ...]:
         """All notices, in the order in which they came."""
         return tuple(self._standing.values())

@@ -83,6 +83,13 @@ async def test_the_floor_is_a_cosine(embedder: CheckedEmbedder) -> None:
     assert 0.0 < embedder.floor < 1.0
 
 
+async def test_the_merge_thresholds_lie_between_the_floor_and_the_same_text(
+    embedder: CheckedEmbedder,
+) -> None:
+    thresholds = embedder.merge_thresholds
+    assert embedder.floor < thresholds.replace <= thresholds.reinforce < 1.0
+
+
 @pytest.mark.parametrize("question", QUESTIONS)
 async def test_a_question_is_nearest_to_its_answer(
     embedder: CheckedEmbedder, question: str, request: pytest.FixtureRequest

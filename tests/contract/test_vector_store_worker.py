@@ -88,6 +88,15 @@ def test_the_process_that_died_is_said_to_be_and_another_goes_on_with_what_there
     assert len(place.started.workers) == 2
 
 
+def test_a_program_that_was_replaced_under_a_bot_that_runs_is_not_waited_for(place: Place) -> None:
+    *program, options = place.command
+    earlier = {**json.loads(options), "greeting": "\0of an earlier version\n"}
+    place.command = (*program, json.dumps(earlier))
+    with pytest.raises(IndexUnavailable, match="reload") as raised:
+        place.store().open()
+    assert raised.value.code == "died"
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="no process can be made to stand still")
 def test_a_process_that_stands_still_is_ended_at_the_deadline_of_a_query(place: Place) -> None:
     store = place.opened(query_seconds=0.2)

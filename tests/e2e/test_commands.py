@@ -105,6 +105,23 @@ async def test_an_admin_forgets_what_another_said(rig: Rig) -> None:
     assert archived(rig, text)
 
 
+async def test_an_admin_edits_moves_and_takes_both_back(rig: Rig) -> None:
+    text, other = "冰箱的保修卡在书柜左边", "冰箱的保修卡在书柜右边"
+    memory_id = await added(rig, ROOM_A, MEMBER, text)
+    for words in (f"edit {memory_id} {other}", f"move {memory_id} 测试乙"):
+        await rig.onebot.ask(ROOM_A, MEMBER, f"/memory {words}")
+        assert scopes_with(rig.memory, text) == {"测试甲"}
+    await rig.onebot.ask(ROOM_A, ADMIN, f"/memory edit {memory_id} {other}")
+    await rig.onebot.ask(ROOM_A, ADMIN, f"/记忆 移动 {memory_id} 测试乙")
+    assert scopes_with(rig.memory, other) == {"测试乙"}
+    assert other in await rig.onebot.ask(ROOM_B, MEMBER, "/memory search 冰箱 保修卡")
+    assert other not in await rig.onebot.ask(ROOM_A, MEMBER, "/memory search 冰箱 保修卡")
+    await rig.onebot.ask(ROOM_A, ADMIN, "/memory undo")
+    await rig.onebot.ask(ROOM_A, ADMIN, "/memory undo")
+    assert scopes_with(rig.memory, text) == {"测试甲"}
+    assert text in await rig.onebot.ask(ROOM_A, MEMBER, "/memory search 冰箱 保修卡")
+
+
 async def test_forget_does_not_reach_into_another_scope(rig: Rig, person: Person) -> None:
     text = "望远镜借给了三楼的老周"
     memory_id = await added(rig, ROOM_A, MEMBER, text)
@@ -112,7 +129,21 @@ async def test_forget_does_not_reach_into_another_scope(rig: Rig, person: Person
     assert scopes_with(rig.memory, text) == {"测试甲"}
 
 
-@pytest.mark.parametrize("words", ["", "forget", "forget m-nothing", "search", "add", "what 7"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "",
+        "forget",
+        "forget m-nothing",
+        "search",
+        "add",
+        "what 7",
+        "edit",
+        "move x",
+        "undo",
+        "confirm",
+    ],
+)
 async def test_an_incomplete_command_is_answered(
     rig: Rig, room: Place, person: Person, words: str
 ) -> None:

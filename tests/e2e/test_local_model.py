@@ -9,7 +9,7 @@ from astrbot_plugin_scoped_memory.harness.rig import Rig
 from astrbot_plugin_scoped_memory.harness.waiting import until
 from astrbot_plugin_scoped_memory.tests.contract.embedder_bench import minilm_folder
 
-pytestmark = [pytest.mark.e2e, pytest.mark.model, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.e2e, pytest.mark.model, pytest.mark.timeout(420)]
 
 ROOM = group(444)
 SPEAKER = Person(4444, "Anna")
@@ -29,7 +29,7 @@ async def test_a_chosen_model_takes_over_behind_and_nothing_is_lost(tmp_path: Pa
             status = await running.panel.status()
             return status["embedder"].startswith("local:") and status["index"] == "ready"
 
-        await until(taken_over, within=120, what="the local model's index")
+        await until(taken_over, within=300, what="the local model's index")
         assert FACT in await running.recall(ROOM, SPEAKER, OTHER_WORDS)
         assert (await running.panel.status())["memories"]["total"] == 1
         assert (await running.panel.status())["warnings"] == []

@@ -36,23 +36,23 @@ async def newest(rig: Rig) -> list[str]:
 async def test_a_clock_set_back_while_the_bot_runs_costs_nothing(tmp_path: Path) -> None:
     clock = Ticker(DAY)
     async with running(tmp_path, clock=clock) as rig:
-        before = [await happened(rig, "今天搬了家"), await rig.remember(PEANUTS, HOME)]
+        before = [await happened(rig, "邻居搬了家"), await rig.remember(PEANUTS, HOME)]
         await rig.until_indexed()
         clock.now = DAY - timedelta(days=1)
-        after = [await happened(rig, "今天装好了灯"), await rig.remember("奶奶喜欢豆浆", HOME)]
+        after = [await happened(rig, "客厅装好了灯"), await rig.remember("奶奶喜欢豆浆", HOME)]
         ids = {stored.memory.memory.memory_id for stored in (*before, *after)}
         assert len(ids) == 4
         paths = [stored.memory.path for stored in (before[0], after[0])]
         assert paths == ["journal/2026-11-21.md", "journal/2026-11-20.md"]
         # By what the entries say: a person reads the same order in the files.
-        assert await newest(rig) == [PEANUTS, "今天搬了家", "奶奶喜欢豆浆", "今天装好了灯"]
+        assert await newest(rig) == [PEANUTS, "邻居搬了家", "奶奶喜欢豆浆", "客厅装好了灯"]
         assert PEANUTS in await rig.texts(QUESTION, HOME)
         assert "奶奶喜欢豆浆" in await rig.texts("奶奶喜欢喝什么豆浆", HOME)
         await rig.until_indexed()
-        assert "今天装好了灯" in await rig.texts("今天装好了灯吗", HOME)
+        assert "客厅装好了灯" in await rig.texts("客厅装好了灯吗", HOME)
     async with running(tmp_path, clock=clock) as rig:
         assert rig.notices == []
-        assert await newest(rig) == [PEANUTS, "今天搬了家", "奶奶喜欢豆浆", "今天装好了灯"]
+        assert await newest(rig) == [PEANUTS, "邻居搬了家", "奶奶喜欢豆浆", "客厅装好了灯"]
         assert PEANUTS in await rig.texts(QUESTION, HOME)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from pathlib import Path
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -17,9 +18,9 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     local_now,
 )
 from astrbot_plugin_scoped_memory.llm_memory.components.directory_lock import DirectoryLock
-from astrbot_plugin_scoped_memory.llm_memory.components.vault import MarkdownVault
-from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
-from astrbot_plugin_scoped_memory.llm_memory.ports import VaultContent, Vector
+from astrbot_plugin_scoped_memory.llm_memory.components.vault_scan import VaultScan
+from astrbot_plugin_scoped_memory.llm_memory.ports import Vector
+from astrbot_plugin_scoped_memory.llm_memory.service import reconciler
 from astrbot_plugin_scoped_memory.llm_memory.service.memory_manager import MAX_QUERY
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 from astrbot_plugin_scoped_memory.tests.support.engines import MAP, group, private, running
@@ -34,14 +35,15 @@ async def test_recall_answers_from_what_has_been_read_while_the_rest_is_read(
         await rig.remember(PEANUTS, group(777))
         await rig.remember("公司的门禁密码每周换", group(888))
     go_on = threading.Event()
-    read = MarkdownVault.read
+    see = VaultScan.see
 
-    def slow(vault: MarkdownVault, scope: Scope) -> VaultContent:
-        if scope.name == "家人":
+    def slow(scan: VaultScan, places: Any, *args: Any, **kwargs: Any) -> Any:
+        if any(place.scope.name == "家人" for place in places):
             go_on.wait(30)
-        return read(vault, scope)
+        return see(scan, places, *args, **kwargs)
 
-    monkeypatch.setattr(MarkdownVault, "read", slow)
+    monkeypatch.setattr(VaultScan, "see", slow)
+    monkeypatch.setattr(reconciler, "_FILES", 1)
     settings = EngineSettings(scope_map=MAP)
     engine = build_engine(EnginePaths.under(tmp_path), settings)
     opening = asyncio.create_task(engine.open())

@@ -16,8 +16,7 @@ from typing import Any
 import checkout
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.components import files
-from astrbot_plugin_scoped_memory.llm_memory.components import vault as vault_module
+from astrbot_plugin_scoped_memory.llm_memory.components import files, vault_archive, vault_pen
 from astrbot_plugin_scoped_memory.llm_memory.components.vault import SPLIT_BYTES, MarkdownVault
 from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
 from astrbot_plugin_scoped_memory.llm_memory.markdown.entry import render
@@ -378,7 +377,7 @@ def test_a_crash_while_forgetting_leaves_the_entry_alive_and_only_once(
         raise Crash
 
     with monkeypatch.context() as patch:
-        patch.setattr(vault_module, "replace_durably", crash)
+        patch.setattr(vault_pen, "replace_durably", crash)
         with pytest.raises(Crash):
             tree.vault.archive(tree.find("第1件事"), by=ADMIN, at=NOW)
     assert tree.texts() == ["第1件事", "第2件事"]
@@ -406,7 +405,7 @@ def test_a_crash_while_restoring_leaves_the_entry_alive_and_only_once(
         raise Crash
 
     with monkeypatch.context() as patch:
-        patch.setattr(vault_module, "replace_durably", crash)
+        patch.setattr(vault_archive, "replace_durably", crash)
         with pytest.raises(Crash):
             tree.vault.restore(FAMILY, memory(1).memory_id)
     again = MarkdownVault(tree.root)

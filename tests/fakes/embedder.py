@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed
+from astrbot_plugin_scoped_memory.llm_memory.policies.deduplication import CAUTIOUS
 from astrbot_plugin_scoped_memory.llm_memory.ports import Fingerprint, Vector, Vectors
 
 
@@ -20,6 +21,7 @@ class FakeEmbedder:
         self.floor = floor
         self.dim = dim
         self.costly = True
+        self.merge_thresholds = CAUTIOUS
         self.failing = False
         self.failing_documents = False
         self.calls = 0

@@ -13,11 +13,12 @@ import pytest
 import yaml
 
 from astrbot_plugin_scoped_memory.core.config import LANGUAGES, PluginConfig, read_config
-from astrbot_plugin_scoped_memory.llm_memory import DmScope, GroupScope, NoticeCode
+from astrbot_plugin_scoped_memory.llm_memory import DmScope, GroupScope, NoticeCode, PrivacyMode
 from astrbot_plugin_scoped_memory.llm_memory.markdown.entry import render
 from astrbot_plugin_scoped_memory.llm_memory.markdown.escaping import unescape
 from astrbot_plugin_scoped_memory.llm_memory.markdown.topic_file import TopicFile, parse_file
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, MemoryKind, Source
+from astrbot_plugin_scoped_memory.llm_memory.models.shelf import role_folder
 from astrbot_plugin_scoped_memory.llm_memory.policies.routing import route
 from astrbot_plugin_scoped_memory.tests.house.source import ROOT, files, module_at, modules
 from astrbot_plugin_scoped_memory.tests.house.test_shipped import script
@@ -94,6 +95,7 @@ CHOICES: dict[str, tuple[set[str], Callable[[PluginConfig], str | None]]] = {
     "dm_scope": (set(DmScope), lambda config: config.engine.dm_scope),
     "group_scope": (set(GroupScope), lambda config: config.engine.group_scope),
     "language": (set(LANGUAGES), lambda config: config.language),
+    "privacy_mode": (set(PrivacyMode), lambda config: config.engine.privacy_mode),
 }
 
 
@@ -280,6 +282,13 @@ def test_each_row_of_the_routing_table_is_true() -> None:
     for kind, trusted, words, path in rows:
         topic = route(MemoryKind(kind), words, trusted=bool(trusted))
         assert re.split(r"[./]", path)[0] == topic, words
+
+
+def test_each_row_of_the_table_of_personas_is_true() -> None:
+    rows = re.findall(r"^\| ([^|`]+) \| `roles/([^`]+)/` \|$", VAULT, re.MULTILINE)
+    assert len(rows) >= 4
+    for persona, folder in rows:
+        assert role_folder(persona) == folder
 
 
 def test_each_row_of_the_escape_table_is_true() -> None:

@@ -18,10 +18,12 @@ HEAVY = frozenset(
         "jieba",
         "numpy",
         "onnxruntime",
+        "phonenumbers",
         "sentence_transformers",
         "tokenizers",
         "torch",
         "transformers",
+        "watchfiles",
     }
 )
 

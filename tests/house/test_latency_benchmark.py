@@ -32,7 +32,7 @@ def test_the_engine_is_measured_by_stage_with_the_stalls_of_the_loop(
 ) -> None:
     engine = figures["engine"][0]
     assert engine["memories"] == 120
-    assert {"embed", "index", "choose", "inject", "total"} <= set(engine["recall_ms"])
+    assert {"read", "index", "choose", "inject", "total"} <= set(engine["recall_ms"])
     assert all(set(stage) == SPREAD for stage in engine["recall_ms"].values())
     assert set(engine["build"]["stalls"]) == STALLS
     assert set(engine["write"]["stalls"]) == STALLS

@@ -17,6 +17,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     EngineSettings,
     Expanded,
     Forgotten,
+    IndexState,
     MemoryDraft,
     NotAllowed,
     NotVisible,
@@ -26,6 +27,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Restored,
     Stored,
 )
+from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm
 from astrbot_plugin_scoped_memory.tests.fakes.vector_store import Disk, InMemoryVectorStore
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     Rig,
@@ -157,6 +159,15 @@ async def check(rig: Rig, model: Model) -> None:
         expected = model.seen(where)
         recall = await rig.recall(QUERY, where, 60)
         assert {hit.memory_id for hit in recall.hits} == expected
+        for arm in (Arm.LEXICAL, Arm.DENSE):
+            alone = await service.recall(
+                QUERY, conversation_id=where, limit=60, token_budget=5000, only={arm}
+            )
+            assert {hit.memory_id for hit in alone.hits} <= expected
+            if alone.trace.arm is Arm.LEXICAL:
+                assert {hit.memory_id for hit in alone.hits} == expected
+        for told in await service.explain(conversation_id=where):
+            assert {hit.memory_id for _, hit in told.candidates if hit is not None} <= expected
         newest = await service.newest(conversation_id=where, limit=100)
         assert {stored.memory.memory_id for stored in newest} == expected
         for stored in newest:
@@ -189,6 +200,9 @@ async def live(story: Story) -> None:
                     await act(rig, model, action)
                 await check(rig, model)
                 await rig.until_indexed()
+                async with asyncio.timeout(60):
+                    while (await rig.engine.status()).words is not IndexState.READY:  # noqa: ASYNC110
+                        await asyncio.sleep(0.005)
                 await check(rig, model)
                 assert (await rig.engine.status()).scope_check_drops == 0
         alive = [entry.scope for entry in model.entries.values() if entry.alive]

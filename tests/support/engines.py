@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,21 +30,35 @@ from astrbot_plugin_scoped_memory.llm_memory.components.embedding_cache import S
 from astrbot_plugin_scoped_memory.llm_memory.components.formats.index_format import IndexFormat
 from astrbot_plugin_scoped_memory.llm_memory.components.formats.state_format import StateFormat
 from astrbot_plugin_scoped_memory.llm_memory.components.formats.vault_format import VaultFormat
+from astrbot_plugin_scoped_memory.llm_memory.components.ledger import SqliteLedger
+from astrbot_plugin_scoped_memory.llm_memory.components.lexical_index import SqliteLexicalIndex
 from astrbot_plugin_scoped_memory.llm_memory.components.manifest import JsonManifest
+from astrbot_plugin_scoped_memory.llm_memory.components.notes import MarkdownNotes
 from astrbot_plugin_scoped_memory.llm_memory.components.state_store import SqliteStateStore
+from astrbot_plugin_scoped_memory.llm_memory.components.tokenizer import Tokenizer
 from astrbot_plugin_scoped_memory.llm_memory.components.vault import MarkdownVault
+from astrbot_plugin_scoped_memory.llm_memory.models.settings import VaultPace
 from astrbot_plugin_scoped_memory.llm_memory.ports import (
     Embedder,
+    LexicalIndex,
+    Reranker,
     StoredFormat,
+    TrustBook,
     VectorStore,
 )
+from astrbot_plugin_scoped_memory.llm_memory.ports.watcher import Watcher
 from astrbot_plugin_scoped_memory.llm_memory.service.engine import EngineParts
+from astrbot_plugin_scoped_memory.llm_memory.service.identifiers import make_id
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
+from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import NoWords
+from astrbot_plugin_scoped_memory.tests.fakes.trust import FixedTrust
 from astrbot_plugin_scoped_memory.tests.fakes.vector_store import InMemoryVectorStore
+from astrbot_plugin_scoped_memory.tests.fakes.watcher import FakeWatcher
 
 QUICK = EngineSettings(
     open_retry_seconds=0.2,
     pace=IndexPace(pause_seconds=0.0, idle_seconds=0.05, retry_seconds=(0.01,), query_seconds=10.0),
+    vault_pace=VaultPace(debounce_seconds=0.01, quiet_seconds=0.0, scan_seconds=0.05),
 )
 """Nobody waits for the bot of a test."""
 
@@ -126,6 +142,11 @@ class Rig:
                 await asyncio.sleep(0.01)
 
 
+def plain_words(path: Path) -> SqliteLexicalIndex:
+    """An index of words that needs no dictionary."""
+    return SqliteLexicalIndex(path, Tokenizer(use_jieba=False))
+
+
 def formats_of(root: Path) -> tuple[StoredFormat, ...]:
     """What an engine over ``root`` looks at before it opens anything."""
     backups = root / "backups"
@@ -147,20 +168,33 @@ async def running(
     follow: bool = True,
     formats: Sequence[StoredFormat] | None = None,
     clock: Callable[[], datetime] | None = None,
+    watcher: Watcher | None = None,
+    words: LexicalIndex | None = None,
+    trust: TrustBook | None = None,
+    reranker: Reranker | None = None,
 ) -> AsyncIterator[Rig]:
     """An engine over ``root``; the index task runs unless ``follow`` is False."""
     notices: list[Notice] = []
     chosen = embedder or FakeEmbedder()
     engine = Engine(
         EngineParts(
-            vault=MarkdownVault(root / "memory"),
+            vault=MarkdownVault(
+                root / "memory",
+                SqliteLedger(root / "state" / "vault.sqlite"),
+                make_id=partial(make_id, "m"),
+            ),
+            watcher=watcher or FakeWatcher(missing="no test told of any"),
+            notes=MarkdownNotes(root / "memory"),
             state=SqliteStateStore(root / "state" / "state.sqlite"),
             store=store or InMemoryVectorStore(),
             manifest=JsonManifest(root / "index" / "manifest.json"),
             cache=SqliteVectorCache(root / "index" / "embeddings.sqlite"),
+            words=words or plain_words(root / "index" / "lexical.sqlite"),
+            trust=trust or FixedTrust(),
             scanner=FakeEmbedder("scanner"),
             locks=(DirectoryLock(root),),
             formats=formats_of(root) if formats is None else formats,
+            reranker=reranker,
         ),
         replace(settings or QUICK, scope_map=scope_map),
         on_notice=notices.append,
@@ -177,3 +211,10 @@ async def running(
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
         await engine.close()
+
+
+def running_on_vectors(
+    root: Path, *arguments: Any, **options: Any
+) -> AbstractAsyncContextManager[Rig]:
+    """An engine without an index of words: what is found, the vectors' index finds, or a scan."""
+    return running(root, *arguments, words=NoWords(), **options)

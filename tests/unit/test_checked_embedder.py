@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from astrbot_plugin_scoped_memory.llm_memory.components.embedding.checked import CheckedEmbedder
 from astrbot_plugin_scoped_memory.llm_memory.components.embedding.vectors import unit_rows
 from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed
+from astrbot_plugin_scoped_memory.llm_memory.policies.deduplication import MergeThresholds
 from astrbot_plugin_scoped_memory.llm_memory.ports import Fingerprint
 
 DIM = 3
@@ -27,6 +28,7 @@ class Scripted:
 
     label = "scripted"
     floor = 0.5
+    merge_thresholds = MergeThresholds(0.9, 0.8)
 
     def __init__(self, answer: Any = GOOD, dim: int = DIM) -> None:
         self.answer = answer
@@ -84,9 +86,10 @@ async def test_good_vectors_come_back_with_unit_length() -> None:
     assert (embedder.failures, embedder.last_reason) == (0, "")
 
 
-async def test_label_and_floor_are_those_of_the_embedder_inside() -> None:
+async def test_label_floor_and_thresholds_are_those_of_the_embedder_inside() -> None:
     embedder = await checked(Scripted())
     assert (embedder.label, embedder.floor) == ("scripted", 0.5)
+    assert embedder.merge_thresholds == MergeThresholds(0.9, 0.8)
 
 
 @pytest.mark.parametrize(

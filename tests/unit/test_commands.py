@@ -15,7 +15,19 @@ from astrbot_plugin_scoped_memory.tests.support.engines import MAP, Rig, group, 
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, FakePlugin
 
 PEANUTS = "奶奶对花生过敏"
-COMMANDS = ["status", "scope", "list", "search", "add", "forget", "undo"]
+COMMANDS = [
+    "status",
+    "scope",
+    "list",
+    "search",
+    "why",
+    "add",
+    "forget",
+    "undo",
+    "edit",
+    "move",
+    "confirm",
+]
 
 
 async def ask(rig: Rig, event: FakeEvent, language: str = "zh-CN") -> str:
@@ -51,6 +63,56 @@ async def test_add_list_search_forget_and_undo(tmp_path: Path) -> None:
         assert PEANUTS not in await ask(rig, FakeEvent.in_group(777, "memory list"))
         back = await ask(rig, FakeEvent.in_group(777, f"memory undo {memory_id}"))
         assert memory_id in back
+        assert PEANUTS in await ask(rig, FakeEvent.in_group(777, "memory list"))
+
+
+async def test_an_admin_edits_and_moves_and_takes_both_back(tmp_path: Path) -> None:
+    async with running(tmp_path, follow=False) as rig:
+        memory_id = await added(rig, FakeEvent.in_group(777, f"memory add {PEANUTS}"))
+        edit = f"memory edit {memory_id} 奶奶对核桃过敏\n很久了"
+        said = await ask(rig, FakeEvent.in_group(777, edit, admin=True))
+        assert PEANUTS in said
+        shown = await ask(rig, FakeEvent.in_group(777, "memory list"))
+        assert "核桃" in shown
+        assert PEANUTS not in shown
+        move = f"memory move {memory_id} 公司"
+        said = await ask(rig, FakeEvent.in_group(777, move, admin=True))
+        assert ("家人" in said, "公司" in said) == (True, True)
+        assert "核桃" not in await ask(rig, FakeEvent.in_group(777, "memory list"))
+        assert "核桃" in await ask(rig, FakeEvent.in_group(888, "memory list"))
+        undo = FakeEvent.in_group(777, "memory undo", admin=True)
+        assert "核桃" in await ask(rig, undo)
+        assert "核桃" in await ask(rig, FakeEvent.in_group(777, "memory list"))
+        assert PEANUTS in await ask(rig, undo)
+        assert PEANUTS in await ask(rig, FakeEvent.in_group(777, "memory list"))
+        assert "/memory undo" in await ask(rig, undo)  # nothing is left to undo
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+async def test_edit_move_and_confirm_are_for_admins(tmp_path: Path, language: str) -> None:
+    async with running(tmp_path, follow=False) as rig:
+        memory_id = await added(rig, FakeEvent.in_group(777, f"memory add {PEANUTS}"))
+        for rest in (f"edit {memory_id} 别的话", f"move {memory_id} 公司", "confirm"):
+            answer = await ask(rig, FakeEvent.in_group(777, f"memory {rest}"), language)
+            assert PEANUTS not in answer
+        assert PEANUTS in await ask(rig, FakeEvent.in_group(777, "memory list"))
+        typo = FakeEvent.in_group(777, f"memory move {memory_id} 家人们", admin=True)
+        assert "家人们" in await ask(rig, typo, language)
+        assert await ask(rig, FakeEvent.in_group(777, "memory confirm", admin=True), language)
+
+
+async def test_undo_alone_takes_back_what_this_person_did_here(tmp_path: Path) -> None:
+    async with running(tmp_path, follow=False) as rig:
+        memory_id = await added(rig, FakeEvent.in_group(777, f"memory add {PEANUTS}"))
+        await ask(rig, FakeEvent.in_group(777, f"memory forget {memory_id}"))
+        for other in (
+            FakeEvent.in_group(777, "memory undo", sender="2", admin=True),
+            FakeEvent.in_private(1002, "memory undo"),
+            FakeEvent.in_group(888, "memory undo"),
+        ):
+            assert PEANUTS not in await ask(rig, other)
+        assert PEANUTS not in await ask(rig, FakeEvent.in_group(777, "memory list"))
+        assert memory_id in await ask(rig, FakeEvent.in_group(777, "memory undo"))
         assert PEANUTS in await ask(rig, FakeEvent.in_group(777, "memory list"))
 
 
@@ -174,7 +236,7 @@ async def test_every_command_of_an_engine_that_is_off_or_closed_says_so(
     tmp_path: Path, language: str, name: str
 ) -> None:
     async with running(tmp_path, follow=False) as rig:
-        event = FakeEvent.in_group(777, f"memory {name} m-00000000000000")
+        event = FakeEvent.in_group(777, f"memory {name} m-00000000000000 公司")
         rig.engine.service.failed(EngineOff("directory_in_use", "x"))
         assert "directory_in_use" in await ask(rig, event, language)
         await rig.engine.close()
@@ -189,3 +251,25 @@ async def test_a_hostile_name_forges_no_line_in_a_list(tmp_path: Path) -> None:
         await rig.remember(f"一件事{forged}", group(777), person(1, forged))
         shown = await ask(rig, FakeEvent.in_group(777, "memory list"))
         assert len(shown.splitlines()) == 2
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+async def test_why_tells_how_the_last_recall_went_to_those_alone_who_may_see_it(
+    tmp_path: Path, language: str
+) -> None:
+    async with running(tmp_path, follow=False) as rig:
+        memory_id = await added(rig, FakeEvent.in_group(777, f"memory add {PEANUTS}"))
+        why = FakeEvent.in_group(777, "memory why")
+        nothing = await ask(rig, why, language)
+        await rig.recall("奶奶能吃花生吗", group(777))
+        told = await ask(rig, why, language)
+        assert told != nothing
+        for words in ("奶奶能吃花生吗", PEANUTS, memory_id, "家人"):
+            assert words in told
+        for stranger in (
+            FakeEvent.in_group(888, "memory why"),
+            FakeEvent.in_private(1002, "memory why"),
+        ):
+            assert await ask(rig, stranger, language) == nothing
+        await ask(rig, FakeEvent.in_group(777, f"memory forget {memory_id}"))
+        assert PEANUTS not in await ask(rig, why, language)

@@ -245,3 +245,13 @@ def test_one_bad_header_costs_the_others_nothing_and_no_value_is_ever_shown() ->
     assert config.engine.chroma_headers == {"X-Key": "s3cret with blanks", "X-Bad": "s3cret"}
     assert complaints(config) == ["advanced.chroma_headers"]
     assert "s3cr" not in repr(config)
+
+
+@pytest.mark.parametrize("deadline_ms", [50, 800, 60_000])
+def test_the_reranker_has_a_part_of_the_recall_deadline(deadline_ms: int) -> None:
+    raw = {"recall_deadline_ms": deadline_ms, "rerank_provider": " my-reranker "}
+    config = read_config({"advanced": raw})
+    assert config.rerank_provider == "my-reranker"
+    assert config.engine.rerank_seconds == pytest.approx(deadline_ms / 1000 * 0.4)
+    assert config.engine.rerank_within_seconds < deadline_ms / 1000
+    assert complaints(config) == []

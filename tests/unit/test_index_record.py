@@ -104,3 +104,25 @@ async def test_the_scope_of_a_record_is_that_of_its_conversation(tmp_path: Path)
         await rig.until_indexed()
         scopes = [metadata(store, stored)["memory_scope"] for stored in written]
     assert scopes == ["家人", "公司", "public"]
+
+
+async def test_a_record_of_a_note_tells_its_file_and_stays_when_the_file_is_saved_again(
+    tmp_path: Path,
+) -> None:
+    store = InMemoryVectorStore()
+    file = tmp_path / "memory/shared/ops/RUNBOOK.md"
+    file.parent.mkdir(parents=True)
+    file.write_text("# 备份\n先停机。", "utf-8")
+    async with running(tmp_path, store=store) as rig:
+        await rig.until_indexed()
+        (rows,) = store.disk.collections.values()
+        ((identifier, row),) = rows.items()
+        (chunk,) = rig.engine.notes.all()
+        assert identifier == f"@shared/{chunk.note_id}"
+        assert row.metadata.keys() == {"kind", "topic", "memory_scope", "content_hash"}
+        assert row.metadata["topic"] == "ops/RUNBOOK.md"
+        file.write_text("\n\n# 备份\n先停机。\n", "utf-8")
+        await rig.engine.notes.refresh()
+        await rig.until_indexed()
+        assert rows[identifier] is row
+        assert [chunk.first for chunk in rig.engine.notes.all()] == [3]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.policies.pointers import pointed_id
+from astrbot_plugin_scoped_memory.llm_memory.policies.pointers import is_note_id, pointed_id
 from astrbot_plugin_scoped_memory.llm_memory.service.identifiers import make_id
 from astrbot_plugin_scoped_memory.tests.support.engines import Ticker
 
@@ -30,9 +30,20 @@ def test_the_id_is_found_where_a_model_may_put_it(pointer: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "pointer", ["shared/RUNBOOK.md#{0}", "{0}", "[笔记 · 2026-11-21 · 标题 · roles/a b/x.md#{0}]"]
+)
+def test_a_piece_of_a_note_is_pointed_at_in_the_same_way(pointer: str) -> None:
+    note_id = "n-5f0c2a9d41e87b36c0da"
+    assert pointed_id(pointer.format(note_id)) == note_id
+    assert is_note_id(note_id)
+    assert not is_note_id(ID)
+
+
+@pytest.mark.parametrize(
     "pointer",
     ["", "m-", "m-1", "preferences.md", f"x{ID}", f"{ID}.md", "M-01JD3Q8Z7KABCDEF", "m-" + "a" * 33,
-     "../../etc/passwd", f"{ID}#", "m-01jd é", f"公司/{ID}"],
+     "../../etc/passwd",
+     "n-1", "o-01jd3q8z7kabcdef", "shared/x.md", f"{ID}#", "m-01jd é", f"公司/{ID}"],
 )  # fmt: skip
 def test_anything_else_points_nowhere(pointer: str) -> None:
     assert pointed_id(pointer) is None

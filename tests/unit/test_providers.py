@@ -14,10 +14,11 @@ from astrbot_plugin_scoped_memory.core.config import PluginConfig
 from astrbot_plugin_scoped_memory.core.providers import (
     AstrBotEmbedding,
     choose_embedder,
+    choose_reranker,
     providers_are_loaded,
 )
 from astrbot_plugin_scoped_memory.llm_memory import EnginePaths
-from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed
+from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed, RerankFailed
 from astrbot_plugin_scoped_memory.llm_memory.ports import Embedder
 
 
@@ -52,10 +53,12 @@ class FakeContext:
     """AstrBot's context, as far as providers go."""
 
     providers: list[FakeProvider] = field(default_factory=list)
+    others: list[Any] = field(default_factory=list)
 
     @property
     def provider_manager(self) -> Any:
-        return SimpleNamespace(inst_map={provider.name: provider for provider in self.providers})
+        loaded = [*self.providers, *self.others]
+        return SimpleNamespace(inst_map={provider.name: provider for provider in loaded})
 
     def get_all_embedding_providers(self) -> list[FakeProvider]:
         return self.providers
@@ -202,3 +205,83 @@ def test_a_provider_without_a_model_name_can_be_chosen() -> None:
 def test_providers_are_loaded_once_there_is_one() -> None:
     assert not providers_are_loaded(FakeContext())
     assert providers_are_loaded(FakeContext([FakeProvider("one")]))
+
+
+@dataclass
+class FakeRerankProvider:
+    """A rerank provider of AstrBot's: the longest text is the best, and the best comes first."""
+
+    name: str
+    kind: str = "rerank"
+    step: float = 0.1
+    lost: int = 0
+    calls: list[tuple[str, list[str], int | None]] = field(default_factory=list)
+
+    def meta(self) -> Any:
+        if not self.kind:
+            raise ValueError("Provider type x not registered")
+        return SimpleNamespace(id=self.name, provider_type=SimpleNamespace(value=self.kind))
+
+    async def rerank(self, query: str, documents: list[str], top_n: int | None = None) -> list[Any]:
+        self.calls.append((query, documents, top_n))
+        results = [
+            SimpleNamespace(index=n, relevance_score=len(text) * self.step)
+            for n, text in enumerate(documents)
+        ]
+        results.sort(key=lambda result: -result.relevance_score)
+        return results[: len(results) - self.lost]
+
+
+def reranker_of(context: FakeContext, provider_id: str = "r") -> Any:
+    """The reranker of a setting."""
+    return choose_reranker(context, PluginConfig(rerank_provider=provider_id))
+
+
+def test_no_rerank_provider_is_asked_unless_one_is_named() -> None:
+    context = FakeContext(others=[FakeRerankProvider("r")])
+    assert reranker_of(context, "") is None
+    assert reranker_of(context).label == "r"
+
+
+async def test_the_scores_of_a_reranker_come_in_the_order_of_the_texts() -> None:
+    provider = FakeRerankProvider("r", step=1.0)
+    reranker = reranker_of(FakeContext(others=[provider]))
+    assert await reranker.rerank("q", ("bb", "dddd", "a")) == [2.0, 4.0, 1.0]
+    assert provider.calls == [("q", ["bb", "dddd", "a"], 3)]
+
+
+async def test_a_reranker_is_looked_up_at_every_call() -> None:
+    context = FakeContext()
+    reranker = reranker_of(context)
+    assert not reranker.is_there
+    with pytest.raises(RerankFailed, match=r"^gone"):
+        await reranker.rerank("q", ["a"])
+    for step in (1.0, 2.0):
+        context.others = [FakeRerankProvider("r", step=step)]
+        assert reranker.is_there
+        assert await reranker.rerank("q", ["a"]) == [step]
+    context.others = []
+    with pytest.raises(RerankFailed, match=r"^gone"):
+        await reranker.rerank("q", ["a"])
+
+
+@pytest.mark.parametrize("kind", ["chat_completion", "embedding", ""])
+async def test_a_provider_of_another_kind_is_no_reranker(kind: str) -> None:
+    reranker = reranker_of(FakeContext(others=[FakeRerankProvider("r", kind)]))
+    assert not reranker.is_there
+    with pytest.raises(RerankFailed, match=r"^gone"):
+        await reranker.rerank("q", ["a"])
+
+
+async def test_a_reranker_that_leaves_texts_out_has_not_answered() -> None:
+    reranker = reranker_of(FakeContext(others=[FakeRerankProvider("r", lost=1)]))
+    with pytest.raises(RerankFailed, match=r"^wrong_count: 1 for 2"):
+        await reranker.rerank("q", ["a", "b"])
+
+
+def test_what_astrbot_calls_a_rerank_provider_is_one_here() -> None:
+    entities = pytest.importorskip("astrbot.core.provider.entities")
+    provider = FakeRerankProvider("r", entities.ProviderType.RERANK.value)
+    assert reranker_of(FakeContext(others=[provider])).is_there
+    result = entities.RerankResult(index=1, relevance_score=0.5)
+    assert (result.index, result.relevance_score) == (1, 0.5)

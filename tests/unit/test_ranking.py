@@ -19,6 +19,7 @@ from astrbot_plugin_scoped_memory.llm_memory.policies.ranking import (
     Candidate,
     above_floor,
     choose,
+    sift,
 )
 
 START = datetime(2026, 11, 21, tzinfo=UTC)
@@ -40,7 +41,7 @@ def candidate(
 
 def chosen(*candidates: Candidate, limit: int = 10, budget: int = 10_000) -> list[str]:
     """The ids of the hits."""
-    hits, _ = choose(candidates, limit=limit, token_budget=budget, preview_chars=240)
+    hits, _, _ = choose(sift(candidates), limit=limit, token_budget=budget, preview_chars=240)
     return [hit.memory_id for hit in hits]
 
 
@@ -55,8 +56,8 @@ def test_relevance_is_measured_from_the_floor(
 
 
 def test_below_the_floor_nothing_is_a_hit() -> None:
-    hits, dropped = choose(
-        [candidate(1, -0.01), candidate(2, float("nan"))],
+    hits, dropped, _ = choose(
+        sift([candidate(1, -0.01), candidate(2, float("nan"))]),
         limit=5,
         token_budget=1000,
         preview_chars=240,
@@ -75,15 +76,15 @@ def test_better_then_stronger_then_newer_comes_first() -> None:
 
 
 def test_one_memory_is_one_hit_with_its_best_relevance() -> None:
-    hits, _ = choose(
-        [candidate(1, 0.2), candidate(1, 0.7)], limit=5, token_budget=1000, preview_chars=240
+    hits, _, _ = choose(
+        sift([candidate(1, 0.2), candidate(1, 0.7)]), limit=5, token_budget=1000, preview_chars=240
     )
     assert [hit.relevance for hit in hits] == [0.7]
 
 
 def test_what_does_not_fit_the_budget_is_skipped_and_the_next_tried() -> None:
     long, short = candidate(1, 0.9, text="长" * 200), candidate(2, 0.5)
-    hits, dropped = choose([long, short], limit=5, token_budget=60, preview_chars=240)
+    hits, dropped, _ = choose(sift([long, short]), limit=5, token_budget=60, preview_chars=240)
     assert [hit.memory_id for hit in hits] == ["m-0002"]
     assert dropped == {DropReason.BUDGET: 1}
 
@@ -97,8 +98,10 @@ numbers = st.lists(
 def test_hits_keep_within_limit_budget_and_preview(
     drawn: list[tuple[int, float, str]], limit: int, budget: int, width: int
 ) -> None:
-    candidates = [candidate(n, relevance, text=text) for n, relevance, text in drawn]
-    hits, dropped = choose(candidates, limit=limit, token_budget=budget, preview_chars=width)
+    candidates = [candidate(n, relevance, text=f"{n} {text}") for n, relevance, text in drawn]
+    hits, dropped, _ = choose(
+        sift(candidates), limit=limit, token_budget=budget, preview_chars=width
+    )
     assert len(hits) <= max(limit, 0)
     assert sum(hit.tokens for hit in hits) <= max(budget, 0)
     assert all(len(hit.preview) <= width and 0 <= hit.relevance <= 1 for hit in hits)
@@ -108,7 +111,7 @@ def test_hits_keep_within_limit_budget_and_preview(
 
 
 def test_a_hit_says_where_it_stands_and_who_said_it() -> None:
-    hits, _ = choose([candidate(1, 3.0)], limit=1, token_budget=99, preview_chars=240)
+    hits, _, _ = choose(sift([candidate(1, 3.0)]), limit=1, token_budget=99, preview_chars=240)
     (hit,) = hits
     assert isinstance(hit, Hit)
     assert (hit.pointer, hit.who, hit.scope_name) == ("entities.md#m-0001", "小明", "public")

@@ -4,6 +4,7 @@ import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.components.scope_where import scope_where
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope, ScopeFilter
+from astrbot_plugin_scoped_memory.llm_memory.models.shelf import SHARED, Shelf
 
 FAMILY = Scope.parse("家")
 
@@ -46,6 +47,26 @@ def test_no_relative_of_a_scope_enters_a_filter() -> None:
 
     with pytest.raises(TypeError):
         scope_where(ScopeFilter((Impostor.parse("x"),)))
+
+
+def test_shelves_stand_beside_the_scopes() -> None:
+    cat = Shelf.of_role("猫娘")
+    shared = ScopeFilter.reading_as(PUBLIC, shelves=(SHARED,))
+    assert scope_where(shared) == {"memory_scope": {"$in": ["public", "@shared"]}}
+    both = ScopeFilter.reading_as(FAMILY, shelves=(SHARED, cat))
+    expected = {"memory_scope": {"$in": ["家", "public", "@shared", "@role:猫娘"]}}
+    assert scope_where(both) == expected
+
+
+@pytest.mark.parametrize("name", [{"$ne": "x"}, "@shared", None, FAMILY, object()])
+def test_only_shelves_stand_beside_the_scopes(name: object) -> None:
+    with pytest.raises(TypeError):
+        scope_where(ScopeFilter((PUBLIC,), shelves=(name,)))  # type: ignore[arg-type]
+
+
+def test_shelves_alone_are_no_filter() -> None:
+    with pytest.raises(ValueError, match="at least one scope"):
+        scope_where(ScopeFilter((), shelves=(SHARED,)))
 
 
 @pytest.mark.parametrize("filter_", [None, {}, {"memory_scope": "public"}, FAMILY, (FAMILY,)])

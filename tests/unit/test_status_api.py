@@ -134,3 +134,21 @@ async def test_warnings_of_the_engine_are_texts(tmp_path: Path) -> None:
     async with running(tmp_path, {"aiocqhttp:GroupMessage:1": "家 人"}) as rig:
         (warning, *_) = (await counted(rig))["warnings"]
         assert "aiocqhttp:GroupMessage:1" in warning
+
+
+async def test_a_rerank_provider_that_is_not_there_is_a_warning_once_providers_are_loaded(
+    tmp_path: Path,
+) -> None:
+    kind = SimpleNamespace(provider_type=SimpleNamespace(value="rerank"))
+    loaded = {"mine": SimpleNamespace(meta=lambda: kind)}
+    for name, missing in (("mine", False), ("mein", True)):
+        plugin = unopened(tmp_path, advanced={"rerank_provider": name})
+        plugin.astrbot.provider_manager.inst_map = loaded
+        plugin.astrbot.get_all_embedding_providers = list
+        assert (await payload(plugin))["warnings"] == []
+        await plugin._choose_embedder().close()
+        warnings = (await payload(plugin))["warnings"]
+        assert any("rerank_provider" in text and "mein" in text for text in warnings) is missing
+        plugin.astrbot.provider_manager.inst_map = {"mein": loaded["mine"], **loaded}
+        assert (await payload(plugin))["warnings"] == []
+        await plugin.close()

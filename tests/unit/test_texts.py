@@ -22,6 +22,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     IndexUnavailable,
     Notice,
     NoticeCode,
+    PrivateKind,
     Rejected,
     RejectReason,
     ScopeFault,
@@ -35,11 +36,13 @@ from astrbot_plugin_scoped_memory.llm_memory.components.chroma.probing import Ve
 from astrbot_plugin_scoped_memory.llm_memory.components.chroma.quarantine import STUCK
 from astrbot_plugin_scoped_memory.llm_memory.policies.circuit_breaker import UNEXPLAINED
 from astrbot_plugin_scoped_memory.llm_memory.service.indexing_service import FAULTY
+from astrbot_plugin_scoped_memory.llm_memory.service.note_files import TOO_MANY
 from astrbot_plugin_scoped_memory.llm_memory.service.store_calls import HANGS, SLOW
 
 # What the vault reports about a file; see FileReport in ports/vault.py.
 FILE_REASONS = {
     "not_utf8", "gb18030", "utf16", "unreadable", "duplicate_id", "illegal_folder", "misnamed",
+    "illegal_role", "link", "too_large", "too_many",
 }  # fmt: skip
 # What the engine posts with each notice.
 PARAMS: dict[NoticeCode, Mapping[str, str]] = {
@@ -57,10 +60,12 @@ PARAMS: dict[NoticeCode, Mapping[str, str]] = {
     NoticeCode.STATE_RESET: {},
     NoticeCode.STATE_UNAVAILABLE: {"path": "夹", "detail": "满"},
     NoticeCode.VAULT_UNWRITABLE: {"detail": "满"},
+    NoticeCode.VAULT_HELD: {"scope": "家人", "count": "7"},
     NoticeCode.VAULT_FILE_BROKEN: {"scope": "家人", "path": "x.md", "reason": "not_utf8"},
     NoticeCode.INDEX_OFF: {"cause": "busy", "detail": "坏"},
     NoticeCode.INDEX_FULL: {"detail": "10 MB"},
     NoticeCode.INDEX_REBUILT: {"cause": "faulty"},
+    NoticeCode.LEXICAL_OFF: {"detail": "坏"},
     NoticeCode.EMBEDDER_FAILING: {"embedder": "e", "detail": "坏"},
     NoticeCode.REFUSED_ID: {"id": "x"},
 }
@@ -95,6 +100,7 @@ def test_both_languages_have_the_same_codes_and_placeholders() -> None:
 def test_every_code_of_an_enum_has_a_text(texts: Texts) -> None:
     codes = [
         *(f"reject.{reason}" for reason in RejectReason),
+        *(f"private.{kind}" for kind in PrivateKind),
         *(f"why.{code}" for code in WhyCode),
         *(f"fault.{fault}" for fault in ScopeFault),
         *(f"notice.{code}" for code in NoticeCode),
@@ -107,6 +113,7 @@ def test_every_code_of_an_enum_has_a_text(texts: Texts) -> None:
 def test_no_text_stands_for_a_code_that_is_gone() -> None:
     known = {
         "reject": set(RejectReason),
+        "private": {*PrivateKind, "and"},
         "why": set(WhyCode),
         "fault": set(ScopeFault),
         "notice": {*NoticeCode, "map_closest"},
@@ -131,7 +138,8 @@ def test_whatever_ails_the_index_has_a_text(texts: Texts) -> None:
 
 
 def test_the_vault_reports_only_reasons_that_have_a_text() -> None:
-    sources = sorted((ROOT / "llm_memory/components").glob("vault*.py"))
+    components = ROOT / "llm_memory/components"
+    sources = [*sorted(components.glob("vault*.py")), components / "notes.py"]
     reported = {
         node.args[-1].value
         for source in sources
@@ -141,7 +149,7 @@ def test_the_vault_reports_only_reasons_that_have_a_text() -> None:
         and node.func.id in {"FileReport", "VaultFileBroken"}
         and isinstance(node.args[-1], ast.Constant)
     }
-    assert reported == FILE_REASONS
+    assert reported | {TOO_MANY} == FILE_REASONS
 
 
 @pytest.mark.parametrize("code", NoticeCode)

@@ -46,6 +46,7 @@ def answer(frame):
         return
     if call == "crash":
         os.kill(os.getpid(), 11)
+        gate.wait()
     if call == "die":
         print("last words", file=sys.stderr, flush=True)
         os._exit(7)
@@ -166,6 +167,15 @@ def test_a_deadline_holds_also_while_the_process_reads_nothing(worker: WorkerPro
     worker.kill()
     with pytest.raises(WorkerEnded):
         stuck()
+
+
+def test_a_process_that_never_says_a_word_is_killed() -> None:
+    mute = WorkerProcess(
+        (sys.executable, "-c", "import threading; threading.Event().wait()"), greeting_seconds=0.2
+    )
+    with pytest.raises(WorkerEnded):
+        mute.call("echo", {})
+    assert not mute.alive
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing forks here")

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...models.scope import Scope, ScopeFilter
+from ...models.shelf import ROLES_FOLDER, SHARED, Shelf
 from ...ports import Fingerprint, IndexRecord, Key, Neighbour, Neighbours, Vectors
 
 if TYPE_CHECKING:
@@ -57,12 +58,31 @@ def filter_said(scope_filter: ScopeFilter) -> Said:
         raise TypeError(f"not a scope filter: {type(scope_filter).__name__}")
     if any(type(scope) is not Scope for scope in scope_filter.scopes):
         raise TypeError("a scope filter is made of Scope values only")
-    return {"scopes": list(scope_filter.names), "everything": scope_filter.everything}
+    if any(type(shelf) is not Shelf for shelf in scope_filter.shelves):
+        raise TypeError("a scope filter's shelves are Shelf values only")
+    return {
+        "scopes": [scope.name for scope in scope_filter.scopes],
+        "everything": scope_filter.everything,
+        "shelves": [shelf.folder for shelf in scope_filter.shelves],
+    }
 
 
 def filter_heard(said: Said) -> ScopeFilter:
     scopes = tuple(Scope.parse(name, derived=True) for name in said["scopes"])
-    return ScopeFilter(scopes, everything=said["everything"])
+    return ScopeFilter(
+        scopes,
+        everything=said["everything"],
+        shelves=tuple(_shelf_heard(folder) for folder in said["shelves"]),
+    )
+
+
+def _shelf_heard(folder: str) -> Shelf:
+    if folder == SHARED.folder:
+        return SHARED
+    shelf = Shelf.of_folder(folder.removeprefix(f"{ROLES_FOLDER}/"))
+    if shelf is None:
+        raise ValueError(f"no shelf: {folder!r}")
+    return shelf
 
 
 def neighbours_said(neighbours: Neighbours) -> Said:

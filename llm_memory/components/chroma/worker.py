@@ -3,7 +3,8 @@
     python worker.py OPTIONS
 
 OPTIONS is JSON: ``folder``, the index; ``native``, where the answer of the native probe is kept;
-``path``, where packages are found, for a Python that does not look at PYTHONPATH.
+``path``, where packages are found, for a Python that does not look at PYTHONPATH; ``greeting``,
+what whoever started us expects to hear first.
 
 Embedded Chroma holds the interpreter's lock from the beginning of a call to its end, does not give
 back what it took, and may end the process that opens a broken folder. Here that costs the bot
@@ -158,11 +159,15 @@ class Asked(Exception):
 def run(options: Mapping[str, Any]) -> None:
     """Serve a store over the folder until nobody asks any more, and end the process."""
     from ...log import logger
+    from ..frames import GREETING
     from ..native_probe import NativeProbe
     from ..vector_store import ChromaVectorStore
     from .embedded import CHROMA_TRIED, EmbeddedChroma
     from .pace import WORKER_LONG, WritePace
 
+    if options["greeting"] != GREETING.decode():
+        # The plugin's files were replaced under a bot that runs: it would wait for us in vain.
+        sys.exit("another version of the plugin than the one that runs; reload it")
     source, output = _streams()
     native = NativeProbe("chromadb", CHROMA_TRIED, Path(options["native"]))
     connection = EmbeddedChroma(

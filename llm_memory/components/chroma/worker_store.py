@@ -13,6 +13,7 @@ from ...errors import IndexFull, IndexUnavailable
 from ...models.scope import ScopeFilter
 from ...ports import Fingerprint, IndexRecord, Key, Neighbours, Vector, Vectors
 from ..child_process import import_path, python_program
+from ..frames import GREETING
 from ..worker_process import WorkerEnded, WorkerLate, WorkerProcess, WorkerRefused
 from . import wire
 from .names import collection_name
@@ -31,7 +32,12 @@ _LEAVING_SECONDS: Final = 30.0
 
 def worker_command(folder: Path, native: Path) -> tuple[str, ...]:
     """How the process is started; empty where this Python cannot start another."""
-    options = {"folder": str(folder), "native": str(native), "path": import_path()}
+    options = {
+        "folder": str(folder),
+        "native": str(native),
+        "path": import_path(),
+        "greeting": GREETING.decode(),
+    }
     return python_program(WORKER, json.dumps(options))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...errors import EmbeddingFailed
+from ...policies.deduplication import MergeThresholds
 from ...ports import Embedder, Fingerprint
 from .vectors import unit_rows
 
@@ -56,6 +57,10 @@ class CheckedEmbedder:
     @property
     def floor(self) -> float:
         return self._inner.floor
+
+    @property
+    def merge_thresholds(self) -> MergeThresholds:
+        return self._inner.merge_thresholds
 
     @property
     def costly(self) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
+from ...policies.deduplication import MergeThresholds
 from ...ports import Fingerprint
 from ..imports import import_whole
 from ..tokenizer import Tokenizer
@@ -21,11 +22,14 @@ if TYPE_CHECKING:
 VERSION = "1"
 """Of the algorithm. Anything that changes a vector changes it: tokens, weights, hashing."""
 
-DIMENSION = 2048
+DIMENSION = 1024
 """Below it collisions cost recall (see ``benchmarks/floors.py``), above it they cost little."""
 
 FLOOR = 0.12
 """With and without jieba: questions about everyday memories reach it, small talk does not."""
+
+MERGE_THRESHOLDS = MergeThresholds(reinforce=0.89, replace=0.88)
+"""With and without jieba: nine in ten of the labelled pairs that should merge reach them."""
 
 _DOCUMENT_PRIOR_MASS = 4.0
 _QUERY_PRIOR_MASS = 0.3
@@ -70,6 +74,11 @@ class LexicalEmbedder:
     def floor(self) -> float:
         """See ``benchmarks/floors.py`` for how it was measured."""
         return FLOOR
+
+    @property
+    def merge_thresholds(self) -> MergeThresholds:
+        """See ``benchmarks/calibrate.py`` for how they were measured."""
+        return MERGE_THRESHOLDS
 
     @property
     def costly(self) -> bool:

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from ...errors import EmbeddingFailed
+from ...policies.deduplication import CAUTIOUS, MergeThresholds
 from ...ports import Fingerprint
 from .calibration import PROBE_MEMORIES, PROBE_QUERIES, UNCALIBRATED_FLOOR, Calibration, calibrate
+from .merge_calibration import MERGE_PROBES, merge_thresholds
 from .vectors import unit_rows
 
 if TYPE_CHECKING:
@@ -40,8 +42,8 @@ class RawEmbedder(Protocol):
 class ProviderEmbedder:
     """A raw embedder as an ``Embedder``. Belongs inside a ``CheckedEmbedder``.
 
-    ``prepare`` embeds a few built-in sentences: that tells the dimension, the relevance floor and
-    which languages the model can read, and that the service answers at all.
+    ``prepare`` embeds a few built-in sentences: that tells the dimension, the relevance floor, the
+    merge thresholds and which languages the model can read, and that the service answers at all.
 
     Args:
         raw: The host's service.
@@ -52,6 +54,7 @@ class ProviderEmbedder:
         self._raw = raw
         self._given_floor = floor
         self._calibration = Calibration(UNCALIBRATED_FLOOR)
+        self._merge_thresholds = CAUTIOUS
         self._prepared_model = ""
 
     @property
@@ -63,6 +66,10 @@ class ProviderEmbedder:
         return self._calibration.floor if self._given_floor is None else self._given_floor
 
     @property
+    def merge_thresholds(self) -> MergeThresholds:
+        return self._merge_thresholds
+
+    @property
     def costly(self) -> bool:
         return True
 
@@ -72,6 +79,10 @@ class ProviderEmbedder:
         probes = [*PROBE_QUERIES, *PROBE_MEMORIES]
         vectors = unit_rows(await self._raw.embed(probes), len(probes), max(self._raw.dim, 0))
         self._calibration = calibrate(vectors[: len(PROBE_QUERIES)], vectors[len(PROBE_QUERIES) :])
+        statements = unit_rows(
+            await self._raw.embed(MERGE_PROBES), len(MERGE_PROBES), vectors.shape[1]
+        )
+        self._merge_thresholds = merge_thresholds(statements, self._calibration.blind)
         return Fingerprint(f"{self._raw.label}/{self._raw.model}", vectors.shape[1])
 
     async def embed_query(self, text: str) -> Vector:

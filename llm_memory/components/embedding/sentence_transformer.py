@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...errors import EmbeddingFailed
+from ...policies.deduplication import CAUTIOUS, MergeThresholds
 from ...ports import Fingerprint
 from ..native_probe import NativeProbe
 from .calibration import PROBE_MEMORIES, PROBE_QUERIES, UNCALIBRATED_FLOOR, Calibration, calibrate
+from .merge_calibration import MERGE_PROBES, merge_thresholds
 from .model_download import DownloadProgress, ModelDownload, fetch_command
 from .model_folder import content_revision, find_model, hub_name, is_own_folder
 from .prompts import Prompts, prompts_of
@@ -45,6 +47,7 @@ class _Loaded:
     prompts: Prompts
     fingerprint: Fingerprint
     calibration: Calibration
+    merge_thresholds: MergeThresholds
 
 
 class SentenceTransformerEmbedder:
@@ -102,6 +105,10 @@ class SentenceTransformerEmbedder:
         if self._given_floor is not None:
             return self._given_floor
         return self._loaded.calibration.floor if self._loaded else UNCALIBRATED_FLOOR
+
+    @property
+    def merge_thresholds(self) -> MergeThresholds:
+        return self._loaded.merge_thresholds if self._loaded else CAUTIOUS
 
     @property
     def progress(self) -> DownloadProgress | None:
@@ -229,11 +236,13 @@ def _load(folder: Path, name: str, label: str, device: str) -> _Loaded:
         prompts = prompts_of(model.prompts, model.default_prompt_name, Path(name).name)
         queries = _encode(model, PROBE_QUERIES, prompts.query)
         calibration = calibrate(queries, _encode(model, PROBE_MEMORIES, prompts.document))
+        statements = _encode(model, MERGE_PROBES, prompts.document)
+        merges = merge_thresholds(statements, calibration.blind)
         fingerprint = Fingerprint(label, queries.shape[1], content_revision(folder, prompts))
     except Exception as error:
         # Whatever a foreign library raises over foreign files: KeyError, SafetensorError, JSON, …
         raise EmbeddingFailed(f"broken_model: {type(error).__name__}") from error
-    return _Loaded(model, prompts, fingerprint, calibration)
+    return _Loaded(model, prompts, fingerprint, calibration, merges)
 
 
 def _encode(model: SentenceTransformer, texts: Sequence[str], prompt: str) -> Vectors:

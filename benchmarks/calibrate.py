@@ -1,0 +1,249 @@
+"""From which similarities on an embedder's neighbours are worth a look when a memory is written.
+
+    python benchmarks/calibrate.py [--embedder WHICH] [--pairs PAIRS.jsonl] [--json OUT.json]
+
+PAIRS has rows ``{lang, class, old, new}``, and ``old_who``, ``new_who`` where the speakers differ.
+``same`` and ``paraphrase`` should merge, ``extension`` says all of the old and more and should
+replace it, everything else must never merge. WHICH is ``lexical``, ``characters`` (without jieba),
+the folder or name of a sentence-transformers model that is on disk, or ``URL#MODEL``: a service
+that speaks OpenAI's embeddings protocol at ``URL/embeddings`` (key in EMBEDDING_API_KEY).
+
+The guards decide (``llm_memory/policies/deduplication.py``); a threshold only says whom they look
+at. So the suggested pair is the highest that lets nine in ten of those pass that the guards would
+merge: ``reinforce`` is the tenth percentile of the similarities of same and paraphrase, ``replace``
+that of extension, of those that the guards accept. The table shows what similarity alone would have
+done, and what is done.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import sys
+import urllib.request
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "scripts"))
+
+import checkout  # (it lies in scripts/, which the line above makes visible)
+
+checkout.register()
+
+from astrbot_plugin_scoped_memory.benchmarks.floors import embedder_named, rows  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.components.embedding.provider import (  # noqa: E402
+    ProviderEmbedder,
+)
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (  # noqa: E402
+    Memory,
+    Provenance,
+    StoredMemory,
+)
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.policies.deduplication import (  # noqa: E402
+    Append,
+    MergeThresholds,
+    decide,
+)
+from astrbot_plugin_scoped_memory.llm_memory.policies.text import embedded_text  # noqa: E402
+
+if TYPE_CHECKING:
+    from astrbot_plugin_scoped_memory.llm_memory.ports import Embedder
+
+PAIRS = Path(__file__).resolve().parent.parent / "tests" / "data" / "dedup_pairs.jsonl"
+MERGEABLE = ("same", "paraphrase")
+EXTENDING = "extension"
+SPEAKER = "小明"
+_AT = datetime(2026, 11, 21, 18, 0, tzinfo=UTC)
+_PERCENTILE = 0.1
+_EVERYTHING = MergeThresholds(reinforce=1e-6, replace=1e-6)
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """An old statement, a new one, and what kind of pair they are."""
+
+    lang: str
+    kind: str
+    old: StoredMemory
+    new: Memory
+
+    @property
+    def should_merge(self) -> bool:
+        return self.kind in {*MERGEABLE, EXTENDING}
+
+
+def load_pairs(path: Path = PAIRS) -> list[Pair]:
+    """The labelled pairs, as memories of one scope said at one time."""
+    return [pair_of(row) for row in rows(path)]
+
+
+def pair_of(row: dict[str, Any]) -> Pair:
+    """A row of the file as two memories."""
+    old = _memory("m-0000", row["old"], row.get("old_who", SPEAKER))
+    new = _memory("m-0001", row["new"], row.get("new_who", SPEAKER))
+    return Pair(row["lang"], row["class"], StoredMemory(PUBLIC, "journal.md", old), new)
+
+
+def _memory(memory_id: str, text: str, who: str) -> Memory:
+    return Memory(memory_id, text, _AT, provenance=Provenance(who=who))
+
+
+async def similarities(embedder: Embedder, pairs: Sequence[Pair]) -> list[float]:
+    """Of each pair's texts as they are embedded when they are stored."""
+    old = await embedder.embed_documents([embedded_text(pair.old.memory) for pair in pairs])
+    new = await embedder.embed_documents([embedded_text(pair.new) for pair in pairs])
+    return [float(value) for value in (old * new).sum(axis=1)]
+
+
+def merged(pair: Pair, similarity: float, thresholds: MergeThresholds) -> bool:
+    """Whether the guards let the new one go into the old one."""
+    return not isinstance(decide(pair.new, [(pair.old, similarity)], thresholds), Append)
+
+
+def suggested(pairs: Sequence[Pair], found: Sequence[float]) -> MergeThresholds:
+    """The highest pair of thresholds that nine in ten of what the guards accept still reach."""
+    accepted: dict[bool, list[float]] = defaultdict(list)
+    for pair, similarity in zip(pairs, found, strict=True):
+        if pair.should_merge and merged(pair, 1.0, _EVERYTHING):
+            accepted[pair.kind == EXTENDING].append(similarity)
+    reinforce, replace = (round(percentile(accepted[extends]), 2) for extends in (False, True))
+    return MergeThresholds(reinforce, min(reinforce, replace))
+
+
+def percentile(values: Sequence[float], share: float = _PERCENTILE) -> float:
+    return sorted(values)[int(share * len(values))]
+
+
+def classes(
+    pairs: Sequence[Pair], found: Sequence[float], thresholds: MergeThresholds
+) -> list[dict[str, Any]]:
+    """Per class and language: similarities, and what merges by similarity alone and with guards."""
+    groups: dict[tuple[str, str], list[tuple[Pair, float]]] = defaultdict(list)
+    for pair, similarity in zip(pairs, found, strict=True):
+        groups[pair.kind, pair.lang].append((pair, similarity))
+    return [
+        {
+            "class": kind,
+            "lang": lang,
+            "should_merge": group[0][0].should_merge,
+            "pairs": len(group),
+            "p10": round(percentile([value for _, value in group]), 3),
+            "p50": round(percentile([value for _, value in group], 0.5), 3),
+            "p90": round(percentile([value for _, value in group], 0.9), 3),
+            "similarity_alone": _share(value >= thresholds.replace for _, value in group),
+            "merged": _share(merged(pair, value, thresholds) for pair, value in group),
+            "guards_alone": _share(merged(pair, 1.0, thresholds) for pair, _ in group),
+        }
+        for (kind, lang), group in groups.items()
+    ]
+
+
+def _share(values: Iterable[bool]) -> float:
+    known = list(values)
+    return round(sum(known) / len(known), 3)
+
+
+def report(pairs: Sequence[Pair], found: Sequence[float], own: MergeThresholds) -> dict[str, Any]:
+    """Everything that is told, for JSON. Rates are shares of all pairs of their group."""
+    best = suggested(pairs, found)
+    wrong = [
+        merged(pair, value, best) or merged(pair, value, own)
+        for pair, value in zip(pairs, found, strict=True)
+        if not pair.should_merge
+    ]
+    table = classes(pairs, found, best)
+    right = [row for row in table if row["class"] == "paraphrase"]
+    return {
+        "suggested": {"reinforce": best.reinforce, "replace": best.replace},
+        "own": {"reinforce": round(own.reinforce, 3), "replace": round(own.replace, 3)},
+        "wrongly_merged": sum(wrong),
+        "pairs_that_differ": len(wrong),
+        "paraphrases_merged": round(
+            sum(row["merged"] * row["pairs"] for row in right) / sum(row["pairs"] for row in right),
+            3,
+        ),
+        "classes": table,
+    }
+
+
+def table(figures: dict[str, Any]) -> str:
+    def shown(known: dict[str, float]) -> str:
+        return f"reinforce {known['reinforce']:.2f}, replace {known['replace']:.2f}"
+
+    lines = [
+        f"suggested {shown(figures['suggested'])}     the embedder's own {shown(figures['own'])}",
+        f"wrongly merged {figures['wrongly_merged']} of {figures['pairs_that_differ']}"
+        f"     paraphrases merged {100 * figures['paraphrases_merged']:.0f} %",
+        f"{'class':14}lang pairs    p10    p50    p90   similarity alone   merged   guards alone",
+    ]
+    lines += [
+        f"{row['class']:14}{row['lang']:4}{row['pairs']:6}{row['p10']:7.2f}{row['p50']:7.2f}"
+        f"{row['p90']:7.2f}{100 * row['similarity_alone']:17.0f} %{100 * row['merged']:7.0f} %"
+        f"{100 * row['guards_alone']:13.0f} %"
+        for row in figures["classes"]
+    ]
+    return "\n".join(lines) + "\n"
+
+
+class Service:
+    """OpenAI's embeddings protocol, as much of it as is needed here."""
+
+    def __init__(self, url: str, model: str) -> None:
+        self.label = f"provider:{model}"
+        self.model = model
+        self.dim = 0
+        self._url = url.rstrip("/") + "/embeddings"
+
+    async def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
+        return await asyncio.to_thread(self._ask, texts)
+
+    def _ask(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
+        found: list[Sequence[float]] = []
+        for start in range(0, len(texts), 10):  # the smallest batch that a common service allows
+            body = {"model": self.model, "input": list(texts[start : start + 10])}
+            request = urllib.request.Request(  # noqa: S310  (the developer names it)
+                self._url,
+                json.dumps(body).encode(),
+                {
+                    "Content-Type": "application/json",
+                    "Authorization": f"Bearer {os.environ.get('EMBEDDING_API_KEY', '')}",
+                },
+            )
+            with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
+                found += [row["embedding"] for row in json.load(answer)["data"]]
+        return found
+
+
+def embedder_for(which: str) -> Embedder:
+    if which.startswith(("http://", "https://")):
+        url, _, model = which.partition("#")
+        return ProviderEmbedder(Service(url, model))
+    return embedder_named(which)
+
+
+async def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--embedder", default="lexical")
+    parser.add_argument("--pairs", type=Path, default=PAIRS)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    embedder = embedder_for(options.embedder)
+    fingerprint = await embedder.prepare()
+    pairs = load_pairs(options.pairs)
+    figures = report(pairs, await similarities(embedder, pairs), embedder.merge_thresholds)
+    figures = {"embedder": fingerprint.model, **figures}
+    sys.stdout.write(f"{fingerprint.model}\n{table(figures)}")
+    if options.json:
+        options.json.write_text(json.dumps(figures, ensure_ascii=False, indent=2), encoding="utf-8")
+    await embedder.close()
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

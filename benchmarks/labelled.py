@@ -1,0 +1,170 @@
+"""Labelled rows and questions, and their rows as memories in a vault."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from samples import write_vault
+
+from astrbot_plugin_scoped_memory.llm_memory import (
+    ConversationId,
+    ConversationKind,
+    Hit,
+    Memory,
+    MemoryKind,
+    Provenance,
+    Source,
+    StoredMemory,
+)
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
+
+_LEGAL = re.compile("[a-zA-Z0-9\u4e00-\u9fff_-]{1,60}")
+_NO_TIME = datetime(2024, 1, 1, tzinfo=UTC)
+_ADAPTER = "aiocqhttp"
+
+
+def rows(path: Path) -> list[dict[str, Any]]:
+    """The rows of a JSONL file."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines if line.strip()]
+
+
+def _moment(text: str | None) -> datetime | None:
+    if not text:
+        return None
+    moment = datetime.fromisoformat(text)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One thing that was said."""
+
+    id: str
+    conversation: str
+    session: str
+    speaker: str
+    text: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """``gold`` are the ids of the rows that answer it."""
+
+    id: str
+    conversation: str
+    language: str
+    text: str
+    gold: frozenset[str]
+    category: str
+    asked_at: datetime | None
+
+    @classmethod
+    def read(cls, row: dict[str, Any]) -> Question:
+        asked = _moment(row.get("time"))
+        return cls(
+            str(row["id"]),
+            row["conv"],
+            row["lang"],
+            row["question"],
+            frozenset(row["gold_ids"]),
+            row.get("category", ""),
+            asked,
+        )
+
+
+class Library:
+    """The conversations of a corpus, each a scope of its own."""
+
+    def __init__(self, found: list[Row]) -> None:
+        self.rows = {row.id: row for row in found}
+        self._talks: dict[str, list[Row]] = defaultdict(list)
+        for row in found:
+            self._talks[row.conversation].append(row)
+        numbers = {name: number for number, name in enumerate(self._talks)}
+        self._scopes = {name: Scope.parse(_legal(name, n)) for name, n in numbers.items()}
+        self._where = {
+            name: ConversationId(
+                umo := f"{_ADAPTER}:{ConversationKind.GROUP}:{number}",
+                _ADAPTER,
+                umo.partition(":")[0],
+                ConversationKind.GROUP,
+                group=str(number),
+                persona="",
+            )
+            for name, number in numbers.items()
+        }
+        self._by_memory: dict[str, Row] = {}
+
+    @classmethod
+    def read(cls, raw: list[dict[str, Any]]) -> Library:
+        return cls(
+            [
+                Row(
+                    str(row["id"]),
+                    row["conv"],
+                    row.get("scope", ""),
+                    row.get("speaker", ""),
+                    row["text"],
+                    _moment(row.get("time")) or _NO_TIME,
+                )
+                for row in raw
+            ]
+        )
+
+    @property
+    def scope_map(self) -> dict[str, object]:
+        """What an owner would have put into the map."""
+        return {where.umo: self._scopes[name].name for name, where in self._where.items()}
+
+    def where(self, conversation: str) -> ConversationId:
+        """The conversation that asks."""
+        return self._where[conversation]
+
+    def end(self, conversation: str) -> datetime:
+        """The day after a conversation's last words."""
+        return max(row.at for row in self._talks[conversation]) + timedelta(days=1)
+
+    def row_of(self, hit: Hit) -> Row:
+        """Whose memory it is."""
+        return self._by_memory[hit.memory_id]
+
+    def write_vault(self, root: Path) -> None:
+        """Every row as an entry of its conversation's journal."""
+        stored = []
+        for name, talk in self._talks.items():
+            before: list[Row | None] = [None, *talk[:-1]]
+            for row, previous in zip(talk, before, strict=True):
+                memory_id = f"m-{len(self._by_memory):010d}"
+                self._by_memory[memory_id] = row
+                follows = previous is not None and previous.session == row.session
+                context = f"{previous.speaker}: {previous.text}" if previous and follows else ""
+                memory = Memory(
+                    memory_id=memory_id,
+                    judgment=row.text,
+                    created_at=row.at,
+                    kind=MemoryKind.EVENT,
+                    active=False,
+                    provenance=Provenance(
+                        who=row.speaker,
+                        conversation=f"{_ADAPTER}:{row.session}",
+                        source=Source.IMPORT,
+                    ),
+                    context=context,
+                )
+                path = f"journal/{row.at:%Y-%m-%d}.md"
+                stored.append(StoredMemory(self._scopes[name], path, memory))
+        write_vault(root, stored)
+
+
+def _legal(name: str, number: int) -> str:
+    """A scope's name of a conversation's, whatever that is."""
+    plain = name if _LEGAL.fullmatch(name) else f"c{number}"
+    return plain if not plain.lower().startswith(("dm-", "group-")) else f"c{number}"

@@ -1,0 +1,260 @@
+"""Does recall find what answers a question? The real engine, end to end, on labelled data.
+
+    python benchmarks/retrieval.py --corpus C.jsonl --queries Q.jsonl --lang zh|en
+        [--embedder NAME|PATH] --json OUT
+
+CORPUS has rows ``{id, conv, scope, speaker, time, text}``, QUERIES ``{id, conv, lang, question,
+gold_ids, category}``. Every conversation is a scope of its own, all of them lie in one store. Rows
+come in past gate and deduplication, as memories of their speaker: the row before in the same
+``scope`` is their context, the ``scope`` their session. Then every question is asked as the bot
+asks it, by ``CognitiveService.recall``; the clock stands where the conversation ends, or where the
+question's own ``time`` says.
+
+- ``overall``, ``by_category``, ``arms``: the share of gold ids among the first k, the reciprocal
+  rank of the first, NDCG; means over questions, those of category ``adversarial`` left out of all
+  but their own line. Nothing is held back by the floor.
+- ``session_any``: whether any gold session is among those of the first k.
+- ``nothing``: with the floor as shipped and the bot's own limits, how many questions inject nothing
+  when they are asked in another conversation, and how many inject where gold is among the first 5.
+  ``curve`` says the same for other floors.
+
+Without ``--embedder`` there is no model: the built-in embedder, which the bot has then.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "scripts"))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import checkout  # (both folders are made visible by the lines above)
+
+checkout.register()
+
+from labelled import Library, Question, rows  # noqa: E402
+from retrieval_run import BenchClock, running, seconds_to_fill  # noqa: E402
+from scores import means, scored, session_found  # noqa: E402
+
+from astrbot_plugin_scoped_memory.llm_memory import Recall  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.service.engine import Engine  # noqa: E402
+
+ADVERSARIAL = "adversarial"
+_TOP = 10
+_UNBOUNDED = 10**9
+_INJECTED, _BUDGET = 3, 600
+_FLOORS = tuple(n / 100 for n in range(10, 75, 5))
+ARMS: dict[str, tuple[Arm, ...] | None] = {
+    "lexical": (Arm.LEXICAL,),
+    "dense": (Arm.DENSE,),
+    "hybrid": None,
+}
+
+
+async def ask(
+    engine: Engine,
+    clock: BenchClock,
+    library: Library,
+    question: Question,
+    conversation: str,
+    *,
+    limit: int = _TOP,
+    budget: int = _UNBOUNDED,
+    only: tuple[Arm, ...] | None = None,
+) -> Recall:
+    """One question in one conversation."""
+    clock.now = question.asked_at or library.end(conversation)
+    return await engine.service.recall(
+        question.text,
+        conversation_id=library.where(conversation),
+        limit=limit,
+        token_budget=budget,
+        only=only,
+    )
+
+
+async def measure_order(
+    engine: Engine, clock: BenchClock, library: Library, questions: list[Question]
+) -> tuple[dict[str, Any], dict[str, float], set[str]]:
+    """All that no floor concerns; the best relevance of each question at home; and which of them
+    are answered among the first five."""
+    by_arm: dict[str, list[tuple[Question, dict[str, float]]]] = {name: [] for name in ARMS}
+    sessions: list[dict[str, float]] = []
+    milliseconds: list[float] = []
+    relevance: dict[str, float] = {}
+    answered: set[str] = set()
+    for question in questions:
+        for name, only in ARMS.items():
+            began = time.perf_counter()
+            recall = await ask(engine, clock, library, question, question.conversation, only=only)
+            took = (time.perf_counter() - began) * 1000
+            found = [library.row_of(hit) for hit in recall.hits]
+            result = scored([row.id for row in found], question.gold)
+            by_arm[name].append((question, result))
+            if name != "hybrid":
+                continue
+            milliseconds.append(took)
+            relevance[question.id] = max((hit.relevance for hit in recall.hits), default=0.0)
+            if question.category != ADVERSARIAL:
+                gold = {library.rows[row_id].session for row_id in question.gold}
+                sessions.append(session_found([row.session for row in found], gold))
+                if any(row.id in question.gold for row in found[:5]):
+                    answered.add(question.id)
+    report = {
+        "overall": _mean_of(by_arm["hybrid"]),
+        "by_category": {
+            category: means([r for q, r in by_arm["hybrid"] if q.category == category])
+            for category in sorted({question.category for question in questions})
+        },
+        "arms": {name: _mean_of(results) for name, results in by_arm.items()},
+        "session_any": means(sessions),
+        "latency_ms": {
+            "p50": round(_quantile(milliseconds, 0.5), 1),
+            "p95": round(_quantile(milliseconds, 0.95), 1),
+        },
+    }
+    return report, relevance, answered
+
+
+def _mean_of(results: list[tuple[Question, dict[str, float]]]) -> dict[str, float]:
+    return means([result for question, result in results if question.category != ADVERSARIAL])
+
+
+def _quantile(values: list[float], share: float) -> float:
+    ordered = sorted(values)
+    return ordered[min(int(len(ordered) * share), len(ordered) - 1)] if ordered else 0.0
+
+
+def foreign(questions: list[Question]) -> dict[str, str]:
+    """For each question a conversation of its language in which nothing was said of it."""
+    talks = sorted({question.conversation for question in questions})
+    elsewhere = {}
+    for number, question in enumerate(questions):
+        others = [talk for talk in talks if talk != question.conversation]
+        if others:
+            elsewhere[question.id] = others[number % len(others)]
+    return elsewhere
+
+
+async def measure_curve(
+    engine: Engine,
+    clock: BenchClock,
+    library: Library,
+    questions: list[Question],
+    at_home: dict[str, float],
+    answered: set[str],
+) -> list[dict[str, float]]:
+    """For each floor, the percentage of questions elsewhere that inject nothing, and of answered
+    ones that inject."""
+    away = []
+    elsewhere = foreign(questions)
+    for question in questions:
+        if question.id in elsewhere:
+            recall = await ask(engine, clock, library, question, elsewhere[question.id])
+            away.append(max((hit.relevance for hit in recall.hits), default=0.0))
+    home = [at_home[name] for name in sorted(answered)]
+    return [
+        {
+            "floor": floor,
+            "silent": _percent(value < floor for value in away),
+            "injected": _percent(value >= floor for value in home),
+        }
+        for floor in _FLOORS
+    ]
+
+
+async def measure_silence(
+    engine: Engine,
+    clock: BenchClock,
+    library: Library,
+    questions: list[Question],
+    answered: set[str],
+) -> dict[str, float]:
+    """With the floor as shipped."""
+    silent, injected = [], []
+    elsewhere = foreign(questions)
+    for question in questions:
+        if question.id in elsewhere:
+            there = await ask(
+                engine, clock, library, question, elsewhere[question.id],
+                limit=_INJECTED, budget=_BUDGET,
+            )  # fmt: skip
+            silent.append(not there.hits)
+        if question.id in answered:
+            home = await ask(
+                engine, clock, library, question, question.conversation,
+                limit=_INJECTED, budget=_BUDGET,
+            )  # fmt: skip
+            injected.append(bool(home.hits))
+    return {
+        "silent_elsewhere": _percent(silent),
+        "injected_where_answered": _percent(injected),
+        "questions_elsewhere": len(silent),
+        "questions_answered": len(injected),
+    }
+
+
+def _percent(flags: Any) -> float:
+    values = list(flags)
+    return round(100 * sum(values) / len(values), 1) if values else float("nan")
+
+
+async def measure(
+    library: Library, questions: list[Question], embedder: str | None
+) -> dict[str, Any]:
+    """Everything, in a folder that is gone afterwards."""
+    with tempfile.TemporaryDirectory(prefix="retrieval-") as folder:
+        root = Path(folder)
+        began = time.perf_counter()
+        library.write_vault(root / "memory")
+        written = time.perf_counter() - began
+        clock = BenchClock()
+        asked = [question for question in questions if question.category != ADVERSARIAL]
+        async with running(root, library, clock, embedder, floor=0.0) as engine:
+            filled = await seconds_to_fill(engine)
+            report, relevance, answered = await measure_order(engine, clock, library, questions)
+            curve = await measure_curve(engine, clock, library, asked, relevance, answered)
+            weights = engine.trust.weights if engine.trust else {}
+        async with running(root, library, clock, embedder, floor=None) as engine:
+            await seconds_to_fill(engine)
+            silence = await measure_silence(engine, clock, library, asked, answered)
+    return {
+        **report,
+        "nothing": silence,
+        "curve": curve,
+        "questions": len(questions),
+        "rows": len(library.rows),
+        "dense_weights": weights,
+        "seconds": {"vault": round(written, 1), "indexes": round(filled, 1)},
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--corpus", type=Path, required=True)
+    parser.add_argument("--queries", type=Path, required=True)
+    parser.add_argument("--lang", required=True, choices=("zh", "en"))
+    parser.add_argument("--embedder", help="a model's folder or name; without it there is none")
+    parser.add_argument("--json", type=Path, required=True)
+    options = parser.parse_args()
+    library = Library.read(rows(options.corpus))
+    questions = [
+        question
+        for row in rows(options.queries)
+        if (question := Question.read(row)).language == options.lang
+    ]
+    report = asyncio.run(measure(library, questions, options.embedder))
+    options.json.write_text(json.dumps(report, ensure_ascii=False, indent=1) + "\n", "utf-8")
+    sys.stdout.write(json.dumps({k: report[k] for k in ("overall", "arms", "nothing")}) + "\n")
+
+
+if __name__ == "__main__":
+    main()

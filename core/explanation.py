@@ -1,0 +1,97 @@
+"""Why a recall found what it found, in words, and as JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..llm_memory import Arm, Explained, Hit, Told
+from .services.injection_service import safe, safe_pointer
+from .texts import Texts
+
+_SHOWN = 6
+_PREVIEW = 40
+_QUERY = 60
+
+
+def why_text(texts: Texts, explained: Explained) -> str:
+    """The last question, the way to its answer, and the best candidates, one a line."""
+    told, trace = explained.told, explained.told.trace
+    say = texts.say
+    lines = [
+        say("explain.head", query=safe(told.query)[:_QUERY], time=f"{told.at:%m-%d %H:%M:%S}"),
+        say(
+            "explain.way",
+            arm=say(f"arm.{trace.arm}"),
+            scopes="、".join(trace.scopes),
+            weight=f"{trace.dense_weight:.2f}",
+            tokens=trace.tokens,
+            ms=f"{sum(trace.milliseconds.values()):.0f}",
+        ),
+    ]
+    if trace.reranker:
+        lines.append(say("explain.reranker", name=safe(trace.reranker)))
+    if trace.topics:
+        lines.append(say("explain.topics", names="、".join(f"{name}.md" for name in trace.topics)))
+    lines += [say("explain.note", text=safe(note)) for note in trace.notes]
+    for considered, hit in explained.candidates[:_SHOWN]:
+        reason = "hit" if considered.dropped is None else considered.dropped.value
+        lines.append(
+            say(
+                "explain.line",
+                fate=say(f"fate.{reason}"),
+                text=_shown(texts, hit),
+                coverage=f"{considered.coverage:.2f}",
+                lexical=_number(considered.lexical),
+                similarity=_number(considered.similarity),
+            )
+        )
+    rest = trace.candidates - min(len(explained.candidates), _SHOWN)
+    if not explained.candidates:
+        lines.append(say("explain.no_candidates"))
+    elif rest > 0:
+        lines.append(say("explain.rest", count=rest))
+    return "\n".join(lines)
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"
+
+
+def _shown(texts: Texts, hit: Hit | None) -> str:
+    if hit is None:
+        return texts.say("explain.gone")
+    text = safe(hit.preview)
+    short = text if len(text) <= _PREVIEW else f"{text[: _PREVIEW - 1]}…"
+    return f"{short}（{safe_pointer(hit.pointer)}）"
+
+
+def told_json(told: Told) -> dict[str, Any]:
+    """One recall for the panel: no memory's words, for the files hold those."""
+    trace = told.trace
+    return {
+        "conversation": told.conversation,
+        "query": told.query,
+        "at": told.at.isoformat(),
+        "scopes": list(trace.scopes),
+        "arm": Arm(trace.arm).value,
+        "dense_weight": trace.dense_weight,
+        "tokens": trace.tokens,
+        "reranker": trace.reranker,
+        "topics": list(trace.topics),
+        "milliseconds": {name: round(ms, 2) for name, ms in trace.milliseconds.items()},
+        "dropped": {reason.value: count for reason, count in trace.dropped.items()},
+        "notes": list(trace.notes),
+        "candidates": [
+            {
+                "scope": one.scope_name,
+                "id": one.memory_id,
+                "lexical": one.lexical,
+                "coverage": round(one.coverage, 4),
+                "similarity": one.similarity,
+                "score": round(one.score, 6),
+                "reranked": one.reranked,
+                "dropped": None if one.dropped is None else one.dropped.value,
+            }
+            for one in trace.considered
+        ],
+    }

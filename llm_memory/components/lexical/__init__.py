@@ -1,0 +1,1 @@
+"""The index of words: tables, arrays and scores behind ``lexical_index.py``."""

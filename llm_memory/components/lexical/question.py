@@ -1,0 +1,66 @@
+"""What a question asks for, as tokens with weights."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ..scripts import Script, script_of
+from ..tokenizer import Tokenizer
+
+WORD: Final = 3.0
+"""A word of another script against a Han word, which brings its characters along."""
+CHARACTER: Final = 2.0
+"""A single Han character against a word: 爱猫 and 喜欢小猫 share no word, but one that tells."""
+_MANY: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked.
+
+    Attributes:
+        terms: What is looked for, each once.
+        factors: How much each term counts where an answer speaks of it; 0 for some.
+        subject: Which of them an answer has to speak of. Not words that name a time: what was said
+            then need not say when.
+    """
+
+    terms: tuple[str, ...]
+    factors: dict[str, float]
+    subject: frozenset[str]
+
+    @classmethod
+    def read(cls, tokenizer: Tokenizer, text: str, subject: str) -> Question:
+        """From the whole text, and from what of it is the subject."""
+        about = frozenset(tokenizer.query_tokens(subject))
+        terms = tuple(dict.fromkeys((*tokenizer.query_tokens(text), *about)))
+        dictionary = tokenizer.dictionary()
+        factors = {}
+        for term in terms:
+            if term not in about and script_of(term) is Script.DIGIT:
+                continue
+            is_han = script_of(term) is Script.HAN
+            if is_han and len(term) == 1:
+                factors[term] = CHARACTER
+            elif not is_han:
+                factors[term] = WORD
+            elif len(term) > 2 or (dictionary is not None and dictionary.look(term)):
+                factors[term] = 1.0
+            # Two characters that are no word stand side by side by chance.
+        return cls(terms, factors, about)
+
+    def weights(self, among: int, holding: Sequence[int]) -> list[float]:
+        """Of each term: the root of its inverse document frequency times its factor.
+
+        The root, because a rare word of a question is as often one that the answer puts in another
+        way as one that it must hold. Who has three memories has no common words yet: frequencies
+        are those of a hundred at least.
+        """
+        many = max(among, _MANY)
+        return [
+            self.factors.get(term, 0.0) * math.sqrt(math.log1p((many - n + 0.5) / (n + 0.5)))
+            for term, n in zip(self.terms, holding, strict=True)
+        ]

@@ -1,0 +1,190 @@
+"""Scores of documents for a query, from arrays alone.
+
+BM25 (Robertson and Zaragoza 2009) with ``k1`` 1.2 and ``b`` 0.6 over three fields: the text; text
+and context together; the whole session. Each is normalised by its best, and they are added with
+the weights 1, 1 and 0.7. Then the better of what stands beside a document in its session gives it
+0.3 of its own score. Document frequencies are those of what the reader sees: what other scopes hold
+neither changes an order nor shows in it, and a small scope is searched as if it were alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
+    Flags = NDArray[np.bool_]
+else:
+    Floats = Ints = Flags = Any
+
+K1: Final = 1.2
+B: Final = 0.6
+CONTEXT: Final = 1.0
+SESSION: Final = 0.7
+BESIDE: Final = 0.3
+PRIOR: Final = 6.0
+"""Tokens of no special weight that every question is taken to hold beside its own: a question with
+one word to say is not answered by whatever holds that word."""
+MOST: Final = 45.0
+"""The weight of about ten words. A longer message is more than one question; what speaks of a good
+part of it is relevant, though not of all."""
+_FOLLOWS: Final = (1.1, 1.4)
+"""How much likelier than chance a word comes again in its session: nothing, and all."""
+_SMOOTHING: Final = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Documents:
+    """What is searched, N documents.
+
+    Attributes:
+        text: Shape ``(N,)``, tokens of the text, 0 where nobody is.
+        both: Shape ``(N,)``, tokens of text and context.
+        session: Shape ``(N,)``, numbers from 0.
+        before: Shape ``(N,)``, the document before in the session, or -1.
+        follows: Shape ``(N,)``, 0 to 1: how much neighbours have to do with each other.
+    """
+
+    text: Floats
+    both: Floats
+    session: Ints
+    before: Ints
+    follows: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Postings:
+    """Where a token stands: shape ``(n,)`` each. ``text`` and ``context`` are counts."""
+
+    places: Ints
+    text: Floats
+    context: Floats
+
+
+def scores(documents: Documents, tokens: Sequence[Postings]) -> Floats:
+    """Shape ``(N,)``, 0 for what shares no word and stands beside nothing that does."""
+    import numpy as np
+
+    alive = documents.both > 0
+    total = len(alive)
+    text, both = np.zeros(total), np.zeros(total)
+    living = max(int(alive.sum()), 1)
+    sessions = int(documents.session.max()) + 1 if total else 0
+    session_length = np.bincount(documents.session, documents.text, minlength=sessions)
+    many = max(int((session_length > 0).sum()), 1)
+    session = np.zeros(sessions)
+    text_pace = _pace(documents.text, living)
+    both_pace = _pace(documents.both, living)
+    session_pace = _pace(session_length, many)
+    for token in tokens:
+        at = token.places
+        text[at] += _bm25(token.text, text_pace[at], living)
+        both[at] += _bm25(token.text + token.context, both_pace[at], living)
+        counts = np.bincount(documents.session[at], token.text, minlength=sessions)
+        session += _bm25(counts, session_pace, many)
+    own = _best_is_one(text)
+    around = _best_is_one(session)[documents.session] if sessions else own
+    shared = documents.follows * around + (1 - documents.follows) * own
+    score = np.where(alive, own + CONTEXT * _best_is_one(both) + SESSION * shared, 0.0)
+    return beside(score, documents) * alive
+
+
+def beside(score: Floats, documents: Documents) -> Floats:
+    """Each with a share of what the better of the documents before and after it has.
+
+    Of the better, not of both: with less than the whole, of two neighbours the better one stays the
+    better one, also where a session ends.
+    """
+    import numpy as np
+
+    follows = np.flatnonzero((documents.before >= 0) & (documents.follows > 0))
+    if not len(follows):
+        return score
+    before = documents.before[follows]
+    share = BESIDE * documents.follows[follows]
+    given = np.zeros(len(score))
+    given[follows] = share * score[before]
+    np.maximum.at(given, before, share * score[follows])
+    smoothed: Floats = score + given
+    return smoothed
+
+
+def inverse_frequency(among: int, holding: int) -> float:
+    """BM25's, always above 0: ``log(1 + (N - n + 0.5) / (n + 0.5))``."""
+    import numpy as np
+
+    return float(np.log1p((among - holding + 0.5) / (holding + 0.5)))
+
+
+def coverage(weights: Floats, asked: Flags, holds: Flags) -> Floats:
+    """Shape ``(n,)``: the share of a question's weight that each of ``n`` documents holds.
+
+    Args:
+        weights: Shape ``(T,)`` of the question's tokens.
+        asked: Shape ``(T,)``: what makes up the question; the others only help an answer.
+        holds: Shape ``(T, n)``.
+    """
+    import numpy as np
+
+    mass = float(weights[asked].sum())
+    if mass <= 0:  # a question about a time alone
+        return np.zeros(holds.shape[1])
+    whole = min(mass, MOST) + PRIOR
+    share: Floats = np.minimum(np.asarray(weights @ holds) / whole, 1.0)
+    return share
+
+
+def follows(documents_in_session: Ints, sessions_of: Sequence[Ints]) -> float:
+    """0 to 1: whether records of one session have to do with each other.
+
+    Pairs of records that share a token and a session, against those that chance would give.
+
+    Args:
+        documents_in_session: Shape ``(S,)``.
+        sessions_of: For each of some tokens, the sessions of the records that hold it.
+    """
+    import numpy as np
+
+    size = documents_in_session.astype(np.float64)
+    total = float(size.sum())
+    if total < 2:
+        return 0.0
+    chance = float((size * (size - 1)).sum()) / (total * (total - 1))
+    found = expected = _SMOOTHING
+    for sessions in sessions_of:
+        holding = len(sessions)
+        if not 2 <= holding <= total / 2:
+            continue
+        together = np.bincount(sessions).astype(np.float64)
+        found += float((together * (together - 1)).sum()) / (holding - 1)
+        expected += holding * chance
+    low, high = _FOLLOWS
+    return float(np.clip((found / expected - low) / (high - low), 0.0, 1.0))
+
+
+def _pace(length: Floats, among: int) -> Floats:
+    """``k1 * (1 - b + b * length / mean length)``: what a count is weighed against."""
+    mean = float(length.sum()) / among
+    pace: Floats = K1 * (1 - B + B * length / mean) if mean else length + K1
+    return pace
+
+
+def _bm25(counts: Floats, pace: Floats, among: int) -> Floats:
+    import numpy as np
+
+    holding = int(np.count_nonzero(counts))
+    weight = inverse_frequency(among, holding) * (K1 + 1)
+    gained: Floats = weight * counts / (counts + pace)
+    return gained
+
+
+def _best_is_one(score: Floats) -> Floats:
+    best = float(score.max()) if len(score) else 0.0
+    scaled: Floats = score / best if best > 0 else score
+    return scaled

@@ -1,0 +1,74 @@
+"""What a person wrote into a topic file without an id, and where its id goes.
+
+Three things are entries: a heading of level 2, an item of a list, a paragraph. A heading is one
+with all that stands below it, unless a list begins right below: then it is the list's title. The
+rest is left alone: other headings, quotations, tables, code, comments, rules, front matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from .blocks import Block, Kind, blocks_of
+from .topic_file import HEADING, TopicFile, is_item, is_words, item_end, joins
+
+
+def plain_lines(file: TopicFile) -> tuple[int, ...]:
+    """The lines, from 0, that an id may be put behind: what they end is an entry then."""
+    taken = [False] * len(file.lines)
+    for entry in file.entries:
+        taken[entry.start : entry.end] = [True] * (entry.end - entry.start)
+    blocks = [block for block in blocks_of(file.lines) if block.kind is not Kind.BLANK]
+    found: list[int] = []
+    under, free = False, 0
+    for place, block in enumerate(blocks):
+        if taken[block.start]:
+            under = False
+        elif block.kind is Kind.HEADING:
+            if block.level <= len(HEADING.strip()):
+                below = blocks[place + 1] if place + 1 < len(blocks) else None
+                under = _heads(file, block, below)
+                found += [block.start] if under else []
+        elif not under and block.kind is Kind.PLAIN and block.start >= free:
+            lines, free = _in_block(file.lines, block, taken)
+            found += lines
+    return tuple(found)
+
+
+def _heads(file: TopicFile, block: Block, below: Block | None) -> bool:
+    """True if a heading is an entry with what stands below, and no title of a list."""
+    line = file.lines[block.start]
+    if not line.startswith(HEADING) or block.end - block.start > 1 or not block.title:
+        return False
+    return below is None or not is_item(file.lines[below.start])
+
+
+def _in_block(lines: tuple[str, ...], block: Block, taken: list[bool]) -> tuple[list[int], int]:
+    """The last lines of paragraphs and the first ones of items, and where the last of them ends:
+    an item may lie on in the blocks behind its own."""
+    found: list[int] = []
+    place = block.start
+    if lines[place].lstrip()[:1] in ("<", ">"):  # all of it, to the next blank line
+        place = block.end
+    while place < block.end:
+        end = place + 1
+        if taken[place]:
+            pass
+        elif is_item(lines[place]):
+            end = item_end(lines, place, len(lines))
+            found.append(place)
+        elif is_words(lines[place]):
+            while end < block.end and joins(lines[end - 1], lines[end]) and not taken[end]:
+                end += 1
+            found.append(end - 1)
+        place = end
+    return found, place
+
+
+def with_ids(file: TopicFile, ids: Mapping[int, str]) -> str:
+    """The file's text with an id at the end of each line that ``ids`` names; no word is touched."""
+    changed = {}
+    for number, name in ids.items():
+        line = file.lines[number]
+        changed[number] = f"{line}{'' if line[-1:].isspace() else ' '}^{name}"
+    return file.with_lines(changed)

@@ -1,0 +1,134 @@
+"""Markdown in pieces by heading, each small enough to be found for what it says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from .blocks import Block, Kind, blocks_of, lines_of, starts_item
+
+SIZE = 1200
+"""The size that a piece should not exceed, in bytes of UTF-8: 400 Han characters, or 1200 letters.
+Both are about 300 to 400 tokens, what small embedding models read at once."""
+_LONGEST_HEADING = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Lines ``first`` to ``last`` of a text, from 1.
+
+    Attributes:
+        headings: The headings above it, the widest first, and its section's own.
+        level: Of its section's heading, 0 above the first heading.
+        text: The lines, joined by ``\\n``.
+        heading_lines: So many of its lines are its section's own heading.
+    """
+
+    headings: tuple[str, ...]
+    level: int
+    text: str
+    first: int
+    last: int
+    heading_lines: int = 0
+
+    @property
+    def body(self) -> str:
+        """Without the heading."""
+        return "\n".join(self.text.split("\n")[self.heading_lines :]).strip()
+
+
+def chunk_markdown(text: str, *, size: int = SIZE) -> tuple[Chunk, ...]:
+    """Every line of a text once, in order, in pieces of one section each.
+
+    A section is what stands under one heading, to the next heading of any level. One that is longer
+    than ``size`` is cut between paragraphs; a paragraph or list that is, between lines. A code
+    fence or a table is never cut, nor is a line, so that a piece may be longer than ``size``.
+    Metadata at the beginning (front matter) is a piece of its own.
+    """
+    lines = lines_of(text)
+    sizes = [len(line.encode("utf-8", "surrogatepass")) + 1 for line in lines]
+    chunks: list[Chunk] = []
+    trail: list[tuple[int, str]] = []
+    for section in _sections(blocks_of(lines)):
+        head = section[0]
+        own = head.end - head.start if head.kind is Kind.HEADING else 0
+        if own:
+            trail = [above for above in trail if above[0] < head.level]
+            trail.append((head.level, head.title[:_LONGEST_HEADING]))
+        headings = tuple(title for _, title in trail if title)
+        level = trail[-1][0] if trail else 0
+        for number, (start, end) in enumerate(_packed(lines, section, sizes, size)):
+            piece = "\n".join(lines[start:end])
+            heading_lines = own if number == 0 else 0
+            chunks.append(Chunk(headings, level, piece, start + 1, end, heading_lines))
+    return tuple(chunks)
+
+
+def _sections(blocks: Iterable[Block]) -> Iterator[list[Block]]:
+    """Front matter alone, then what stands above the first heading, then heading by heading."""
+    section: list[Block] = []
+    for block in blocks:
+        if section and (block.kind is Kind.HEADING or section[0].kind is Kind.FRONT_MATTER):
+            yield section
+            section = []
+        section.append(block)
+    if section:
+        yield section
+
+
+def _packed(
+    lines: Sequence[str], section: Sequence[Block], sizes: Sequence[int], size: int
+) -> Iterator[tuple[int, int]]:
+    """Ranges of lines, as full as they may be. What is blank goes with what stands above it, and
+    a heading with what stands below."""
+    start = place = section[0].start
+    used = 0
+    said = False
+    for block in section:
+        for end in _ends(lines, block, sizes, size):
+            more = sum(sizes[place:end])
+            if said and block.kind is not Kind.BLANK and used + more > size:
+                yield start, place
+                start, used = place, 0
+            used += more
+            place = end
+            said = said or block.kind not in (Kind.HEADING, Kind.BLANK)
+    yield start, place
+
+
+def _ends(lines: Sequence[str], block: Block, sizes: Sequence[int], size: int) -> Iterator[int]:
+    """Where the parts of a block end that are not cut: the whole block if it fits, or is a fence or
+    table, else a list's items, else lines."""
+    start = block.start
+    if block.kind is Kind.PLAIN and sum(sizes[start : block.end]) > size:
+        for place in range(start + 1, block.end):
+            if starts_item(lines[place]):
+                yield from _by_lines(start, place, sizes, size)
+                start = place
+    if block.kind is Kind.PLAIN:
+        yield from _by_lines(start, block.end, sizes, size)
+    else:
+        yield block.end
+
+
+def _by_lines(start: int, end: int, sizes: Sequence[int], size: int) -> Iterator[int]:
+    if sum(sizes[start:end]) > size:
+        yield from range(start + 1, end)
+    yield end
+
+
+def telling(chunks: Sequence[Chunk]) -> list[Chunk]:
+    """Those that are worth finding: with words in them, or a heading that nothing stands under.
+    (A heading over other headings is in their ``headings``.)"""
+    found = []
+    for number, chunk in enumerate(chunks):
+        below = chunks[number + 1] if number + 1 < len(chunks) else None
+        leaf = below is None or below.level <= chunk.level
+        own_heading = chunk.headings[-1:] if leaf and chunk.heading_lines else ()
+        if _says_something(chunk.body) or any(map(_says_something, own_heading)):
+            found.append(chunk)
+    return found
+
+
+def _says_something(text: str) -> bool:
+    return any(character.isalnum() for character in text)

@@ -1,0 +1,76 @@
+"""Notes: any Markdown of a person's beside the memories, in pieces that can be recalled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from .scope import Scope
+from .shelf import SHARED, Shelf
+
+type NotePlace = Scope | Shelf
+"""Whose a note is: a scope's, or that of the readers of a shelf."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoteChunk:
+    """A piece of a note, as it is found and pointed to.
+
+    Attributes:
+        note_id: ``n-`` and hexadecimal digits, made of place, path, headings and text: the same
+            piece has the same id after every reading, and another piece another one.
+        path: Relative to the place's folder, with ``/``.
+        headings: The headings above and of the piece, the widest first, without marks.
+        text: Its lines as they stand in the file, joined by ``\\n``.
+        first: Number of its first line, from 1.
+        last: Number of its last line.
+        modified: When its file was last written. Aware.
+        heading_lines: So many of its first lines are its own heading: 0, 1, or more with a line
+            below them.
+    """
+
+    note_id: str
+    place: NotePlace
+    path: str
+    headings: tuple[str, ...]
+    text: str
+    first: int
+    last: int
+    modified: datetime
+    heading_lines: int = 0
+
+    @property
+    def kind_of_place(self) -> str:
+        """``shared``, ``role`` or ``scope``."""
+        if self.place == SHARED:
+            return "shared"
+        return "role" if isinstance(self.place, Shelf) else "scope"
+
+    @property
+    def file(self) -> str:
+        """Its file for a person: relative to the scope's folder, or to the memory root."""
+        return f"{self.place.folder}/{self.path}" if isinstance(self.place, Shelf) else self.path
+
+    @property
+    def pointer(self) -> str:
+        """What leads back to it: ``trips/japan.md#n-…``, ``shared/RUNBOOK.md#n-…``."""
+        return f"{self.file}#{self.note_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class NoteSection:
+    """All under one heading, subsections included: what a pointer to a piece of it opens.
+
+    Attributes:
+        chunk: The piece that was asked for.
+        text: The whole section's lines, joined by ``\\n``.
+        first: Number of the section's first line, from 1.
+        last: Number of its last line.
+        cut: Lines left out at the end, because a section may be a whole book.
+    """
+
+    chunk: NoteChunk
+    text: str
+    first: int
+    last: int
+    cut: int = 0

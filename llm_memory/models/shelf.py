@@ -1,0 +1,122 @@
+"""Folders of notes outside all scopes: ``shared/`` and ``roles/<role>/``.
+
+A shelf has a name in the index, beside the scopes' names, so that one filter decides on all that is
+read. It begins with ``@``, which no scope's name contains: no shelf is ever taken for a scope.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from typing import Final
+
+_SHARED: Final = "@shared"
+_ROLE: Final = "@role:"
+SHARED_FOLDER: Final = "shared"
+ROLES_FOLDER: Final = "roles"
+
+_MAX_BYTES: Final = 180
+_READABLE: Final = 24
+_ESCAPE: Final = re.compile(rb"%([0-9A-F]{2})")
+_HASHED: Final = "%~"
+"""Before a hash. Escapes have two hexadecimal digits behind ``%``, so none looks like it."""
+# What a file system somewhere refuses or drops: separators and wildcards, what is invisible, a
+# blank or dot at an edge, names of Windows' devices. And % itself.
+_UNFIT: Final = re.compile(
+    '[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff/\\\\:*?"<>|%]'
+    r"|^[ .]|[ .]$"
+    r"|^(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³])(?=\.|$)",
+    re.IGNORECASE,
+)
+_PLAIN: Final = re.compile("[^0-9A-Za-z\u4e00-\u9fff]+")
+_HASHED_NAME: Final = re.compile("[0-9A-Za-z\u4e00-\u9fff]{0,24}%~[0-9a-f]{20}")
+
+
+def role_folder(persona: str) -> str:
+    """The folder's name for a persona, whose name may be any text; empty for no persona.
+
+    Different personas have different folders. A name that can be a folder's name is; else what
+    cannot stand in one is written as in an address (``/`` as ``%2F``), and a name that is too long,
+    or that some disks would spell in another way, ends with a hash.
+    """
+    escaped = _UNFIT.sub(_percent, persona)
+    as_it_is = unicodedata.normalize("NFC", escaped) == escaped
+    if as_it_is and len(escaped.encode()) <= _MAX_BYTES:
+        return escaped
+    digest = hashlib.sha256(persona.encode("utf-8", "surrogatepass")).hexdigest()[:20]
+    return f"{_PLAIN.sub('', persona)[:_READABLE]}{_HASHED}{digest}"
+
+
+def _percent(match: re.Match[str]) -> str:
+    # Of a device's name, too, every character: fewer rules.
+    return "".join(f"%{byte:02X}" for byte in match[0].encode("utf-8", "surrogatepass"))
+
+
+def _persona(folder: str) -> str:
+    """Whose folder it is, empty where it is nobody's."""
+    try:
+        raw = _ESCAPE.sub(lambda match: bytes((int(match[1], 16),)), folder.encode())
+        return raw.decode("utf-8", "surrogatepass")
+    except UnicodeError:
+        return ""
+
+
+class Shelf:
+    """A validated place for notes. Only ``of_folder`` and ``of_role`` make one, and ``SHARED``."""
+
+    __slots__ = ("_folder", "_name")
+    _name: str
+    _folder: str
+
+    def __init__(self, *_: object) -> None:
+        raise TypeError("a Shelf is made by Shelf.of_role or Shelf.of_folder only")
+
+    @classmethod
+    def of_role(cls, persona: str) -> Shelf:
+        """The notes about a persona. Raises ValueError for no persona."""
+        if not persona:
+            raise ValueError("no persona, no shelf")
+        folder = role_folder(persona)
+        return cls._make(f"{_ROLE}{folder}", f"{ROLES_FOLDER}/{folder}")
+
+    @classmethod
+    def of_folder(cls, name: str) -> Shelf | None:
+        """The shelf of a folder below ``roles/``. None if no persona has that folder."""
+        folder = unicodedata.normalize("NFC", name)
+        hashed = _HASHED_NAME.fullmatch(folder) is not None
+        if not folder or not (hashed or role_folder(_persona(folder)) == folder):
+            return None
+        return cls._make(f"{_ROLE}{folder}", f"{ROLES_FOLDER}/{folder}")
+
+    @classmethod
+    def _make(cls, name: str, folder: str) -> Shelf:
+        shelf = object.__new__(cls)
+        object.__setattr__(shelf, "_name", name)
+        object.__setattr__(shelf, "_folder", folder)
+        return shelf
+
+    @property
+    def name(self) -> str:
+        """The name as it stands in the index: ``@shared``, ``@role:<folder>``."""
+        return self._name
+
+    @property
+    def folder(self) -> str:
+        """Where it stands under the memory root: ``shared``, ``roles/<folder>``."""
+        return self._folder
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError("a Shelf never changes")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Shelf) and other.name == self.name
+
+    def __hash__(self) -> int:
+        return hash(("Shelf", self._name))
+
+    def __repr__(self) -> str:
+        return f"Shelf({self._name!r})"
+
+
+SHARED: Final = Shelf._make(_SHARED, SHARED_FOLDER)

@@ -1,0 +1,114 @@
+"""What is stored must be readable in a month: ``明天`` gets its date behind it. Pure."""
+
+from __future__ import annotations
+
+import re
+from datetime import date, datetime, timedelta
+
+from .time_expressions import Precision, TimeSpan, find_times
+
+_KEPT = re.compile(
+    r"```.*?(?:```|\Z)"  # code
+    r"|`[^`\n]{1,500}`"
+    r"|[a-z][a-z0-9+.-]{1,15}://[^\s，。）)]{1,2000}|www\.[^\s，。）)]{1,2000}"  # addresses
+    r"|[\w.+-]{1,64}@[\w.-]{1,255}"
+    r"|[\w./\\-]{0,100}[\w-]\.(?:md|txt|py|js|json|ya?ml|html?|log|docx?|pdf|png|jpe?g|mp[34])\b"
+    r"|《[^》\n]{1,80}》",  # titles
+    re.DOTALL | re.IGNORECASE | re.ASCII,
+)
+_BRACKETS = re.compile(r"\s?[（(\[]([^（）()\[\]]{1,60})[）)\]]")
+_YEAR = re.compile(r"(?:^|[^0-9])[0-9]{4}(?:-[0-9]{2}| ?年|$)")
+_SAME_THING = re.compile(r"[\s（(，,]{0,3}(?:即|也就是|就是|i\.?e\.?,?)?\s?")
+_QUOTES = "\"'“”‘’「」『』"
+
+
+def resolve_dates(text: str, now: datetime) -> str:
+    """``text`` with the date behind every word that says how far from now.
+
+    ``明天去医院`` becomes ``明天（2026-11-22）去医院``, ``tomorrow`` ``tomorrow (2026-11-22)``; a
+    week or a season gets its first and last day or month, ``三个月前`` its month, ``去年`` its
+    year. The words stay. Left alone are: full dates, dates without a year and weekdays (a birthday
+    on ``5月2号`` comes every year), what is a habit, vague words (``最近``), what has its date
+    already, and code, addresses, titles and words in quotes of their own. Resolving twice, at any
+    time, is resolving once.
+
+    Args:
+        text: What somebody said at ``now``.
+        now: Local time of the speaker.
+    """
+    kept = [match.span() for match in _KEPT.finditer(text)]
+    parts: list[str] = []
+    place = 0
+    before: TimeSpan | None = None
+    for span in find_times(text, now, prefer_past=False):
+        if _wanted(text, span, before) and not any(
+            first < span.last and span.first < last for first, last in kept
+        ):
+            parts += [text[place : span.last], _written(span)]
+            place = span.last
+        before = span
+    return "".join([*parts, text[place:]])
+
+
+def _wanted(text: str, span: TimeSpan, before: TimeSpan | None) -> bool:
+    if not span.relative or span.vague or _named(text, span):
+        return False
+    behind = _BRACKETS.match(text, span.last)
+    if behind and (_YEAR.search(behind[1]) or _has_date(behind[1])):
+        return False
+    return before is None or not (
+        not before.relative
+        and before.precision is Precision.DAY
+        and _SAME_THING.fullmatch(text, before.last, span.first)
+    )
+
+
+def _named(text: str, span: TimeSpan) -> bool:
+    """``"Yesterday"`` in quotes of its own is a title or a word that is spoken of."""
+    around = text[span.first - 1 : span.first], text[span.last : span.last + 1]
+    return all(sign and sign in _QUOTES for sign in around)
+
+
+def _has_date(text: str) -> bool:
+    now = datetime(2000, 1, 1)  # noqa: DTZ001  (any: asked is only whether there is a date)
+    return any(
+        span.precision is Precision.DAY and not span.relative for span in find_times(text, now)
+    )
+
+
+def _written(span: TimeSpan) -> str:
+    chinese = not span.words.isascii()
+    days = _chinese(span) if chinese else _english(span)
+    return f"（{days}）" if chinese else f" ({days})"
+
+
+def _chinese(span: TimeSpan) -> str:
+    if span.around:
+        return f"{_middle(span)} 前后"
+    if span.precision is Precision.YEAR:
+        return f"{span.start.year:04d} 年"
+    return "～".join(_ends(span))
+
+
+def _english(span: TimeSpan) -> str:
+    if span.around:
+        return f"around {_middle(span)}"
+    if span.precision is Precision.YEAR:
+        return f"{span.start.year:04d}"
+    return " to ".join(_ends(span))
+
+
+def _middle(span: TimeSpan) -> date:
+    return span.start + (span.end - span.start) / 2
+
+
+def _ends(span: TimeSpan) -> list[str]:
+    """First and last day, or first and last month where the span has whole months; one if equal."""
+    whole = span.start.day == 1 and (
+        span.end == date.max or (span.end + timedelta(days=1)).day == 1
+    )
+    if whole and span.precision is not Precision.DAY:
+        ends = [f"{at.year:04d}-{at.month:02d}" for at in (span.start, span.end)]
+    else:
+        ends = [at.isoformat() for at in (span.start, span.end)]
+    return ends[:1] if ends[0] == ends[1] else ends

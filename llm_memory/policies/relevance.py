@@ -1,0 +1,134 @@
+"""Whether a candidate is relevant at all, and how it ranks: one judge for one question. Pure."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from ..models.conversation import Actor
+from ..models.passages import Passage
+from .language import Language
+from .preference import in_time, named_speaker, salience, speaker_factor, time_factor
+from .ranking import Candidate, above_floor
+from .time_spans import TimeSpan
+
+LEXICAL_FLOORS = {Language.CHINESE: 0.44, Language.ENGLISH: 0.38}
+"""How much of a question a memory must speak of, as a share of its weight. Measured by
+``benchmarks/retrieval.py``: docs/benchmarks.md has the curve."""
+_OTHER_FLOOR = 0.42
+MANY = 100
+"""From so many memories on the floors are as measured."""
+_FEW = 10
+_AMONG_FEW = 0.8
+"""What is left of a floor among ten memories, or fewer."""
+_IN_TIME = 0.9
+"""What is left of the floor for what was said when the question says."""
+_OUT_OF_TIME = 1.6
+"""What becomes of it for what was said at another time than the one that the question names."""
+_LEAST = 1e-6
+_EMPTY = re.compile(
+    "[\\s\\W_]|[我你您他她它们咱的了是在吗呢吧啊呀么嘛都就还也又跟和与对给把被有没无过着"
+    "说聊谈讲问提到做干发生什怎样哪些谁几多少事情件啥儿内容话题里边上那这个一下请告诉记得"
+    "回忆看想起来所及总结]"
+    r"|\b(?:what|did|do|does|was|were|is|are|we|you|i|me|us|they|he|she|it|talk|talked|say|said|"
+    r"discuss|discussed|happen|happened|about|the|a|an|on|in|at|of|to|and|any|anything|something|"
+    r"things?|news|up|tell|remember|recall|have|has|had|been|going|summari[sz]e)\b",
+    re.IGNORECASE,
+)
+
+
+def lexical_floor(language: Language | None, among: int = MANY) -> float:
+    """How much of a question a memory must speak of, 0 to 1.
+
+    ``among`` so many that the asker sees. The more there are, the likelier one of them shares words
+    with a question by chance, in proportion to the logarithm of their number: among few, less is
+    asked for. The floors were measured among hundreds.
+    """
+    floor = _OTHER_FLOOR if language is None else LEXICAL_FLOORS[language]
+    many = min(max(among, _FEW), MANY)
+    share = math.log(many / _FEW) / math.log(MANY / _FEW)
+    return floor * (_AMONG_FEW + (1.0 - _AMONG_FEW) * share)
+
+
+def is_about_time_alone(subject: str) -> bool:
+    """True for what is left of 昨天聊了什么 without the time: nothing that an entry could hold."""
+    return not _EMPTY.sub("", subject)
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """What is asked, as far as it concerns the order and the floor."""
+
+    times: Sequence[TimeSpan]
+    speaker: str
+    asker: Actor | None
+    asked_at: datetime
+    word_floor: float
+    dense_floor: float
+    by_time: bool = False
+    """The question, its times left out, says nothing: 昨天聊了什么."""
+
+    @classmethod
+    def of(
+        cls,
+        query: str,
+        passages: Collection[Passage],
+        *,
+        subject: str,
+        times: Sequence[TimeSpan],
+        asker: Actor | None,
+        now: datetime,
+        language: Language | None,
+        word_floor: float | None,
+        dense_floor: float,
+        among: int = MANY,
+    ) -> Judge:
+        """``passages`` are all candidates: a name in the question is that of one who speaks.
+        ``among`` so many that the asker sees, as far as that matters."""
+        floor = lexical_floor(language, among) if word_floor is None else word_floor
+        speaker = named_speaker(query, passages)
+        by_time = is_about_time_alone(subject)
+        return cls(times, speaker, asker, now, floor, dense_floor, by_time)
+
+    def candidate(
+        self,
+        passage: Passage,
+        *,
+        score: float,
+        match: tuple[float, float] | None,
+        similarity: float | None,
+    ) -> Candidate:
+        """The relevance is that of the arm that is surer.
+
+        Args:
+            score: Of both arms together.
+            match: Score and coverage of the words' arm, None where it did not find it.
+            similarity: Of the embedder, None where it did not.
+        """
+        span = in_time(passage, self.times)
+        floor = self.word_floor
+        if self.times:
+            floor *= _OUT_OF_TIME if span is None else _IN_TIME
+        coverage = 0.0 if match is None else match[1]
+        relevance = above_floor(coverage, floor)
+        if similarity is not None:
+            relevance = max(relevance, above_floor(similarity, self.dense_floor))
+        if self.by_time and span is not None:
+            relevance = max(relevance, 0.0)
+        factors = (
+            time_factor(span)
+            * speaker_factor(passage, self.speaker, self.asker)
+            * salience(passage, self.asked_at)
+        )
+        return Candidate(
+            passage,
+            relevance,
+            score=max(score, _LEAST) * factors,
+            lexical=None if match is None else match[0],
+            coverage=coverage,
+            similarity=similarity,
+            factor=factors,
+        )

@@ -1,0 +1,148 @@
+"""What recall asks: the index of words, the embedder's index, and the vault itself."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from ..errors import EmbeddingFailed
+from ..models.passages import Passage, moment_of, place_name
+from ..models.scope import ScopeFilter
+from ..policies.fusion import beside, spread
+from ..policies.overlap import shortlist
+from ..policies.passage_text import embedded_passage
+from ..policies.ranking import Candidate, above_floor
+from ..policies.text import content_hash
+from ..ports import Embedder, Key, LexicalMatch, LexicalQuery, Vector
+from .indexing_service import IndexingService
+from .lexical_service import LexicalService
+from .passages import Passages
+
+CANDIDATES = 50
+DEEP = 200
+"""Of words more are asked for, which costs nothing: a date or a speaker lifts what is deep."""
+SHORTLIST = 200
+"""Passages that a scan embeds: those that share the most with the query."""
+SCAN_LIMIT = 5000
+"""The newest that a scan looks at: of the reader's own scope, and of the others."""
+_IN_SESSIONS = 100
+_CACHED_VECTORS = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What an arm found. ``scores`` are 0 to 1 within the answer, ``raw`` what they come from."""
+
+    scores: dict[Key, float] = field(default_factory=dict)
+    words: dict[Key, LexicalMatch] = field(default_factory=dict)
+    similarities: dict[Key, float] = field(default_factory=dict)
+    refused: int = 0
+
+
+class Arms:
+    """Asks one of them at a time. Whatever they answer is checked against the filter here."""
+
+    def __init__(
+        self,
+        passages: Passages,
+        lexical: LexicalService,
+        indexing: IndexingService,
+        scanner: Embedder,
+    ) -> None:
+        self._passages = passages
+        self._lexical = lexical
+        self._indexing = indexing
+        self._scanner = scanner
+        self._cache: OrderedDict[str, Vector] = OrderedDict()
+
+    async def words(self, query: LexicalQuery, scope_filter: ScopeFilter) -> Found:
+        """Raises IndexUnavailable."""
+        answer = await self._lexical.search(query, scope_filter, DEEP)
+        kept = {m.key: m for m in answer.found if scope_filter.admits(m.key.scope)}
+        refused = answer.dropped + len(answer.found) - len(kept)
+        return Found({key: m.score for key, m in kept.items()}, words=kept, refused=refused)
+
+    async def vectors(self, query: str, scope_filter: ScopeFilter) -> Found:
+        """Raises IndexUnavailable, EmbeddingFailed."""
+        vector = await self._indexing.embed(query)
+        answer = await self._indexing.nearest(vector, scope_filter, CANDIDATES)
+        kept = {n.key: n.similarity for n in answer.found if scope_filter.admits(n.key.scope)}
+        refused = answer.dropped + len(answer.found) - len(kept)
+        return Found(spread(kept), similarities=kept, refused=refused)
+
+    async def in_sessions(self, scores: dict[Key, float]) -> dict[Key, float]:
+        """The best, each with a share of its neighbours'. Raises IndexUnavailable."""
+        best = sorted(scores, key=lambda key: -scores[key])[:_IN_SESSIONS]
+        return beside(scores, await self._lexical.predecessors(best))
+
+    async def of_days(self, scope_filter: ScopeFilter, first: float, last: float) -> list[Key]:
+        """What was said from one POSIX time to another, the newest first, written yet or not.
+
+        Raises IndexUnavailable.
+        """
+        keys = await self._lexical.within(scope_filter, first, last, CANDIDATES)
+        fresh = [
+            (moment_of(passage).timestamp(), key)
+            for key, passage in self._lexical.waiting(scope_filter)
+            if first <= moment_of(passage).timestamp() < last
+        ]
+        newest = [key for _, key in sorted(fresh, key=lambda pair: -pair[0])]
+        return list(dict.fromkeys((*newest, *(k for k in keys if scope_filter.admits(k.scope)))))
+
+    def pending(self) -> tuple[Passage, ...]:
+        """What the embedder's index does not hold yet."""
+        return self._indexing.pending
+
+    async def scan(
+        self, query: str, scope_filter: ScopeFilter, passages: Iterable[Passage]
+    ) -> list[Candidate]:
+        """The visible passages that share words with the query, compared by the built-in
+        embedder."""
+        chosen = _newest(scope_filter, passages)
+        if not chosen:
+            return []
+        folded = [self._passages.folded(passage) for passage in chosen]
+        places = await asyncio.to_thread(shortlist, query, folded, SHORTLIST)
+        try:
+            wanted = await self._scanner.embed_query(query)
+            vectors = await self._vectors([embedded_passage(chosen[p]) for p in places])
+        except EmbeddingFailed:
+            return []
+        floor = self._scanner.floor
+        return [
+            Candidate(chosen[place], above_floor(float(wanted @ vector), floor))
+            for place, vector in zip(places, vectors, strict=True)
+        ]
+
+    async def _vectors(self, texts: Sequence[str]) -> list[Vector]:
+        names = [content_hash(text) for text in texts]
+        known = {name: self._cache[name] for name in names if name in self._cache}
+        missing = {n: t for n, t in zip(names, texts, strict=True) if n not in known}
+        if missing:
+            fresh = await self._scanner.embed_documents(list(missing.values()))
+            known.update(zip(missing, fresh, strict=True))
+            for name in missing:
+                self._cache[name] = known[name]
+            while len(self._cache) > _CACHED_VECTORS:
+                self._cache.popitem(last=False)
+        return [known[name] for name in names]
+
+    def clear(self) -> None:
+        """Let go of the kept vectors."""
+        self._cache.clear()
+
+
+def _newest(scope_filter: ScopeFilter, passages: Iterable[Passage]) -> list[Passage]:
+    """The visible ones. A busy public scope must not push a family's out of sight."""
+    own: list[Passage] = []
+    others: list[Passage] = []
+    for passage in passages:
+        name = place_name(passage)
+        if scope_filter.admits(name):
+            (own if name == scope_filter.scopes[0].name else others).append(passage)
+    for part in (own, others):
+        if len(part) > SCAN_LIMIT:
+            part.sort(key=moment_of)
+    return own[-SCAN_LIMIT:] + others[-SCAN_LIMIT:]

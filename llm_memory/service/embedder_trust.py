@@ -1,0 +1,110 @@
+"""Finds out, once per embedder, how far it may be trusted for which language."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from ..errors import EmbeddingFailed
+from ..log import logger
+from ..models.settings import IndexPace
+from ..policies.deduplication import MergeThresholds
+from ..policies.language import Language
+from ..policies.trust import PROBES, Trust, weight_of
+from ..ports import Embedder, Fingerprint, TrustBook, Vector, Vectors
+
+_UNREADABLE = "language"
+
+
+class WatchedEmbedder:
+    """The same embedder; who waits for it hears when it is prepared, and as what."""
+
+    def __init__(self, inner: Embedder) -> None:
+        self._inner = inner
+        self.prepared = asyncio.Event()
+        self.fingerprint: Fingerprint | None = None
+
+    @property
+    def label(self) -> str:
+        return self._inner.label
+
+    @property
+    def floor(self) -> float:
+        return self._inner.floor
+
+    @property
+    def merge_thresholds(self) -> MergeThresholds:
+        return self._inner.merge_thresholds
+
+    @property
+    def costly(self) -> bool:
+        return self._inner.costly
+
+    async def prepare(self) -> Fingerprint:
+        self.fingerprint = await self._inner.prepare()
+        self.prepared.set()
+        return self.fingerprint
+
+    async def embed_query(self, text: str) -> Vector:
+        return await self._inner.embed_query(text)
+
+    async def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        return await self._inner.embed_documents(texts)
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+
+class EmbedderTrust:
+    """No trust before the examination: until then words alone decide on the order."""
+
+    def __init__(self, book: TrustBook, pace: IndexPace) -> None:
+        self._book = book
+        self._pace = pace
+        self.found: Trust | None = None
+
+    def weight(self, language: Language | None) -> float:
+        """The embedder's share for a query in a language, 0 to 1."""
+        return 0.0 if self.found is None else self.found.weight(language)
+
+    async def run(self, embedder: WatchedEmbedder) -> None:
+        """Examine it as soon as it is prepared. Ends when that is done."""
+        self.found = None
+        failures = 0
+        while True:
+            await embedder.prepared.wait()
+            fingerprint = embedder.fingerprint
+            assert fingerprint is not None  # noqa: S101  (set before the event is)
+            known = await asyncio.to_thread(self._book.read, fingerprint)
+            if known is not None:
+                self.found = known
+                return
+            try:
+                trust = Trust(
+                    {language: await _examined(embedder, language) for language in Language}
+                )
+            except EmbeddingFailed as error:
+                logger.debug("嵌入模型暂时测不了：{}", error)
+                await asyncio.sleep(self._pace.retry(failures))
+                failures += 1
+                continue
+            if embedder.fingerprint == fingerprint:
+                self.found = trust
+                await asyncio.to_thread(self._book.write, fingerprint, trust)
+                return
+
+
+async def _examined(embedder: Embedder, language: Language) -> float:
+    """Raises EmbeddingFailed, but not for texts that it cannot read: those it does not know."""
+    answers = await embedder.embed_documents([answer for _, answer in PROBES[language]])
+    rows: list[list[float]] = []
+    for question, _ in PROBES[language]:
+        try:
+            vector = await embedder.embed_query(question)
+        except EmbeddingFailed as error:
+            if error.code != _UNREADABLE:
+                raise
+            rows.append([])
+        else:
+            rows.append([float(value) for value in answers @ vector])
+    return weight_of(rows)

@@ -1,0 +1,212 @@
+"""What an admin has done to a memory by command, and how it is undone."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from ..errors import StateUnavailable, VaultWriteFailed
+from ..log import logger
+from ..models.conversation import Actor
+from ..models.data_models import (
+    Edited,
+    MemoryDraft,
+    Moved,
+    Rejected,
+    RejectReason,
+    Source,
+    StoredMemory,
+    Undone,
+)
+from ..models.notices import Notice, NoticeCode, Severity
+from ..models.scope import Scope
+from ..policies.instructions import is_quotation
+from ..policies.relative_dates import resolve_dates
+from ..policies.text import content_hash
+from ..ports import Key, Vault
+from ..ports.ledger import Deed, DeedKind
+from .catalogue import Catalogue
+from .draft_checks import DraftChecks
+from .identifiers import Clock
+from .living import LivingMemories
+from .notice_board import NoticeBoard
+
+
+@dataclass(frozen=True, slots=True)
+class Doer:
+    """Who does something, and in which conversation."""
+
+    actor: Actor
+    conversation: str
+
+
+class MemoryEditor:
+    """Edits, moves and takes both back. None stands for an entry that a person has taken out."""
+
+    def __init__(
+        self,
+        vault: Vault,
+        catalogue: Catalogue,
+        living: LivingMemories,
+        notices: NoticeBoard,
+        checks: DraftChecks,
+        clock: Clock,
+    ) -> None:
+        self._vault = vault
+        self._catalogue = catalogue
+        self._living = living
+        self._notices = notices
+        self._checks = checks
+        self._clock = clock
+
+    async def edit(self, stored: StoredMemory, text: str, doer: Doer) -> Edited | Rejected | None:
+        """Other words in an entry's place; who said it and all else stays."""
+        draft = MemoryDraft(text, source=Source.COMMAND, actor=doer.actor)
+        passed = await self._checks.examine(draft)
+        if isinstance(passed, Rejected):
+            return passed
+        now = self._clock().replace(microsecond=0)
+        words = resolve_dates(passed.draft.judgment, now)
+
+        def step() -> StoredMemory:
+            current = self._vault.current(stored)
+            if current is None:
+                raise KeyError(stored.memory.memory_id)
+            memory = current.memory
+            said = (words, memory.reasoning, *memory.tags)
+            quoted = is_quotation(said, trusted=memory.provenance.trusted)
+            changed = replace(memory, judgment=words, quoted=quoted)
+            return self._vault.edit(current, changed, by=doer.actor, at=now)
+
+        edited = await self._change(stored, step)
+        if isinstance(edited, StoredMemory):
+            await self.note(DeedKind.EDIT, edited, edited.scope, doer, _words(edited))
+            return Edited(edited, stored.memory.judgment, passed.hidden)
+        return edited
+
+    async def move(
+        self, stored: StoredMemory, target: Scope, doer: Doer
+    ) -> Moved | Rejected | None:
+        """The entry, in the other scope from now on, and only there."""
+        moved = await self._change(stored, lambda: self._vault.move(stored, target))
+        if isinstance(moved, StoredMemory):
+            # Where an entry of that id was there already, its words are not this scope's to undo.
+            same = _words(moved) == _words(stored)
+            words = _words(stored) if same else ""
+            await self.note(DeedKind.MOVE, moved, stored.scope, doer, words)
+            return Moved(moved, stored.scope.name)
+        return moved
+
+    async def deed(self, doer: Doer, memory_id: str, source: Scope) -> Deed | None:
+        """The last one on a memory; without an id, of this person in this conversation. What was
+        done to a memory of another scope is none of it."""
+        if memory_id:
+            found = await self._asked(lambda: self._vault.ledger.deeds(memory_id))
+        elif doer.actor.person:
+            person, conversation = doer.actor.person, doer.conversation
+            found = await self._asked(
+                lambda: self._vault.ledger.deeds(person=person, conversation=conversation)
+            )
+        else:
+            found = []
+        return next((deed for deed in found if deed.source == source.name), None)
+
+    def stands(self, deed: Deed) -> bool:
+        """True if the memory still is where the deed left it."""
+        return self._catalogue.get(Key(deed.target, deed.memory_id)) is not None
+
+    async def folders(self) -> list[str]:
+        """The names of the scopes that have a folder."""
+        return [scope.name for scope in await asyncio.to_thread(self._vault.scopes)]
+
+    async def take_back(self, deed: Deed) -> Undone | Rejected | None:
+        """Undo an edit or a move."""
+        stored = self._catalogue.get(Key(deed.target, deed.memory_id))
+        if stored is None:
+            return None
+        back: StoredMemory | Rejected | None
+        if deed.kind is DeedKind.MOVE:
+            home = self._vault.named(deed.source)
+            if home is None:
+                return None
+            back = await self._change(stored, lambda: self._back(stored, home, deed))
+        else:
+            back = await self._change(stored, lambda: self._unedited(stored, deed))
+        if isinstance(back, StoredMemory):
+            await self.settle(deed)
+            return Undone(back, moved=deed.kind is DeedKind.MOVE)
+        return back
+
+    def _back(self, stored: StoredMemory, home: Scope, deed: Deed) -> StoredMemory:
+        """Home again, as it left: what the other scope has made of it since stays there."""
+        return self._vault.move(self._unchanged(stored, deed), home)
+
+    def _unedited(self, stored: StoredMemory, deed: Deed) -> StoredMemory | None:
+        """With its former words: what a person has made of it since is not thrown away."""
+        return self._vault.unedit(self._unchanged(stored, deed))
+
+    def _unchanged(self, stored: StoredMemory, deed: Deed) -> StoredMemory:
+        """The entry as the deed left it. Raises KeyError: it is another one by now."""
+        current = self._vault.current(stored)
+        if current is None or not deed.words or _words(current) != deed.words:
+            raise KeyError(deed.memory_id)
+        return current
+
+    async def note(
+        self, kind: DeedKind, stored: StoredMemory, source: Scope, doer: Doer, words: str = ""
+    ) -> None:
+        """What cannot be noted was done all the same."""
+        memory_id, target = stored.memory.memory_id, stored.scope.name
+        person, conversation = doer.actor.person, doer.conversation
+        deed = Deed(0, kind, memory_id, source.name, target, person, conversation, words)
+        await self._told(lambda: self._vault.ledger.add_deed(deed))
+
+    async def settle(self, deed: Deed) -> None:
+        """It was undone."""
+        await self._told(lambda: self._vault.ledger.drop_deed(deed.number))
+
+    async def _change(
+        self, stored: StoredMemory, step: Callable[[], StoredMemory | None]
+    ) -> StoredMemory | Rejected | None:
+        async with self._living.writing:
+            try:
+                changed = await asyncio.to_thread(step)
+            except VaultWriteFailed as error:
+                return self._not_written(error)
+            except KeyError:
+                # A person changed it or took it out; the next look at the files tells which.
+                return None
+            if changed is not None:
+                if changed.scope != stored.scope:
+                    self._living.drop(stored)
+                self._living.take(changed)
+            self._notices.clear(NoticeCode.VAULT_UNWRITABLE)
+            return changed
+
+    def _not_written(self, error: VaultWriteFailed) -> Rejected:
+        params = {"detail": str(error)}
+        self._notices.post(
+            Notice(NoticeCode.VAULT_UNWRITABLE, params=params, severity=Severity.ERROR)
+        )
+        return Rejected(RejectReason.NOT_WRITTEN, detail=str(error))
+
+    async def _told(self, step: Callable[[], None]) -> None:
+        try:
+            await asyncio.to_thread(step)
+        except StateUnavailable as error:
+            logger.warning("没能记下做过什么，不能用 undo 撤销：{}", error)
+
+    async def _asked(self, step: Callable[[], list[Deed]]) -> list[Deed]:
+        try:
+            return await asyncio.to_thread(step)
+        except StateUnavailable as error:
+            logger.warning("查不到做过什么：{}", error)
+            return []
+
+
+def _words(stored: StoredMemory) -> str:
+    """A hash of all that an entry says. How strong it is may change without anybody's words."""
+    memory = stored.memory
+    said = (memory.judgment, memory.reasoning, memory.tags, memory.context)
+    return content_hash(repr((*said, memory.provenance.who, memory.extra)))

@@ -1,0 +1,77 @@
+"""What the scope that is written to says already, in other words."""
+
+from __future__ import annotations
+
+import asyncio
+
+from ..errors import EmbeddingFailed, IndexUnavailable
+from ..models.data_models import Memory, StoredMemory
+from ..models.scope import Scope, ScopeFilter
+from ..policies.deduplication import Append, Decision, decide, same_speaker
+from ..ports import Key
+from .catalogue import Catalogue, key_of
+from .indexing_service import IndexingService
+
+_NEAREST = 10
+_FRESH = 10
+"""Of what is not in the index yet the newest so many are compared, too."""
+
+
+class NearDuplicates:
+    """Asks the index. It never looks beyond the scope that is written to, not even into public.
+
+    Args:
+        seconds: After this long the memory is written without having been compared.
+    """
+
+    def __init__(self, catalogue: Catalogue, indexing: IndexingService, *, seconds: float) -> None:
+        self._catalogue = catalogue
+        self._indexing = indexing
+        self._seconds = seconds
+
+    async def decide(self, scope: Scope, memory: Memory) -> Decision:
+        """What becomes of ``memory``. Without index or embedder it is written as it is."""
+        thresholds = self._indexing.merge_thresholds
+        if thresholds is None:
+            return Append()
+        try:
+            async with asyncio.timeout(self._seconds):
+                near = await self._near(scope, memory)
+        except (TimeoutError, IndexUnavailable, EmbeddingFailed):
+            return Append()
+        return await asyncio.to_thread(decide, memory, near, thresholds)
+
+    async def _near(self, scope: Scope, memory: Memory) -> list[tuple[StoredMemory, float]]:
+        fresh = self._fresh(scope, memory)
+        draft = StoredMemory(scope, "", memory)
+        mine, *others = await self._indexing.vectors([draft, *fresh])
+        answer = await self._indexing.nearest(mine, ScopeFilter((scope,)), _NEAREST)
+        near: dict[Key, float] = {n.key: n.similarity for n in answer.found}
+        # What was changed since it was indexed counts as it is now.
+        near |= {
+            key_of(stored): float(mine @ vector)
+            for stored, vector in zip(fresh, others, strict=True)
+        }
+        return [
+            (stored, similarity)
+            for key, similarity in near.items()
+            if key.scope == scope.name
+            and (stored := self._catalogue.get(key)) is not None
+            and _is_comparable(memory, stored.memory)
+        ]
+
+    def _fresh(self, scope: Scope, memory: Memory) -> list[StoredMemory]:
+        waiting = [
+            passage
+            for passage in self._indexing.pending
+            if isinstance(passage, StoredMemory)
+            and passage.scope == scope
+            and _is_comparable(memory, passage.memory)
+            and same_speaker(memory, passage.memory)
+        ]
+        return waiting[-_FRESH:]
+
+
+def _is_comparable(one: Memory, other: Memory) -> bool:
+    """Merged is only what is vouched for alike: no word lends another one its trust."""
+    return (one.provenance.trusted, one.quoted) == (other.provenance.trusted, other.quoted)

@@ -1,0 +1,67 @@
+"""Memories and pieces of notes together: what an index is kept equal to, and the last word on what
+exists, whatever an index tells."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from itertools import chain
+
+from ..models.data_models import StoredMemory, Topic
+from ..models.notes import NoteChunk
+from ..models.passages import Passage
+from ..models.scope import ScopeFilter
+from ..policies.pointers import is_note_id
+from ..ports import Key
+from .catalogue import Catalogue
+from .note_book import NoteBook
+
+
+class Passages:
+    """The catalogue and the note book behind one door. Their keys never meet: ids of memories begin
+    with ``m-``, those of notes with ``n-``. Touched from the event loop only."""
+
+    def __init__(self, catalogue: Catalogue, notes: NoteBook) -> None:
+        self._catalogue = catalogue
+        self._notes = notes
+
+    def __len__(self) -> int:
+        """How many there are, in all places."""
+        return len(self._catalogue) + len(self._notes)
+
+    def get(self, key: Key) -> Passage | None:
+        """By place and id."""
+        return self._catalogue.get(key) or self._notes.get(key)
+
+    def all(self) -> Iterator[Passage]:
+        """Every one of every place: for an index, never for a reader."""
+        return chain(self._catalogue.all(), self._notes.all())
+
+    def notes(self) -> Iterator[Passage]:
+        """Every piece of a note."""
+        return self._notes.all()
+
+    def gone(self, keys: Iterable[Key]) -> list[Key]:
+        """Those of an index's keys that nothing lives under. Of notes nobody knows before they were
+        read for the first time."""
+        known = self._notes.scanned
+        return [
+            key
+            for key in keys
+            if self.get(key) is None and (known or not is_note_id(key.memory_id))
+        ]
+
+    def visible(self, scope_filter: ScopeFilter) -> Iterator[Passage]:
+        """Everything that the filter admits: memories first, of each the reader's own scope."""
+        return chain(self._catalogue.visible(scope_filter), self._notes.visible(scope_filter))
+
+    def of_topics(
+        self, topics: Collection[Topic], scope_filter: ScopeFilter
+    ) -> Iterator[StoredMemory]:
+        """The visible memories in the files of topics; see the catalogue."""
+        return self._catalogue.of_topics(topics, scope_filter)
+
+    def folded(self, passage: Passage) -> str:
+        """What it says, ready to be looked through for words."""
+        if isinstance(passage, NoteChunk):
+            return self._notes.folded(passage)
+        return self._catalogue.folded(passage)

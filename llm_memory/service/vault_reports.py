@@ -1,0 +1,65 @@
+"""What the owner should know of the files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from ..errors import VaultWriteFailed
+from ..models.notices import Notice, NoticeCode, Severity
+from ..models.vault_state import FileKey, KnownEntry
+from ..ports import FileReport
+from .notice_board import NoticeBoard
+
+
+class VaultReports:
+    """Puts notices up, and takes down what holds no longer."""
+
+    def __init__(self, notices: NoticeBoard) -> None:
+        self._notices = notices
+        self._reported: set[str] = set()
+
+    def broken(self, reports: Iterable[FileReport], unread: set[FileKey]) -> None:
+        """Files that are left alone. What was told of ``unread`` ones still holds."""
+        current: set[str] = set()
+        for report in reports:
+            subject = f"{report.scope}/{report.path}:{report.reason}"
+            params = {"scope": report.scope, "path": report.path, "reason": report.reason}
+            self._notices.post(Notice(NoticeCode.VAULT_FILE_BROKEN, subject, params))
+            current.add(subject)
+        kept = {f"{scope}/{path}" for scope, path in unread}
+        for subject in self._reported - current:
+            if subject.rpartition(":")[0] in kept:
+                current.add(subject)
+            else:
+                self._notices.clear(NoticeCode.VAULT_FILE_BROKEN, subject)
+        self._reported = current
+
+    @property
+    def is_held(self) -> bool:
+        """Some scope is said to be held."""
+        return self._notices.stands(NoticeCode.VAULT_HELD)
+
+    def held(self, entries: Sequence[KnownEntry]) -> None:
+        """Entries that are gone with most of their scope: all there are."""
+        counts: dict[str, int] = {}
+        for entry in entries:
+            counts[entry.scope] = counts.get(entry.scope, 0) + 1
+        self.gone(counts)
+
+    def gone(self, counts: Mapping[str, int]) -> None:
+        """The same, as numbers by scope."""
+        for notice in self._notices.standing():
+            if notice.code is NoticeCode.VAULT_HELD and notice.subject not in counts:
+                self._notices.clear(notice.code, notice.subject)
+        for scope, count in counts.items():
+            params = {"scope": scope, "count": str(count)}
+            self._notices.post(
+                Notice(NoticeCode.VAULT_HELD, scope, params, severity=Severity.ERROR)
+            )
+
+    def not_written(self, error: VaultWriteFailed) -> None:
+        """The disk refused what a file needs."""
+        params = {"detail": str(error)}
+        self._notices.post(
+            Notice(NoticeCode.VAULT_UNWRITABLE, params=params, severity=Severity.ERROR)
+        )

@@ -1,0 +1,129 @@
+"""The index of words in memory: shared tokens and letters, the same contract as the real one."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+
+from astrbot_plugin_scoped_memory.llm_memory.components.tokenizer import Tokenizer
+from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import ScopeFilter
+from astrbot_plugin_scoped_memory.llm_memory.ports import (
+    Key,
+    LexicalMatch,
+    LexicalMatches,
+    LexicalQuery,
+    LexicalRecord,
+)
+
+_TOKENIZER = Tokenizer(use_jieba=False)
+
+
+@dataclass
+class Shelf:
+    """What outlives an index."""
+
+    records: dict[Key, LexicalRecord] = field(default_factory=dict)
+
+
+class InMemoryLexicalIndex:
+    """The port LexicalIndex. ``fault``, while set, is what every call after open raises."""
+
+    def __init__(self, shelf: Shelf | None = None) -> None:
+        self.shelf = shelf or Shelf()
+        self.fault: IndexUnavailable | None = None
+        self.searches = 0
+        self._is_open = False
+        self._is_closed = False
+
+    def open(self) -> str:
+        if self._is_closed:
+            raise IndexUnavailable("closed", code="closed")
+        if self.fault:
+            raise self.fault
+        self._is_open = True
+        return ""
+
+    def write(self, records: Sequence[LexicalRecord], gone: Collection[Key]) -> None:
+        known = self._records()
+        for key in gone:
+            known.pop(key, None)
+        known.update({record.key: record for record in records})
+
+    def hashes(self) -> dict[Key, str]:
+        return {key: record.content_hash for key, record in self._records().items()}
+
+    def count(self) -> int:
+        return len(self._records())
+
+    def search(
+        self,
+        query: LexicalQuery,
+        scope_filter: ScopeFilter,
+        k: int,
+        fresh: Sequence[LexicalRecord] = (),
+    ) -> LexicalMatches:
+        self.searches += 1
+        records = {**self._records(), **{record.key: record for record in fresh}}
+        wanted = set(_TOKENIZER.query_tokens(query.text))
+        subject = set("".join(_TOKENIZER.query_tokens(query.subject)))
+        found = []
+        for key, record in records.items():
+            tokens = set(_TOKENIZER.tokens(f"{record.text} {record.context}"))
+            if scope_filter.admits(key.scope) and wanted & tokens:
+                letters = set("".join(tokens))
+                share = len(subject & letters) / len(subject) if subject else 0.0
+                found.append((len(wanted & tokens) / len(wanted), share, key))
+        found.sort(key=lambda row: -row[0])
+        best = found[0][0] if found else 1.0
+        first = found[: max(k, 0)]
+        return LexicalMatches(tuple(LexicalMatch(key, s / best, share) for s, share, key in first))
+
+    def within(
+        self, scope_filter: ScopeFilter, first: float, last: float, k: int
+    ) -> tuple[Key, ...]:
+        found = [
+            (record.at, key)
+            for key, record in self._records().items()
+            if scope_filter.admits(key.scope) and first <= record.at < last
+        ]
+        return tuple(key for _, key in sorted(found, key=lambda row: -row[0])[: max(k, 0)])
+
+    def predecessors(self, keys: Collection[Key]) -> dict[Key, tuple[Key, float]]:
+        known = self._records()
+        found = {}
+        for key in keys:
+            if key not in known:
+                continue
+            own = known[key]
+            before = [
+                (record.at, number, other)
+                for number, (other, record) in enumerate(known.items())
+                if other.scope == key.scope and record.session == own.session
+            ]
+            before.sort()
+            place = [other for _, _, other in before].index(key)
+            if place:
+                found[key] = before[place - 1][2], 1.0
+        return found
+
+    def discard(self) -> None:
+        self.shelf.records.clear()
+        self._is_open = False
+
+    def close(self) -> None:
+        self._is_closed = True
+
+    def _records(self) -> dict[Key, LexicalRecord]:
+        if self._is_closed or not self._is_open:
+            raise IndexUnavailable("closed" if self._is_closed else "not open", code="closed")
+        if self.fault:
+            raise self.fault
+        return self.shelf.records
+
+
+class NoWords(InMemoryLexicalIndex):
+    """An index of words that never opens: recall does without it."""
+
+    def open(self) -> str:
+        raise IndexUnavailable("no test of words", code="busy")

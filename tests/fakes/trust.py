@@ -1,0 +1,33 @@
+"""What is known of embedders, without a file."""
+
+from __future__ import annotations
+
+from astrbot_plugin_scoped_memory.llm_memory.policies.language import Language
+from astrbot_plugin_scoped_memory.llm_memory.policies.trust import Trust
+from astrbot_plugin_scoped_memory.llm_memory.ports import Fingerprint
+
+
+class FixedTrust:
+    """The port TrustBook: the same for every embedder, whatever it is told."""
+
+    def __init__(self, weight: float = 0.4) -> None:
+        self._weight = weight
+
+    def read(self, fingerprint: Fingerprint) -> Trust | None:
+        return Trust(dict.fromkeys(Language, self._weight))
+
+    def write(self, fingerprint: Fingerprint, trust: Trust) -> None:
+        """Known already."""
+
+
+class InMemoryTrust:
+    """The port TrustBook over a dictionary."""
+
+    def __init__(self) -> None:
+        self.known: dict[Fingerprint, Trust] = {}
+
+    def read(self, fingerprint: Fingerprint) -> Trust | None:
+        return self.known.get(fingerprint)
+
+    def write(self, fingerprint: Fingerprint, trust: Trust) -> None:
+        self.known = {fingerprint: trust}

@@ -1,0 +1,48 @@
+"""Texts that would like to be orders, and harmless ones that sound like them."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+OURS = ROOT / "tests" / "data" / "attacks.jsonl"
+FOLDER = "SCOPED_MEMORY_BENCH"
+"""The environment variable that names the folder with ``hostile.dev.jsonl``: data that is not ours
+to hand on. Without it, ``../shared/bench`` beside the checkout; without that, there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A text, and which part of a draft it stands in (``name``: the speaker's nickname).
+
+    ``label``: ``takeover``, ``standing``, ``harmless``, or empty where any label will do.
+    """
+
+    text: str
+    way: str = "judgment"
+    label: str = ""
+
+    @property
+    def is_attack(self) -> bool:
+        """False for the harmless ones."""
+        return self.label != "harmless"
+
+
+def ours() -> list[Said]:
+    """What this project has thought of."""
+    rows = map(json.loads, OURS.read_text(encoding="utf-8").splitlines())
+    return [Said(row["text"], row["way"], row["label"] or "") for row in rows]
+
+
+def others() -> list[Said]:
+    """A collection made by others, empty where it is not at hand."""
+    folder = Path(os.environ.get(FOLDER) or ROOT.parent / "shared" / "bench")
+    try:
+        lines = (folder / "hostile.dev.jsonl").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return []
+    rows = map(json.loads, lines)
+    return [Said(row["text"], label="" if row["kind"] == "attack" else "harmless") for row in rows]
