@@ -18,6 +18,7 @@ from ..markdown.entry import parse, render
 from ..models.vault_state import BUFFER_SECONDS, Departed, FileKey, KnownEntry, KnownFile
 from ..ports.ledger import Deed, DeedKind
 from .files import move
+from .transactions import all_or_nothing
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS file (
@@ -226,16 +227,12 @@ class SqliteLedger:
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        with self._lock, _translated(self._path):
-            connection = self._opened()
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield connection
-                connection.execute("COMMIT")
-            except BaseException:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
+        with (
+            self._lock,
+            _translated(self._path),
+            all_or_nothing(self._opened()) as connection,
+        ):
+            yield connection
 
     def _opened(self) -> sqlite3.Connection:
         if self._connection is None:

@@ -16,6 +16,7 @@ from ..ports import Key, QueuedTurn
 from .files import move
 from .formats.peek import peek
 from .formats.state_schema import make_tables
+from .transactions import all_or_nothing
 
 _BROKEN = frozenset(
     {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_ERROR}
@@ -197,15 +198,8 @@ class SqliteStateStore:
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         connection = self._open_connection()
-        with self._translated():
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield connection
-                connection.execute("COMMIT")
-            except BaseException:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
+        with self._translated(), all_or_nothing(connection):
+            yield connection
 
     def _open_connection(self) -> sqlite3.Connection:
         if self._connection is None:

@@ -14,12 +14,11 @@ from ..models.data_models import (
     MemoryDraft,
     Moved,
     Rejected,
-    RejectReason,
     Source,
     StoredMemory,
     Undone,
 )
-from ..models.notices import Notice, NoticeCode, Severity
+from ..models.notices import NoticeCode
 from ..models.scope import Scope
 from ..policies.instructions import is_quotation
 from ..policies.relative_dates import resolve_dates
@@ -31,6 +30,7 @@ from .draft_checks import DraftChecks
 from .identifiers import Clock
 from .living import LivingMemories
 from .notice_board import NoticeBoard
+from .refusals import not_written
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +173,7 @@ class MemoryEditor:
             try:
                 changed = await asyncio.to_thread(step)
             except VaultWriteFailed as error:
-                return self._not_written(error)
+                return not_written(error, self._notices)
             except KeyError:
                 # A person changed it or took it out; the next look at the files tells which.
                 return None
@@ -183,13 +183,6 @@ class MemoryEditor:
                 self._living.take(changed)
             self._notices.clear(NoticeCode.VAULT_UNWRITABLE)
             return changed
-
-    def _not_written(self, error: VaultWriteFailed) -> Rejected:
-        params = {"detail": str(error)}
-        self._notices.post(
-            Notice(NoticeCode.VAULT_UNWRITABLE, params=params, severity=Severity.ERROR)
-        )
-        return Rejected(RejectReason.NOT_WRITTEN, detail=str(error))
 
     async def _told(self, step: Callable[[], None]) -> None:
         try:

@@ -15,13 +15,12 @@ from ..models.data_models import (
     Provenance,
     Reinforced,
     Rejected,
-    RejectReason,
     RememberOutcome,
     Replaced,
     Stored,
     StoredMemory,
 )
-from ..models.notices import Notice, NoticeCode, Severity
+from ..models.notices import NoticeCode
 from ..models.scope import Scope
 from ..policies.deduplication import Decision, Reinforce, Replace
 from ..policies.gate import MAX_TAGS
@@ -37,6 +36,7 @@ from .identifiers import Clock, make_id
 from .living import LivingMemories
 from .near_duplicates import NearDuplicates
 from .notice_board import NoticeBoard
+from .refusals import not_written
 
 _REINFORCE_BY = 5
 
@@ -78,7 +78,7 @@ class MemoryHandlers:
             try:
                 outcome = await self._settle(scope, memory, near)
             except VaultWriteFailed as error:
-                return self._not_written(error)
+                return not_written(error, self._notices)
             self._notices.clear(NoticeCode.VAULT_UNWRITABLE)
         return replace(outcome, redacted=passed.hidden)
 
@@ -168,7 +168,7 @@ class MemoryHandlers:
                 at = self._clock().replace(microsecond=0)
                 target = await asyncio.to_thread(self._vault.archive, stored, by=by, at=at)
             except VaultWriteFailed as error:
-                return self._not_written(error)
+                return not_written(error, self._notices)
             except KeyError:
                 self._living.drop(stored)
                 return None
@@ -186,14 +186,7 @@ class MemoryHandlers:
             try:
                 stored = await asyncio.to_thread(self._vault.restore, scope, memory_id)
             except VaultWriteFailed as error:
-                return self._not_written(error)
+                return not_written(error, self._notices)
             if stored is not None:
                 self._living.take(stored)
         return stored
-
-    def _not_written(self, error: VaultWriteFailed) -> Rejected:
-        params = {"detail": str(error)}
-        self._notices.post(
-            Notice(NoticeCode.VAULT_UNWRITABLE, params=params, severity=Severity.ERROR)
-        )
-        return Rejected(RejectReason.NOT_WRITTEN, detail=str(error))
