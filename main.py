@@ -86,7 +86,7 @@ class ScopedMemoryPlugin(Star):
 
     @filter.command_group("memory", alias={"记忆"})
     def memory(self) -> None:
-        """长期记忆：状态、记忆域、列表、搜索、记住、忘记、改写、移动、恢复"""
+        """长期记忆：状态、记忆域、列表、搜索、记住、忘记、改写、移动、恢复、导出、导入"""
 
     @memory.command("help", alias={"帮助"})
     async def memory_help(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
@@ -154,10 +154,28 @@ class ScopedMemoryPlugin(Star):
         async for result in self._reply(event, "confirm"):
             yield result
 
+    @memory.command("export", alias={"导出"})
+    async def memory_export(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
+        """把本会话看得到的记忆导出成文件，存在机器人的数据文件夹里"""
+        async for result in self._reply(event, "export"):
+            yield result
+
+    @memory.command("import", alias={"导入"})
+    async def memory_import(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
+        """从 imports/ 里的文件导入到本会话的域（管理员）：/memory import <文件名>"""
+        async for result in self._reply(event, "import_"):
+            yield result
+
     @memory.command("undo", alias={"恢复", "撤销"})
     async def memory_undo(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
         """撤销自己上一次忘记、改写或移动，或恢复一条：/memory undo [编号]"""
         async for result in self._reply(event, "undo"):
+            yield result
+
+    @memory.command("migrate", alias={"迁移"})
+    async def memory_migrate(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
+        """旧记忆收进来得怎样（管理员）：/memory migrate [dry-run|start|reverse|take-back <批次>]"""
+        async for result in self._reply(event, "migrate"):
             yield result
 
     async def _reply(

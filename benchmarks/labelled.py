@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 from collections import defaultdict
 from dataclasses import dataclass
@@ -33,6 +34,21 @@ def rows(path: Path) -> list[dict[str, Any]]:
     """The rows of a JSONL file."""
     lines = path.read_text(encoding="utf-8").splitlines()
     return [json.loads(line) for line in lines if line.strip()]
+
+
+def shuffled(raw: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows of each conversation at each other's places and times, the same every time: nothing
+    follows on what stands before it any more."""
+    chance = random.Random(7)  # noqa: S311  (no secret)
+    talks: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for row in raw:
+        talks[row["conv"]].append(row)
+    mixed = []
+    for talk in talks.values():
+        others = chance.sample(talk, len(talk))
+        for place, row in zip(talk, others, strict=True):
+            mixed.append(row | {name: place.get(name) for name in ("scope", "time")})
+    return mixed
 
 
 def _moment(text: str | None) -> datetime | None:
@@ -136,16 +152,16 @@ class Library:
         """Whose memory it is."""
         return self._by_memory[hit.memory_id]
 
-    def write_vault(self, root: Path) -> None:
-        """Every row as an entry of its conversation's journal."""
+    def write_vault(self, root: Path, *, context: bool = True) -> None:
+        """Every row as an entry of its conversation's journal, with the row before if wanted."""
         stored = []
         for name, talk in self._talks.items():
             before: list[Row | None] = [None, *talk[:-1]]
             for row, previous in zip(talk, before, strict=True):
                 memory_id = f"m-{len(self._by_memory):010d}"
                 self._by_memory[memory_id] = row
-                follows = previous is not None and previous.session == row.session
-                context = f"{previous.speaker}: {previous.text}" if previous and follows else ""
+                follows = context and previous is not None and previous.session == row.session
+                before_it = f"{previous.speaker}: {previous.text}" if previous and follows else ""
                 memory = Memory(
                     memory_id=memory_id,
                     judgment=row.text,
@@ -157,7 +173,7 @@ class Library:
                         conversation=f"{_ADAPTER}:{row.session}",
                         source=Source.IMPORT,
                     ),
-                    context=context,
+                    context=before_it,
                 )
                 path = f"journal/{row.at:%Y-%m-%d}.md"
                 stored.append(StoredMemory(self._scopes[name], path, memory))

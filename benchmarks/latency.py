@@ -1,9 +1,11 @@
 """What the plugin costs: latency, throughput, stalls of the event loop, start-up and memory.
 
-    python benchmarks/latency.py [--sizes 1000,10000] [--only engine,probe,bot] [--json FILE]
+    python benchmarks/latency.py [--sizes 1000,10000] [--only engine,recall,probe,bot] [--json FILE]
 
 - ``engine``: recall by stage, opening, index building and writing, with the longest time that an
   event loop stood still meanwhile, in this process.
+- ``recall``: recall with both arms among fifty scopes against one query of SQLite's FTS5; a tiny
+  scope's answers beside large ones and alone; vectors made anew from the embedding cache; memory.
 - ``probe``: the vector store's query against Chroma's own filter and numpy's brute force.
 - ``bot``: a real AstrBot with the plugin and one without, started and asked by turns.
 
@@ -38,9 +40,10 @@ from bot_part import measure_bot  # noqa: E402
 from engine_part import measure_engine  # noqa: E402
 from gauges import noise  # noqa: E402
 from probe_part import measure_probe  # noqa: E402
+from recall_part import measure_recall  # noqa: E402
 from table import table  # noqa: E402
 
-PARTS = ("engine", "probe", "bot")
+PARTS = ("engine", "recall", "probe", "bot")
 _DIM, _SMALL_DIM = 1024, 384
 
 
@@ -55,6 +58,9 @@ def options() -> argparse.Namespace:
     parser.add_argument("--writes", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=5, help="starts of each bot")
     parser.add_argument("--turns", type=int, default=60, help="messages to each bot")
+    parser.add_argument(
+        "--rebuild", type=int, default=50_000, help="sizes up to which vectors are made anew"
+    )
     parser.add_argument(
         "--whole", type=int, default=10_000, help="sizes up to which nothing is cut"
     )
@@ -75,6 +81,16 @@ async def measure(wanted: argparse.Namespace, root: Path) -> dict[str, Any]:
                     dim=dim,
                     queries=wanted.queries,
                     writes=wanted.writes,
+                )
+            )
+        if "recall" in parts:
+            figures["recall"].append(
+                await measure_recall(
+                    root / f"recall-{size}",
+                    size,
+                    dim=_SMALL_DIM,
+                    queries=wanted.queries // 4 or 1,
+                    rebuild=size <= wanted.rebuild,
                 )
             )
         if "probe" in parts:

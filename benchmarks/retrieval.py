@@ -19,6 +19,10 @@ question's own ``time`` says.
   ``curve`` says the same for other floors.
 
 Without ``--embedder`` there is no model: the built-in embedder, which the bot has then.
+
+What a part is worth: ``--without salience``, ``--without context`` (rows come without the one
+before), and ``--shuffle``, where nothing follows on what stands before it. ``--order-only`` leaves
+out the arms alone, the floor and the curve.
 """
 
 from __future__ import annotations
@@ -29,8 +33,11 @@ import json
 import sys
 import tempfile
 import time
+from collections.abc import Collection
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "scripts"))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -39,12 +46,13 @@ import checkout  # (both folders are made visible by the lines above)
 
 checkout.register()
 
-from labelled import Library, Question, rows  # noqa: E402
+from labelled import Library, Question, rows, shuffled  # noqa: E402
 from retrieval_run import BenchClock, running, seconds_to_fill  # noqa: E402
 from scores import means, scored, session_found  # noqa: E402
 
 from astrbot_plugin_scoped_memory.llm_memory import Recall  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.policies import relevance as judging  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.service.engine import Engine  # noqa: E402
 
 ADVERSARIAL = "adversarial"
@@ -52,6 +60,7 @@ _TOP = 10
 _UNBOUNDED = 10**9
 _INJECTED, _BUDGET = 3, 600
 _FLOORS = tuple(n / 100 for n in range(10, 75, 5))
+SALIENCE, CONTEXT = "salience", "context"
 ARMS: dict[str, tuple[Arm, ...] | None] = {
     "lexical": (Arm.LEXICAL,),
     "dense": (Arm.DENSE,),
@@ -82,17 +91,22 @@ async def ask(
 
 
 async def measure_order(
-    engine: Engine, clock: BenchClock, library: Library, questions: list[Question]
+    engine: Engine,
+    clock: BenchClock,
+    library: Library,
+    questions: list[Question],
+    arms: Collection[str] = tuple(ARMS),
 ) -> tuple[dict[str, Any], dict[str, float], set[str]]:
     """All that no floor concerns; the best relevance of each question at home; and which of them
     are answered among the first five."""
-    by_arm: dict[str, list[tuple[Question, dict[str, float]]]] = {name: [] for name in ARMS}
+    by_arm: dict[str, list[tuple[Question, dict[str, float]]]] = {name: [] for name in arms}
     sessions: list[dict[str, float]] = []
     milliseconds: list[float] = []
     relevance: dict[str, float] = {}
     answered: set[str] = set()
     for question in questions:
-        for name, only in ARMS.items():
+        for name in arms:
+            only = ARMS[name]
             began = time.perf_counter()
             recall = await ask(engine, clock, library, question, question.conversation, only=only)
             took = (time.perf_counter() - began) * 1000
@@ -208,15 +222,29 @@ def _percent(flags: Any) -> float:
 
 
 async def measure(
-    library: Library, questions: list[Question], embedder: str | None
+    library: Library,
+    questions: list[Question],
+    embedder: str | None,
+    *,
+    without: Collection[str] = (),
+    order_only: bool = False,
 ) -> dict[str, Any]:
     """Everything, in a folder that is gone afterwards."""
-    with tempfile.TemporaryDirectory(prefix="retrieval-") as folder:
+    alike = mock.patch.object(judging, "salience", lambda *_: 1.0)
+    with (
+        tempfile.TemporaryDirectory(prefix="retrieval-") as folder,
+        alike if SALIENCE in without else nullcontext(),
+    ):
         root = Path(folder)
         began = time.perf_counter()
-        library.write_vault(root / "memory")
+        library.write_vault(root / "memory", context=CONTEXT not in without)
         written = time.perf_counter() - began
         clock = BenchClock()
+        if order_only:
+            async with running(root, library, clock, embedder, floor=0.0) as engine:
+                await seconds_to_fill(engine)
+                order, *_ = await measure_order(engine, clock, library, questions, ("hybrid",))
+            return order
         asked = [question for question in questions if question.category != ADVERSARIAL]
         async with running(root, library, clock, embedder, floor=0.0) as engine:
             filled = await seconds_to_fill(engine)
@@ -243,17 +271,29 @@ def main() -> None:
     parser.add_argument("--queries", type=Path, required=True)
     parser.add_argument("--lang", required=True, choices=("zh", "en"))
     parser.add_argument("--embedder", help="a model's folder or name; without it there is none")
+    parser.add_argument("--without", action="append", choices=(SALIENCE, CONTEXT), default=[])
+    parser.add_argument("--shuffle", action="store_true")
+    parser.add_argument("--order-only", action="store_true")
     parser.add_argument("--json", type=Path, required=True)
     options = parser.parse_args()
-    library = Library.read(rows(options.corpus))
+    corpus = rows(options.corpus)
+    library = Library.read(shuffled(corpus) if options.shuffle else corpus)
     questions = [
         question
         for row in rows(options.queries)
         if (question := Question.read(row)).language == options.lang
     ]
-    report = asyncio.run(measure(library, questions, options.embedder))
+    report = asyncio.run(
+        measure(
+            library,
+            questions,
+            options.embedder,
+            without=options.without,
+            order_only=options.order_only,
+        )
+    )
     options.json.write_text(json.dumps(report, ensure_ascii=False, indent=1) + "\n", "utf-8")
-    sys.stdout.write(json.dumps({k: report[k] for k in ("overall", "arms", "nothing")}) + "\n")
+    sys.stdout.write(json.dumps({k: report.get(k) for k in ("overall", "arms", "nothing")}) + "\n")
 
 
 if __name__ == "__main__":

@@ -10,13 +10,17 @@ from astrbot.api import logger
 
 from ..llm_memory import Engine, EngineOff
 from ..llm_memory.ports import Embedder
+from .migrations.memory_scope_migration import MemoryScopeMigration
 from .texts import Texts
 
 _PATIENCE_SECONDS = 120.0
 """AstrBot says when it is up, but not to a plugin that is loaded afterwards."""
+_OPENING_SECONDS = 30.0
+"""Longer than AstrBot takes to start. One that was up long before, and has no provider, tells
+nothing: its owner looks at the status page meanwhile."""
 _BREATH_SECONDS = 5.0
-"""After AstrBot's own start: importing Chroma and reading a dictionary take the interpreter for
-seconds, while the panel gives its first answers and the chat platforms connect."""
+"""After AstrBot's own start, before the index: importing Chroma and reading a dictionary take the
+interpreter for seconds, while the panel gives its first answers and the chat platforms connect."""
 
 
 class BackgroundInitializer:
@@ -44,14 +48,24 @@ class BackgroundInitializer:
             self._up.set()
 
     async def run(self) -> None:
-        """Open; keep up with the files from then on; choose, and keep the index up."""
+        """Open; keep up with the files from then on; choose, and keep the index up.
+
+        Reading thousands of entries takes the interpreter for seconds, so it waits until AstrBot
+        has started: nobody can have asked anything before.
+        """
         following: asyncio.Task[None] | None = None
+        migrating: asyncio.Task[None] | None = None
         try:
+            await self._wait_for_astrbot(_OPENING_SECONDS)
             await self._engine.open()
             following = asyncio.create_task(self._engine.follow(), name="scoped-memory-files")
             await self._announce()
             await self._engine.scan_notes()
-            await self._wait_for_providers()
+            await self._wait_for_astrbot(_PATIENCE_SECONDS)
+            if self._just_started:
+                await asyncio.sleep(_BREATH_SECONDS)
+            migration = MemoryScopeMigration(self._engine, self._texts)
+            migrating = asyncio.create_task(migration.run(), name="scoped-memory-migrations")
             embedder = self._choose()
             logger.info(self._texts.say("log.embedder", label=embedder.label))
             await self._engine.run(embedder)
@@ -63,9 +77,10 @@ class BackgroundInitializer:
             if following is not None:
                 await following  # files go on without the index
         finally:
-            if following is not None:
-                following.cancel()
-                await asyncio.gather(following, return_exceptions=True)
+            behind = [task for task in (migrating, following) if task is not None]
+            for task in behind:
+                task.cancel()
+            await asyncio.gather(*behind, return_exceptions=True)
 
     async def _announce(self) -> None:
         say = self._texts.say
@@ -79,9 +94,8 @@ class BackgroundInitializer:
         if summary.ignored or summary.held:
             logger.warning(say("log.map_bad", ignored=summary.ignored, held=summary.held))
 
-    async def _wait_for_providers(self) -> None:
+    async def _wait_for_astrbot(self, seconds: float) -> None:
+        """It has its providers then, too."""
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_PATIENCE_SECONDS):
+            async with asyncio.timeout(seconds):
                 await self._up.wait()
-        if self._just_started:
-            await asyncio.sleep(_BREATH_SECONDS)

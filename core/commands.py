@@ -15,6 +15,7 @@ from ..llm_memory import (
     Edited,
     EngineOff,
     Forgotten,
+    Memory,
     MemoryDraft,
     Moved,
     NotAllowed,
@@ -28,9 +29,11 @@ from ..llm_memory import (
 )
 from ..llm_memory.policies.text import preview
 from .explanation import why_text
+from .migration_commands import MigrationCommands
 from .outcomes import error_text, redacted_text, rejected_text, remembered_text
 from .plugin_context import PluginContext
 from .services.injection_service import hit_line, safe
+from .transfer_commands import TransferCommands
 from .welcome import greet, scope_line
 
 _LISTED = 10
@@ -47,6 +50,10 @@ class Commands:
     def __init__(self, plugin: PluginContext) -> None:
         self._plugin = plugin
         self._say = plugin.texts.say
+        transfers = TransferCommands(plugin)
+        self.export: Command = transfers.export
+        self.import_: Command = transfers.import_
+        self.migrate: Command = MigrationCommands(plugin).migrate
 
     async def answer(self, event: AstrMessageEvent, command: Command, *, words: int = 2) -> str:
         """Run a command for an event; ``words`` is the length of the command itself."""
@@ -89,6 +96,12 @@ class Commands:
         ]
         if status.backlog and actor.admin:  # of all scopes
             lines.append(self._say("status.backlog", count=status.backlog))
+        if status.notes and actor.admin:
+            places = self._say("status.and").join(
+                self._say("status.place", place=safe(place), count=count)
+                for place, count in sorted(status.notes.items())
+            )
+            lines.append(self._say("status.notes", count=sum(status.notes.values()), places=places))
         warnings = self._plugin.warnings(status)
         if warnings and actor.admin:
             lines += [self._say("status.warning", text=text) for text in warnings]
@@ -122,6 +135,10 @@ class Commands:
             return self._say("outcome.admins_only")
         return self._say("scope.confirmed", count=released)
 
+    def _words(self, memory: Memory) -> str:
+        words = safe(preview(memory.judgment, _PREVIEW))
+        return self._say("inject.quoted", text=words) if memory.quoted else words
+
     async def list(self, conversation_id: ConversationId, _: Actor, __: str) -> str:
         """The newest memories that this conversation may see."""
         newest = await self._plugin.service.newest(conversation_id=conversation_id, limit=_LISTED)
@@ -136,7 +153,7 @@ class Commands:
                     date=memory.created_at.strftime("%Y-%m-%d"),
                     who=safe(memory.provenance.who) or self._say("inject.nobody"),
                     scope=stored.scope.name,
-                    text=safe(preview(memory.judgment, _PREVIEW)),
+                    text=self._words(memory),
                     id=memory.memory_id,
                 )
             )

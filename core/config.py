@@ -9,7 +9,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from ..llm_memory import DmScope, EngineSettings, GroupScope, IndexPace, PrivacyMode
+from ..llm_memory import (
+    DmScope,
+    EngineSettings,
+    GroupScope,
+    IndexPace,
+    PrivacyMode,
+    WalkPace,
+)
 
 LANGUAGES = ("zh-CN", "en-US")
 PRIVACY_MODES = tuple(PrivacyMode)
@@ -21,6 +28,8 @@ _RERANKED_BY = 0.9
 _HOST = re.compile(r"[A-Za-z0-9._:%-]+")
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,200}")
 _PLAIN = re.compile(r"[!-~](?:[ -~]*[!-~])?")
+_COLLECTION = re.compile(r"[a-zA-Z0-9._-]{3,512}")
+_OUR_COLLECTIONS = "memories-"
 _SET_BY_HTTP = frozenset(
     {
         *("accept-encoding", "connection", "content-length", "content-type", "expect", "host"),
@@ -85,8 +94,12 @@ def read_config(raw: Mapping[str, Any] | None) -> PluginConfig:
         pace=IndexPace(query_seconds=deadline_ms / 1000 * _INDEX_SHARE),
         chroma_url=advanced.address("chroma_url"),
         chroma_headers=advanced.headers("chroma_headers"),
+        chroma_collection=advanced.collection("chroma_collection", "personal_memory_v1"),
+        migration_paused=advanced.flag("migration_paused", default=False),
+        walk_pace=WalkPace(batch=advanced.number("migration_batch", 200, 1, 200)),
         # A typo must not keep secrets: what is no mode hides them.
         privacy_mode=PrivacyMode(reader.choice("privacy_mode", PRIVACY_MODES)),
+        adopt_legacy=reader.flag("adopt_legacy", default=False),
     )
     return PluginConfig(
         enabled=reader.flag("enabled", default=True),
@@ -199,6 +212,15 @@ class _Reader:
             shown = repr(plain) if isinstance(value, str) else type(value).__name__
             self.warnings.append(ConfigWarning(self._prefix + name, shown[:80], "-"))
         return used
+
+    def collection(self, name: str, default: str) -> str:
+        """A pre-scope plugin's collection; empty for none, and for what can be no such name: ours
+        hold copies of a vault, which must never be taken for somebody's memories."""
+        value = self.text(name, default)
+        if not value or (_COLLECTION.fullmatch(value) and not value.startswith(_OUR_COLLECTIONS)):
+            return value
+        self._warn(name, "-")
+        return ""
 
     def headers(self, name: str) -> dict[str, str]:
         """HTTP headers. Their values are secrets: a warning shows the name of one, no more."""

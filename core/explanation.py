@@ -32,6 +32,8 @@ def why_text(texts: Texts, explained: Explained) -> str:
         lines.append(say("explain.reranker", name=safe(trace.reranker)))
     if trace.topics:
         lines.append(say("explain.topics", names="、".join(f"{name}.md" for name in trace.topics)))
+    if trace.through:
+        lines.append(say("explain.through", ids="、".join(trace.through)))
     lines += [say("explain.note", text=safe(note)) for note in trace.notes]
     for considered, hit in explained.candidates[:_SHOWN]:
         reason = "hit" if considered.dropped is None else considered.dropped.value
@@ -78,6 +80,7 @@ def told_json(told: Told) -> dict[str, Any]:
         "tokens": trace.tokens,
         "reranker": trace.reranker,
         "topics": list(trace.topics),
+        "through": list(trace.through),
         "milliseconds": {name: round(ms, 2) for name, ms in trace.milliseconds.items()},
         "dropped": {reason.value: count for reason, count in trace.dropped.items()},
         "notes": list(trace.notes),

@@ -14,6 +14,7 @@ from ..llm_memory import (
     ConversationId,
     EnginePaths,
     EngineStatus,
+    Migrations,
     Notice,
     Severity,
     build_engine,
@@ -72,6 +73,11 @@ class PluginContext:
     def service(self) -> CognitiveService:
         """The engine's entry."""
         return self._engine.service
+
+    @property
+    def migrations(self) -> Migrations:
+        """What comes from elsewhere: for admins, whom the caller has told from others."""
+        return self._engine.migrations
 
     def open(self) -> None:
         """Start the owner task. Returns at once."""

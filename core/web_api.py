@@ -7,6 +7,7 @@ from typing import Any
 
 from astrbot.api.web import json_response
 
+from ..llm_memory import MigrationStatus
 from .explanation import told_json
 from .names import NAME, plugin_version
 from .plugin_context import PluginContext
@@ -28,7 +29,6 @@ class StatusApi:
     async def payload(self) -> dict[str, Any]:
         """What the route answers."""
         plugin = self._current()
-        idle = {"state": "idle", "scanned": 0, "patched": 0, "skipped": 0, "remaining": 0}
         if plugin is None:
             return {
                 "version": plugin_version(),
@@ -36,7 +36,8 @@ class StatusApi:
                 "embedder": "",
                 "index": "off",
                 "memories": {"total": 0, "by_scope": {}},
-                "migration": idle,
+                "notes": {"total": 0, "by_folder": {}},
+                "migration": migration_json(MigrationStatus()),
                 "queue": 0,
                 "backlog": 0,
                 "warnings": [],
@@ -48,11 +49,30 @@ class StatusApi:
             "embedder": status.embedder,
             "index": status.index.value,
             "memories": {"total": status.total, "by_scope": dict(status.by_scope)},
-            "migration": idle,
+            "notes": {"total": sum(status.notes.values()), "by_folder": dict(status.notes)},
+            "migration": migration_json(status.migration),
             "queue": status.queue,
             "backlog": status.backlog,
             "warnings": plugin.warnings(status),
         }
+
+
+def migration_json(status: MigrationStatus) -> dict[str, Any]:
+    """The migration block: ``waiting`` and ``reversed`` only where there is something to say."""
+    said: dict[str, Any] = {
+        "state": status.state.value,
+        "scanned": status.tally.scanned,
+        "patched": status.tally.patched,
+        "skipped": status.tally.skipped,
+        "remaining": status.remaining,
+        "adopted": status.tally.adopted,
+        "merged": status.tally.merged,
+        "quarantined": status.tally.quarantined,
+        "broken": status.tally.broken,
+    }
+    said |= {"waiting": status.waiting} if status.waiting else {}
+    said |= {"detail": status.detail} if status.detail else {}
+    return said | ({"reversed": True} if status.reversed else {})
 
 
 class RecallsApi:

@@ -45,6 +45,13 @@ from .models.data_models import (
     Topic,
     Undone,
 )
+from .models.migration import (
+    DeadLetter,
+    MigrationState,
+    MigrationStatus,
+    ReverseReport,
+    Tally,
+)
 from .models.notes import NoteChunk, NoteSection
 from .models.notices import Notice, NoticeCode, Severity
 from .models.recall import (
@@ -61,11 +68,27 @@ from .models.recall import (
 )
 from .models.resolution import ReadPublicOnly, Refused, Usable, Why, WhyCode
 from .models.scope import ScopeFault
-from .models.settings import DmScope, EngineSettings, GroupScope, IndexPace, PrivacyMode
+from .models.settings import (
+    DmScope,
+    EngineSettings,
+    GroupScope,
+    IndexPace,
+    PrivacyMode,
+    WalkPace,
+)
 from .models.status import EngineStatus, IndexState, MapSummary, ScopeReport
+from .models.transfer import (
+    Exported,
+    Imported,
+    LineFault,
+    NotTransferred,
+    RefusedLine,
+    TransferFault,
+)
 from .models.turns import Feedback, FeedbackReport, NotObserved, Ticket, Turn
 from .service.cognitive_service import CognitiveService
 from .service.engine import Engine
+from .service.migrations import Migrations
 
 __all__ = [
     "Actor",
@@ -73,6 +96,7 @@ __all__ = [
     "CognitiveService",
     "ConversationId",
     "ConversationKind",
+    "DeadLetter",
     "DirectoryInUse",
     "DmScope",
     "DropReason",
@@ -87,23 +111,30 @@ __all__ = [
     "Expanded",
     "ExpandedNote",
     "Explained",
+    "Exported",
     "Feedback",
     "FeedbackReport",
     "Forgotten",
     "GroupScope",
     "Hit",
+    "Imported",
     "IndexPace",
     "IndexState",
     "IndexUnavailable",
     "InvalidConversationId",
     "InvalidScope",
+    "LineFault",
     "MapSummary",
     "Memory",
     "MemoryDraft",
     "MemoryKind",
+    "MigrationState",
+    "MigrationStatus",
+    "Migrations",
     "Moved",
     "NotAllowed",
     "NotObserved",
+    "NotTransferred",
     "NotVisible",
     "NoteChunk",
     "NoteSection",
@@ -116,12 +147,14 @@ __all__ = [
     "ReadPublicOnly",
     "Recall",
     "Refused",
+    "RefusedLine",
     "Reinforced",
     "RejectReason",
     "Rejected",
     "RememberOutcome",
     "Replaced",
     "Restored",
+    "ReverseReport",
     "ScopeFault",
     "ScopeReport",
     "ScopedMemoryError",
@@ -129,16 +162,19 @@ __all__ = [
     "Source",
     "Stored",
     "StoredMemory",
+    "Tally",
     "Ticket",
     "Told",
     "Topic",
     "Trace",
+    "TransferFault",
     "Turn",
     "Undone",
     "Usable",
     "VaultError",
     "VaultFileBroken",
     "VaultWriteFailed",
+    "WalkPace",
     "Why",
     "WhyCode",
     "build_engine",

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 
 from .components.chroma.embedded import CHROMA_TRIED, EmbeddedChroma
+from .components.chroma.legacy_collection import LegacyCollection
 from .components.chroma.pace import WritePace
 from .components.chroma.server import ChromaServer
 from .components.chroma.worker_store import WorkerStore, worker_command
@@ -22,25 +24,37 @@ from .components.embedding.sentence_transformer import (
 )
 from .components.embedding_cache import SqliteVectorCache
 from .components.formats.index_format import MANIFEST, IndexFormat
+from .components.formats.migration_schema import FORMAT as MIGRATION_FORMAT
+from .components.formats.migration_schema import STEPS as MIGRATION_STEPS
 from .components.formats.state_format import StateFormat
+from .components.formats.vault_format import FORMAT as VAULT_FORMAT
 from .components.formats.vault_format import VaultFormat
 from .components.ledger import SqliteLedger
+from .components.legacy.staging import AdoptionStaging
+from .components.legacy.stores import PluginStores
 from .components.lexical_index import SqliteLexicalIndex
 from .components.manifest import JsonManifest
+from .components.migration_store import SqliteMigrationStore
 from .components.native_probe import NativeProbe
 from .components.notes import MarkdownNotes
 from .components.private_data import PrivateData
-from .components.state_store import SqliteStateStore
+from .components.state_store import ForgetfulState, SqliteStateStore
+from .components.store_tree import StoreTree
 from .components.tokenizer import Tokenizer
+from .components.transfer_file import LineFile, TransferFolders, write_lines
 from .components.trust_file import JsonTrustBook
 from .components.vault import MarkdownVault
 from .components.vector_store import ChromaVectorStore
 from .components.watcher import FolderWatcher
 from .models.notices import Notice
 from .models.settings import EngineSettings
+from .models.transfer import Header, StoreExported, StoreRestored
+from .policies.transfer_format import VERSION
 from .ports import Embedder, Reranker, StateStore, VectorStore
+from .ports.migration import ForeignCollection
 from .service.engine import Engine, EngineParts
 from .service.identifiers import make_id
+from .service.store_transfer import Restoring, StoreExport
 
 _DOWNLOAD_SECONDS = 3600.0
 _LOADING_SECONDS = 300.0
@@ -80,6 +94,11 @@ class EnginePaths:
         return self.data / "state"
 
     @property
+    def neighbours(self) -> Path:
+        """Where other plugins have their data folders, if this one lies among them."""
+        return self.data.parent
+
+    @property
     def backups(self) -> Path:
         """What upgrades changed, as it was before. Nothing here is ever thrown away."""
         return self.data / "backups"
@@ -98,13 +117,16 @@ def build_engine(
     clock: Callable[[], datetime] = local_now,
     version: str = "",
     reranker: Reranker | None = None,
+    remembers: bool = True,
 ) -> Engine:
     """An engine over real parts, not opened yet. Touches neither disk nor heavy packages.
 
-    ``version`` is the plugin's: what it writes first, it signs.
+    ``version`` is the plugin's: what it writes first, it signs. ``remembers`` is False for one that
+    knows nothing of the bot's conversations: what the state remembers of them stays as it is.
     """
     state = paths.state / "state.sqlite"
-    kept = SqliteStateStore(state, version=version)
+    migration = paths.state / "migration.sqlite"
+    kept = (SqliteStateStore if remembers else ForgetfulState)(state, version=version)
     return Engine(
         EngineParts(
             vault=MarkdownVault(
@@ -126,17 +148,89 @@ def build_engine(
             # Scans start before any dictionary is loaded, so theirs goes without one.
             scanner=LexicalEmbedder(Tokenizer(use_jieba=False)),
             locks=[DirectoryLock(folder) for folder in paths.owned],
+            transfers=TransferFolders(paths.data),
+            migrations=SqliteMigrationStore(migration, version=version),
+            legacy=_legacy_collection(settings),
+            others=PluginStores(paths.neighbours, paths.state / "adoption-copies"),
+            staging=AdoptionStaging(paths.state / "adoption"),
             formats=[
                 VaultFormat(paths.memory, paths.backups, version=version),
                 StateFormat(state, paths.backups, version=version),
+                StateFormat(
+                    migration,
+                    paths.backups,
+                    version=version,
+                    known=MIGRATION_FORMAT,
+                    steps=MIGRATION_STEPS,
+                ),
                 IndexFormat(paths.index),
             ],
             reranker=reranker,
+            version=version,
         ),
         settings,
         on_notice=on_notice,
         clock=clock,
     )
+
+
+@contextmanager
+def owned(paths: EnginePaths, *, version: str = "") -> Iterator[None]:
+    """Sole use of a store whose formats are of this version, for whoever works on its files.
+
+    Raises DirectoryInUse while a bot has it open, FormatNewer, UpgradeFailed.
+    """
+    locks = [DirectoryLock(folder) for folder in paths.owned]
+    try:
+        for lock in locks:
+            lock.acquire()
+        vault = VaultFormat(paths.memory, paths.backups, version=version)
+        vault.check()
+        vault.upgrade()
+        yield
+    finally:
+        for lock in locks:
+            lock.release()
+
+
+def export_store(
+    paths: EnginePaths,
+    target: Path,
+    *,
+    scopes: Collection[str] | None = None,
+    now: datetime,
+    version: str = "",
+) -> StoreExported:
+    """A whole store, or some of its scopes, in a new file. Blocks. Raises TransferFailed."""
+    with closing(_whole_store(paths)) as store:
+        named = tuple(name for name in store.scopes() if scopes is None or name in scopes)
+        header = Header(VERSION, version, now, named, scopes is None, VAULT_FORMAT)
+        export = StoreExport(store, header, scopes)
+        write_lines(target, export.lines())
+        return export.done()
+
+
+def restore_store(
+    paths: EnginePaths,
+    source: Path,
+    *,
+    scopes: Collection[str] | None = None,
+    progress: Callable[[int], None] = lambda _: None,
+) -> StoreRestored:
+    """What a file holds, back where it was, or of these scopes alone. Blocks. ``progress`` hears
+    how many lines were read. Raises TransferFailed."""
+    with closing(LineFile(source)) as lines, closing(_whole_store(paths)) as store:
+        restoring = Restoring(store, only=scopes)
+        return restoring.run(lines, vault_format=VAULT_FORMAT, progress=progress)
+
+
+def open_lines(source: Path) -> LineFile:
+    """A file to be imported. Raises TransferFailed."""
+    return LineFile(source)
+
+
+def _whole_store(paths: EnginePaths) -> StoreTree:
+    return StoreTree(paths.memory, SqliteLedger(paths.state / "vault.sqlite"))
 
 
 def _vector_store(paths: EnginePaths, settings: EngineSettings, state: StateStore) -> VectorStore:
@@ -154,6 +248,15 @@ def _vector_store(paths: EnginePaths, settings: EngineSettings, state: StateStor
     server = ChromaServer(settings.chroma_url or "", settings.chroma_headers, state.installation)
     # A call to a server holds up nobody, so it may take its time.
     return ChromaVectorStore(server, pace=WritePace(long=1.0))
+
+
+def _legacy_collection(settings: EngineSettings) -> ForeignCollection | None:
+    """Of a pre-scope plugin, on the server that the owner named. Over a connection of its own: a
+    walk holds up no query."""
+    if not settings.chroma_url or not settings.chroma_collection:
+        return None
+    server = ChromaServer(settings.chroma_url, settings.chroma_headers, lambda: "nobody")
+    return LegacyCollection(server, settings.chroma_collection)
 
 
 def lexical_embedder(paths: EnginePaths | None = None) -> Embedder:

@@ -11,6 +11,7 @@ ScopedMemoryError
 ├── VaultError
 │   ├── VaultWriteFailed  nothing was acknowledged and nothing half-written is left
 │   └── VaultFileBroken   one file cannot be read; the others go on
+├── TransferFailed        a file of memories cannot be written or read
 ├── StateUnavailable      the state file cannot be read or written now
 ├── IndexUnavailable      the vector index cannot answer; recall goes on without it
 │   └── IndexFull         it takes no more, for want of disk space; what is in it can be asked
@@ -103,6 +104,16 @@ class VaultFileBroken(VaultError):
         super().__init__(f"{path}: {reason}")
         self.path = path
         self.reason = reason
+
+
+class TransferFailed(ScopedMemoryError):
+    """A file of memories cannot be written or read. ``code`` is stable and has a text; ``detail``
+    is what the disk said, or a name or number that belongs to it."""
+
+    def __init__(self, code: str, detail: str = "") -> None:
+        super().__init__(f"{code}: {detail}" if detail else code)
+        self.code = code
+        self.detail = detail
 
 
 class StateUnavailable(ScopedMemoryError):

@@ -32,6 +32,13 @@ PARAMETERS: dict[str, Any] = {
             "maximum": 20,
             "description": "最多几条，默认 5。",
         },
+        "related": {
+            "type": "boolean",
+            "description": (
+                "问题要先弄清另一个人或事才答得出时用 true，例如“小明的老板爱喝什么”："
+                "先找出老板是谁，再接着查。默认 false。"
+            ),
+        },
     },
     "required": ["query"],
 }
@@ -54,6 +61,7 @@ class RecallTool(MemoryTool):
     ) -> str:
         query = arguments.text("query", limit=MAX_QUERY, required=True)
         limit = arguments.number("limit", default=5, low=1, high=20)
+        related = arguments.flag("related", default=False)
         if problem := arguments.finish():
             return f"error {problem}"
         recall = await plugin.service.recall(
@@ -62,6 +70,7 @@ class RecallTool(MemoryTool):
             limit=limit,
             token_budget=_TOKEN_BUDGET,
             actor=actor,
+            chained=related,
         )
         if not recall.hits:
             return f"ok {plugin.texts.say('search.nothing')}"

@@ -8,6 +8,7 @@ import os
 import secrets
 from io import FileIO
 from pathlib import Path
+from typing import Final
 
 from ..errors import VaultWriteFailed
 from .patience import when_free
@@ -60,6 +61,9 @@ def _told(path: Path, error: OSError) -> str:
 type Stamp = tuple[int, int, int]
 """When a file was written, its size and its number on the disk: another file has another one."""
 
+ABSENT: Final[Stamp] = (0, 0, 0)
+"""The stamp of no file."""
+
 
 class ChangedMeanwhile(Exception):
     """Somebody wrote to a file after we had read it."""
@@ -73,7 +77,7 @@ def stamp_of(status: os.stat_result) -> Stamp:
 def replace_durably(path: Path, payload: bytes, stamp: Stamp | None = None) -> None:
     """Write a neighbour file, fsync it and move it over ``path``.
 
-    With a ``stamp``, only if ``path`` still is the file that had it.
+    With a ``stamp``, only if ``path`` still is the file that had it, or there still is none.
 
     Raises:
         VaultWriteFailed: ``path`` is as it was.
@@ -105,7 +109,7 @@ def _refuse_another(path: Path, stamp: Stamp) -> None:
     try:
         found = stamp_of(path.lstat())
     except FileNotFoundError:
-        raise ChangedMeanwhile(path.name) from None
+        found = ABSENT
     if found != stamp:
         raise ChangedMeanwhile(path.name)
 

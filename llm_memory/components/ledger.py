@@ -8,47 +8,20 @@ import sqlite3
 import threading
 import time
 from collections.abc import Collection, Iterator, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from ..errors import EngineClosed, StateUnavailable
 from ..log import logger
-from ..markdown.entry import parse, render
 from ..models.vault_state import BUFFER_SECONDS, Departed, FileKey, KnownEntry, KnownFile
 from ..ports.ledger import Deed, DeedKind
 from .files import move
+from .ledger_rows import PUT_ENTRY, connected, entry_of, file_of, row_of
 from .transactions import all_or_nothing
 
-_TABLES = """
-CREATE TABLE IF NOT EXISTS file (
-    scope TEXT NOT NULL, path TEXT NOT NULL, digest TEXT NOT NULL, plain TEXT NOT NULL,
-    timeless INTEGER NOT NULL, PRIMARY KEY (scope, path)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS entry (
-    scope TEXT NOT NULL, memory_id TEXT NOT NULL, path TEXT NOT NULL, text TEXT NOT NULL,
-    digest TEXT NOT NULL, appended INTEGER NOT NULL, appended_at REAL NOT NULL,
-    before TEXT NOT NULL, after TEXT NOT NULL, returned INTEGER NOT NULL, prior TEXT NOT NULL,
-    prior_digest TEXT NOT NULL, rewritten_at REAL NOT NULL, held INTEGER NOT NULL,
-    PRIMARY KEY (scope, memory_id));
-CREATE INDEX IF NOT EXISTS entry_place ON entry (scope, path);
-CREATE INDEX IF NOT EXISTS entry_name ON entry (memory_id);
-CREATE TABLE IF NOT EXISTS departed (
-    scope TEXT NOT NULL, path TEXT NOT NULL, memory_id TEXT NOT NULL, digest TEXT NOT NULL,
-    at REAL NOT NULL,
-    PRIMARY KEY (scope, memory_id));
-CREATE TABLE IF NOT EXISTS moving (
-    memory_id TEXT PRIMARY KEY, scope TEXT NOT NULL, target TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS deed (
-    number INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT NOT NULL, memory_id TEXT NOT NULL,
-    scope TEXT NOT NULL, target TEXT NOT NULL, person TEXT NOT NULL, conversation TEXT NOT NULL,
-    words TEXT NOT NULL);
-"""
-_FORMAT = 1
-_NO_TIME = datetime.fromtimestamp(0, UTC)
 _AT_ONCE = 500
 """Values in one question: SQLite takes some thousand at most."""
 _DEEDS_KEPT = 500
-_PUT_ENTRY = f"INSERT OR REPLACE INTO entry VALUES ({', '.join('?' * 14)})"  # noqa: S608
 
 
 class SqliteLedger:
@@ -66,22 +39,22 @@ class SqliteLedger:
             if self._connection is not None:
                 return True
             if self._path is None:
-                self._connection = _connected(":memory:")
+                self._connection = connected(":memory:")
                 return False
             kept = True
             try:
                 self._path.parent.mkdir(parents=True, exist_ok=True)
                 try:
-                    self._connection = _connected(str(self._path))
+                    self._connection = connected(str(self._path))
                 except sqlite3.DatabaseError as error:
                     if error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_FULL):
                         raise
                     kept = False
                     self._set_aside(self._path)
-                    self._connection = _connected(str(self._path))
+                    self._connection = connected(str(self._path))
             except (sqlite3.Error, OSError) as error:
                 logger.warning("{} 用不了，不知道停机期间改了什么：{}", self._path.name, error)
-                self._connection = _connected(":memory:")
+                self._connection = connected(":memory:")
                 return False
             (last,) = self._connection.execute("SELECT MAX(appended) FROM entry").fetchone()
             self._last_append = int(last or 0)
@@ -96,26 +69,26 @@ class SqliteLedger:
 
     def files(self) -> dict[FileKey, KnownFile]:
         rows = self._run("SELECT scope, path, digest, plain, timeless FROM file")
-        return {(row[0], row[1]): _file(row) for row in rows}
+        return {(row[0], row[1]): file_of(row) for row in rows}
 
     def file(self, key: FileKey) -> KnownFile | None:
         rows = self._run(
             "SELECT scope, path, digest, plain, timeless FROM file WHERE scope = ? AND path = ?",
             key,
         )
-        return _file(rows[0]) if rows else None
+        return file_of(rows[0]) if rows else None
 
     def entry(self, scope: str, memory_id: str) -> KnownEntry | None:
         found = self._run(
             "SELECT * FROM entry WHERE scope = ? AND memory_id = ?", (scope, memory_id)
         )
-        return _entry(found[0]) if found else None
+        return entry_of(found[0]) if found else None
 
     def entries_in(self, keys: Collection[FileKey]) -> list[KnownEntry]:
         found: list[KnownEntry] = []
         for key in keys:
             rows = self._run("SELECT * FROM entry WHERE scope = ? AND path = ?", key)
-            found += map(_entry, rows)
+            found += map(entry_of, rows)
         return found
 
     def entries_named(self, memory_ids: Collection[str]) -> list[KnownEntry]:
@@ -125,11 +98,11 @@ class SqliteLedger:
             some = tuple(names[start : start + _AT_ONCE])
             marks = ", ".join("?" * len(some))
             rows = self._run(f"SELECT * FROM entry WHERE memory_id IN ({marks})", some)  # noqa: S608
-            found += map(_entry, rows)
+            found += map(entry_of, rows)
         return found
 
     def held(self) -> list[KnownEntry]:
-        return [_entry(row) for row in self._run("SELECT * FROM entry WHERE held = 1")]
+        return [entry_of(row) for row in self._run("SELECT * FROM entry WHERE held = 1")]
 
     def counts(self) -> dict[str, int]:
         rows = self._run("SELECT scope, COUNT(*) FROM entry GROUP BY scope")
@@ -153,8 +126,8 @@ class SqliteLedger:
                 [(f.scope, f.path, f.digest, f.plain, f.timeless) for f in files],
             )
             many(
-                _PUT_ENTRY,
-                [_row(entry) for entry in entries],
+                PUT_ENTRY,
+                [row_of(entry) for entry in entries],
             )
             many(
                 "DELETE FROM departed WHERE scope = ? AND memory_id = ?",
@@ -240,73 +213,9 @@ class SqliteLedger:
         return self._connection
 
 
-def _connected(path: str) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, timeout=5.0, check_same_thread=False, isolation_level=None)
-    try:
-        connection.execute("PRAGMA journal_mode=WAL")
-        # Outlives a kill of the bot; after a power cut the files are read anew anyway.
-        connection.execute("PRAGMA synchronous=NORMAL")
-        connection.execute("PRAGMA secure_delete=FAST")  # what is forgotten leaves no trace here
-        (number,) = connection.execute("PRAGMA user_version").fetchone()
-        if number not in (0, _FORMAT):
-            broken = sqlite3.DatabaseError(f"format {number}")
-            broken.sqlite_errorcode = sqlite3.SQLITE_FORMAT
-            raise broken
-        connection.executescript(_TABLES)
-        connection.execute(f"PRAGMA user_version={_FORMAT}")
-    except sqlite3.DatabaseError:
-        connection.close()
-        raise
-    return connection
-
-
 @contextlib.contextmanager
 def _translated(path: Path | None) -> Iterator[None]:
     try:
         yield
     except (sqlite3.Error, OSError, UnicodeEncodeError) as error:
         raise StateUnavailable(str(error), str(path or "")) from error
-
-
-def _file(row: tuple[Any, ...]) -> KnownFile:
-    scope, path, digest, plain, timeless = row
-    return KnownFile(scope, path, digest, plain, bool(timeless))
-
-
-def _row(entry: KnownEntry) -> tuple[object, ...]:
-    return (
-        entry.scope,
-        entry.memory_id,
-        entry.path,
-        render(entry.memory),
-        entry.digest,
-        entry.appended,
-        entry.appended_at,
-        entry.before,
-        entry.after,
-        entry.returned,
-        render(entry.prior) if entry.prior else "",
-        entry.prior_digest,
-        entry.rewritten_at,
-        entry.held,
-    )
-
-
-def _entry(row: tuple[Any, ...]) -> KnownEntry:
-    scope, _, path, text, digest, *marks = row
-    appended, appended_at, before, after, returned, prior, prior_digest, rewritten_at, held = marks
-    return KnownEntry(
-        scope=scope,
-        path=path,
-        memory=parse(text, fallback_time=_NO_TIME),
-        digest=digest,
-        appended=appended,
-        appended_at=appended_at,
-        before=before,
-        after=after,
-        returned=bool(returned),
-        prior=parse(prior, fallback_time=_NO_TIME) if prior else None,
-        prior_digest=prior_digest,
-        rewritten_at=rewritten_at,
-        held=bool(held),
-    )

@@ -16,7 +16,7 @@ from ..ports import Key, LexicalMatch, LexicalMatches, LexicalQuery, LexicalReco
 from .imports import import_whole
 from .lexical import reading
 from .lexical.question import Question
-from .lexical.scoring import Postings, coverage, scores
+from .lexical.scoring import AROUND, Postings, coverage, scores
 from .lexical.tables import FORMAT, LOOK, SCHEMA, Words, write
 from .tokenizer import Tokenizer
 
@@ -271,8 +271,14 @@ def _coverage(
     holding = [int(np.count_nonzero(token.text)) for token in tokens]
     weights = np.array(question.weights(living, holding))
     asked = np.array([term in question.subject for term in question.terms])
-    holds = np.array([np.isin(places, token.places) for token in tokens])
-    return [float(share) for share in coverage(weights, asked, holds)]
+    holds = np.zeros((len(tokens), len(places)))
+    held = np.zeros(len(view.documents.text))
+    for row, token in zip(holds, tokens, strict=True):
+        held[token.places] = np.where(token.text > 0, 1.0, AROUND)
+        row[:] = held[places]
+        held[token.places] = 0.0
+    lengths = view.documents.text[places]
+    return [float(share) for share in coverage(weights, asked, holds, lengths)]
 
 
 @contextlib.contextmanager

@@ -172,6 +172,10 @@ class SqliteStateStore:
         )
         return int(rows[0][0]) if rows else 0
 
+    def all_uses(self) -> dict[Key, int]:
+        rows = self._run("SELECT scope, memory_id, uses FROM use_count")
+        return {Key(scope, memory_id): int(uses) for scope, memory_id, uses in rows}
+
     def installation(self) -> str:
         found = self._run("SELECT value FROM meta WHERE name = 'installation'")
         if found:
@@ -217,3 +221,12 @@ class SqliteStateStore:
 def _cause(error: Exception) -> str:
     """What the system or SQLite says, without the path that the notice names anyway."""
     return (isinstance(error, OSError) and error.strerror) or str(error)
+
+
+class ForgetfulState(SqliteStateStore):
+    """Works on a copy, in memory: what an engine without the owner's map would take for a map that
+    was lost must not be remembered."""
+
+    def open(self) -> bool:
+        self.open_in_memory()
+        return True

@@ -6,7 +6,7 @@ import contextlib
 import secrets
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,15 +16,15 @@ from ..markdown.topic_file import Entry, TopicFile
 from ..models.conversation import Actor
 from ..models.data_models import Memory, StoredMemory, Topic
 from ..models.scope import Scope
-from ..models.vault_state import FileKey, KnownEntry, KnownFile, Repair, SeenFile
+from ..models.vault_state import Departed, FileKey, KnownEntry, KnownFile, Repair, SeenFile
 from ..policies.vault_layout import topic_path
 from ..ports import FileReport, VaultContent
 from ..ports.ledger import EntryLedger
 from ..ports.vault import Look, Place, Settled
 from .files import ChangedMeanwhile
 from .ledger import SqliteLedger
-from .vault_archive import VaultArchive
-from .vault_pen import SPLIT_BYTES, VaultPen
+from .vault_archive import BY_HAND, VaultArchive
+from .vault_pen import SPLIT_BYTES, VaultPen, written_digest
 from .vault_repair import MakeId, VaultRepair
 from .vault_scan import VaultScan
 from .vault_tree import Reading, VaultTree, is_gone
@@ -115,6 +115,10 @@ class MarkdownVault:
     ) -> Settled | None:
         with self._lock:
             self._keep_what_is_cut(seen, repair)
+            for entry in repair.taken_back:
+                self._archive.keep_edited(
+                    seen.scope, entry.path, entry.memory, by=BY_HAND, at=self._at()
+                )
             return self._repair.settle(seen, repair, known, name=name)
 
     def _keep_what_is_cut(self, seen: SeenFile, repair: Repair) -> None:
@@ -129,8 +133,11 @@ class MarkdownVault:
             and not self._stands_elsewhere(seen.scope, entry.memory)
         ]
         if lost:
-            at = datetime.fromtimestamp(self._pen.now(), UTC).astimezone()
-            self._archive.bury(lost, at=at.replace(microsecond=0))
+            self._archive.bury(lost, at=self._at())
+
+    def _at(self) -> datetime:
+        now = datetime.fromtimestamp(self._pen.now(), UTC).astimezone()
+        return now.replace(microsecond=0)
 
     def _stands_elsewhere(self, scope: Scope, memory: Memory) -> bool:
         forgotten = self._archive.forgotten(scope, memory.memory_id)
@@ -145,11 +152,37 @@ class MarkdownVault:
         with self._lock:
             self._archive.bury(entries, at=at)
 
+    def buried(self, entries: Sequence[KnownEntry]) -> dict[tuple[str, str], bool]:
+        with self._lock:
+            return self._archive.buried(entries)
+
+    def departed_lately(self, since: float) -> list[Departed]:
+        with self._lock:
+            return [
+                Departed(
+                    scope.name, copy.path, copy.memory.memory_id, written_digest(copy.memory), at
+                )
+                for scope in self.scopes()
+                for copy, at in self._archive.lately(scope, since)
+            ]
+
     def append(self, scope: Scope, topic: Topic, memory: Memory) -> StoredMemory:
         with self._lock:
             self._ready()
             relative = self._pen.append(scope, topic_path(topic, memory.created_at), memory)
         return StoredMemory(scope, relative, memory)
+
+    def append_many(
+        self, scope: Scope, entries: Sequence[tuple[Topic, Memory]]
+    ) -> list[StoredMemory]:
+        pairs = [(topic_path(topic, memory.created_at), memory) for topic, memory in entries]
+        with self._lock:
+            self._ready()
+            paths = self._pen.append_many(scope, pairs)
+        return [
+            StoredMemory(scope, path, memory)
+            for path, (_, memory) in zip(paths, pairs, strict=True)
+        ]
 
     def _ready(self) -> None:
         """The ledger of a vault that nobody opened one for is in memory."""
@@ -195,7 +228,7 @@ class MarkdownVault:
             reading, file, entry = self._locate(stored)
             self._pen.replace(stored.scope, reading, file, entry, before.memory)
             with contextlib.suppress(VaultWriteFailed, VaultFileBroken):
-                self._archive.cut_edited(stored.scope, before)
+                self._archive.cut_edited(before)
             return self._stored(stored.scope, reading, before.memory)
 
         return self._steadily(step)
@@ -273,6 +306,49 @@ class MarkdownVault:
 
         return self._steadily(step)
 
+    def archive_many(
+        self, stored: Sequence[StoredMemory], *, by: Actor, at: datetime
+    ) -> list[StoredMemory]:
+        by_file: dict[FileKey, list[StoredMemory]] = {}
+        for one in stored:
+            by_file.setdefault((one.scope.name, one.path), []).append(one)
+        return [one for some in by_file.values() for one in self._archive_some(some, by, at)]
+
+    def _archive_some(
+        self, stored: Sequence[StoredMemory], by: Actor, at: datetime
+    ) -> list[StoredMemory]:
+        """Of one file: into the archive first, then out of it, each in one go."""
+        scope, path = stored[0].scope, stored[0].path
+        kept: set[Memory] = set()
+
+        def step() -> list[StoredMemory]:
+            self._tree.refuse_absence()
+            target = self._tree.folder(scope) / path
+            self._tree.refuse_links(target)
+            try:
+                reading = self._tree.read(target, patient=True)
+                file = reading.parsed()
+            except VaultFileBroken as error:
+                if is_gone(target):
+                    return []
+                raise VaultWriteFailed(str(error)) from error
+            found = [
+                (one, entry)
+                for one in stored
+                if (entry := file.find(one.memory.memory_id)) is not None
+                and _says_the_same(entry.memory, one.memory)
+            ]
+            # Where an editor saved the file since, the copies are there.
+            fresh = [entry.memory for _, entry in found if entry.memory not in kept]
+            if fresh:
+                self._archive.keep_forgotten(scope, path, *fresh, by=by, at=at)
+                kept.update(fresh)
+            if found:
+                self._pen.cut(scope, reading, file, *(entry for _, entry in found))
+            return [one for one, _ in found]
+
+        return self._steadily(step)
+
     def restore(self, scope: Scope, memory_id: str) -> StoredMemory | None:
         with self._lock:
             self._ready()
@@ -289,13 +365,19 @@ class MarkdownVault:
             # It lives now, and that is the answer: a copy that cannot be cut from the archive, on a
             # full disk, is one as a crash leaves it.
             with contextlib.suppress(VaultWriteFailed, VaultFileBroken):
-                self._archive.cut_forgotten(scope, memory_id)
+                self._archive.cut_forgotten(scope, stored.memory)
         return stored
 
     def archived(self, scope: Scope, memory_id: str) -> Memory | None:
         """The forgotten entry, as it stands in the archive."""
         copies = self._archive.forgotten(scope, memory_id)
         return copies[-1].noted if copies else None
+
+    def forgotten(
+        self, scope: Scope, memory_ids: Collection[str], *, by: Actor | None = None
+    ) -> set[str]:
+        with self._lock:
+            return self._archive.holds(scope, memory_ids, by=by)
 
     def _living(self, scope: Scope, memory_id: str) -> StoredMemory | None:
         for path in self._tree.survey(scope).files:

@@ -3,25 +3,32 @@ ever thrown away but by people."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+import re
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
 from ..errors import VaultFileBroken
+from ..markdown.entry import ID_PATTERN
 from ..markdown.escaping import escape_inline
 from ..models.conversation import Actor
 from ..models.data_models import Memory
 from ..models.scope import Scope
+from ..models.transfer import EntryState
 from ..models.vault_state import KnownEntry
 from ..policies.vault_layout import ARCHIVE, archive_path
-from .files import replace_durably
+from .files import ChangedMeanwhile, replace_durably
 from .vault_pen import VaultPen
 from .vault_tree import VaultTree
 
 _FORGOTTEN = ("忘记：", "忘记者：")
 _EDITED = ("改写：", "改写者：")
+_ANY_ID = re.compile(ID_PATTERN.encode())
 BY_HAND = Actor("", "在文件里删除")
+SUPERSEDED_BY = "被 m-"
+"""The one who forgot it, where another memory took its place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +49,11 @@ class VaultArchive:
         self._pen = pen
 
     def keep_forgotten(
-        self, scope: Scope, path: str, memory: Memory, *, by: Actor, at: datetime
+        self, scope: Scope, path: str, *memories: Memory, by: Actor, at: datetime
     ) -> str:
         """The archive's path inside the scope. Raises VaultWriteFailed."""
-        noted = _noted(memory, _FORGOTTEN, by, at)
-        return self._pen.append_unnoted(scope, archive_path(path), noted)[0]
+        noted = [_noted(memory, _FORGOTTEN, by, at) for memory in memories]
+        return self._pen.append_unnoted(scope, archive_path(path), *noted)
 
     def keep_edited(
         self, scope: Scope, path: str, memory: Memory, *, by: Actor, at: datetime
@@ -67,49 +74,143 @@ class VaultArchive:
 
     def forgotten(self, scope: Scope, memory_id: str) -> list[Copy]:
         """Each copy of a forgotten entry, the one forgotten last at the end."""
-        found = self._copies(scope, memory_id, lambda memory: not _has(memory, _EDITED))
-        return sorted(found, key=lambda copy: _moment(copy.noted, _FORGOTTEN))
+        return _in_order(self._copies(scope, [memory_id]), _FORGOTTEN)
+
+    def buried(self, entries: Sequence[KnownEntry]) -> dict[tuple[str, str], bool]:
+        """By scope and id, which of these were forgotten since they were last appended; True if the
+        archive has the same words."""
+        by_scope: dict[str, dict[str, KnownEntry]] = {}
+        for entry in entries:
+            by_scope.setdefault(entry.scope, {})[entry.memory_id] = entry
+        found: dict[tuple[str, str], bool] = {}
+        for name, some in by_scope.items():
+            scope = self._tree.named(name)
+            for copy in self._copies(scope, some) if scope is not None else ():
+                entry = some[copy.memory.memory_id]
+                # A copy that could not be cut when the entry came back is older than that.
+                if not entry.appended or _moment(copy.noted, _FORGOTTEN) + 1 > entry.appended_at:
+                    key = name, entry.memory_id
+                    found[key] = found.get(key, False) or _same_words(copy.memory, entry.memory)
+        return found
+
+    def lately(self, scope: Scope, since: float) -> list[tuple[Copy, float]]:
+        """What was forgotten by command after ``since``, and when: seconds since 1970."""
+        found = []
+        for copy in self._copies(scope, None, since=since):
+            at = _moment(copy.noted, _FORGOTTEN)
+            if at >= since and _FORGOTTEN[1] + BY_HAND.name not in copy.noted.extra:
+                found.append((copy, at))
+        return found
+
+    def holds(
+        self, scope: Scope, memory_ids: Collection[str], *, by: Actor | None = None
+    ) -> set[str]:
+        """Which of them were forgotten, by anybody or by one. Each file is read once."""
+        noted = "" if by is None else _noted_by(_FORGOTTEN, by)
+        return {
+            copy.memory.memory_id
+            for copy in self._copies(scope, memory_ids)
+            if not noted or noted in copy.noted.extra
+        }
 
     def edited(self, scope: Scope, memory_id: str) -> Copy | None:
         """The entry before its last edit."""
-        found = self._copies(scope, memory_id, lambda memory: _has(memory, _EDITED))
-        return max(found, key=lambda copy: _moment(copy.noted, _EDITED), default=None)
+        found = _in_order(self._copies(scope, [memory_id], edited=True), _EDITED)
+        return found[-1] if found else None
 
-    def cut_forgotten(self, scope: Scope, memory_id: str) -> None:
-        """Take all copies out. Raises VaultWriteFailed, VaultFileBroken."""
-        for copy in self.forgotten(scope, memory_id):
-            self._cut(copy)
+    def cut_forgotten(self, scope: Scope, memory: Memory) -> None:
+        """Take out the copies of an entry that lives again. One that says something else is a
+        person's, and stays. Raises VaultWriteFailed, VaultFileBroken."""
+        for copy in self.forgotten(scope, memory.memory_id):
+            if _same_words(copy.memory, memory):
+                self._cut(copy)
 
-    def cut_edited(self, scope: Scope, copy: Copy) -> None:
+    def cut_edited(self, copy: Copy) -> None:
         """Take one out. Raises VaultWriteFailed, VaultFileBroken."""
         self._cut(copy)
 
     def _cut(self, copy: Copy) -> None:
-        file = self._tree.load(copy.file)
-        entry = next((entry for entry in file.entries if entry.memory == copy.noted), None)
+        reading = self._tree.read(copy.file, patient=True)
+        file = reading.parsed()
+        # Of several that are the same, the last one: the order of the others stays what it is.
+        entry = next((e for e in reversed(file.entries) if e.memory == copy.noted), None)
         if entry is not None:
-            replace_durably(copy.file, file.without(entry).encode())
+            # What somebody else writes there at this moment stays, and the copy with it.
+            with contextlib.suppress(ChangedMeanwhile):
+                replace_durably(copy.file, file.without(entry).encode(), reading.stamp)
 
-    def _copies(self, scope: Scope, memory_id: str, wanted: Callable[[Memory], bool]) -> list[Copy]:
+    def _copies(
+        self,
+        scope: Scope,
+        memory_ids: Collection[str] | None,
+        *,
+        edited: bool = False,
+        since: float = 0.0,
+    ) -> list[Copy]:
+        """Entries of these ids (None: of any), file by file, each in the order of its lines.
+        Without ``edited``, forgotten ones. ``since``: only of files that were written after it."""
         archive = self._tree.folder(scope) / ARCHIVE
+        names = None if memory_ids is None else {name.encode() for name in memory_ids}
         found = []
         for path in self._tree.archived_files(scope):
+            if since and _written(path) < since:
+                continue
             try:
-                hit = self._tree.find(path, memory_id)
+                reading = self._tree.read(path, patient=True)
+                # Parsing takes long.
+                if names is not None and names.isdisjoint(_ANY_ID.findall(reading.raw)):
+                    continue
+                memories = [entry.memory for entry in reading.parsed().entries]
             except VaultFileBroken:
                 continue
-            for entry in hit[1].entries if hit else ():
-                memory = entry.memory
-                if memory.memory_id == memory_id and wanted(memory):
-                    own = path.relative_to(archive).as_posix()
-                    found.append(Copy(own, _bare(memory), memory, path))
+            own = path.relative_to(archive).as_posix()
+            found += [
+                Copy(own, _bare(memory), memory, path)
+                for memory in memories
+                if (memory_ids is None or memory.memory_id in memory_ids)
+                and _has(memory, _EDITED) == edited
+            ]
         return found
 
 
+def _written(path: Path) -> float:
+    try:
+        return path.lstat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _in_order(copies: Sequence[Copy], names: tuple[str, str]) -> list[Copy]:
+    """The one that was written last at the end. In a file its place tells, for a clock may be set
+    back and two deeds fall into one second; between files the time that was noted."""
+    by_file: dict[Path, list[Copy]] = {}
+    for copy in copies:
+        by_file.setdefault(copy.file, []).append(copy)
+    files = sorted(by_file.values(), key=lambda some: _moment(some[-1].noted, names))
+    return [copy for some in files for copy in some]
+
+
+def _same_words(one: Memory, other: Memory) -> bool:
+    """How strong it is does not count; nor does the time, which may be its file's."""
+    return replace(one, created_at=other.created_at, strength=other.strength) == other
+
+
+def state_of(memory: Memory) -> EntryState:
+    """What an entry of the archive is, by what was noted there."""
+    if _has(memory, _EDITED):
+        return EntryState.EDITED
+    by = _FORGOTTEN[1] + SUPERSEDED_BY
+    replaced = any(piece.startswith(by) for piece in memory.extra)
+    return EntryState.SUPERSEDED if replaced else EntryState.FORGOTTEN
+
+
 def _noted(memory: Memory, names: tuple[str, str], by: Actor, at: datetime) -> Memory:
-    when, who = names
-    note = (f"{when}{at.isoformat()}", f"{who}{escape_inline(by.name or '?', also='·')}")
+    note = (f"{names[0]}{at.isoformat()}", _noted_by(names, by))
     return replace(memory, extra=memory.extra + note)
+
+
+def _noted_by(names: tuple[str, str], by: Actor) -> str:
+    return f"{names[1]}{escape_inline(by.name or '?', also='·')}"
 
 
 def _bare(memory: Memory) -> Memory:
@@ -121,5 +222,10 @@ def _has(memory: Memory, names: tuple[str, str]) -> bool:
     return any(piece.startswith(names[0]) for piece in memory.extra)
 
 
-def _moment(memory: Memory, names: tuple[str, str]) -> str:
-    return next((piece for piece in memory.extra if piece.startswith(names[0])), "")
+def _moment(memory: Memory, names: tuple[str, str]) -> float:
+    """When it was noted, seconds since 1970; 0 if nobody can read that."""
+    text = next((piece for piece in memory.extra if piece.startswith(names[0])), "")
+    try:
+        return datetime.fromisoformat(text.removeprefix(names[0]).strip()).timestamp()
+    except (ValueError, OverflowError, OSError):
+        return 0.0

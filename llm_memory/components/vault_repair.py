@@ -11,6 +11,7 @@ from ..markdown.adoption import plain_lines, with_ids
 from ..markdown.topic_file import Entry, TopicFile, behind, digest, parse_file
 from ..models.data_models import Memory
 from ..models.vault_state import KnownEntry, KnownFile, Repair, SeenFile
+from ..policies.old_buffers import appended_since
 from ..policies.reconcile import matched
 from ..policies.vault_layout import conflict_path
 from ..ports.vault import Settled
@@ -105,7 +106,7 @@ class VaultRepair:
         waits: bool,
     ) -> Settled:
         """What lives in the file now. Copies that wait for an id of their own do not."""
-        copies = set(repair.copied) if waits else set()
+        copies = _places(seen, repair) if waits else set()
         before = {entry.memory_id: entry for entry in known}
         unseen = self._unseen(seen, known)
         restored = {entry.memory_id for entry in repair.restored}
@@ -147,13 +148,7 @@ class VaultRepair:
         file = self._pen.ledger.file(seen.key)
         if file is not None and file.digest == seen.digest:
             return {entry.memory_id for entry in known}
-        found = set()
-        written = {entry.after: entry for entry in known if entry.appended}
-        last = seen.digest
-        while (entry := written.pop(last, None)) is not None:
-            found.add(entry.memory_id)
-            last = entry.before
-        return found
+        return appended_since(seen.digest, known)[1]
 
 
 def _found(file: TopicFile, memory_id: str, digest: str) -> Entry | None:
@@ -163,6 +158,16 @@ def _found(file: TopicFile, memory_id: str, digest: str) -> Entry | None:
     )
 
 
+def _places(seen: SeenFile, repair: Repair) -> set[int]:
+    """The numbers that copies have in the file once others were cut out of it."""
+    cut = set(repair.cut)
+    stays = [
+        number
+        for number, entry in enumerate(seen.entries)
+        if (entry.memory.memory_id, entry.digest) not in cut
+    ]
+    return {place for place, number in enumerate(stays) if number in repair.copied}
+
+
 def _needs_writing(repair: Repair, *, name: bool) -> bool:
-    named = name and bool(repair.copied or repair.adopts)
-    return bool(named or repair.returned or repair.restored or repair.conflicts or repair.cut)
+    return repair.mends or (name and bool(repair.copied or repair.adopts))

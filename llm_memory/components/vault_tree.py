@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from codecs import getincrementaldecoder
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -13,7 +14,7 @@ from ..errors import InvalidScope, VaultFileBroken, VaultWriteFailed
 from ..markdown.topic_file import Entry, TopicFile, parse_file
 from ..models.scope import Scope
 from ..policies.encodings import Encoding, likely_encoding
-from ..policies.vault_layout import ARCHIVE
+from ..policies.vault_layout import ARCHIVE, folded
 from .files import Stamp, make_folder, stamp_of
 from .patience import when_free
 from .vault_walk import Stamps, Survey, archived, is_link, stamps, survey
@@ -50,6 +51,7 @@ class VaultTree:
         self._reading = reading
         self._disk: int | None = None
         self._own: set[Scope] = set()
+        self._folds: bool | None = None
 
     def open(self) -> None:
         """Make the tree. From now on it is never made anew. Raises VaultWriteFailed."""
@@ -93,6 +95,32 @@ class VaultTree:
     def relative(self, scope: Scope, path: Path) -> str:
         """A file's path inside its scope, with ``/``."""
         return path.relative_to(self.folder(scope)).as_posix()
+
+    def spelled(self, scope: Scope, relative: str) -> str:
+        """A file's path as the disk lists it: on one that folds case, or writes accents in its own
+        way, a file answers to other names, too."""
+        if relative.isascii() and not self._folds_case():
+            return relative
+        folder, found = self.folder(scope), []
+        for name in relative.split("/"):
+            try:
+                names = [entry.name for entry in os.scandir(folder)]
+            except OSError:
+                names = []
+            alike = [other for other in names if folded(other) == folded(name)]
+            found.append(name if name in names or not alike else alike[0])
+            folder /= found[-1]
+        return "/".join(found)
+
+    def _folds_case(self) -> bool:
+        """The disk takes ``SCOPES`` for ``scopes``."""
+        if self._folds is None:
+            try:
+                other = self._scopes.with_name(self._scopes.name.upper())
+                self._folds = other.samefile(self._scopes)
+            except OSError:
+                self._folds = False
+        return self._folds
 
     def folders(self) -> list[tuple[Scope | None, str]]:
         """Every folder with its scope, None for a name that is none, or a link."""

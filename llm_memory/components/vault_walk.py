@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..policies.text import is_sendable
-from ..policies.vault_layout import is_passed_by, is_recalled
+from ..policies.vault_layout import is_other_version, is_passed_by, is_recalled
 from .files import Stamp, stamp_of
 
 
@@ -80,9 +80,33 @@ def _shown(relative: str) -> str:
 
 
 def archived(top: Path) -> tuple[Path, ...]:
-    """The Markdown files below an archive folder, by name."""
-    found = _walk(top, lambda _: True, [])
-    return tuple(sorted(Path(entry.path) for _, entry in found if entry.name.endswith(".md")))
+    """The Markdown files below an archive folder, by name: not what is hidden, and no other
+    versions of files that a program left there which keeps folders the same."""
+    found = _walk(top, lambda relative: not _is_hidden(relative), [])
+    return tuple(
+        sorted(
+            Path(entry.path)
+            for relative, entry in found
+            if relative.endswith(".md")
+            and not _is_hidden(relative)
+            and not is_other_version(entry.name)
+        )
+    )
+
+
+def everything(top: Path, shut: list[str]) -> list[str]:
+    """Every file below a folder, its archive and all but what is hidden, by path inside it;
+    ``shut`` takes the folders that nobody can look into."""
+    found = _walk(top, lambda relative: not _is_hidden(relative), shut)
+    return sorted(
+        relative
+        for relative, entry in found
+        if not _is_hidden(relative) and entry.is_file(follow_symlinks=False)
+    )
+
+
+def _is_hidden(relative: str) -> bool:
+    return relative.startswith(".") or "/." in relative
 
 
 def is_link(path: Path) -> bool:

@@ -134,7 +134,8 @@ class ChromaVectorStore:
             ids = [identifier for identifier, _ in batch]
             metadatas = [stored_metadata(record) for _, (record, _) in batch]
             vectors_of_batch = [row for _, (_, row) in batch]
-            self._write(partial(replace, ids, metadatas, vectors_of_batch), rows.nbytes)
+            size = sum(row.nbytes for row in vectors_of_batch)
+            self._write(partial(replace, ids, metadatas, vectors_of_batch), size)
             self._grow(len(batch))
 
     def delete(self, keys: Sequence[Key]) -> None:

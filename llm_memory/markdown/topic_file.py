@@ -14,6 +14,7 @@ from .escaping import escape_body, escape_inline, escape_opening
 
 BOM = "\ufeff"
 HEADING = "## "
+_DIGEST_BYTES = 8
 _FENCE = re.compile(r" {0,3}(```+|~~~+)")
 _ITEM = re.compile(r" {0,3}(?:[-*+]|\d{1,9}[.)])[ \t]+(?=\S)")
 _ID = re.compile(rf"[ \t]+\^({ID_PATTERN})[ \t]*$")
@@ -60,9 +61,13 @@ class TopicFile:
         """The first entry with this id."""
         return next((e for e in self.entries if e.memory.memory_id == memory_id), None)
 
-    def without(self, entry: Entry) -> str:
-        """The file's text with the entry cut out; every other line stays as it is."""
-        return self.bom + self._text(0, entry.start) + self._text(entry.end, len(self.lines))
+    def without(self, *entries: Entry) -> str:
+        """The file's text with these entries cut out; every other line stays as it is."""
+        text, kept_from = self.bom, 0
+        for entry in sorted(entries, key=lambda one: one.start):
+            text += self._text(kept_from, entry.start)
+            kept_from = entry.end
+        return text + self._text(kept_from, len(self.lines))
 
     def with_replaced(self, entry: Entry, memory: Memory) -> str:
         """The file's text with ``memory`` in the entry's place.
@@ -134,7 +139,23 @@ class TopicFile:
 def digest(text: str | bytes) -> str:
     """Sixteen hexadecimal digits: enough to tell two versions of one file or entry apart."""
     raw = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
-    return hashlib.blake2b(raw, digest_size=8).hexdigest()
+    return hashlib.blake2b(raw, digest_size=_DIGEST_BYTES).hexdigest()
+
+
+class RunningDigest:
+    """The ``digest`` of bytes that grow at their end, without reading all of them anew."""
+
+    def __init__(self, start: bytes) -> None:
+        self._hash = hashlib.blake2b(start, digest_size=_DIGEST_BYTES)
+
+    def add(self, more: bytes) -> None:
+        """They are longer now."""
+        self._hash.update(more)
+
+    @property
+    def value(self) -> str:
+        """Of all so far."""
+        return self._hash.hexdigest()
 
 
 def behind(text: str, *memories: Memory) -> str:

@@ -107,7 +107,10 @@ class StoredMemory:
 
 @dataclass(frozen=True, slots=True)
 class MemoryDraft:
-    """What somebody wants remembered. The engine gives it its scope, id, time and file."""
+    """What somebody wants remembered. The engine gives it its scope, id, time and file.
+
+    ``said_at``: when it was said, aware, where that is known; else it is now.
+    """
 
     judgment: str
     reasoning: str = ""
@@ -118,6 +121,7 @@ class MemoryDraft:
     source: Source = Source.TOOL
     actor: Actor | None = None
     context: str = ""
+    said_at: datetime | None = None
 
 
 class PrivateKind(StrEnum):

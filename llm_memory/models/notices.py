@@ -32,6 +32,9 @@ class NoticeCode(StrEnum):
     INDEX_REBUILT = "index_rebuilt"
     LEXICAL_OFF = "lexical_off"
     EMBEDDER_FAILING = "embedder_failing"
+    ADOPTION_FAILED = "adoption_failed"
+    ADOPTION_BROKEN = "adoption_broken"
+    ADOPTION_QUARANTINED = "adoption_quarantined"
     REFUSED_ID = "refused_id"
 
 

@@ -91,7 +91,8 @@ class Trace:
     ``scopes`` are names, ``milliseconds`` by stage, ``dropped`` counts by reason. ``considered``
     are the best candidates, best first; ``dense_weight`` is the embedder's share in their order,
     ``tokens`` what the hits cost. ``reranker`` names the one whose order it is, if there was one.
-    ``topics`` are those whose files were read as a whole.
+    ``topics`` are those whose files were read as a whole. ``through`` are the ids of the memories
+    that told what to ask next, where a recall had a second hop.
     """
 
     scopes: tuple[str, ...] = ()
@@ -105,6 +106,7 @@ class Trace:
     milliseconds: dict[str, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     topics: tuple[str, ...] = ()
+    through: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

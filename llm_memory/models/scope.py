@@ -13,6 +13,10 @@ from .shelf import Shelf
 PUBLIC_NAME: Final = "public"
 QUARANTINE_NAME: Final = "quarantine"
 MAX_SCOPE_LENGTH: Final = 64
+SCOPE_FIELD: Final = "memory_scope"
+"""Where a record in a vector store says its scope."""
+MARKER_FIELD: Final = "has_scope"
+"""On every record of ours: Chroma cannot be asked for "has no scope", but for "lacks the mark"."""
 
 _LEGAL: Final = re.compile(r"[a-zA-Z0-9\u4e00-\u9fff_-]{1,64}", re.ASCII)
 _OURS: Final = ("dm-", "group-")
@@ -111,11 +115,15 @@ class ScopeFilter:
     """What a reader may see: scopes, and shelves of notes, by name, compared whole.
 
     ``everything`` is the emergency downgrade (``scope_filter_enabled: false``): all but quarantine.
+    ``migrating``: what asks a pre-scope plugin's collection, where a record that carries no scope
+    is public while the migration is unfinished. ``admits`` knows nothing of it: a record has its
+    scope by then.
     """
 
     scopes: tuple[Scope, ...]
     everything: bool = False
     shelves: tuple[Shelf, ...] = ()
+    migrating: bool = False
 
     @classmethod
     def reading_as(cls, scope: Scope, *, shelves: tuple[Shelf, ...] = ()) -> ScopeFilter:

@@ -95,7 +95,8 @@ class VaultPace:
 
     Attributes:
         debounce_seconds: After a change, until nothing more changes for so long.
-        quiet_seconds: So long nobody may have saved a file in which ids are to be given.
+        quiet_seconds: So long nobody may have written to a file before something is written into it
+            for him, or before what is missing in it is taken for deleted.
         scan_seconds: Between two looks where nobody tells of changes.
         rare_scan_seconds: Between two looks where somebody does, lest he miss one.
     """
@@ -104,6 +105,36 @@ class VaultPace:
     quiet_seconds: float = 5.0
     scan_seconds: float = 15.0
     rare_scan_seconds: float = 600.0
+
+
+MOST_AT_ONCE = 200
+"""Records in a batch of a walk: a Chroma holds up others as long as a write takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class WalkPace:
+    """How other people's records are walked over behind the bot. Not the owner's to set, but for
+    ``batch``; and a test's.
+
+    Attributes:
+        batch: Records at once, at most ``MOST_AT_ONCE``.
+        least_pause: Seconds between two batches, and the most; in between, as long as the last
+            batch took.
+        retry_seconds: After the first, second, … failure in a row; the last for all that follow.
+    """
+
+    batch: int = MOST_AT_ONCE
+    least_pause: float = 0.05
+    most_pause: float = 0.2
+    retry_seconds: tuple[float, ...] = (2.0, 5.0, 15.0, 60.0)
+
+    def pause(self, took: float) -> float:
+        """Seconds to rest after a batch that took so long."""
+        return min(max(took, self.least_pause), self.most_pause)
+
+    def retry(self, failures: int) -> float:
+        """Seconds to wait where ``failures`` attempts have failed before this one."""
+        return self.retry_seconds[min(failures, len(self.retry_seconds) - 1)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +160,11 @@ class EngineSettings:
             panel holds what is no address: then there is no index until it is put right.
         chroma_headers: Sent with every request to it. They hold secrets.
         privacy_mode: What becomes of secrets and numbers that somebody wants remembered.
+        adopt_legacy: Bring what other plugins left on this machine.
+        chroma_collection: Where on that server a pre-scope plugin keeps its memories; empty for
+            nowhere.
+        migration_paused: Nothing is brought from elsewhere meanwhile.
+        walk_pace: How it is brought.
     """
 
     scope_map: Mapping[str, object] | None = field(default_factory=dict)
@@ -149,3 +185,7 @@ class EngineSettings:
     chroma_url: str | None = ""
     chroma_headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     privacy_mode: PrivacyMode = PrivacyMode.REDACT
+    adopt_legacy: bool = False
+    chroma_collection: str = "personal_memory_v1"
+    migration_paused: bool = False
+    walk_pace: WalkPace = field(default_factory=WalkPace)

@@ -120,3 +120,12 @@ class Shelf:
 
 
 SHARED: Final = Shelf._make(_SHARED, SHARED_FOLDER)
+
+
+def folder_of(place: str) -> str:
+    """Where the notes of a place stand under the memory root, by its name in the index."""
+    if place == _SHARED:
+        return SHARED_FOLDER
+    if place.startswith(_ROLE):
+        return f"{ROLES_FOLDER}/{place.removeprefix(_ROLE)}"
+    return f"scopes/{place}"

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from .migration import MigrationStatus
 from .notices import Notice
 from .resolution import Resolution
 
@@ -25,17 +26,20 @@ class IndexState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class EngineStatus:
-    """``by_scope`` counts living memories, ``backlog`` those not yet in the index."""
+    """``by_scope`` counts living memories, ``notes`` the pieces of notes by their folder under the
+    memory root, ``backlog`` those of both that are not yet in the index."""
 
     ready: bool
     embedder: str
     index: IndexState
     by_scope: Mapping[str, int] = field(default_factory=dict)
+    notes: Mapping[str, int] = field(default_factory=dict)
     backlog: int = 0
     queue: int = 0
     scope_check_drops: int = 0
     words: IndexState = IndexState.WAITING
     notices: tuple[Notice, ...] = ()
+    migration: MigrationStatus = field(default_factory=MigrationStatus)
 
     @property
     def total(self) -> int:

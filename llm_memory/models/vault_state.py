@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from .data_models import Memory
@@ -10,6 +10,9 @@ from .scope import Scope
 
 BUFFER_SECONDS: Final = 24 * 3600.0
 """An editor holds an old version of a file no longer than this."""
+
+EMPTY: Final = "e4a6a0577479b2b4"
+"""The digest of a file in which nothing stands."""
 
 type FileKey = tuple[str, str]
 """A scope's name, and a path inside its folder."""
@@ -70,6 +73,16 @@ class KnownFile:
     timeless: bool = False
     """Some entry has the file's time."""
 
+    def outdated(self) -> KnownFile:
+        """The same, once the bot has written to another version: if that one is gone again and the
+        file is as it was, it is not as it is known."""
+        return self if self.digest.startswith("~") else replace(self, digest=f"~{self.digest}")
+
+    @property
+    def last(self) -> str:
+        """The digest of the version that was looked at last."""
+        return self.digest.removeprefix("~")
+
 
 @dataclass(frozen=True, slots=True)
 class Departed:
@@ -122,6 +135,8 @@ class Repair:
         copied: Numbers of entries that are copies: each gets an id of its own.
         adopts: Words without an id stand there.
         kept_ids: Words without an id that had one: for each the words, and the id.
+        taken_back: Entries that the bot rewrote, and a person wrote as they were before: what the
+            bot had made of them goes to the archive.
     """
 
     returned: tuple[KnownEntry, ...] = ()
@@ -131,6 +146,12 @@ class Repair:
     copied: tuple[int, ...] = ()
     adopts: bool = False
     kept_ids: tuple[KnownEntry, ...] = ()
+    taken_back: tuple[KnownEntry, ...] = ()
+
+    @property
+    def mends(self) -> bool:
+        """Something is to be written besides ids."""
+        return bool(self.returned or self.restored or self.conflicts or self.cut)
 
 
 @dataclass(frozen=True, slots=True)

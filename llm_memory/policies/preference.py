@@ -26,7 +26,11 @@ SPEAKER = 1.5
 SALIENCE = 0.15
 _HALF_LIFE_DAYS = 30.0
 _MIDDLE = 50
-_RECENCY, _STRENGTH = 0.3, 0.7
+_STRENGTH, _RECENCY, _ACCESS = 0.65, 0.1, 0.25
+"""Shares of ``SALIENCE``. Little for recency: what is asked for is as often old, and more of it
+costs recall."""
+_USES = 4.0
+"""After so many uses half of what access can give is given."""
 _FIRST_PERSON = re.compile(
     r"我(?!们)|俺|咱(?!们)|\b(?:i|i'm|i've|i'd|me|my|mine|myself)\b", re.IGNORECASE
 )
@@ -89,14 +93,16 @@ def speaker_factor(passage: Passage, name: str, asker: Actor | None) -> float:
     return SPEAKER if asker is not None and asker.person and origin.person == asker.person else 1.0
 
 
-def salience(passage: Passage, now: datetime) -> float:
-    """0.85 to 1.15: how strong it is (reinforced, important), and how new: half so in a month."""
+def salience(passage: Passage, now: datetime, uses: int = 0) -> float:
+    """0.85 to 1.15: how strong it is (reinforced, important), how new, half so in a month, and how
+    often it was found useful. What was never used is not held back for it: it may be new."""
     if not isinstance(passage, StoredMemory):
         return 1.0
     age = max((now - moment_of(passage)).total_seconds() / 86_400, 0.0)
     recency = 2 * float(0.5 ** (age / _HALF_LIFE_DAYS)) - 1
     strength = (passage.memory.strength - _MIDDLE) / _MIDDLE
-    return 1 + SALIENCE * (_STRENGTH * strength + _RECENCY * recency)
+    access = 1 - float(0.5 ** (max(uses, 0) / _USES))
+    return 1 + SALIENCE * (_STRENGTH * strength + _RECENCY * recency + _ACCESS * access)
 
 
 def without_times(query: str, spans: Sequence[TimeSpan]) -> str:

@@ -20,7 +20,7 @@ _NOTE_STRENGTH = 50
 
 
 _FIRST = 5
-_TOLD = 30
+TOLD = 30
 """Candidates that a trace tells of."""
 
 
@@ -112,7 +112,7 @@ def choose(
     for one in told:
         if one.dropped is not None:
             dropped[one.dropped] = dropped.get(one.dropped, 0) + 1
-    return Choice(tuple(hits), dropped, tuple(told[:_TOLD]))
+    return Choice(tuple(hits), dropped, tuple(told[:TOLD]))
 
 
 def sift(candidates: Iterable[Candidate]) -> Sifted:

@@ -1,19 +1,9 @@
-"""What happened to the vault, told from how it was known and how it is found.
-
-The bot appends to a file while a person has it open in an editor. What he saves then descends from
-an older version: entries that the bot appended since are missing in it, and nobody deleted them.
-They are told from deleted ones like this. A save that holds an entry of the bot's descends from a
-version at least as new as that entry, so all older ones that are missing were deleted. Of the ones
-that are newer than all that it holds, two things tell: if something else was changed by the same
-save, they are taken for missing (they come back; the worst is that a person deletes one twice). If
-nothing else was, a person did just that: he deleted them; unless the file is, byte by byte, an
-older version of the same hour.
-"""
+"""What happened to the vault, told from how it was known and how it is found."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
 
 from ..models.data_models import Memory
@@ -28,13 +18,11 @@ from ..models.vault_state import (
     SeenEntry,
     SeenFile,
 )
+from .old_buffers import Save, both_changed, says_otherwise
 from .text import same_words
 
 HANDFUL: Final = 5
 """So many entries must be gone before it counts as most of a scope."""
-SAVED_AS_IT_WAS_SECONDS: Final = 3600.0
-"""So long after an append, a file that is as it was before counts as an old version of it."""
-_WORDS: Final = frozenset({"judgment", "reasoning"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +34,15 @@ class Known:
         entries: Of those files, and every other one whose id is found in them.
         counts: How many entries each scope had.
         departed: What the bot took out lately.
+        archived: By scope and id, which of the entries that are missing in these files were
+            forgotten since they were written there; True if the archive has the same words.
     """
 
     files: Mapping[FileKey, KnownFile]
     entries: Sequence[KnownEntry]
     counts: Mapping[str, int]
     departed: Collection[Departed] = ()
+    archived: Mapping[tuple[str, str], bool] = field(default_factory=dict)
 
 
 def compare(
@@ -70,6 +61,7 @@ class _Draft:
 
     returned: list[KnownEntry] = field(default_factory=list)
     restored: list[KnownEntry] = field(default_factory=list)
+    taken_back: list[KnownEntry] = field(default_factory=list)
     conflicts: list[KnownEntry] = field(default_factory=list)
     cut: list[tuple[str, str]] = field(default_factory=list)
     copied: list[int] = field(default_factory=list)
@@ -85,11 +77,18 @@ class _Comparison:
         self._known = known
         self._now = now
         self._by_id: dict[str, list[KnownEntry]] = {}
+        self._by_file: dict[FileKey, list[KnownEntry]] = {}
         for entry in known.entries:
             self._by_id.setdefault(entry.memory_id, []).append(entry)
-        self._departed = {(d.scope, d.path, d.memory_id, d.digest): d.at for d in known.departed}
+            self._by_file.setdefault(entry.file, []).append(entry)
+        self._departed = {
+            (d.scope, d.path, d.memory_id): d.digest
+            for d in known.departed
+            if now - d.at <= BUFFER_SECONDS
+        }
         self._drafts: dict[FileKey, _Draft] = {}
         self._living: list[tuple[SeenFile, SeenEntry, KnownEntry | None]] = []
+        self._here: dict[FileKey, dict[str, str]] = {}
         self._placed: set[tuple[str, str]] = set()
         self._left: dict[tuple[str, str, str], KnownEntry] = {}
         self._back: list[KnownEntry] = []
@@ -97,11 +96,19 @@ class _Comparison:
     def run(self) -> Changes:
         self._place()
         by_file: dict[FileKey, list[KnownEntry]] = {}
+        forgotten: list[KnownEntry] = []
         for entry in self._looked_at():
-            if not self._is_placed(entry) and _where(entry) not in self._left:
-                by_file.setdefault(entry.file, []).append(entry)
-        for key in by_file.keys() & self._seen.keys():
-            by_file[key] = self._explain(self._seen[key], by_file[key])
+            if self._is_placed(entry) or _where(entry) in self._left:
+                continue
+            match self._known.archived.get((entry.scope, entry.memory_id)):
+                case None:
+                    by_file.setdefault(entry.file, []).append(entry)
+                case True:
+                    self._left[_where(entry)] = entry
+                case False:
+                    forgotten.append(entry)
+        for key, file in self._seen.items():
+            by_file[key] = self._explain(file, by_file.get(key, []))
         vanished = [entry for entries in by_file.values() for entry in entries]
         held = [entry for entry in vanished if entry.held]
         fresh = [entry for entry in vanished if not entry.held]
@@ -110,7 +117,7 @@ class _Comparison:
         return Changes(
             living=tuple(self._living),
             left=tuple(self._left.values()),
-            vanished=tuple(e for e in fresh if e.scope not in newly_held),
+            vanished=(*forgotten, *(e for e in fresh if e.scope not in newly_held)),
             held=tuple(held + [e for e in fresh if e.scope in newly_held]),
             back=tuple(self._back),
             repairs={key: self._repair(key) for key in keys},
@@ -127,6 +134,7 @@ class _Comparison:
             tuple(draft.copied),
             bool(file.unnamed),
             tuple(draft.kept_ids),
+            tuple(draft.taken_back),
         )
 
     def _draft(self, key: FileKey) -> _Draft:
@@ -150,6 +158,8 @@ class _Comparison:
 
     def _place_one(self, places: list[tuple[SeenFile, int]], known: Sequence[KnownEntry]) -> None:
         places = [place for place in places if not self._came_back(place, known)]
+        if not known:
+            places = [place for place in places if not self._is_anothers(place)]
         if not places:
             return
         # What is held is missing there: it was cut before it was pasted here.
@@ -172,12 +182,20 @@ class _Comparison:
         which it was moved was brought back on purpose."""
         file, number = place
         entry = file.entries[number]
-        at = self._departed.get((*file.key, entry.memory.memory_id, entry.digest))
-        if at is None or self._now - at > BUFFER_SECONDS:
+        if self._departed.get((*file.key, entry.memory.memory_id)) != entry.digest:
             return False
         if any(e.scope == file.scope.name or not self._still_stands(e) for e in known):
             return False
         self._draft(file.key).cut.append((entry.memory.memory_id, entry.digest))
+        return True
+
+    def _is_anothers(self, place: tuple[SeenFile, int]) -> bool:
+        """Other words than those that were forgotten or moved by command under this id: a person
+        changed them in an old buffer. The id stays with what may come back."""
+        file, number = place
+        if (*file.key, file.entries[number].memory.memory_id) not in self._departed:
+            return False
+        self._draft(file.key).copied.append(number)
         return True
 
     def _still_stands(self, entry: KnownEntry) -> bool:
@@ -193,74 +211,39 @@ class _Comparison:
                 self._back.append(before)
             if before.file != file.key:
                 self._left[_where(before)] = before
-            elif self._is_undone(before, seen):
-                self._draft(file.key).restored.append(before)
-            elif _both_changed(before, seen):
+            elif both_changed(before, seen):
                 self._draft(file.key).conflicts.append(before)
+        self._here.setdefault(file.key, {})[seen.memory.memory_id] = seen.digest
         self._living.append((file, seen, before))
-
-    def _is_undone(self, before: KnownEntry, seen: SeenEntry) -> bool:
-        """The bot rewrote it, and a save has what it was before: nobody takes that back by hand."""
-        lately = self._now - before.rewritten_at <= BUFFER_SECONDS
-        return before.prior is not None and lately and seen.digest == before.prior_digest
 
     # What became of the ones that are missing
 
     def _explain(self, file: SeenFile, missing: list[KnownEntry]) -> list[KnownEntry]:
         """What is missing in a file, without what is only not where it was."""
+        rows = self._by_file.get(file.key, [])
+        known = self._known.files.get(file.key)
+        save = Save(file, known, rows, self._here.get(file.key, {}), self._now)
+        undone = save.undid(missing)
         explained = {_where(entry) for entry in self._still_there(file, missing)}
         rest = [entry for entry in missing if _where(entry) not in explained]
-        dropped = {_where(entry) for entry in self._dropped_by_an_old_buffer(file, rest)}
-        return [entry for entry in rest if _where(entry) not in dropped]
+        dropped = save.dropped(rest)
+        if undone or dropped:
+            self._draft(file.key).restored += undone
+            self._draft(file.key).returned += dropped
+        on_purpose = [e for e in rows if save.is_back(e) and e not in undone]
+        if on_purpose:
+            self._draft(file.key).taken_back += filter(says_otherwise, on_purpose)
+        came_back = {_where(entry) for entry in dropped}
+        return [entry for entry in rest if _where(entry) not in came_back]
 
     def _still_there(self, file: SeenFile, missing: list[KnownEntry]) -> list[KnownEntry]:
         """Their words are there, without the id: an editor that did not notice when it was added,
         and in which a person may have typed on."""
-        if not file.unnamed:
+        if not file.unnamed or not missing:
             return []
         pairs = matched(file.unnamed, missing)
         self._draft(file.key).kept_ids += pairs.values()
         return list(pairs.values())
-
-    def _dropped_by_an_old_buffer(
-        self, file: SeenFile, missing: list[KnownEntry]
-    ) -> list[KnownEntry]:
-        held = [e.appended for e in self._known.entries if e.file == file.key and self._stays(e)]
-        newest = max(held, default=0)
-        dropped = sorted(
-            (
-                entry
-                for entry in missing
-                if entry.appended > newest and self._now - entry.appended_at <= BUFFER_SECONDS
-            ),
-            key=lambda entry: entry.appended,
-        )
-        if not dropped or file.empty:
-            return []
-        first = dropped[0]
-        as_it_was = (
-            file.digest == first.before
-            and not first.returned
-            and self._now - first.appended_at <= SAVED_AS_IT_WAS_SECONDS
-        )
-        if not (as_it_was or self._else_changed(file, missing, dropped)):
-            return []
-        self._draft(file.key).returned += [replace(e, returned=as_it_was) for e in dropped]
-        return dropped
-
-    def _stays(self, entry: KnownEntry) -> bool:
-        return self._is_placed(entry) and _where(entry) not in self._left
-
-    def _else_changed(
-        self, file: SeenFile, missing: list[KnownEntry], dropped: list[KnownEntry]
-    ) -> bool:
-        known = self._known.files.get(file.key)
-        if known is None or known.plain != file.plain or file.unnamed:
-            return True
-        if len(missing) > len(dropped):
-            return True
-        before = {e.memory_id: e.digest for e in self._known.entries if e.file == file.key}
-        return any(before.get(e.memory.memory_id) != e.digest for e in file.entries)
 
     def _most_of_a_scope(self, vanished: list[KnownEntry]) -> set[str]:
         counts: dict[str, int] = {}
@@ -306,26 +289,3 @@ def _are_words(found: str, known: str, *, exactly: bool) -> bool:
     if exactly:
         return found == known
     return bool(found and known) and (found.startswith(known) or known.startswith(found))
-
-
-def _both_changed(before: KnownEntry, seen: SeenEntry) -> bool:
-    """A person changed what the bot had rewritten, and did not know of that."""
-    if before.prior is None or seen.digest == before.digest:
-        return False
-    prior, ours, theirs = (_merged(m) for m in (before.prior, before.memory, seen.memory))
-    changed = {name for name in ours if prior[name] != ours[name]}
-    if all(theirs[name] == ours[name] for name in changed):
-        return False
-    return any(theirs[name] == prior[name] for name in changed) or bool(_WORDS & changed)
-
-
-def _merged(memory: Memory) -> dict[str, object]:
-    """What both a person and the bot change."""
-    return {
-        "judgment": memory.judgment,
-        "reasoning": memory.reasoning,
-        "tags": memory.tags,
-        "kind": memory.kind,
-        "active": memory.active,
-        "strength": memory.strength,
-    }

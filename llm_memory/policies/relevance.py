@@ -15,10 +15,10 @@ from .preference import in_time, named_speaker, salience, speaker_factor, time_f
 from .ranking import Candidate, above_floor
 from .time_spans import TimeSpan
 
-LEXICAL_FLOORS = {Language.CHINESE: 0.44, Language.ENGLISH: 0.38}
+LEXICAL_FLOORS = {Language.CHINESE: 0.43, Language.ENGLISH: 0.34}
 """How much of a question a memory must speak of, as a share of its weight. Measured by
 ``benchmarks/retrieval.py``: docs/benchmarks.md has the curve."""
-_OTHER_FLOOR = 0.42
+_OTHER_FLOOR = 0.38
 MANY = 100
 """From so many memories on the floors are as measured."""
 _FEW = 10
@@ -26,8 +26,9 @@ _AMONG_FEW = 0.8
 """What is left of a floor among ten memories, or fewer."""
 _IN_TIME = 0.9
 """What is left of the floor for what was said when the question says."""
-_OUT_OF_TIME = 1.6
+_OUT_OF_TIME = 2.0
 """What becomes of it for what was said at another time than the one that the question names."""
+_BESIDE_WORDS = 0.04
 _LEAST = 1e-6
 _EMPTY = re.compile(
     "[\\s\\W_]|[我你您他她它们咱的了是在吗呢吧啊呀么嘛都就还也又跟和与对给把被有没无过着"
@@ -51,6 +52,12 @@ def lexical_floor(language: Language | None, among: int = MANY) -> float:
     many = min(max(among, _FEW), MANY)
     share = math.log(many / _FEW) / math.log(MANY / _FEW)
     return floor * (_AMONG_FEW + (1.0 - _AMONG_FEW) * share)
+
+
+def dense_floor(floor: float, *, beside_words: bool) -> float:
+    """An embedder's floor, a little higher where words were asked, too: either arm is enough, and
+    what each lets through by chance adds up."""
+    return floor + _BESIDE_WORDS * (1.0 - floor) if beside_words else floor
 
 
 def is_about_time_alone(subject: str) -> bool:
@@ -100,6 +107,7 @@ class Judge:
         score: float,
         match: tuple[float, float] | None,
         similarity: float | None,
+        uses: int = 0,
     ) -> Candidate:
         """The relevance is that of the arm that is surer.
 
@@ -107,6 +115,7 @@ class Judge:
             score: Of both arms together.
             match: Score and coverage of the words' arm, None where it did not find it.
             similarity: Of the embedder, None where it did not.
+            uses: How often it was found useful.
         """
         span = in_time(passage, self.times)
         floor = self.word_floor
@@ -121,7 +130,7 @@ class Judge:
         factors = (
             time_factor(span)
             * speaker_factor(passage, self.speaker, self.asker)
-            * salience(passage, self.asked_at)
+            * salience(passage, self.asked_at, uses)
         )
         return Candidate(
             passage,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from datetime import datetime
 from pathlib import PurePosixPath
 
@@ -58,9 +59,19 @@ def is_recalled(path: str) -> bool:
     return (
         name.endswith(".md")
         and name not in _NOT_RECALLED
-        and not any(mark in name for mark in _CONFLICT_MARKS)
+        and not is_other_version(name)
         and not is_passed_by(path)
     )
+
+
+def folded(name: str) -> str:
+    """The same for all names, or paths, that some disk takes for one."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
+
+
+def is_other_version(name: str) -> bool:
+    """True for a file that is kept beside another because two had changed it at once."""
+    return any(mark in name.lower() for mark in _CONFLICT_MARKS)
 
 
 def is_passed_by(path: str) -> bool:

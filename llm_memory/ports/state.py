@@ -93,6 +93,10 @@ class StateStore(Protocol):
         """How often a memory was found useful."""
         ...
 
+    def all_uses(self) -> dict[Key, int]:
+        """The same of every memory that ever was."""
+        ...
+
     def installation(self) -> str:
         """A random id of this installation, made once: 32 hexadecimal digits.
 

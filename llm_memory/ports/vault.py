@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from ..errors import VaultWriteFailed
 from ..models.conversation import Actor
 from ..models.data_models import Memory, StoredMemory, Topic
 from ..models.scope import Scope
-from ..models.vault_state import FileKey, KnownEntry, KnownFile, Repair, SeenFile
+from ..models.vault_state import Departed, FileKey, KnownEntry, KnownFile, Repair, SeenFile
 from .ledger import EntryLedger
+
+
+class PartlyWritten(VaultWriteFailed):
+    """Of what was to be appended at once, ``written`` stands in the vault, the rest nowhere."""
+
+    def __init__(self, message: str, written: Sequence[StoredMemory]) -> None:
+        super().__init__(message)
+        self.written = tuple(written)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +136,16 @@ class Vault(Protocol):
         """Put entries that a person deleted into the archives. Raises VaultWriteFailed."""
         ...
 
+    def buried(self, entries: Sequence[KnownEntry]) -> dict[tuple[str, str], bool]:
+        """By scope and id, which of these lie in the archive, forgotten since they were last
+        appended; True if the same words lie there."""
+        ...
+
+    def departed_lately(self, since: float) -> list[Departed]:
+        """What was forgotten by command after ``since`` (seconds since 1970), as the archives tell,
+        whether or not it lives."""
+        ...
+
     def finish_moves(self) -> None:
         """End the moves that a crash interrupted."""
         ...
@@ -158,6 +177,16 @@ class Vault(Protocol):
         """Write and fsync. Raises VaultWriteFailed, and then nothing was changed."""
         ...
 
+    def append_many(
+        self, scope: Scope, entries: Sequence[tuple[Topic, Memory]]
+    ) -> list[StoredMemory]:
+        """The same for many, whose ids differ: one write and fsync a file.
+
+        Raises VaultWriteFailed, and then nothing was changed; PartlyWritten, if some files took
+        theirs.
+        """
+        ...
+
     def current(self, stored: StoredMemory) -> StoredMemory | None:
         """The entry as a person may have left it by now, None if it is gone.
 
@@ -178,6 +207,19 @@ class Vault(Protocol):
 
     def archived(self, scope: Scope, memory_id: str) -> Memory | None:
         """A forgotten entry of the scope, None if there is none."""
+        ...
+
+    def archive_many(
+        self, stored: Sequence[StoredMemory], *, by: Actor, at: datetime
+    ) -> list[StoredMemory]:
+        """The same for many, a file at a time: those that stood where they were known, with the
+        words that were known. The others are left alone. Raises VaultWriteFailed."""
+        ...
+
+    def forgotten(
+        self, scope: Scope, memory_ids: Collection[str], *, by: Actor | None = None
+    ) -> set[str]:
+        """Which of these lie in the archive of the scope; with ``by``, because of that one."""
         ...
 
     def restore(self, scope: Scope, memory_id: str) -> StoredMemory | None:

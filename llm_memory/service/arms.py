@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..errors import EmbeddingFailed
@@ -91,9 +91,9 @@ class Arms:
         newest = [key for _, key in sorted(fresh, key=lambda pair: -pair[0])]
         return list(dict.fromkeys((*newest, *(k for k in keys if scope_filter.admits(k.scope)))))
 
-    def pending(self) -> tuple[Passage, ...]:
-        """What the embedder's index does not hold yet."""
-        return self._indexing.pending
+    def behind(self) -> Mapping[Key, Passage | None]:
+        """What the embedder's index does not know yet: None for what is gone."""
+        return self._indexing.behind()
 
     async def scan(
         self, query: str, scope_filter: ScopeFilter, passages: Iterable[Passage]

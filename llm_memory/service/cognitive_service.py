@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Collection, Coroutine
-from typing import TypeVar
+from collections.abc import Callable, Collection
 
-from ..errors import EngineClosed, EngineOff
+from ..errors import EngineOff, InvalidScope
 from ..models.conversation import Actor, ConversationId
 from ..models.data_models import (
     EditOutcome,
@@ -36,25 +34,30 @@ from ..models.recall import (
     Told,
     Trace,
 )
-from ..models.resolution import ReadPublicOnly, Refused, Usable
-from ..models.scope import PUBLIC, Scope, ScopeFilter
+from ..models.scope import Scope, ScopeFilter
 from ..models.settings import EngineSettings
 from ..models.status import MapSummary, ScopeReport
+from ..models.transfer import Exported, Imported, NotTransferred
 from ..models.turns import Feedback, FeedbackReport, ObserveOutcome, Ticket, Turn
 from ..policies.admin_move import target_scope
-from ..policies.note_files import shelves_of
 from ..policies.pointers import is_note_id, pointed_id
 from ..ports.ledger import DeedKind
+from ..ports.transfer import LineSource
+from .access import Access
 from .catalogue import Catalogue
+from .lifespan import Lifespan
 from .memory_editor import Doer, MemoryEditor
 from .memory_handlers import MemoryHandlers
 from .memory_manager import MemoryManager
 from .note_book import NoteBook
+from .pending_records import PendingRecords
 from .reconciler import Reconciler
 from .scope_book import Meeting, ScopeBook
+from .transfer import Terms, Transfer
 from .turn_queue import TurnQueue
 
-T = TypeVar("T")
+_HOPS_SECONDS = 3.0
+"""A model waits for the answer: after this long the first of two hops is the answer."""
 
 
 class CognitiveService:
@@ -76,36 +79,37 @@ class CognitiveService:
         notes: NoteBook,
         editor: MemoryEditor,
         reconciler: Reconciler,
+        transfer: Transfer,
+        pending: PendingRecords,
     ) -> None:
         self._settings = settings
         self._book = book
         self._catalogue = catalogue
+        self._access = Access(settings, book, catalogue)
+        self._life = Lifespan()
         self._manager = manager
         self._handlers = handlers
         self._turns = turns
         self._notes = notes
         self._editor = editor
         self._reconciler = reconciler
-        self._opened = asyncio.Event()
-        self._loaded = asyncio.Event()
-        self._off: EngineOff | None = None
-        self._closed = False
-        self._running: set[asyncio.Task[object]] = set()
+        self._transfer = transfer
+        self._pending = pending
 
     async def remember(
         self, draft: MemoryDraft, *, conversation_id: ConversationId
     ) -> RememberOutcome:
         """Store a draft in the conversation's own scope. What returns Stored is on disk."""
-        await self._ready()
-        scope = self._writable(conversation_id)
+        await self._life.ready()
+        scope = self._access.writable(conversation_id)
         if isinstance(scope, Rejected):
             return scope
-        return await self._finish(
+        return await self._life.finish(
             self._handlers.write(
                 draft,
                 scope,
                 conversation=conversation_id.umo,
-                trusted=self._trusts(draft.actor, conversation_id, scope),
+                trusted=self._access.trusts(draft.actor, conversation_id, scope),
                 role=conversation_id.persona or "",
             )
         )
@@ -120,6 +124,7 @@ class CognitiveService:
         actor: Actor | None = None,
         line: Callable[[Hit], str] | None = None,
         only: Collection[Arm] | None = None,
+        chained: bool = False,
     ) -> Recall:
         """At most ``limit`` relevant memories that fit the budget; none where none is relevant.
 
@@ -127,27 +132,39 @@ class CognitiveService:
             actor: Who asks: 我 is that person.
             line: What is injected of a hit; the budget counts its tokens.
             only: Ask these arms alone, for comparisons.
+            chained: Ask again with what the memories of whom the question names say.
         """
-        await self._ready(self._opened)
-        scope_filter = self._readable(conversation_id)
+        await self._life.begun()
+        scope_filter = self._access.readable(conversation_id)
         if scope_filter is None:
             return Recall(trace=Trace(notes=("refused",)))
-        recall = await self._manager.comprehensive_recall(
-            query,
-            scope_filter,
-            limit=limit,
-            token_budget=token_budget,
-            asker=actor,
-            line=line,
-            only=only,
-        )
+        if chained:
+            recall = await self._manager.chained_recall(
+                query,
+                scope_filter,
+                limit=limit,
+                token_budget=token_budget,
+                asker=actor,
+                line=line,
+                seconds=_HOPS_SECONDS,
+            )
+        else:
+            recall = await self._manager.comprehensive_recall(
+                query,
+                scope_filter,
+                limit=limit,
+                token_budget=token_budget,
+                asker=actor,
+                line=line,
+                only=only,
+            )
         self._manager.note(conversation_id.umo, query, recall.trace)
         return recall
 
     async def explain(self, *, conversation_id: ConversationId) -> list[Explained]:
         """The last recalls of this conversation, the newest first, as far as it may see them."""
-        await self._ready()
-        scope_filter = self._readable(conversation_id)
+        await self._life.ready()
+        scope_filter = self._access.readable(conversation_id)
         if scope_filter is None:
             return []
         return self._manager.explain(conversation_id.umo, scope_filter)
@@ -158,25 +175,28 @@ class CognitiveService:
 
     async def expand(self, pointer: str, *, conversation_id: ConversationId) -> Expansion:
         """The whole entry, or section of a note, behind a pointer that the conversation may see."""
-        await self._ready()
+        await self._life.ready()
         named = pointed_id(pointer)
         if named is not None and is_note_id(named):
-            return await self._expand_note(pointer, named, self._readable(conversation_id))
-        stored = self._find(pointer, conversation_id)
+            return await self._expand_note(pointer, named, self._access.readable(conversation_id))
+        stored = self._access.find(pointer, conversation_id)
+        scope_filter = self._access.readable(conversation_id)
+        if stored is None and named is not None and scope_filter is not None:
+            stored = self._pending.find(named, scope_filter)  # recalled, so it can be read
         return PointerNotVisible(pointer) if stored is None else Expanded(stored)
 
     async def forget(
         self, memory_id: str, *, conversation_id: ConversationId, actor: Actor
     ) -> ForgetOutcome | Rejected:
         """Move an entry to the archive. Only its speaker or an admin, only in its own scope."""
-        await self._ready()
-        stored = self._find(memory_id, conversation_id)
+        await self._life.ready()
+        stored = self._access.find(memory_id, conversation_id)
         if stored is None:
             return NotVisible(memory_id)
-        scope = self._writable(conversation_id)
-        if isinstance(scope, Rejected) or not self._in_reach(stored, scope, actor):
+        scope = self._access.writable(conversation_id)
+        if isinstance(scope, Rejected) or not self._access.in_reach(stored, scope, actor):
             return NotAllowed(memory_id)
-        target = await self._finish(self._handlers.archive(stored, actor))
+        target = await self._life.finish(self._handlers.archive(stored, actor))
         match target:
             case Rejected():
                 return target
@@ -191,20 +211,20 @@ class CognitiveService:
         self, memory_id: str, text: str, *, conversation_id: ConversationId, actor: Actor
     ) -> EditOutcome | Rejected:
         """Give an entry of the conversation's own scope other words. Admins only."""
-        await self._ready()
-        stored = self._for_admin(memory_id, conversation_id, actor)
+        await self._life.ready()
+        stored = self._access.for_admin(memory_id, conversation_id, actor)
         if not isinstance(stored, StoredMemory):
             return stored
         doer = Doer(actor, conversation_id.umo)
-        edited = await self._finish(self._editor.edit(stored, text, doer))
+        edited = await self._life.finish(self._editor.edit(stored, text, doer))
         return NotVisible(memory_id) if edited is None else edited
 
     async def move(
         self, memory_id: str, scope_name: str, *, conversation_id: ConversationId, actor: Actor
     ) -> MoveOutcome | Rejected:
         """Move an entry of the conversation's own scope to another one. Admins only."""
-        await self._ready()
-        stored = self._for_admin(memory_id, conversation_id, actor)
+        await self._life.ready()
+        stored = self._access.for_admin(memory_id, conversation_id, actor)
         if not isinstance(stored, StoredMemory):
             return stored
         known = {*self._book.summary().by_scope, *await self._editor.folders()}
@@ -214,7 +234,7 @@ class CognitiveService:
         if target == stored.scope:
             return Moved(stored, target.name)
         doer = Doer(actor, conversation_id.umo)
-        moved = await self._finish(self._editor.move(stored, target, doer))
+        moved = await self._life.finish(self._editor.move(stored, target, doer))
         return NotVisible(memory_id) if moved is None else moved
 
     async def restore(
@@ -225,8 +245,8 @@ class CognitiveService:
 
         Without an id: the last that this person did in this conversation.
         """
-        await self._ready()
-        scope = self._writable(conversation_id)
+        await self._life.ready()
+        scope = self._access.writable(conversation_id)
         named = pointed_id(memory_id) if memory_id else ""
         if isinstance(scope, Rejected) or named is None:
             return NotVisible(memory_id)
@@ -236,7 +256,7 @@ class CognitiveService:
         if deed is not None and deed.kind is not DeedKind.FORGET and self._editor.stands(deed):
             if not actor.admin:
                 return NotAllowed(memory_id)
-            undone = await self._finish(self._editor.take_back(deed))
+            undone = await self._life.finish(self._editor.take_back(deed))
             return NotVisible(memory_id) if undone is None else undone
         if not named and deed is None:
             return NotVisible(memory_id)
@@ -251,9 +271,9 @@ class CognitiveService:
         archived = await self._handlers.archived(scope, memory_id)
         if archived is None:
             return NotVisible(memory_id)
-        if not self._in_reach(archived, scope, actor):
+        if not self._access.in_reach(archived, scope, actor):
             return NotAllowed(memory_id)
-        restored = await self._finish(self._handlers.restore(scope, memory_id))
+        restored = await self._life.finish(self._handlers.restore(scope, memory_id))
         match restored:
             case Rejected():
                 return restored
@@ -264,8 +284,8 @@ class CognitiveService:
 
     async def observe(self, turn: Turn, *, conversation_id: ConversationId) -> ObserveOutcome:
         """Queue a finished turn durably. Its scope is fixed now, whatever the map says later."""
-        await self._ready()
-        scope = self._writable(conversation_id)
+        await self._life.ready()
+        scope = self._access.writable(conversation_id)
         return await self._turns.put(turn, scope, conversation_id.umo)
 
     async def feedback(self, feedback: Feedback, *, ticket: Ticket) -> FeedbackReport:
@@ -273,21 +293,21 @@ class CognitiveService:
 
         While learning is paused the turn stays in the queue.
         """
-        await self._ready()
+        await self._life.ready()
         if not self._settings.scope_filter_enabled:
             paused = Rejected(RejectReason.LEARNING_PAUSED)
             return FeedbackReport(known=True, outcomes=(paused,) * len(feedback.drafts))
-        return await self._finish(self._turns.settle(feedback, ticket))
+        return await self._life.finish(self._turns.settle(feedback, ticket))
 
     async def meet(self, conversation_id: ConversationId, actor: Actor) -> Meeting:
         """Note that a message came; says whether it is the conversation's first."""
-        await self._ready()
+        await self._life.ready()
         return await self._book.meet(conversation_id, actor)
 
     async def newest(self, *, conversation_id: ConversationId, limit: int) -> list[StoredMemory]:
         """The newest memories that the conversation may see."""
-        await self._ready()
-        scope_filter = self._readable(conversation_id)
+        await self._life.ready()
+        scope_filter = self._access.readable(conversation_id)
         if scope_filter is None:
             return []
         visible = self._catalogue.visible(scope_filter)
@@ -295,8 +315,8 @@ class CognitiveService:
 
     async def describe(self, *, conversation_id: ConversationId) -> ScopeReport:
         """What the conversation reads and writes, and why."""
-        await self._ready()
-        scope_filter = self._readable(conversation_id)
+        await self._life.ready()
+        scope_filter = self._access.readable(conversation_id)
         visible = sum(1 for _ in self._catalogue.visible(scope_filter)) if scope_filter else 0
         return ScopeReport(
             resolution=self._book.resolve(conversation_id),
@@ -307,13 +327,13 @@ class CognitiveService:
 
     async def map_summary(self) -> MapSummary:
         """What the scope map says, for the log at start-up."""
-        await self._ready()
+        await self._life.ready()
         return self._book.summary()
 
     async def confirm_map(self, *, actor: Actor) -> int | None:
         """Let go of the keys that a damaged map lost. None for anybody but an admin."""
-        await self._ready()
-        return await self._finish(self._book.confirm_map()) if actor.admin else None
+        await self._life.ready()
+        return await self._life.finish(self._book.confirm_map()) if actor.admin else None
 
     async def confirm_deletions(self, *, actor: Actor) -> int | None:
         """Forget what is held because most of its scope is gone from the files. None for anybody
@@ -321,68 +341,74 @@ class CognitiveService:
 
         Raises VaultWriteFailed.
         """
-        await self._ready()
-        return await self._finish(self._reconciler.confirm()) if actor.admin else None
+        await self._life.ready()
+        return await self._life.finish(self._reconciler.confirm()) if actor.admin else None
+
+    async def export(
+        self, *, conversation_id: ConversationId, actor: Actor
+    ) -> Exported | NotTransferred | Rejected:
+        """All living memories that the conversation sees, its own scope's and the public ones, in a
+        new file below ``exports/``. Its name is told to nobody but the asker."""
+        await self._life.ready()
+        scope_filter = self._access.exportable(conversation_id)
+        if isinstance(scope_filter, Rejected):
+            return scope_filter
+        return await self._life.finish(self._transfer.export(scope_filter, patient=not actor.admin))
+
+    async def import_(
+        self, name: str, *, conversation_id: ConversationId, actor: Actor
+    ) -> Imported | NotTransferred | NotAllowed | Rejected:
+        """The memories of a file in ``imports/`` into the conversation's own scope, whatever the
+        file says, through the doors that every draft goes through. Admins only.
+
+        What was stored before it was cut off, by a close or a cancelled caller, is stored.
+        """
+        await self._life.ready()
+        if not actor.admin:
+            return NotAllowed("")
+        scope = self._access.writable(conversation_id)
+        if isinstance(scope, Rejected):
+            return scope
+        terms = Terms(scope, conversation_id.umo)
+        return await self._transfer.import_named(name, terms, self._life.finish)
+
+    async def import_for_owner(
+        self, source: LineSource, scope_name: str, *, keep_trust: bool, new: bool
+    ) -> Imported | NotTransferred | Rejected:
+        """The same for whoever owns the files, from an open file into a scope that he names.
+
+        Args:
+            new: The scope may be one that has no folder yet.
+            keep_trust: What the file calls trusted stays so.
+        """
+        await self._life.ready()
+        known = {*await self._editor.folders(), *([scope_name] if new else [])}
+        try:
+            scope = target_scope(scope_name, known)
+        except InvalidScope:
+            scope = None
+        if scope is None:
+            return Rejected(RejectReason.UNKNOWN_SCOPE, detail=scope_name)
+        terms = Terms(scope, keep_trust=keep_trust)
+        return await self._transfer.import_from(source, terms, self._life.finish)
 
     # What follows is between the service and the engine that holds it.
 
     def opened(self) -> None:
         """Scopes can be told, and the vault is being read: recall may go on."""
-        self._opened.set()
+        self._life.opened()
 
     def loaded(self) -> None:
         """The vault is read: whoever waits may go on."""
-        self._opened.set()
-        self._loaded.set()
+        self._life.loaded()
 
     def failed(self, reason: EngineOff) -> None:
         """The vault cannot be opened: whoever waits gets this."""
-        self._off = reason
-        self.loaded()
+        self._life.failed(reason)
 
     async def close(self) -> None:
         """Answer EngineClosed from now on; wait for the writes that began."""
-        self._closed = True
-        self.loaded()
-        if self._running:
-            await asyncio.wait(self._running)
-
-    async def _ready(self, event: asyncio.Event | None = None) -> None:
-        await (event or self._loaded).wait()
-        if self._closed:
-            raise EngineClosed("the engine is closed")
-        if self._off is not None:
-            raise self._off
-
-    async def _finish(self, work: Coroutine[object, object, T]) -> T:
-        """Do work to its end even if the caller is cancelled: a half-done write is no write."""
-        if self._closed:
-            work.close()
-            raise EngineClosed("the engine is closed")
-        task = asyncio.ensure_future(work)
-        self._running.add(task)
-        task.add_done_callback(self._running.discard)
-        return await asyncio.shield(task)
-
-    def _writable(self, conversation_id: ConversationId) -> Scope | Rejected:
-        if not self._settings.scope_filter_enabled:
-            return Rejected(RejectReason.LEARNING_PAUSED)
-        match self._book.resolve(conversation_id):
-            case Usable(scope, _):
-                return scope
-            case ReadPublicOnly(why):
-                return Rejected(RejectReason.READ_ONLY, why)
-            case Refused(why):
-                return Rejected(RejectReason.REFUSED, why)
-
-    def _readable(self, conversation_id: ConversationId) -> ScopeFilter | None:
-        resolution = self._book.resolve(conversation_id)
-        if isinstance(resolution, Refused):
-            return None
-        if not self._settings.scope_filter_enabled:
-            return ScopeFilter((PUBLIC,), everything=True)
-        scope = resolution.scope if isinstance(resolution, Usable) else PUBLIC
-        return ScopeFilter.reading_as(scope, shelves=shelves_of(conversation_id, resolution))
+        await self._life.close()
 
     async def _expand_note(
         self, pointer: str, note_id: str, scope_filter: ScopeFilter | None
@@ -391,36 +417,3 @@ class CognitiveService:
         if chunk is None:
             return PointerNotVisible(pointer)
         return ExpandedNote(await self._notes.section(chunk))
-
-    def _find(self, pointer: str, conversation_id: ConversationId) -> StoredMemory | None:
-        named = pointed_id(pointer)
-        scope_filter = self._readable(conversation_id)
-        if named is None or scope_filter is None:
-            return None
-        return self._catalogue.find(named, scope_filter)
-
-    def _for_admin(
-        self, memory_id: str, conversation_id: ConversationId, actor: Actor
-    ) -> StoredMemory | NotAllowed | NotVisible:
-        """What an admin may change here. Others hear no more than that they may not."""
-        stored = self._find(memory_id, conversation_id)
-        if stored is None:
-            return NotVisible(memory_id)
-        scope = self._writable(conversation_id)
-        if not actor.admin or isinstance(scope, Rejected) or stored.scope != scope:
-            return NotAllowed(memory_id)
-        return stored
-
-    def _trusts(self, actor: Actor | None, conversation_id: ConversationId, scope: Scope) -> bool:
-        """An admin; in a private chat, its person, for a scope that is this chat's alone."""
-        if actor is None:
-            return False
-        peer = conversation_id.peer
-        in_person = bool(peer) and actor.person == f"{conversation_id.adapter}:{peer}"
-        return actor.admin or (in_person and self._book.owns_alone(conversation_id, scope))
-
-    def _in_reach(self, stored: StoredMemory, scope: Scope, actor: Actor) -> bool:
-        """A memory changes only inside its own scope, by its speaker or an admin."""
-        if stored.scope != scope:
-            return False
-        return actor.admin or self._book.same_person(actor.person, stored.memory.provenance.person)

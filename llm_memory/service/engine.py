@@ -12,6 +12,7 @@ from ..errors import EngineClosed, EngineOff, StateUnavailable
 from ..log import logger
 from ..models.notices import Notice
 from ..models.settings import EngineSettings
+from ..models.shelf import folder_of
 from ..models.status import EngineStatus, IndexState
 from ..policies.privacy import Finder, find
 from ..policies.trust import Trust
@@ -28,27 +29,39 @@ from ..ports import (
     VectorCache,
     VectorStore,
 )
+from ..ports.legacy import LegacyStores, Staging
+from ..ports.migration import ForeignCollection, MigrationStore
+from ..ports.transfer import TransferFiles
 from ..ports.watcher import Watcher
+from .adoption import Adoption
 from .arms import Arms
 from .catalogue import Catalogue
 from .cognitive_service import CognitiveService
 from .draft_checks import DraftChecks
 from .embedder_trust import EmbedderTrust, WatchedEmbedder
 from .indexing_service import IndexingService
+from .intake import Intake
+from .legacy_vectors import LegacyVectors
 from .lexical_service import LexicalService
 from .living import LivingMemories
 from .memory_editor import MemoryEditor
 from .memory_handlers import MemoryHandlers
 from .memory_manager import MemoryManager
+from .migrations import Migration, Migrations
 from .near_duplicates import NearDuplicates
 from .note_book import NoteBook
 from .notice_board import NoticeBoard
 from .opening import Lock, open_state, own_folders, refusal, settle_formats
 from .passages import Passages
+from .pending_records import PendingRecords
 from .reconciler import Reconciler
+from .record_walker import RecordWalker
 from .reranking import Reranking
 from .scope_book import ScopeBook
+from .scope_migration import ScopeMigration
+from .transfer import Transfer
 from .turn_queue import TurnQueue
+from .use_counts import UseCounts
 from .vault_follower import VaultFollower
 
 
@@ -68,9 +81,18 @@ class EngineParts:
     scanner: Embedder
     """Answers where the index cannot, from the first moment on: it must load nothing."""
     locks: Sequence[Lock]
+    transfers: TransferFiles
+    migrations: MigrationStore
+    legacy: ForeignCollection | None = None
+    """A pre-scope plugin's, where a server is configured that may have one."""
+    others: LegacyStores | None = None
+    """What other plugins left on this machine; with ``staging``, or not at all."""
+    staging: Staging | None = None
     formats: Sequence[StoredFormat] = ()
     private_data: Finder = find
     reranker: Reranker | None = None
+    version: str = ""
+    """The plugin's: what it writes out, it signs."""
 
 
 class Engine:
@@ -94,9 +116,10 @@ class Engine:
         self._book = ScopeBook(settings, parts.state, self._notices)
         # What follows the notes asks the note book, too: it is told of its followers afterwards.
         self.notes = NoteBook(parts.notes, self._notices)
-        passages = Passages(self._catalogue, self.notes)
+        pending = PendingRecords(self._catalogue)
+        passages = Passages(self._catalogue, self.notes, pending)
         self._indexing = IndexingService(
-            passages,
+            Passages(self._catalogue, self.notes),
             parts.store,
             parts.manifest,
             parts.cache,
@@ -106,17 +129,67 @@ class Engine:
         self._words = LexicalService(passages, parts.words, self._notices, settings.pace)
         self._trust = EmbedderTrust(parts.trust, settings.pace)
         self.notes.follow_with(self._indexing, self._words)
+        pending.follow_with(self._words)
         arms = Arms(passages, self._words, self._indexing, parts.scanner)
         reranking = Reranking(parts.reranker, settings)
+        self._uses = UseCounts(parts.state)
         self._manager = MemoryManager(
-            passages, arms, self._indexing, self._trust, reranking, settings, clock
+            passages, arms, self._indexing, self._trust, reranking, self._uses, settings, clock
         )
-        living = LivingMemories(self._catalogue, [self._indexing, self._words])
+        living = LivingMemories(self._catalogue, [self._indexing, pending])
         checks = DraftChecks(settings.privacy_mode, parts.private_data)
         near = NearDuplicates(self._catalogue, self._indexing, seconds=settings.embed_draft_seconds)
         handlers = MemoryHandlers(
             parts.vault, self._catalogue, living, self._notices, checks, near, clock
         )
+        self.intake = Intake(parts.vault, self._catalogue, living, self._notices)
+        walker = RecordWalker(parts.migrations, settings.walk_pace)
+        walker.paused = settings.migration_paused
+        sources: list[Migration] = []
+        if parts.legacy is not None:
+            sources.append(
+                ScopeMigration(
+                    parts.legacy,
+                    parts.migrations,
+                    walker,
+                    parts.vault,
+                    self._catalogue,
+                    self.intake,
+                    pending,
+                    self._words,
+                    clock,
+                )
+            )
+        self._old_vectors: LegacyVectors | None = None
+        if parts.others is not None and parts.staging is not None:
+            self._old_vectors = LegacyVectors(
+                parts.staging,
+                parts.cache,
+                self._catalogue,
+                lambda: self._indexing.fingerprint,
+            )
+            sources.append(
+                Adoption(
+                    parts.others,
+                    parts.staging,
+                    parts.migrations,
+                    walker,
+                    parts.vault,
+                    self._catalogue,
+                    self.intake,
+                    self._old_vectors,
+                    self._words,
+                    self._book,
+                    self._notices,
+                    clock,
+                    enabled=settings.adopt_legacy,
+                )
+            )
+        self.migrations = Migrations(
+            parts.migrations, walker, sources, parts.vault, self._catalogue, living, clock
+        )
+        """What comes from elsewhere: ``migrate`` brings it; ``python -m llm_memory`` and the
+        commands of admins ask here for what is done with it."""
         editor = MemoryEditor(parts.vault, self._catalogue, living, self._notices, checks, clock)
         pace = settings.vault_pace
         self._reconciler = Reconciler(
@@ -125,7 +198,7 @@ class Engine:
         self._follower = VaultFollower(
             self._reconciler, parts.watcher, pace, also=self.notes.refresh
         )
-        turns = TurnQueue(parts.state, parts.vault, self._catalogue, handlers, clock)
+        turns = TurnQueue(parts.state, self._uses, parts.vault, self._catalogue, handlers, clock)
         self.service = CognitiveService(
             settings,
             self._book,
@@ -136,6 +209,8 @@ class Engine:
             self.notes,
             editor,
             self._reconciler,
+            Transfer(parts.transfers, self._catalogue, handlers, clock, parts.version),
+            pending,
         )
         self._ready = False
         self._closing = False
@@ -179,8 +254,10 @@ class Engine:
         scopes = await asyncio.to_thread(parts.vault.scopes)
         names = [scope.name for scope in scopes]
         await asyncio.to_thread(open_state, parts.state, self._book, self._notices, names)
+        await self._uses.load()
         self.service.opened()
         await self._reconciler.load()
+        await self.migrations.open()
 
     async def scan_notes(self) -> None:
         """Read the notes for the first time; recall does without them until then. Idempotent."""
@@ -191,9 +268,20 @@ class Engine:
         except Exception as error:  # noqa: BLE001  (what is wrong here must not stop the index)
             logger.error("读取笔记时出错，稍后再试：{!r}", error)
 
+    async def migrate(self) -> None:
+        """Bring what comes from elsewhere behind the bot, until cancelled."""
+        await self.migrations.run()
+
     async def reconcile(self) -> None:
         """Take in now what people did to the files."""
         await self._reconciler.reconcile()
+
+    @property
+    def may_rotate_backups(self) -> bool:
+        """False while the files may lack what an older backup still has: most of some scope is
+        missing and nobody has said that it was meant, or they have not been compared with what was
+        known. Whoever keeps backups throws none away then."""
+        return self._ready and not self._reconciler.misses_much
 
     async def follow(self) -> None:
         """Keep up with what people do to the files until cancelled."""
@@ -203,6 +291,8 @@ class Engine:
         """Keep the index up with the vault until cancelled."""
         await self.scan_notes()
         watched = WatchedEmbedder(embedder)
+        if self._old_vectors is not None:
+            await self._old_vectors.use(watched)
         examination = asyncio.create_task(self._trust.run(watched))
         try:
             await self._indexing.run(watched)
@@ -220,6 +310,8 @@ class Engine:
         self._ready = False
         self._closing = True
         await self.service.close()
+        await self.migrations.close()
+        await self.intake.close()
         if self._opening is not None:
             await asyncio.gather(self._opening, return_exceptions=True)
         if self._words_task is not None:
@@ -253,9 +345,11 @@ class Engine:
             embedder=self._indexing.label,
             index=self._indexing.state,
             by_scope=self._catalogue.counts(),
+            notes={folder_of(name): count for name, count in self.notes.counts().items()},
             backlog=len(self._indexing.pending),
             queue=queue,
             scope_check_drops=self._manager.scope_check_drops,
             words=self._words.state,
             notices=self._notices.standing(),
+            migration=self.migrations.status(),
         )

@@ -54,6 +54,10 @@ class IndexQueue:
         listed = (stored for stored in self._entries.values() if stored is not None)
         return (*self._parked.values(), *listed)
 
+    def snapshot(self) -> dict[Key, Passage | None]:
+        """The whole list as it is now, by key; None is what is gone. A copy, made at once."""
+        return {**self._parked, **self._entries} if self._parked else self._entries.copy()
+
     def newest(self, count: int) -> list[Passage]:
         """Of the ``count`` newest entries those that live, the newest last."""
         some = islice(chain(reversed(self._entries.values()), self._parked.values()), count)

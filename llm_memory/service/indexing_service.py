@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ..errors import EmbeddingFailed, IndexFull, IndexUnavailable
 from ..log import logger
@@ -20,6 +20,7 @@ from ..ports import (
     Embedder,
     Fingerprint,
     IndexManifest,
+    Key,
     Neighbours,
     TextKey,
     Vector,
@@ -83,6 +84,11 @@ class IndexingService:
         return self._embedder.label if self._embedder else ""
 
     @property
+    def fingerprint(self) -> Fingerprint | None:
+        """The space that it is written in, None before the embedder is ready."""
+        return self._fingerprint
+
+    @property
     def floor(self) -> float:
         """The embedder's own relevance floor."""
         return self._embedder.floor if self._embedder else 0.0
@@ -91,6 +97,10 @@ class IndexingService:
     def pending(self) -> tuple[Passage, ...]:
         """Acknowledged, but not in the index yet: the newest last."""
         return self._queue.living
+
+    def behind(self) -> Mapping[Key, Passage | None]:
+        """What the index does not know yet, as of now: None for what is gone."""
+        return self._queue.snapshot()
 
     def enqueue(self, stored: Passage) -> None:
         """It is new or was changed."""

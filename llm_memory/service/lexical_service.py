@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 
@@ -31,6 +32,8 @@ _BATCH = 100
 _BULK = 1000
 _SLICE = 200
 _SEARCHES = 2
+_RESTS = 4
+"""The most pauses of the pace that it rests after a batch, where another one waits."""
 _OFTEN = 3
 """Faults with nothing that went well between them, after which the owner should know."""
 PASSING = ("busy", "full")
@@ -65,6 +68,11 @@ class LexicalService:
     def pending(self) -> int:
         """How many changes are not in the index yet."""
         return len(self._queue)
+
+    @property
+    def catches_up(self) -> bool:
+        """Something is still to be written, and will be."""
+        return bool(self._queue) and self.state is not IndexState.OFF
 
     def enqueue(self, stored: Passage) -> None:
         """It is new or was changed."""
@@ -212,9 +220,13 @@ class LexicalService:
                     await self._compare()
                 continue
             try:
+                began = time.monotonic()
                 await self._write(_BATCH)
                 failures = 0
                 self._went_well()
+                if self._queue:  # thousands at once: half of the time is for the bot
+                    took = time.monotonic() - began
+                    await asyncio.sleep(min(took, _RESTS * self._pace.pause_seconds))
             except IndexUnavailable as error:
                 if error.code not in PASSING:
                     raise

@@ -140,7 +140,7 @@ class MemoryHandlers:
         return Reinforced(stored)
 
     def _memory(self, draft: MemoryDraft, *, conversation: str, trusted: bool, role: str) -> Memory:
-        now = self._clock().replace(microsecond=0)
+        now = (draft.said_at or self._clock()).replace(microsecond=0)
         quoted = is_quotation((draft.judgment, draft.reasoning, *draft.tags), trusted=trusted)
         judgment, reasoning = draft.judgment, draft.reasoning
         if not quoted:  # a quotation stays as it was said

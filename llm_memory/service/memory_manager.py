@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import islice
 
@@ -25,33 +25,29 @@ from ..models.recall import (
 from ..models.scope import ScopeFilter
 from ..models.settings import EngineSettings
 from ..policies.fusion import fuse, sureness
-from ..policies.language import Language, language_of
 from ..policies.preference import (
     days,
     in_time,
-    is_first_person,
     salience,
     speaker_factor,
     time_factor,
-    without_times,
 )
 from ..policies.ranking import Candidate, Sifted, as_hit, choose, sift
-from ..policies.relevance import MANY, Judge, is_about_time_alone, lexical_floor
-from ..policies.text import clean, preview
-from ..policies.time_expressions import TimeSpan, find_times
+from ..policies.relevance import MANY, Judge, dense_floor, is_about_time_alone, lexical_floor
+from ..policies.text import preview
 from ..policies.topic_candidates import READ, with_topic
 from ..policies.topic_questions import TopicQuestion, topic_questions
 from ..ports import Key, LexicalQuery
 from .arms import Arms, Found
 from .catalogue import key_of
+from .chained_recall import ChainedRecall
 from .embedder_trust import EmbedderTrust
 from .indexing_service import IndexingService
 from .passages import Passages
+from .questions import Ask, read_question, readable
 from .reranking import Reranking
 from .trace_log import MOST_QUERY, TraceLog
-
-MAX_QUERY = 800
-"""Characters: what is looked for costs time in proportion to its length."""
+from .use_counts import UseCounts
 
 
 class Stopwatch:
@@ -74,35 +70,14 @@ class Stopwatch:
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
-    """One question, read.
-
-    Attributes:
-        text: Cleaned, bounded.
-        times: The times that it names.
-        subject: The text without them.
-        dense_weight: The embedder's share in the order.
-    """
-
-    text: str
-    scope_filter: ScopeFilter
-    asker: Actor | None
-    now: datetime
-    times: tuple[TimeSpan, ...]
-    subject: str
-    language: Language | None
-    dense_weight: float
-
-
-@dataclass(frozen=True, slots=True)
 class Answer:
     """What the arms found: ``words`` or ``vectors`` is None for one that was not asked, or could
     not answer."""
 
     words: Found | None = None
     vectors: Found | None = None
-    behind: tuple[Passage, ...] = ()
-    """What the embedder's index did not hold when it was asked."""
+    behind: Mapping[Key, Passage | None] = field(default_factory=dict)
+    """What the embedder's index did not know when it was asked."""
 
     @property
     def arm(self) -> Arm:
@@ -121,6 +96,7 @@ class MemoryManager:
         indexing: IndexingService,
         trust: EmbedderTrust,
         reranking: Reranking,
+        uses: UseCounts,
         settings: EngineSettings,
         clock: Callable[[], datetime],
     ) -> None:
@@ -129,8 +105,12 @@ class MemoryManager:
         self._indexing = indexing
         self._trust = trust
         self._reranking = reranking
+        self._uses = uses
         self._settings = settings
         self._clock = clock
+        self._chained = ChainedRecall(
+            passages, arms, self.comprehensive_recall, settings.preview_chars
+        )
         self.scope_check_drops = 0
         self.told = TraceLog()
 
@@ -153,13 +133,14 @@ class MemoryManager:
             line: What will be injected of a hit, for the budget.
             only: Ask these arms alone, LEXICAL or DENSE, and no reranker: for comparisons.
         """
-        query = _bounded(clean(query))
+        query = readable(query)
         if not query or limit < 1:
             return Recall(trace=Trace(scopes=scope_filter.names))
         stages = Stopwatch()
         notes: list[str] = []
-        ask = self._read(query, scope_filter, asker)
+        ask = read_question(query, scope_filter, asker, self._clock(), self._trust.weight)
         stages.lap("read")
+        await self._passages.ahead(query, scope_filter)
         answer = await self._ask(ask, only, notes, stages)
         if answer.arm is Arm.SCAN:
             everything = self._passages.visible(scope_filter)
@@ -199,19 +180,26 @@ class MemoryManager:
         )
         return Recall(choice.hits, trace)
 
-    def _read(self, query: str, scope_filter: ScopeFilter, asker: Actor | None) -> Ask:
-        now = self._clock()
-        times = find_times(query, now)
-        language = language_of(query)
-        return Ask(
-            text=query,
-            scope_filter=scope_filter,
-            asker=asker if asker is not None and is_first_person(query) else None,
-            now=now,
-            times=times,
-            subject=without_times(query, times),
-            language=language,
-            dense_weight=self._trust.weight(language),
+    async def chained_recall(
+        self,
+        query: str,
+        scope_filter: ScopeFilter,
+        *,
+        limit: int,
+        token_budget: int,
+        asker: Actor | None = None,
+        line: Callable[[Hit], str] | None = None,
+        seconds: float | None = None,
+    ) -> Recall:
+        """Entities first, then kinds: see ``ChainedRecall``. Never raises, as the one above."""
+        return await self._chained.recall(
+            query,
+            scope_filter,
+            limit=limit,
+            token_budget=token_budget,
+            asker=asker,
+            line=line,
+            seconds=seconds,
         )
 
     async def _ask(
@@ -221,7 +209,7 @@ class MemoryManager:
         words = only is None or Arm.LEXICAL in only
         vectors = ask.dense_weight > 0 if only is None else Arm.DENSE in only
         # Before the index is asked: what is written into it meanwhile would be in neither.
-        behind = self._arms.pending()
+        behind = self._arms.behind()
         found = await asyncio.gather(
             self._words(ask, notes) if words else _nothing(),
             self._vectors(ask, notes) if vectors else _nothing(),
@@ -259,7 +247,7 @@ class MemoryManager:
             vectors.scores,
             dense_weight=weight if answer.vectors else 0.0,
             sureness=_sureness(ask, words),
-            behind={key_of(passage) for passage in answer.behind},
+            behind=answer.behind,
         )
         today: list[Key] = []
         if answer.words is not None:
@@ -271,19 +259,21 @@ class MemoryManager:
         for key in today:
             scores.setdefault(key, 0.0)
         living = {key: passage for key in scores if (passage := self._passages.get(key))}
-        judge = self._judge(ask, living.values())
+        judge = self._judge(ask, living.values(), beside_words=answer.words is not None)
         candidates = [
             judge.candidate(
                 passage,
                 score=scores[key],
                 match=_match(words, key),
                 similarity=vectors.similarities.get(key),
+                uses=self._uses.of(key),
             )
             for key, passage in living.items()
         ]
         stages.lap("join")
         if answer.words is None:  # what the embedder's index does not hold yet
-            candidates += await self._arms.scan(ask.text, ask.scope_filter, answer.behind)
+            waiting = [passage for passage in answer.behind.values() if passage is not None]
+            candidates += await self._arms.scan(ask.text, ask.scope_filter, waiting)
             stages.lap("scan")
         refused = words.refused + vectors.refused
         lost = {DropReason.SCOPE: refused, DropReason.GONE: len(scores) - len(living)}
@@ -313,8 +303,9 @@ class MemoryManager:
         stages.lap("rerank")
         return Sifted(best, sifted.below), answer.label
 
-    def _judge(self, ask: Ask, passages: Iterable[Passage]) -> Judge:
+    def _judge(self, ask: Ask, passages: Iterable[Passage], *, beside_words: bool) -> Judge:
         floor = self._settings.relevance_floor
+        near = dense_floor(self._indexing.floor, beside_words=beside_words)
         return Judge.of(
             ask.text,
             list(passages),
@@ -324,7 +315,7 @@ class MemoryManager:
             now=ask.now,
             language=ask.language,
             word_floor=floor,
-            dense_floor=self._indexing.floor if floor is None else floor,
+            dense_floor=near if floor is None else floor,
             among=sum(1 for _ in islice(self._passages.visible(ask.scope_filter), MANY)),
         )
 
@@ -337,7 +328,7 @@ class MemoryManager:
             time_and_asker = time_factor(in_time(passage, ask.times)) * speaker_factor(
                 passage, "", ask.asker
             )
-            return time_and_asker * salience(passage, ask.now)
+            return time_and_asker * salience(passage, ask.now, self._uses.of(key_of(passage)))
 
         for asked in topics:
             read = islice(self._passages.of_topics({asked.topic}, ask.scope_filter), READ)
@@ -392,10 +383,3 @@ def _match(words: Found, key: Key) -> tuple[float, float] | None:
 
 async def _nothing() -> None:
     return None
-
-
-def _bounded(query: str) -> str:
-    """The beginning and the end of a long message: a question stands at either."""
-    if len(query) <= MAX_QUERY:
-        return query
-    return f"{query[: MAX_QUERY // 2]} {query[-MAX_QUERY // 2 :]}"

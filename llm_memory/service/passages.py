@@ -14,27 +14,35 @@ from ..policies.pointers import is_note_id
 from ..ports import Key
 from .catalogue import Catalogue
 from .note_book import NoteBook
+from .pending_records import PendingRecords
 
 
 class Passages:
     """The catalogue and the note book behind one door. Their keys never meet: ids of memories begin
-    with ``m-``, those of notes with ``n-``. Touched from the event loop only."""
+    with ``m-``, those of notes with ``n-``. Touched from the event loop only.
 
-    def __init__(self, catalogue: Catalogue, notes: NoteBook) -> None:
+    ``pending``: what is recalled while it waits to enter the vault. An index of vectors is not told
+    of it: it begins when it lives.
+    """
+
+    def __init__(
+        self, catalogue: Catalogue, notes: NoteBook, pending: PendingRecords | None = None
+    ) -> None:
         self._catalogue = catalogue
         self._notes = notes
+        self._pending = PendingRecords(catalogue) if pending is None else pending
 
     def __len__(self) -> int:
         """How many there are, in all places."""
-        return len(self._catalogue) + len(self._notes)
+        return len(self._catalogue) + len(self._notes) + len(self._pending)
 
     def get(self, key: Key) -> Passage | None:
         """By place and id."""
-        return self._catalogue.get(key) or self._notes.get(key)
+        return self._catalogue.get(key) or self._notes.get(key) or self._pending.get(key)
 
     def all(self) -> Iterator[Passage]:
         """Every one of every place: for an index, never for a reader."""
-        return chain(self._catalogue.all(), self._notes.all())
+        return chain(self._catalogue.all(), self._notes.all(), self._pending.all())
 
     def notes(self) -> Iterator[Passage]:
         """Every piece of a note."""
@@ -52,7 +60,11 @@ class Passages:
 
     def visible(self, scope_filter: ScopeFilter) -> Iterator[Passage]:
         """Everything that the filter admits: memories first, of each the reader's own scope."""
-        return chain(self._catalogue.visible(scope_filter), self._notes.visible(scope_filter))
+        return chain(
+            self._catalogue.visible(scope_filter),
+            self._notes.visible(scope_filter),
+            self._pending.visible(scope_filter),
+        )
 
     def of_topics(
         self, topics: Collection[Topic], scope_filter: ScopeFilter
@@ -60,8 +72,12 @@ class Passages:
         """The visible memories in the files of topics; see the catalogue."""
         return self._catalogue.of_topics(topics, scope_filter)
 
+    async def ahead(self, query: str, scope_filter: ScopeFilter) -> None:
+        """Before a question: have what could answer it and was not read yet."""
+        await self._pending.ahead(query, scope_filter)
+
     def folded(self, passage: Passage) -> str:
         """What it says, ready to be looked through for words."""
         if isinstance(passage, NoteChunk):
             return self._notes.folded(passage)
-        return self._catalogue.folded(passage)
+        return self._catalogue.folded(passage) or self._pending.folded(passage)

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, NamedTuple
 
 from ..errors import RerankFailed
 from ..models.settings import EngineSettings
+from ..policies.circuit_breaker import CircuitBreaker
 from ..policies.ranking import Candidate
 from ..policies.reranking import TOP, question_text, reordered
 from ..ports import Reranker
 
 _FEWEST = 2
+RESTS: Final = (0.0, 0.0, 30.0, 120.0, 300.0)
+"""Seconds that it is left alone after the first, second, … failure within the breaker's window: one
+that keeps timing out would make every recall wait for nothing."""
+_AT_ONCE = ("gone", "no_time")
+"""What costs no waiting, and says nothing of how it will do next time."""
 
 
 class Reranked(NamedTuple):
@@ -30,11 +37,20 @@ class Reranking:
 
     Args:
         reranker: None where the owner wants none.
+        clock: Seconds that only grow.
     """
 
-    def __init__(self, reranker: Reranker | None, settings: EngineSettings) -> None:
+    def __init__(
+        self,
+        reranker: Reranker | None,
+        settings: EngineSettings,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._reranker = reranker
         self._settings = settings
+        self._clock = clock
+        self._breaker = CircuitBreaker()
+        self._rests_until = -math.inf
         self._running: set[asyncio.Task[Any]] = set()
 
     async def order(self, query: str, best: Sequence[Candidate], *, spent: float) -> Reranked:
@@ -47,14 +63,25 @@ class Reranking:
         if self._reranker is None or len(best) < _FEWEST:
             return Reranked(best)
         label = self._reranker.label
+        if (rest := self._rests_until - self._clock()) > 0:
+            return Reranked(best, note=f"rerank {label}: resting: {rest:.0f} s")
         seconds = min(self._settings.rerank_seconds, self._settings.rerank_within_seconds - spent)
         width = self._settings.preview_chars
         texts = [question_text(candidate, query, width) for candidate in best[:TOP]]
         try:
             scores = await self._scores(self._reranker, query, texts, seconds)
         except RerankFailed as error:
+            self._failed(str(error).partition(":")[0])
             return Reranked(best, note=f"rerank {label}: {error}")
+        self._breaker = CircuitBreaker()
         return Reranked(reordered(best, scores), label)
+
+    def _failed(self, code: str) -> None:
+        if code not in _AT_ONCE:
+            now = self._clock()
+            # Named, so that the breaker blames nothing of ours that could be made anew.
+            self._breaker, decision = self._breaker.failed(now, f"rerank_{code}", RESTS)
+            self._rests_until = now + decision.wait
 
     async def _scores(
         self, reranker: Reranker, query: str, texts: Sequence[str], seconds: float

@@ -14,6 +14,7 @@ from ..ports import Key, QueuedTurn, StateStore, Vault
 from .catalogue import Catalogue, key_of
 from .identifiers import Clock, make_id
 from .memory_handlers import MemoryHandlers
+from .use_counts import UseCounts
 
 
 class TurnQueue:
@@ -22,12 +23,14 @@ class TurnQueue:
     def __init__(
         self,
         state: StateStore,
+        uses: UseCounts,
         vault: Vault,
         catalogue: Catalogue,
         handlers: MemoryHandlers,
         clock: Clock,
     ) -> None:
         self._state = state
+        self._uses = uses
         self._vault = vault
         self._catalogue = catalogue
         self._handlers = handlers
@@ -81,7 +84,7 @@ class TurnQueue:
             for draft in feedback.drafts
         ]
         keys = self._visible_keys(feedback.useful_ids, scope)
-        await asyncio.to_thread(self._state.count_use, keys)
+        await self._uses.count(keys)
         if not any(_is_unwritten(outcome) for outcome in outcomes):
             await asyncio.to_thread(self._state.drop_turn, ticket.ticket_id)
         return FeedbackReport(True, tuple(key.memory_id for key in keys), tuple(outcomes))

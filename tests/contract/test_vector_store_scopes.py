@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, ScopeFilter
+from astrbot_plugin_scoped_memory.llm_memory.models.shelf import SHARED, Shelf
 from astrbot_plugin_scoped_memory.llm_memory.ports import (
     Fingerprint,
     Key,
@@ -42,6 +43,21 @@ def test_metadata_cannot_speak_for_the_scope(bench: Bench) -> None:
     assert bench.store.query(unit(1), reading_as("public"), 5) == Neighbours(())
     assert keys(bench.store.query(unit(1), reading_as("家"), 5)) == [Key("家", "m-1")]
     assert bench.store.hashes() == {Key("家", "m-1"): "h"}
+
+
+SHELVES = ("@shared", "@role:default", "@role:猫", "@role:default2", "@role:sharedx")
+
+
+@pytest.mark.parametrize("read", [(), (SHARED,), (SHARED, Shelf.of_role("猫"))], ids=len)
+@pytest.mark.parametrize("reader", ["public", "家"])
+def test_a_reader_sees_the_shelves_that_it_reads_and_no_other(
+    bench: Bench, reader: str, read: tuple[Shelf, ...]
+) -> None:
+    places = [*SHELVES, "public", "家", "家人", "shared", "role"]
+    bench.store.upsert([record(place, "n-1") for place in places], vectors(len(places), 3))
+    scope_filter = reading_as(reader, shelves=read)
+    seen = {key.scope for key in keys(bench.store.query(unit(1), scope_filter, 100))}
+    assert seen == {reader, "public", *(shelf.name for shelf in read)}
 
 
 type Stored = dict[tuple[str, str], int]

@@ -16,6 +16,7 @@ from astrbot_plugin_scoped_memory.llm_memory.components.chroma.worker_store impo
 )
 from astrbot_plugin_scoped_memory.llm_memory.components.vector_store import ChromaVectorStore
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope, ScopeFilter
+from astrbot_plugin_scoped_memory.llm_memory.models.shelf import Shelf
 from astrbot_plugin_scoped_memory.llm_memory.ports import (
     Fingerprint,
     IndexRecord,
@@ -149,8 +150,8 @@ def record(scope: str, memory_id: str, content_hash: str = "h", **metadata: str)
     return IndexRecord(Key(scope, memory_id), "text", content_hash, metadata)
 
 
-def reading_as(name: str) -> ScopeFilter:
-    return ScopeFilter.reading_as(Scope.parse(name, derived=True))
+def reading_as(name: str, *, shelves: tuple[Shelf, ...] = ()) -> ScopeFilter:
+    return ScopeFilter.reading_as(Scope.parse(name, derived=True), shelves=shelves)
 
 
 def keys(neighbours: Neighbours) -> list[Key]:

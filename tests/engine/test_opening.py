@@ -21,7 +21,7 @@ from astrbot_plugin_scoped_memory.llm_memory.components.directory_lock import Di
 from astrbot_plugin_scoped_memory.llm_memory.components.vault_scan import VaultScan
 from astrbot_plugin_scoped_memory.llm_memory.ports import Vector
 from astrbot_plugin_scoped_memory.llm_memory.service import reconciler
-from astrbot_plugin_scoped_memory.llm_memory.service.memory_manager import MAX_QUERY
+from astrbot_plugin_scoped_memory.llm_memory.service.questions import MAX_QUERY
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 from astrbot_plugin_scoped_memory.tests.support.engines import MAP, group, private, running
 

@@ -11,7 +11,7 @@ import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.components import vault_pen
 from astrbot_plugin_scoped_memory.llm_memory.markdown.topic_file import parse_file
-from astrbot_plugin_scoped_memory.llm_memory.policies import reconcile
+from astrbot_plugin_scoped_memory.llm_memory.policies import old_buffers
 from astrbot_plugin_scoped_memory.tests.engine.test_reconcile import PEANUTS, TEA, block, edited
 from astrbot_plugin_scoped_memory.tests.engine.test_vault import NOW
 from astrbot_plugin_scoped_memory.tests.support.bots import WORK, Bot, living
@@ -216,7 +216,7 @@ class TestADeletion:
             await bot.says(PEANUTS)
             await bot.says(DOG)
             edited(bot.file(), (block(bot.file(), DOG), ""), ("花生", "核桃"))
-            monkeypatch.setattr(reconcile, "BUFFER_SECONDS", -1.0)
+            monkeypatch.setattr(old_buffers, "BUFFER_SECONDS", -1.0)
             await bot.look()
             bot.check()
             assert bot.texts() == ["奶奶对核桃过敏"]

@@ -7,13 +7,18 @@ import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import pytest
+
 from astrbot_plugin_scoped_memory.llm_memory import Expanded, PointerNotVisible
 from astrbot_plugin_scoped_memory.llm_memory.components.chroma.names import parse_id
+from astrbot_plugin_scoped_memory.llm_memory.components.ledger import SqliteLedger
+from astrbot_plugin_scoped_memory.llm_memory.errors import StateUnavailable
 from astrbot_plugin_scoped_memory.tests.engine.test_reconcile import edited
 from astrbot_plugin_scoped_memory.tests.fakes.vector_store import InMemoryVectorStore
 from astrbot_plugin_scoped_memory.tests.fakes.watcher import FakeWatcher
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
 
+ADMIN = person(1, "管理员", admin=True)
 PEANUTS, WALNUTS = "奶奶对花生过敏", "奶奶对核桃过敏"
 
 
@@ -105,3 +110,47 @@ async def test_a_closed_engine_writes_nothing_more(tmp_path: Path) -> None:
         path.write_text(path.read_text("utf-8") + "\n## 没有编号\n", "utf-8")
         before = path.read_bytes()
     assert path.read_bytes() == before
+
+
+async def test_while_most_of_a_scope_is_missing_no_backup_may_be_thrown_away(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path, watcher=FakeWatcher()) as rig:
+        for number in range(6):
+            await rig.remember(f"奶奶喜欢第{number}种茶", group(777))
+        await rig.engine.reconcile()
+        assert rig.engine.may_rotate_backups
+        path = tmp_path / "memory/scopes/家人/preferences.md"
+        whole = path.read_bytes()
+        path.unlink()
+        await rig.engine.reconcile()
+        assert not rig.engine.may_rotate_backups
+        path.write_bytes(whole)
+        await rig.engine.reconcile()
+        assert rig.engine.may_rotate_backups
+        path.unlink()
+    engine = rig.engine
+    assert not engine.may_rotate_backups
+    async with running(tmp_path, watcher=FakeWatcher()) as rig:
+        assert not rig.engine.may_rotate_backups
+        assert await rig.engine.service.confirm_deletions(actor=ADMIN) == 6
+        assert rig.engine.may_rotate_backups
+
+
+async def test_before_the_files_were_compared_none_may_be_thrown_away_either(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise StateUnavailable("disk full")
+
+    async with running(tmp_path, watcher=FakeWatcher()) as rig:
+        await rig.remember(PEANUTS, group(777))
+    path = tmp_path / "memory/scopes/家人/preferences.md"
+    path.write_text(path.read_text("utf-8").replace("花生", "核桃"), "utf-8")
+    with monkeypatch.context() as patch:
+        patch.setattr(SqliteLedger, "record", full)
+        async with running(tmp_path, watcher=FakeWatcher()) as rig:
+            assert not rig.engine.may_rotate_backups
+            patch.undo()
+            await rig.engine.reconcile()
+            assert rig.engine.may_rotate_backups

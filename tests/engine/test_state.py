@@ -98,6 +98,7 @@ def test_what_was_stored_is_there_after_a_restart(store: SqliteStateStore, path:
     assert again.get_turn("t-2") is None
     assert again.queue_length() == 1
     assert [again.uses(Key(s, "m-1")) for s in ("家人", "公司", "public")] == [2, 1, 0]
+    assert again.all_uses() == {Key("家人", "m-1"): 2, Key("公司", "m-1"): 1}
     again.remember_map_keys(["k3"], lost=())
     assert (again.remembered_map_keys(), again.lost_map_keys()) == ({"k3"}, set())
     again.drop_turn("t-1")

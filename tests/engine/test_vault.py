@@ -461,7 +461,9 @@ def test_of_several_forgotten_copies_the_last_forgotten_comes_back(tree: Tree) -
     assert restored is not None
     assert restored.memory == memory(1, "新的")
     assert tree.texts() == ["新的"]
-    assert tree.vault.archived(FAMILY, memory(1).memory_id) is None
+    left = tree.vault.archived(FAMILY, memory(1).memory_id)
+    assert left is not None
+    assert left.judgment == "旧的"
 
 
 def test_an_entry_moved_to_another_file_is_found_there(tree: Tree) -> None:

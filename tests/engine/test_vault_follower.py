@@ -16,7 +16,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.settings import VaultPace
 from astrbot_plugin_scoped_memory.llm_memory.ports.watcher import Watcher
 from astrbot_plugin_scoped_memory.llm_memory.service import vault_follower
 from astrbot_plugin_scoped_memory.llm_memory.service.vault_follower import VaultFollower
-from astrbot_plugin_scoped_memory.tests.engine.test_reconcile import PEANUTS, edited
+from astrbot_plugin_scoped_memory.tests.engine.test_reconcile import PEANUTS, block, edited
 from astrbot_plugin_scoped_memory.tests.fakes.watcher import FakeWatcher
 from astrbot_plugin_scoped_memory.tests.support.bots import AT_ONCE, Bot, living
 
@@ -89,6 +89,21 @@ async def test_a_burst_of_changes_is_one_look(tmp_path: Path) -> None:
             await rounds.next()
             assert rounds.count == before + 1
             assert bot.texts()[0].startswith("奶奶对花生过敏9")
+
+
+async def test_what_waits_for_a_file_to_rest_is_done_although_nobody_tells_again(
+    tmp_path: Path,
+) -> None:
+    async with living(tmp_path, pace=replace(NEVER, quiet_seconds=0.2)) as bot:
+        await bot.says(PEANUTS)
+        await bot.says("爷爷喜欢喝绿茶")
+        watcher = FakeWatcher()
+        async with following(bot, watcher, NEVER):
+            await watcher.started.wait()
+            edited(bot.file(), (block(bot.file(), PEANUTS), ""))
+            bot.file().write_text(bot.file().read_text("utf-8") + "\n## 备用钥匙\n", "utf-8")
+            watcher.change()
+            await until(bot, "爷爷喜欢喝绿茶", "备用钥匙")
 
 
 @pytest.mark.parametrize("fails_later", [False, True])

@@ -44,7 +44,9 @@ def test_importing_the_engine_loads_nothing_heavy() -> None:
     assert not present & HEAVY
 
 
-@pytest.mark.parametrize("package", ["models", "policies", "markdown", "service", "components"])
+@pytest.mark.parametrize(
+    "package", ["models", "policies", "markdown", "service", "components", "cli"]
+)
 def test_each_room_of_the_engine_imports_with_the_standard_library_alone(package: str) -> None:
     walk = (
         f"import importlib, pkgutil; import llm_memory.{package} as room; "

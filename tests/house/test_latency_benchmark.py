@@ -13,14 +13,16 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 SPREAD = {"p50", "p95", "max"}
 STALLS = {"largest_ms", "p99_ms", "over_30_ms", "over_100_ms"}
+pytestmark = pytest.mark.timeout(300)  # the first test waits for all parts
 
 
 @pytest.fixture(scope="module")
 def figures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     target = tmp_path_factory.mktemp("latency") / "figures.json"
     command = [sys.executable, str(ROOT / "benchmarks" / "latency.py"), "--json", str(target)]
-    command += ["--sizes", "120", "--only", "engine,probe", "--queries", "8", "--writes", "10"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=110, check=False)
+    command += ["--sizes", "120", "--only", "engine,recall,probe"]
+    command += ["--queries", "8", "--writes", "10"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stderr
     assert "engine, 120 memories" in done.stdout
     read: dict[str, Any] = json.loads(target.read_text(encoding="utf-8"))
@@ -38,6 +40,17 @@ def test_the_engine_is_measured_by_stage_with_the_stalls_of_the_loop(
     assert set(engine["write"]["stalls"]) == STALLS
     assert engine["write"]["a_second"] > 0
     assert set(figures["noise"]) == STALLS
+
+
+def test_recall_is_compared_with_full_text_and_a_tiny_scope_with_itself_alone(
+    figures: dict[str, Any],
+) -> None:
+    recall = figures["recall"][0]
+    assert recall["scopes"] == 50
+    assert set(recall["recall_ms"]) == {"hybrid", "both arms", "words", "vectors"}
+    assert set(recall["full_text_ms"]) == SPREAD
+    assert recall["tiny_scope_same_as_alone"] == {"lexical": 1, "dense": 1}
+    assert recall["rebuild"]["embedded_again"] == 0
 
 
 def test_the_store_is_compared_with_the_filter_and_with_brute_force(

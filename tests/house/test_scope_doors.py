@@ -16,12 +16,12 @@ from astrbot_plugin_scoped_memory.tests.house.source import (
 
 MAKER = "llm_memory/models/scope.py"
 
-# The five doors, as modules. A new line here needs a reason that DESIGN gives: import and adoption
-# are still to come.
+# The five doors, as modules. A new line here needs a reason that DESIGN gives.
 DOORS = {
     "llm_memory/policies/scope_map.py": "resolve: the names that the owner's map states",
     "llm_memory/policies/scope_resolution.py": "resolve: the names that a policy derives",
     "llm_memory/policies/admin_move.py": "an admin's move: a scope that there is, by its name",
+    "llm_memory/policies/legacy_records.py": "adoption: what a record of another plugin states",
     "llm_memory/components/vault_tree.py": "the vault: a folder's name is its scope",
     "llm_memory/components/chroma/wire.py": "no door: the scopes of a filter as they cross a pipe",
 }

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from unittest import mock
 
@@ -18,11 +19,12 @@ from astrbot_plugin_scoped_memory.llm_memory.markdown.topic_file import TopicFil
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import StoredMemory
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
 from astrbot_plugin_scoped_memory.tests.engine.test_vault import NOW
-from astrbot_plugin_scoped_memory.tests.support.bots import FAMILY, WORK, Bot
+from astrbot_plugin_scoped_memory.tests.support.bots import AT_ONCE, FAMILY, WORK, Bot, Watch
 from astrbot_plugin_scoped_memory.tests.support.engines import person
 
 SCOPES = (FAMILY, WORK)
 FILES = ("preferences.md", "entities.md", "旅行/我的.md")
+QUIET = replace(AT_ONCE, quiet_seconds=5.0)
 type Step = tuple[str, int, int]
 
 
@@ -33,12 +35,14 @@ class Crash(BaseException):
 class Story:
     """A bot, the people around it, and what both should make of the vault.
 
-    ``alive`` counts by scope and text; every text is said once, and may be copied.
+    ``alive`` counts by scope and text; every text is said once, and may be copied. ``watch`` goes
+    on when nobody writes for a while.
     """
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.bot = Bot(root)
+        self.watch = Watch()
+        self.bot = self.made()
         self.alive: list[tuple[str, str]] = []
         self.forgotten: dict[str, tuple[Scope, str]] = {}
         self.number = 0
@@ -48,12 +52,23 @@ class Story:
         """A person has saved something that the bot has not looked at yet."""
         self.buffer: tuple[Path, bytes] | None = None
         """An editor's, as it was before the bot wrote on."""
+        self.rewritten: set[str] = set()
+        """What a person has given other words since he opened that."""
+        self.older: dict[Path, bytes] = {}
+        """What the bot knew of the files at some time, kept aside."""
+
+    def made(self) -> Bot:
+        return Bot(self.root, pace=QUIET, elapsed=self.watch)
 
     async def start(self) -> None:
         await self.bot.start()
         await self.look()
 
     async def look(self) -> None:
+        await self.bot.look()
+        while (due := self.bot.reconciler.next_due) is not None:
+            self.watch.seconds += due
+            await self.bot.look()
         await self.bot.look()
         self.bot.check()
         found = [(s.scope.name, s.memory.judgment) for s in self.bot.catalogue.all()]
@@ -110,6 +125,8 @@ class Story:
         self.forgotten[stored.memory.memory_id] = stored.scope, stored.memory.judgment
 
     async def restores(self, one: int, _: int) -> None:
+        if self.unlooked:  # what was deleted in a file is not in the archive yet
+            await self.look()
         if not self.forgotten:
             return
         memory_id = sorted(self.forgotten)[one % len(self.forgotten)]
@@ -153,16 +170,62 @@ class Story:
 
     async def restarts(self, _: int, __: int) -> None:
         self.bot.stop()
-        self.bot = Bot(self.root)
+        self.bot = self.made()
         await self.start()
 
     async def loses_what_it_knew(self, _: int, __: int) -> None:
         await self.look()
+        self.older = {}
+        await self.knows_again()
+
+    async def copies_what_it_knows(self, _: int, __: int) -> None:
+        await self.look()
+        self.older = {path: path.read_bytes() for path in self.state()}
+
+    async def knows_what_it_knew_then(self, _: int, __: int) -> None:
+        """Its state is put back from a copy; the files are as they are now."""
+        if self.older:
+            await self.look()
+            await self.knows_again()
+
+    async def knows_again(self) -> None:
         self.bot.stop()
-        for path in (self.root / "state").glob("vault.sqlite*"):
+        for path in self.state():
             path.unlink()
-        self.bot = Bot(self.root)
+        for path, content in self.older.items():
+            path.write_bytes(content)
+        # What an editor has from before then, nobody could tell from what a person means.
+        self.buffer = None
+        self.bot = self.made()
         await self.start()
+
+    def state(self) -> list[Path]:
+        return list((self.root / "state").glob("vault.sqlite*"))
+
+    async def edits(self, one: int, two: int) -> None:
+        """By command; and perhaps a person takes it back in the file."""
+        stored = self.pick(one)
+        if stored is None or self.unlooked:
+            return
+        text, old, path = self.new_text(), stored.memory.judgment, self.path(stored)
+        await self.bot.edits(stored.memory.memory_id, text, stored.scope)
+        if two % 2:
+            await self.takes_back_by_hand(path, stored, (text, old))
+            return
+        self.alive.remove((stored.scope.name, old))
+        self.alive.append((stored.scope.name, text))
+
+    async def takes_back_by_hand(
+        self, path: Path, stored: StoredMemory, words: tuple[str, str]
+    ) -> None:
+        await self.bot.look()
+        entry = self.parsed(path).find(stored.memory.memory_id)
+        assert entry is not None
+        lines = path.read_text("utf-8").split("\n")
+        lines[entry.start] = lines[entry.start].replace(*words)
+        self.rewritten.add(stored.memory.memory_id)
+        path.write_text("\n".join(lines), "utf-8")
+        await self.look()
 
     async def looks(self, _: int, __: int) -> None:
         await self.look()
@@ -174,6 +237,7 @@ class Story:
         await self.look()
         if (stored := self.pick(one)) is not None:
             self.buffer = self.path(stored), self.path(stored).read_bytes()
+            self.rewritten = set()
 
     async def hand_saves_an_old_buffer(self, _: int, __: int) -> None:
         """With one more entry in it, as first thing, so that something else was changed."""
@@ -183,7 +247,7 @@ class Story:
         was = {e.memory.memory_id for e in parse_file(raw.decode(), fallback_time=NOW).entries}
         known = {s.memory.memory_id for s in self.bot.catalogue.all() if self.path(s) == path}
         # A person's own saves since, or a command's, are another story.
-        if not path.exists() or not was <= known:
+        if not path.exists() or not was <= known or was & self.rewritten:
             return
         if {e.memory.memory_id for e in self.parsed(path).entries} != known:
             return
@@ -213,6 +277,26 @@ class Story:
         lines = path.read_text("utf-8").split("\n")
         lines[entry.start] = lines[entry.start].replace(old, text)
         path.write_text("\n".join(lines), "utf-8")
+        self.rewritten.add(stored.memory.memory_id)
+        self.alive.remove((stored.scope.name, old))
+        self.alive.append((stored.scope.name, text))
+
+    async def hand_writes_in_place(self, one: int, two: int) -> None:
+        """An entry is edited by somebody who empties the file and fills it again, slowly; the bot
+        looks at it meanwhile."""
+        stored = self.pick(one)
+        if stored is None:
+            return
+        path, text, old = self.path(stored), self.new_text(), stored.memory.judgment
+        whole = path.read_text("utf-8").replace(old, text, 1).encode()
+        self.rewritten.add(stored.memory.memory_id)
+        with path.open("r+b", buffering=0) as file:
+            file.truncate(0)
+            for eighths in (*range(two, 8, 3), 8):
+                file.write(whole[file.tell() : len(whole) * eighths // 8])
+                if eighths < 8:
+                    await self.bot.look()
+                    self.watch.seconds += 3.0
         self.alive.remove((stored.scope.name, old))
         self.alive.append((stored.scope.name, text))
 
@@ -279,6 +363,8 @@ class Story:
 
 acts = [name for name in vars(Story) if name.startswith(("hand_", "says", "forgets", "restores"))]
 acts += ["moves", "crashes_while_forgetting", "restarts", "loses_what_it_knew", "looks", "opens"]
+acts += ["edits", "copies_what_it_knows", "knows_what_it_knew_then"]
+acts += ["copies_what_it_knows", "forgets", "knows_what_it_knew_then"]
 acts += ["says", "says", "opens", "hand_saves_an_old_buffer"]
 steps = st.lists(
     st.tuples(st.sampled_from(acts), st.integers(0, 7), st.integers(0, 7)), max_size=14

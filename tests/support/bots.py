@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
@@ -27,7 +29,7 @@ from astrbot_plugin_scoped_memory.llm_memory.service.identifiers import make_id
 from astrbot_plugin_scoped_memory.llm_memory.service.living import LivingMemories
 from astrbot_plugin_scoped_memory.llm_memory.service.notice_board import NoticeBoard
 from astrbot_plugin_scoped_memory.llm_memory.service.reconciler import Reconciler
-from astrbot_plugin_scoped_memory.tests.support.engines import Ticker, person
+from astrbot_plugin_scoped_memory.tests.support.engines import person
 
 FAMILY, WORK = Scope.parse("家人"), Scope.parse("公司")
 AT_ONCE = VaultPace(debounce_seconds=0.01, quiet_seconds=0.0, scan_seconds=0.05)
@@ -49,10 +51,38 @@ class DictIndex:
         self.records.pop(key_of(stored), None)
 
 
+class Wall:
+    """The clock on the wall, which tells no second twice."""
+
+    def __init__(self) -> None:
+        self._last = datetime.fromtimestamp(0, UTC)
+
+    def __call__(self) -> datetime:
+        self._last = max(datetime.now(UTC), self._last + timedelta(seconds=1))
+        return self._last
+
+
+@dataclass
+class Watch:
+    """Seconds that pass when a test says so."""
+
+    seconds: float = 0.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
 class Bot:
     """One life of a bot, from start to stop or kill."""
 
-    def __init__(self, root: Path, *, pace: VaultPace = AT_ONCE, ledger: bool = True) -> None:
+    def __init__(
+        self,
+        root: Path,
+        *,
+        pace: VaultPace = AT_ONCE,
+        ledger: bool = True,
+        elapsed: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.root = root
         kept = SqliteLedger(root / "state" / "vault.sqlite" if ledger else None)
         self.vault = MarkdownVault(root / "memory", kept, make_id=partial(make_id, "m"))
@@ -60,9 +90,15 @@ class Bot:
         self.index = DictIndex()
         self.living = LivingMemories(self.catalogue, [self.index])
         self.notices = NoticeBoard()
-        self.clock = Ticker()
+        self.clock = Wall()
         self.reconciler = Reconciler(
-            self.vault, self.catalogue, self.living, self.notices, self.clock, pace
+            self.vault,
+            self.catalogue,
+            self.living,
+            self.notices,
+            self.clock,
+            pace,
+            elapsed=elapsed,
         )
 
     async def start(self) -> None:
@@ -101,6 +137,18 @@ class Bot:
         async with self.living.writing:
             await asyncio.to_thread(self.vault.archive, stored, by=person(1), at=self.clock())
             self.living.drop(stored)
+
+    async def edits(self, memory_id: str, text: str, scope: Scope = FAMILY) -> None:
+        """By command."""
+        stored = self.catalogue.get(Key(scope.name, memory_id))
+        assert stored is not None
+        async with self.living.writing:
+            now = await asyncio.to_thread(self.vault.current, stored)
+            assert now is not None
+            changed = replace(now.memory, judgment=text)
+            at = self.clock().replace(microsecond=0)
+            edited = await asyncio.to_thread(self.vault.edit, now, changed, by=person(1), at=at)
+            self.living.take(edited)
 
     async def restores(self, memory_id: str, scope: Scope = FAMILY) -> StoredMemory | None:
         """By command."""
@@ -156,10 +204,14 @@ class Bot:
 
 @contextlib.asynccontextmanager
 async def living(
-    root: Path, *, pace: VaultPace = AT_ONCE, ledger: bool = True
+    root: Path,
+    *,
+    pace: VaultPace = AT_ONCE,
+    ledger: bool = True,
+    elapsed: Callable[[], float] = time.monotonic,
 ) -> AsyncIterator[Bot]:
     """A bot over ``root``, started."""
-    bot = Bot(root, pace=pace, ledger=ledger)
+    bot = Bot(root, pace=pace, ledger=ledger, elapsed=elapsed)
     try:
         await bot.start()
         yield bot

@@ -31,13 +31,18 @@ from astrbot_plugin_scoped_memory.llm_memory.components.formats.index_format imp
 from astrbot_plugin_scoped_memory.llm_memory.components.formats.state_format import StateFormat
 from astrbot_plugin_scoped_memory.llm_memory.components.formats.vault_format import VaultFormat
 from astrbot_plugin_scoped_memory.llm_memory.components.ledger import SqliteLedger
+from astrbot_plugin_scoped_memory.llm_memory.components.legacy.staging import AdoptionStaging
 from astrbot_plugin_scoped_memory.llm_memory.components.lexical_index import SqliteLexicalIndex
 from astrbot_plugin_scoped_memory.llm_memory.components.manifest import JsonManifest
+from astrbot_plugin_scoped_memory.llm_memory.components.migration_store import (
+    SqliteMigrationStore,
+)
 from astrbot_plugin_scoped_memory.llm_memory.components.notes import MarkdownNotes
 from astrbot_plugin_scoped_memory.llm_memory.components.state_store import SqliteStateStore
 from astrbot_plugin_scoped_memory.llm_memory.components.tokenizer import Tokenizer
+from astrbot_plugin_scoped_memory.llm_memory.components.transfer_file import TransferFolders
 from astrbot_plugin_scoped_memory.llm_memory.components.vault import MarkdownVault
-from astrbot_plugin_scoped_memory.llm_memory.models.settings import VaultPace
+from astrbot_plugin_scoped_memory.llm_memory.models.settings import VaultPace, WalkPace
 from astrbot_plugin_scoped_memory.llm_memory.ports import (
     Embedder,
     LexicalIndex,
@@ -46,6 +51,8 @@ from astrbot_plugin_scoped_memory.llm_memory.ports import (
     TrustBook,
     VectorStore,
 )
+from astrbot_plugin_scoped_memory.llm_memory.ports.legacy import LegacyStores
+from astrbot_plugin_scoped_memory.llm_memory.ports.migration import ForeignCollection
 from astrbot_plugin_scoped_memory.llm_memory.ports.watcher import Watcher
 from astrbot_plugin_scoped_memory.llm_memory.service.engine import EngineParts
 from astrbot_plugin_scoped_memory.llm_memory.service.identifiers import make_id
@@ -59,6 +66,7 @@ QUICK = EngineSettings(
     open_retry_seconds=0.2,
     pace=IndexPace(pause_seconds=0.0, idle_seconds=0.05, retry_seconds=(0.01,), query_seconds=10.0),
     vault_pace=VaultPace(debounce_seconds=0.01, quiet_seconds=0.0, scan_seconds=0.05),
+    walk_pace=WalkPace(least_pause=0.0, most_pause=0.0, retry_seconds=(0.01,)),
 )
 """Nobody waits for the bot of a test."""
 
@@ -172,6 +180,8 @@ async def running(
     words: LexicalIndex | None = None,
     trust: TrustBook | None = None,
     reranker: Reranker | None = None,
+    legacy: ForeignCollection | None = None,
+    others: LegacyStores | None = None,
 ) -> AsyncIterator[Rig]:
     """An engine over ``root``; the index task runs unless ``follow`` is False."""
     notices: list[Notice] = []
@@ -193,6 +203,11 @@ async def running(
             trust=trust or FixedTrust(),
             scanner=FakeEmbedder("scanner"),
             locks=(DirectoryLock(root),),
+            transfers=TransferFolders(root),
+            migrations=SqliteMigrationStore(root / "state" / "migration.sqlite"),
+            legacy=legacy,
+            others=others,
+            staging=AdoptionStaging(root / "state" / "adoption") if others else None,
             formats=formats_of(root) if formats is None else formats,
             reranker=reranker,
         ),

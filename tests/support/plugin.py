@@ -12,7 +12,11 @@ from astrbot_plugin_scoped_memory.core.config import PluginConfig
 from astrbot_plugin_scoped_memory.core.notices import notice_text
 from astrbot_plugin_scoped_memory.core.texts import Texts
 from astrbot_plugin_scoped_memory.core.turns import TurnReader
-from astrbot_plugin_scoped_memory.llm_memory import CognitiveService, EngineStatus
+from astrbot_plugin_scoped_memory.llm_memory import (
+    CognitiveService,
+    EngineStatus,
+    Migrations,
+)
 from astrbot_plugin_scoped_memory.tests.support.engines import ADAPTER, Rig
 
 
@@ -79,6 +83,10 @@ class FakePlugin:
     @property
     def service(self) -> CognitiveService:
         return self._rig.engine.service
+
+    @property
+    def migrations(self) -> Migrations:
+        return self._rig.engine.migrations
 
     def spawn(self, work: Coroutine[None, None, None]) -> None:
         self.tasks.append(asyncio.ensure_future(work))

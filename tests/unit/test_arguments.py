@@ -23,7 +23,8 @@ from astrbot_plugin_scoped_memory.tools.core_memory_remember import RememberTool
 from astrbot_plugin_scoped_memory.tools.expand_memory import ExpandTool
 
 TEXTS = Texts("zh-CN")
-NAMES = ["judgment", "reasoning", "tags", "strength", "memory_type", "query", "limit", "pointer"]
+NAMES = ["judgment", "reasoning", "tags", "strength", "memory_type", "query", "limit", "pointer",
+         "related"]  # fmt: skip
 HOSTILE = [
     "", " ", "\0", "\ud800", "\u200b", "--5", "-", "+5", "5" * 39, "1_000", "½", "²", "٣", "1e9",
     "{x}", "{0!r}", "knowledge", " Knowledge ", "m-00000000000000", "</scoped_memory>", "x" * 3000,

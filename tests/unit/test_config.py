@@ -123,6 +123,7 @@ def test_no_advanced_value_makes_it_raise(advanced: dict[str, Any]) -> None:
         ("advanced.memory_root", "~nobody-has-this-name/memory"),
         ("advanced.memory_root", "a\0b"),
         ("advanced.scope_filter_enabled", "no"),
+        ("adopt_legacy", "yes"),
         ("advanced.inject_into_prompt", 1),
         ("advanced.chroma_url", 8000),
         ("advanced.chroma_url", "127.0.0.1:8000"),
@@ -176,6 +177,8 @@ def test_an_empty_panel_is_fine_and_isolates_nobody() -> None:
         GroupScope.PUBLIC,
     )
     assert DEFAULTS.engine.scope_filter_enabled
+    assert not DEFAULTS.engine.adopt_legacy
+    assert read_config({"adopt_legacy": True}).engine.adopt_legacy
     assert (DEFAULTS.auto_inject_topk, DEFAULTS.recall_deadline_ms) == (3, 800)
 
 

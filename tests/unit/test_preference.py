@@ -117,9 +117,13 @@ def test_who_is_unknown_is_not_taken_for_another_who_is_unknown() -> None:
     assert speaker_factor(said(person="", who=""), "", Actor("", "小明", False)) == 1.0
 
 
-@given(st.integers(1, 100), st.timedeltas(min_value=-AHEAD, max_value=10 * AHEAD))
-def test_salience_stays_within_its_share(strength: int, age: timedelta) -> None:
-    found = salience(said(strength=strength, at=NOW - age), NOW)
+@given(
+    st.integers(1, 100),
+    st.timedeltas(min_value=-AHEAD, max_value=10 * AHEAD),
+    st.integers(0, 10**9),
+)
+def test_salience_stays_within_its_share(strength: int, age: timedelta, uses: int) -> None:
+    found = salience(said(strength=strength, at=NOW - age), NOW, uses)
     assert 1 - SALIENCE - 1e-9 <= found <= 1 + SALIENCE + 1e-9
 
 
@@ -129,6 +133,13 @@ def test_the_stronger_and_the_newer_are_more_salient(strength: int, age: int) ->
     own = salience(said(strength=strength, at=at), NOW)
     assert salience(said(strength=strength + 1, at=at), NOW) > own
     assert salience(said(strength=strength, at=at - timedelta(days=1)), NOW) <= own
+
+
+@given(st.integers(1, 100), st.integers(0, 40))
+def test_what_was_useful_is_more_salient_each_time_a_little_less(strength: int, uses: int) -> None:
+    never, one, two = (salience(said(strength=strength), NOW, uses + n) for n in (0, 1, 2))
+    assert never < one < two
+    assert two - one < one - never
 
 
 def test_recency_is_half_gone_in_a_month() -> None:

@@ -30,6 +30,7 @@ KNOWN = {
         "Rule of thumb: two cups a person", "The trick is to soak the beans",
     ],
     Topic.ENTITIES: [
+        "小明的老板是周建国",
         "小红是我妹妹", "Surekha is my sister", "李雷担任财务经理", "王芳负责后端",
         "外婆的生日是腊月初八", "小张住在朝阳区", "我家的狗叫做豆豆，是柯基", "表哥毕业于清华",
         "Joe works at the bakery", "My brother lives in Oslo", "Rex is a golden retriever",
@@ -37,6 +38,7 @@ KNOWN = {
     ],
     Topic.JOURNAL: [
         "图书馆周一闭馆", "this island", "", "明天下雨", "但是没有人来", "今天是周一",
+        "聚会改到的那天是周六",
         "你是不是忘了带伞", "昨天去了动物园", "It was a long day", "there is milk in the fridge",
         "好的咖啡店在三楼", "备用钥匙在花盆下面", "The sky looks like rain", "还是老地方见",
         "停电到晚上八点", "from Beijing he moved to Xi'an", "决定性的一局打了三小时",

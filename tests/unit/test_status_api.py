@@ -15,10 +15,13 @@ from astrbot_plugin_scoped_memory.tests.support.engines import MAP, Rig, group, 
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakePlugin
 
 KEYS = {
-    "version", "ready", "embedder", "index", "memories", "migration", "queue", "backlog",
+    "version", "ready", "embedder", "index", "memories", "notes", "migration", "queue", "backlog",
     "warnings",
 }  # fmt: skip
-IDLE = {"state": "idle", "scanned": 0, "patched": 0, "skipped": 0, "remaining": 0}
+COUNTERS = (
+    "scanned", "patched", "skipped", "remaining", "adopted", "merged", "quarantined", "broken",
+)  # fmt: skip
+IDLE = {"state": "idle", **dict.fromkeys(COUNTERS, 0)}
 
 
 def unopened(data: Path, **config: Any) -> PluginContext:
@@ -37,6 +40,8 @@ async def payload(plugin: Any) -> dict[str, Any]:
     assert made.keys() == KEYS
     assert made["memories"].keys() == {"total", "by_scope"}
     assert made["memories"]["total"] == sum(made["memories"]["by_scope"].values())
+    assert made["notes"].keys() == {"total", "by_folder"}
+    assert made["notes"]["total"] == sum(made["notes"]["by_folder"].values())
     assert made["migration"] == IDLE
     assert all(isinstance(warning, str) for warning in made["warnings"])
     return read
@@ -49,6 +54,7 @@ async def test_a_plugin_that_is_switched_off_is_not_ready() -> None:
         "embedder": "",
         "index": "off",
         "memories": {"total": 0, "by_scope": {}},
+        "notes": {"total": 0, "by_folder": {}},
         "migration": IDLE,
         "queue": 0,
         "backlog": 0,
@@ -152,3 +158,14 @@ async def test_a_rerank_provider_that_is_not_there_is_a_warning_once_providers_a
         plugin.astrbot.provider_manager.inst_map = {"mein": loaded["mine"], **loaded}
         assert (await payload(plugin))["warnings"] == []
         await plugin.close()
+
+
+async def test_notes_are_counted_by_the_folder_in_which_they_stand(tmp_path: Path) -> None:
+    for folder in ("scopes/家人", "shared", "roles/猫娘"):
+        note = tmp_path / "memory" / folder / "旅行.md"
+        note.parent.mkdir(parents=True)
+        note.write_text("# 京都\n\n住在四条\n\n# 大阪\n\n住在难波\n", "utf-8")
+    async with running(tmp_path) as rig:
+        await rig.engine.scan_notes()
+        counts = {"scopes/家人": 2, "shared": 2, "roles/猫娘": 2}
+        assert (await counted(rig))["notes"] == {"total": 6, "by_folder": counts}

@@ -67,6 +67,9 @@ PARAMS: dict[NoticeCode, Mapping[str, str]] = {
     NoticeCode.INDEX_REBUILT: {"cause": "faulty"},
     NoticeCode.LEXICAL_OFF: {"detail": "坏"},
     NoticeCode.EMBEDDER_FAILING: {"embedder": "e", "detail": "坏"},
+    NoticeCode.ADOPTION_FAILED: {"store": "livingmemory/x.db", "detail": "坏"},
+    NoticeCode.ADOPTION_BROKEN: {"count": "3", "file": "broken.jsonl"},
+    NoticeCode.ADOPTION_QUARANTINED: {"count": "2"},
     NoticeCode.REFUSED_ID: {"id": "x"},
 }
 FORMATTER = string.Formatter()

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Final
 
 from ...log import logger
-from ...models.scope import QUARANTINE_NAME
+from ...models.scope import QUARANTINE_NAME, SCOPE_FIELD
 from ..child_process import ChildEnd, RunChild, import_path, python_program, run_child
-from ..scope_where import SCOPE_FIELD
 from .names import PREFIX
 
 _LEAST_SECONDS: Final = 60.0

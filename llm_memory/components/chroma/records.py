@@ -9,14 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from ...models.scope import ScopeFilter
+from ...models.scope import MARKER_FIELD, SCOPE_FIELD, ScopeFilter
 from ...ports import IndexRecord, Key, Neighbour, Neighbours
-from ..scope_where import SCOPE_FIELD
 from .names import parse_id
 
 HASH_FIELD: Final = "content_hash"
-MARKER_FIELD: Final = "has_scope"
-"""On every record of ours: Chroma cannot be asked for "has no scope", but for "lacks the mark"."""
 
 type Value = str | int | float | bool
 type Answer = tuple[str, Mapping[str, object] | None, float]

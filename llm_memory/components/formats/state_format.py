@@ -1,4 +1,4 @@
-"""The format of ``state.sqlite``: ``meta.format``."""
+"""The format of ``state.sqlite``, and of other files like it: ``meta.format``."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class StateFormat:
                 raise
 
     def _back_up(self, connection: sqlite3.Connection, found: int) -> Path:
-        with new_backup(self._backups, "state", found) as folder:
+        with new_backup(self._backups, self._path.stem, found) as folder:
             target = folder / self._path.name
             with contextlib.closing(sqlite3.connect(target)) as copy:
                 connection.backup(copy)

@@ -7,13 +7,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from ..embedding.term_weights import TermWeights
 from ..scripts import Script, script_of
 from ..tokenizer import Tokenizer
 
-WORD: Final = 3.0
-"""A word of another script against a Han word, which brings its characters along."""
-CHARACTER: Final = 2.0
-"""A single Han character against a word: 爱猫 and 喜欢小猫 share no word, but one that tells."""
+CHARACTER: Final = 2.25
+"""A single Han character: 爱猫 and 喜欢小猫 share no word, but one that tells."""
+HAN_WORD: Final = 0.75
+"""A Han word, which brings its characters along."""
+WORD: Final = 6.0
+"""Any other word, times what it says wherever it stands: 0.1 to 0.9, see ``TermWeights``. A chat in
+English has more words of no subject than a list of stop words holds."""
+RARITY: Final = 0.35
+"""The power of the inverse document frequency. Less than 1, because a rare word of a question is as
+often one that the answer puts in another way as one that it must hold."""
 _MANY: Final = 100
 
 
@@ -38,6 +45,7 @@ class Question:
         about = frozenset(tokenizer.query_tokens(subject))
         terms = tuple(dict.fromkeys((*tokenizer.query_tokens(text), *about)))
         dictionary = tokenizer.dictionary()
+        says = TermWeights(dictionary)
         factors = {}
         for term in terms:
             if term not in about and script_of(term) is Script.DIGIT:
@@ -46,21 +54,19 @@ class Question:
             if is_han and len(term) == 1:
                 factors[term] = CHARACTER
             elif not is_han:
-                factors[term] = WORD
+                factors[term] = WORD * says(term)
             elif len(term) > 2 or (dictionary is not None and dictionary.look(term)):
-                factors[term] = 1.0
+                factors[term] = HAN_WORD
             # Two characters that are no word stand side by side by chance.
         return cls(terms, factors, about)
 
     def weights(self, among: int, holding: Sequence[int]) -> list[float]:
-        """Of each term: the root of its inverse document frequency times its factor.
+        """Of each term: its factor, times its inverse document frequency to the power ``RARITY``.
 
-        The root, because a rare word of a question is as often one that the answer puts in another
-        way as one that it must hold. Who has three memories has no common words yet: frequencies
-        are those of a hundred at least.
+        Who has three memories has no common words yet: frequencies are those of a hundred at least.
         """
         many = max(among, _MANY)
         return [
-            self.factors.get(term, 0.0) * math.sqrt(math.log1p((many - n + 0.5) / (n + 0.5)))
+            self.factors.get(term, 0.0) * math.log1p((many - n + 0.5) / (n + 0.5)) ** RARITY
             for term, n in zip(self.terms, holding, strict=True)
         ]

@@ -31,9 +31,19 @@ BESIDE: Final = 0.3
 PRIOR: Final = 6.0
 """Tokens of no special weight that every question is taken to hold beside its own: a question with
 one word to say is not answered by whatever holds that word."""
+AROUND: Final = 0.7
+"""What a word counts that stands only around a record, in the message before or its reason: less
+than in the record itself, for the message before may be about something else."""
 MOST: Final = 45.0
 """The weight of about ten words. A longer message is more than one question; what speaks of a good
 part of it is relevant, though not of all."""
+LONG: Final = 80.0
+"""Tokens, about fifty Han characters or a long English paragraph. The more a text says, the more of
+any question it holds by chance: from here on its coverage counts for less."""
+LENGTH: Final = 0.3
+"""The power of that: ``(LONG / length) ** LENGTH``."""
+LEAST: Final = 0.8
+"""What is left of the coverage of however long a text: a long note may be what is asked for."""
 _FOLLOWS: Final = (1.1, 1.4)
 """How much likelier than chance a word comes again in its session: nothing, and all."""
 _SMOOTHING: Final = 0.5
@@ -91,7 +101,9 @@ def scores(documents: Documents, tokens: Sequence[Postings]) -> Floats:
     own = _best_is_one(text)
     around = _best_is_one(session)[documents.session] if sessions else own
     shared = documents.follows * around + (1 - documents.follows) * own
-    score = np.where(alive, own + CONTEXT * _best_is_one(both) + SESSION * shared, 0.0)
+    # Where records do not follow from one another, what was said before is half of it chance.
+    context = CONTEXT * (0.5 + 0.5 * documents.follows) * _best_is_one(both)
+    score = np.where(alive, own + context + SESSION * shared, 0.0)
     return beside(score, documents) * alive
 
 
@@ -122,13 +134,16 @@ def inverse_frequency(among: int, holding: int) -> float:
     return float(np.log1p((among - holding + 0.5) / (holding + 0.5)))
 
 
-def coverage(weights: Floats, asked: Flags, holds: Flags) -> Floats:
-    """Shape ``(n,)``: the share of a question's weight that each of ``n`` documents holds.
+def coverage(weights: Floats, asked: Flags, holds: Floats, lengths: Floats) -> Floats:
+    """Shape ``(n,)``: the share of a question's weight that each of ``n`` documents holds, less for
+    long ones.
 
     Args:
         weights: Shape ``(T,)`` of the question's tokens.
         asked: Shape ``(T,)``: what makes up the question; the others only help an answer.
-        holds: Shape ``(T, n)``.
+        holds: Shape ``(T, n)``: 1 where a document says the token, ``AROUND`` where only what
+            stands around it does, else 0.
+        lengths: Shape ``(n,)``, tokens of the texts.
     """
     import numpy as np
 
@@ -136,8 +151,10 @@ def coverage(weights: Floats, asked: Flags, holds: Flags) -> Floats:
     if mass <= 0:  # a question about a time alone
         return np.zeros(holds.shape[1])
     whole = min(mass, MOST) + PRIOR
-    share: Floats = np.minimum(np.asarray(weights @ holds) / whole, 1.0)
-    return share
+    share = np.minimum(np.asarray(weights @ holds) / whole, 1.0)
+    by_chance = np.clip((LONG / np.maximum(lengths, 1.0)) ** LENGTH, LEAST, 1.0)
+    counted: Floats = share * by_chance
+    return counted
 
 
 def follows(documents_in_session: Ints, sessions_of: Sequence[Ints]) -> float:

@@ -1,0 +1,65 @@
+"""When what comes from elsewhere is brought, and what the log hears of it."""
+
+from __future__ import annotations
+
+import asyncio
+
+from astrbot.api import logger
+
+from ...llm_memory import Engine, MigrationState, MigrationStatus
+from ..migration_texts import cause_text, numbers_text
+from ..texts import Texts
+
+_LOOK_SECONDS = 1.0
+_TELL_SECONDS = 30.0
+"""Between two lines about how far it is."""
+
+
+class MemoryScopeMigration:
+    """Runs the engine's migrations behind the bot until cancelled."""
+
+    def __init__(self, engine: Engine, texts: Texts) -> None:
+        self._engine = engine
+        self._texts = texts
+        self._said: tuple[object, ...] = (MigrationState.IDLE, "", False)
+        self._told_at = 0.0
+
+    async def run(self) -> None:
+        """Bring everything, and go on listening for what admins ask. Nothing is raised: what goes
+        wrong stands in the status."""
+        bringing = asyncio.create_task(self._engine.migrate(), name="scoped-memory-migrate")
+        try:
+            while not bringing.done():
+                await asyncio.wait([bringing], timeout=_LOOK_SECONDS)
+                self._tell(self._engine.migrations.status())
+        finally:
+            bringing.cancel()
+            await asyncio.gather(bringing, return_exceptions=True)
+
+    def _tell(self, status: MigrationStatus) -> None:
+        """Each change once, and now and then how far it is."""
+        say = self._texts.say
+        now = asyncio.get_running_loop().time()
+        what = (status.state, status.waiting, status.reversed, status.remaining > 0)
+        moving = status.state is MigrationState.RUNNING and status.remaining > 0
+        if what == self._said and not (moving and now - self._told_at > _TELL_SECONDS):
+            return
+        self._said, self._told_at = what, now
+        numbers = numbers_text(self._texts, status.tally, status.remaining)
+        match status.state:
+            case MigrationState.RUNNING if status.waiting:
+                logger.warning(
+                    say("log.migration_waiting", cause=cause_text(self._texts, status.waiting))
+                )
+            case MigrationState.RUNNING if status.remaining:
+                logger.info(say("log.migration_running", numbers=numbers))
+            case MigrationState.PAUSED:
+                logger.info(say("log.migration_paused", numbers=numbers))
+            case MigrationState.DONE:
+                logger.info(say("log.migration_done", numbers=numbers))
+            case MigrationState.FAILED:
+                logger.error(say("log.migration_failed", detail=status.detail))
+            case MigrationState.IDLE if status.reversed:
+                logger.info(say("log.migration_reversed"))
+            case _:
+                pass

@@ -1,0 +1,127 @@
+"""``python -m llm_memory``: a whole store out of its files and into them, while no bot runs on it.
+
+To be started in the plugin's own folder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from io import TextIOWrapper
+from pathlib import Path
+
+from .cli.files import export, import_, restore
+from .cli.migration import migrate_scope
+from .cli.place import NAME, Place, find_place
+from .cli.words import Refusal, fail, fault_text
+from .errors import DirectoryInUse, EngineOff, FormatNewer, ScopedMemoryError, TransferFailed
+from .models.settings import PrivacyMode
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The exit code: 0 done, 1 nothing done, 2 wrong usage, 3 done but for some lines."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # a console without Chinese shows question marks
+            stream.reconfigure(errors="replace")
+    parser = _parser()
+    asked = parser.parse_args(arguments, argparse.Namespace(data=None, memory=None))
+    command: Callable[[argparse.Namespace, Place], int] = asked.run
+    try:
+        makes = command in (restore, import_)
+        place = find_place(asked.data, asked.memory, must_exist=not makes)
+        return command(asked, place)
+    except Refusal as refusal:
+        return fail(str(refusal))
+    except (DirectoryInUse, EngineOff) as error:
+        if isinstance(error, EngineOff) and error.code != "directory_in_use":
+            return fail(f"打不开 / cannot be opened: {error}")
+        return fail(
+            "机器人正开着这个数据文件夹；请先停下机器人（或在面板里停用插件）再来，或者用 "
+            "/memory export、/memory import。 / The bot has this data folder open. Stop it (or "
+            "switch the plugin off) first, or use /memory export and /memory import."
+        )
+    except FormatNewer as error:
+        return fail(f"是更新的版本写的 / written by a newer version: {error}")
+    except TransferFailed as error:
+        return fail(fault_text(error.code, error.detail))
+    except (ScopedMemoryError, OSError) as error:
+        return fail(f"没有做完 / not done: {error}")
+    except KeyboardInterrupt:
+        return fail(
+            "中断了；已写下的都在，再来一次会接着做 / interrupted; what was written stays, "
+            "and the same command goes on"
+        )
+
+
+def _parser() -> argparse.ArgumentParser:
+    where = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
+    where.add_argument(
+        "--data", type=Path, help="数据文件夹 / the data folder: data/plugin_data/" + NAME
+    )
+    where.add_argument(
+        "--memory", type=Path, help="记忆文件夹在别处时 / where memory_root lies elsewhere"
+    )
+    parser = argparse.ArgumentParser(
+        prog="python -m llm_memory",
+        parents=[where],  # before the command, and behind it
+        description="忆域：整个记忆库的导出、导入、恢复。先停下机器人，在插件的文件夹里运行。 / "
+        "Scoped Memory: export, import and restore of whole stores. Stop the bot first, and run it "
+        "in the plugin's folder. docs/transfer.md",
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    one = commands.add_parser(
+        "export", parents=[where], help="整个记忆库到一个文件 / a whole store into one file"
+    )
+    one.add_argument("file", type=Path, nargs="?", help="默认在 exports/ / in exports/ by default")
+    one.add_argument("--scope", action="append", help="只要这个域，可重复 / this scope alone")
+    one.set_defaults(run=export)
+    one = commands.add_parser(
+        "restore",
+        parents=[where],
+        help="原样放回：域、文件、编号都不变，不过关卡 / put back as it was, past gate and privacy",
+    )
+    one.add_argument("file", type=Path)
+    one.add_argument("--scope", action="append", help="只放回这个域，可重复 / this scope alone")
+    one.set_defaults(run=restore)
+    one = commands.add_parser(
+        "import",
+        parents=[where],
+        help="并入一个域，过关卡和隐私，去重 / into one scope, through gate and privacy",
+    )
+    one.add_argument("file", type=Path)
+    one.add_argument("--scope", required=True, help="并入哪个域 / which scope")
+    one.add_argument("--new", action="store_true", help="这个域可以是新的 / the scope may be new")
+    one.add_argument(
+        "--keep-trust",
+        action="store_true",
+        help="文件里写着可信的仍算可信 / what the file calls trusted stays trusted",
+    )
+    one.add_argument(
+        "--privacy",
+        choices=[mode.value for mode in PrivacyMode],
+        help="默认按面板的设置 / the panel's setting by default",
+    )
+    one.set_defaults(run=import_)
+    one = commands.add_parser(
+        "migrate-scope",
+        parents=[where],
+        help="旧记忆收到哪里了，还原，收回 / how far old memories are; reverse, take back",
+    )
+    ways = one.add_mutually_exclusive_group()
+    ways.add_argument("--status", action="store_true", help="到哪里了（默认）/ how far (default)")
+    ways.add_argument("--dry-run", action="store_true", help="只算不做 / numbers alone")
+    ways.add_argument(
+        "--reverse",
+        action="store_true",
+        help="旧集合里的每一条恢复原来的元数据 / give each record its former metadata back",
+    )
+    ways.add_argument(
+        "--take-back", metavar="BATCH", help="收回一批收进来的 / take a batch out of the vault"
+    )
+    one.set_defaults(run=migrate_scope)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

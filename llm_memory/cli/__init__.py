@@ -1,0 +1,1 @@
+"""The command line: what ``python -m llm_memory`` does."""

@@ -1,0 +1,114 @@
+"""``export``, ``restore``, ``import``."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from contextlib import closing
+
+from ..composition import (
+    EnginePaths,
+    build_engine,
+    export_store,
+    local_now,
+    open_lines,
+    owned,
+    restore_store,
+)
+from ..models.data_models import Rejected
+from ..models.transfer import Imported, NotTransferred
+from .place import Place, plugin_version
+from .words import DONE, PARTLY, Refusal, fail, fault_text, say, tell_lines
+
+_SAID_AFTER = 10_000
+"""Lines."""
+
+
+def export(asked: argparse.Namespace, place: Place) -> int:
+    paths, now = place.paths, local_now()
+    target = asked.file or paths.data / "exports" / f"store-{now:%Y%m%d-%H%M%S}.jsonl"
+    if target.exists():
+        raise Refusal(f"已经有这个文件 / this file exists: {target}")
+    scopes = _scopes(asked, paths)
+    with owned(paths, version=plugin_version()):
+        done = export_store(paths, target, scopes=scopes, now=now, version=plugin_version())
+    say(
+        f"已导出 {done.memories} 条记忆、{done.files} 个文件 / "
+        f"exported {done.memories} memories, {done.files} files: {target}"
+    )
+    for left in done.left_out:
+        say(f"没有带上 / left out: {left.place}/{left.path} ({left.reason})")
+    return DONE
+
+
+def _scopes(asked: argparse.Namespace, paths: EnginePaths) -> list[str] | None:
+    named: list[str] | None = asked.scope
+    folders = {folder.name for folder in (paths.memory / "scopes").iterdir()}
+    for name in named or ():
+        if name not in folders:
+            raise Refusal(f"没有这个域 / no such scope: {name}")
+    return named
+
+
+def restore(asked: argparse.Namespace, place: Place) -> int:
+    said = 0
+
+    def progress(number: int) -> None:
+        nonlocal said
+        if number // _SAID_AFTER > said:
+            said = number // _SAID_AFTER
+            say(f"… {number}")
+
+    with owned(place.paths, version=plugin_version()):
+        done = restore_store(place.paths, asked.file, scopes=asked.scope, progress=progress)
+    say(
+        f"放回 {done.memories} 条记忆（早已有 {done.known} 条），写了 {done.files} 个文件"
+        f"（{done.same} 个原样已在） / restored {done.memories} memories ({done.known} known "
+        f"already), wrote {done.files} files ({done.same} there already)"
+    )
+    for scope, path in done.differing:
+        say(
+            f"已有另一个样子，没有动，缺的记忆补在后面 / differs, left as it is, missing memories "
+            f"added: {scope}/{path}"
+        )
+    return tell_lines(done.lines, done.refused, cut_short=done.cut_short)
+
+
+def import_(asked: argparse.Namespace, place: Place) -> int:
+    outcome = asyncio.run(_imported(asked, place))
+    match outcome:
+        case Imported():
+            say(
+                f"导入到“{outcome.scope}”：新记 {outcome.stored}，记得更牢 {outcome.reinforced}，"
+                f"取代 {outcome.replaced}，早已有 {outcome.known}，没收下 {outcome.refused} 行 / "
+                f"imported into {outcome.scope}: {outcome.stored} new, {outcome.reinforced} "
+                f"stronger, {outcome.replaced} replaced, {outcome.known} known, "
+                f"{outcome.refused} refused"
+            )
+            if outcome.redacted:
+                say(f"隐去了一部分的 / partly hidden: {outcome.redacted}")
+            if outcome.stopped_at:
+                say(f"停在第 {outcome.stopped_at} 行 / stopped at line {outcome.stopped_at}")
+            told = tell_lines(outcome.lines, outcome.refused, cut_short=outcome.cut_short)
+            return PARTLY if outcome.stopped_at else told
+        case NotTransferred():
+            return fail(fault_text(outcome.fault, outcome.detail))
+        case Rejected():
+            return fail(
+                f"没有这个域，要新建请加 --new / no such scope, --new makes one: {asked.scope}"
+            )
+
+
+async def _imported(
+    asked: argparse.Namespace, place: Place
+) -> Imported | NotTransferred | Rejected:
+    settings = place.settings(privacy=asked.privacy)
+    with closing(open_lines(asked.file)) as lines:
+        engine = build_engine(place.paths, settings, version=plugin_version(), remembers=False)
+        try:
+            await engine.open()
+            return await engine.service.import_for_owner(
+                lines, asked.scope, keep_trust=asked.keep_trust, new=asked.new
+            )
+        finally:
+            await engine.close()

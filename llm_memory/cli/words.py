@@ -1,0 +1,55 @@
+"""What is said at the command line, in two languages, one behind the other."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+from ..models.transfer import RefusedLine, TransferFault
+
+DONE, FAILED, PARTLY = 0, 1, 3
+"""Exit codes: all was done, nothing was, all but some lines."""
+_FAULTS: Final = {
+    TransferFault.NOT_FOUND: "没有这个文件 / no such file: {0}",
+    TransferFault.NOT_A_FILE: "不是普通文件 / no plain file: {0}",
+    TransferFault.UNREADABLE: "读不了 / cannot be read: {0}",
+    TransferFault.NO_HEADER: "第 1 行不是 scoped-memory 的文件头，不是导出的文件 / "
+    "line 1 is no header of a scoped-memory file, this is no export",
+    TransferFault.NEWER: "是更新的版本导出的，请先升级插件 / "
+    "a newer version exported it, upgrade the plugin first: {0}",
+    TransferFault.NOT_WRITTEN: "没能写入磁盘 / could not be written to disk: {0}",
+}
+
+
+class Refusal(Exception):
+    """Nothing was done; the text says why."""
+
+
+def say(text: str) -> None:
+    """A line for whoever asked."""
+    sys.stdout.write(f"{text}\n")
+
+
+def fail(text: str) -> int:
+    """A line that says why nothing was done, and the exit code for that."""
+    sys.stderr.write(f"{text}\n")
+    return FAILED
+
+
+def fault_text(code: str, detail: str) -> str:
+    """Why a file was not taken or not written."""
+    return _FAULTS.get(TransferFault(code), f"{code}: {{0}}").format(detail)
+
+
+def tell_lines(lines: Sequence[RefusedLine], refused: int, *, cut_short: bool) -> int:
+    """Say which lines were refused, and why; the exit code."""
+    for line in lines:
+        why = line.rejected.reason if line.rejected else line.fault
+        detail = f" ({line.detail})" if line.detail else ""
+        say(f"第 {line.number} 行没有收下 / line {line.number} refused: {why}{detail}")
+    if refused > len(lines):
+        say(f"还有 {refused - len(lines)} 行 / {refused - len(lines)} more lines")
+    if cut_short:
+        say("文件没有最后一行，像是没有写完或没有复制完 / the file has no last line: cut short?")
+    return PARTLY if refused or cut_short else DONE

@@ -1,0 +1,170 @@
+"""Records that come from elsewhere: what becomes of each, and how far a walk over them is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+
+class Fate(StrEnum):
+    """What became of a record. The value is how it is stored; the four of an adoption add up to
+    what was there."""
+
+    ADOPTED = "adopted"
+    """It stands in the vault under its own scope."""
+    MERGED = "merged"
+    """The same words stood in the same scope already."""
+    QUARANTINED = "quarantined"
+    """Its scope is no legal name: it stands where only the owner of the files sees it."""
+    BROKEN = "broken"
+    """It holds nothing that could be kept as a memory; it was left as it is."""
+    DONE = "done"
+    """What a walk does that adopts nothing was done to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one record.
+
+    Attributes:
+        record_id: As its source calls it; a walk's records have different ones.
+        patched: Whether its own metadata was filled in. None where nobody fills in any.
+        scope: The name of the scope that its words belong to; empty where that is unknown.
+        memory_id: The memory that holds it now, empty if none does.
+        reason: Why it is broken or quarantined: a stable code, never its words.
+    """
+
+    record_id: str
+    fate: Fate
+    patched: bool | None = None
+    scope: str = ""
+    memory_id: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WalkBatch:
+    """What a step did. A record of the batch that has no outcome is left for the next walk."""
+
+    outcomes: tuple[Outcome, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """A record that a walk left behind."""
+
+    job: str
+    record_id: str
+    reason: str
+    scope: str
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """A memory that an adoption brought into the vault.
+
+    ``digest`` tells whether it is still as it came; ``record_id`` which record it came from first.
+    """
+
+    scope: str
+    memory_id: str
+    digest: str
+    record_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """A record's metadata as it was before it was touched: JSON text, ``null`` where it had none.
+
+    ``scope`` is the one that its words belong to.
+    """
+
+    record_id: str
+    scope: str
+    metadata: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How many records came to which end, since the first start."""
+
+    scanned: int = 0
+    patched: int = 0
+    skipped: int = 0
+    adopted: int = 0
+    merged: int = 0
+    quarantined: int = 0
+    broken: int = 0
+
+    def __add__(self, other: Tally) -> Tally:
+        return Tally(*map(sum, zip(astuple(self), astuple(other), strict=True)))
+
+
+class JobState(StrEnum):
+    """Where a job stands, as it is stored."""
+
+    RUNNING = "running"
+    """Begun and not ended: it goes on at the next start."""
+    DONE = "done"
+    REVERSED = "reversed"
+    """Taken back by a person: it does not begin again by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One walk over one source, from its beginning to its end over all restarts.
+
+    Attributes:
+        name: Unique, and the same at each start.
+        kind: ``scope`` or ``adoption``.
+        source: What it walks over, for people.
+        batch: By which what it added can be taken back.
+    """
+
+    name: str
+    kind: str
+    source: str
+    batch: str
+    state: JobState
+    begun: datetime
+    detail: str = ""
+
+
+class MigrationState(StrEnum):
+    """What the owner is told."""
+
+    IDLE = "idle"
+    RUNNING = "running"
+    PAUSED = "paused"
+    DONE = "done"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class MigrationStatus:
+    """All migrations together. Counters are cumulative over restarts, but for ``remaining``.
+
+    Attributes:
+        reversed: A person took it back; it waits until it is asked to begin again.
+        waiting: Why it does not get on just now: a stable code, empty if it does.
+        detail: Why it failed.
+    """
+
+    state: MigrationState = MigrationState.IDLE
+    tally: Tally = Tally()
+    remaining: int = 0
+    reversed: bool = False
+    waiting: str = ""
+    detail: str = ""
+    batches: Mapping[str, str] = field(default_factory=dict)
+    """Where each batch came from, by its id."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReverseReport:
+    """What a reverse or a taking back did: ``left`` was changed meanwhile, or is gone."""
+
+    restored: int = 0
+    left: int = 0

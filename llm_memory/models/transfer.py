@@ -1,0 +1,210 @@
+"""What is carried out of a store and into one: the records of a file, and what came of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from .data_models import Memory, Rejected
+
+
+class EntryState(StrEnum):
+    """What an exported entry is. The value is how it is written."""
+
+    LIVING = "living"
+    FORGOTTEN = "forgotten"
+    SUPERSEDED = "superseded"
+    EDITED = "edited"
+    CONFLICT = "conflict"
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The first line of a file. ``whole``: all of these scopes, files too; else what one
+    conversation sees."""
+
+    version: int
+    plugin: str
+    exported_at: datetime
+    scopes: tuple[str, ...]
+    whole: bool
+    vault_format: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryRecord:
+    """One entry.
+
+    Attributes:
+        scope: The name under which it was kept, not checked; empty where the file does not say.
+        path: Its file inside the scope's folder, not checked; empty where the file does not say.
+        topic: The topic of that file; empty for one that a person named.
+        missing: Which of ``id`` and ``created_at`` the file does not say: they are made up.
+    """
+
+    scope: str
+    path: str
+    memory: Memory
+    state: EntryState = EntryState.LIVING
+    topic: str = ""
+    missing: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class FileRecord:
+    """A whole file whose entries alone would not give it back.
+
+    Attributes:
+        scope: The scope's name, or that of a shelf (``@shared``, ``@role:…``), not checked.
+        path: Inside that folder, with ``/``, not checked.
+        content: Its bytes.
+        modified: When it was written, nanoseconds since 1970.
+    """
+
+    scope: str
+    path: str
+    content: bytes
+    modified: int
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """The last line: a file without it was cut short."""
+
+    memories: int
+    files: int
+
+
+type Record = Header | MemoryRecord | FileRecord | End
+
+
+class TransferFault(StrEnum):
+    """Why nothing, or no more, was carried. Each has a text in the i18n files."""
+
+    NOT_A_NAME = "not_a_name"
+    NOT_FOUND = "not_found"
+    NOT_A_FILE = "not_a_file"
+    UNREADABLE = "unreadable"
+    TOO_LARGE = "too_large"
+    NO_HEADER = "no_header"
+    NEWER = "newer"
+    BUSY = "busy"
+    TOO_SOON = "too_soon"
+    NOT_WRITTEN = "not_written"
+
+
+class LineFault(StrEnum):
+    """What is wrong with a line. Each has a text in the i18n files; some name a field."""
+
+    NOT_UTF8 = "not_utf8"
+    TOO_LONG = "too_long"
+    NOT_JSON = "not_json"
+    NOT_AN_OBJECT = "not_an_object"
+    UNKNOWN_TYPE = "unknown_type"
+    MISSING = "missing"
+    WRONG = "wrong"
+    ILLEGAL_SCOPE = "illegal_scope"
+    ILLEGAL_PATH = "illegal_path"
+    NOT_WRITTEN = "not_written"
+
+
+@dataclass(frozen=True, slots=True)
+class NotTransferred:
+    """Nothing was carried. ``detail`` is a name, a number or what the disk said."""
+
+    fault: TransferFault
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedLine:
+    """A line that was not taken: for its form (``fault``, and the field or the disk's words in
+    ``detail``), or as any other draft is (``rejected``)."""
+
+    number: int
+    fault: LineFault | None = None
+    detail: str = ""
+    rejected: Rejected | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """A file in ``exports/``. ``by_scope`` counts its memories."""
+
+    name: str
+    by_scope: dict[str, int]
+
+    @property
+    def count(self) -> int:
+        """Of all scopes."""
+        return sum(self.by_scope.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What became of the lines of a file.
+
+    Attributes:
+        scope: Where it went, whatever the file says.
+        known: Memories that stood there already, id and words.
+        passed_by: Lines that are not taken: files, forgotten and former entries.
+        redacted: Memories in which something private was hidden.
+        refused: How many lines; ``lines`` are the first of them.
+        stopped_at: The line at which the import ended before its time, 0 if it did not.
+        cut_short: The file has no last line: it was not written or copied to its end.
+    """
+
+    scope: str
+    stored: int = 0
+    reinforced: int = 0
+    replaced: int = 0
+    known: int = 0
+    passed_by: int = 0
+    redacted: int = 0
+    refused: int = 0
+    lines: tuple[RefusedLine, ...] = ()
+    stopped_at: int = 0
+    cut_short: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Something of a store that an export does not carry, and why: a stable code."""
+
+    place: str
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoreExported:
+    """What a file of a whole store holds."""
+
+    memories: int
+    files: int
+    left_out: tuple[LeftOut, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StoreRestored:
+    """What became of a file of a whole store.
+
+    Attributes:
+        memories: Entries that stand there now and did not before.
+        known: Entries that stood there already.
+        files: Files that were written whole.
+        same: Files that stood there already, byte by byte.
+        differing: Files that stand there with other words, and were left as they are.
+        refused: How many lines; ``lines`` are the first of them.
+        cut_short: The file has no last line.
+    """
+
+    memories: int = 0
+    known: int = 0
+    files: int = 0
+    same: int = 0
+    differing: tuple[tuple[str, str], ...] = ()
+    refused: int = 0
+    lines: tuple[RefusedLine, ...] = ()
+    cut_short: bool = False

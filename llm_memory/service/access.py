@@ -1,0 +1,87 @@
+"""What a conversation may read and write, and who may change what in it."""
+
+from __future__ import annotations
+
+from ..models.conversation import Actor, ConversationId
+from ..models.data_models import NotAllowed, NotVisible, Rejected, RejectReason, StoredMemory
+from ..models.resolution import ReadPublicOnly, Refused, Usable
+from ..models.scope import PUBLIC, Scope, ScopeFilter
+from ..models.settings import EngineSettings
+from ..policies.note_files import shelves_of
+from ..policies.pointers import pointed_id
+from .catalogue import Catalogue
+from .scope_book import ScopeBook
+
+
+class Access:
+    """The cognitive service's own: everybody else gets a scope or a filter that it made."""
+
+    def __init__(self, settings: EngineSettings, book: ScopeBook, catalogue: Catalogue) -> None:
+        self._settings = settings
+        self._book = book
+        self._catalogue = catalogue
+
+    def writable(self, conversation_id: ConversationId) -> Scope | Rejected:
+        """The conversation's own scope, or why it writes none."""
+        if not self._settings.scope_filter_enabled:
+            return Rejected(RejectReason.LEARNING_PAUSED)
+        match self._book.resolve(conversation_id):
+            case Usable(scope, _):
+                return scope
+            case ReadPublicOnly(why):
+                return Rejected(RejectReason.READ_ONLY, why)
+            case Refused(why):
+                return Rejected(RejectReason.REFUSED, why)
+
+    def readable(self, conversation_id: ConversationId) -> ScopeFilter | None:
+        """What the conversation sees; None if it is refused."""
+        resolution = self._book.resolve(conversation_id)
+        if isinstance(resolution, Refused):
+            return None
+        if not self._settings.scope_filter_enabled:
+            return ScopeFilter((PUBLIC,), everything=True)
+        scope = resolution.scope if isinstance(resolution, Usable) else PUBLIC
+        return ScopeFilter.reading_as(scope, shelves=shelves_of(conversation_id, resolution))
+
+    def exportable(self, conversation_id: ConversationId) -> ScopeFilter | Rejected:
+        """What the conversation may take away in a file: never more than its own scope and public,
+        also while the filter is switched off, for a file stays when it is on again."""
+        resolution = self._book.resolve(conversation_id)
+        if isinstance(resolution, Refused):
+            return Rejected(RejectReason.REFUSED, resolution.why)
+        scope = resolution.scope if isinstance(resolution, Usable) else PUBLIC
+        return ScopeFilter.reading_as(scope)
+
+    def find(self, pointer: str, conversation_id: ConversationId) -> StoredMemory | None:
+        """The living memory behind a pointer or id, if the conversation sees it."""
+        named = pointed_id(pointer)
+        scope_filter = self.readable(conversation_id)
+        if named is None or scope_filter is None:
+            return None
+        return self._catalogue.find(named, scope_filter)
+
+    def for_admin(
+        self, memory_id: str, conversation_id: ConversationId, actor: Actor
+    ) -> StoredMemory | NotAllowed | NotVisible:
+        """What an admin may change here. Others hear no more than that they may not."""
+        stored = self.find(memory_id, conversation_id)
+        if stored is None:
+            return NotVisible(memory_id)
+        scope = self.writable(conversation_id)
+        if not actor.admin or isinstance(scope, Rejected) or stored.scope != scope:
+            return NotAllowed(memory_id)
+        return stored
+
+    def trusts(self, actor: Actor | None, conversation_id: ConversationId, scope: Scope) -> bool:
+        """An admin; in a private chat, its person, for a scope that is this chat's alone."""
+        if actor is None:
+            return False
+        peer = conversation_id.peer
+        in_person = bool(peer) and actor.person == f"{conversation_id.adapter}:{peer}"
+        return actor.admin or (in_person and self._book.owns_alone(conversation_id, scope))
+
+    def in_reach(self, stored: StoredMemory, scope: Scope, actor: Actor) -> bool:
+        """A memory changes only inside its own scope, by its speaker or an admin."""
+        if stored.scope != scope:
+            return False
+        return actor.admin or self._book.same_person(actor.person, stored.memory.provenance.person)

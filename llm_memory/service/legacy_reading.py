@@ -1,0 +1,167 @@
+"""What other plugins' stores hold, read from copies and judged: what becomes of each record."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import ExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from itertools import batched
+from typing import Final
+
+from ..errors import InvalidConversationId
+from ..models.conversation import ConversationId, ConversationKind
+from ..models.data_models import StoredMemory
+from ..models.migration import Fate
+from ..models.resolution import Usable
+from ..models.scope import Scope
+from ..policies.legacy_plan import Plan, Planned, plan
+from ..policies.legacy_records import Foreign, Judged, judge, judge_living
+from ..ports import Key, Vault
+from ..ports.legacy import (
+    FoundStore,
+    LegacyStores,
+    ReadStore,
+    Staging,
+    StoreKind,
+    StoreUnreadable,
+)
+from .catalogue import Catalogue
+from .identifiers import Clock
+from .scope_book import ScopeBook
+
+_SLICE: Final = 200
+"""Records judged between two looks at the event loop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What was read of some stores. ``records``: by an id that no other record has. ``unread``:
+    the stores of which something could not be read, with a stable code, and why."""
+
+    read: tuple[ReadStore, ...]
+    unread: tuple[tuple[FoundStore, str, str], ...]
+    records: dict[str, Foreign]
+    plan: Plan
+
+    def broken(self) -> Iterator[tuple[Planned, Foreign]]:
+        """The records that hold nothing to remember."""
+        for planned in self.plan.planned:
+            if planned.fate is Fate.BROKEN:
+                yield planned, self.records[planned.record_id]
+
+
+class LegacyReading:
+    """Changes nothing but what lies in the scratch folder. Touched from the event loop only."""
+
+    def __init__(
+        self,
+        stores: LegacyStores,
+        staging: Staging,
+        vault: Vault,
+        catalogue: Catalogue,
+        book: ScopeBook,
+        clock: Clock,
+    ) -> None:
+        self._stores = stores
+        self._staging = staging
+        self._vault = vault
+        self._catalogue = catalogue
+        self._book = book
+        self._clock = clock
+
+    async def fresh(self) -> list[FoundStore]:
+        """Stores that look otherwise than when they were read."""
+        found = await asyncio.to_thread(self._stores.find)
+        seen = await asyncio.to_thread(self._staging.seen)
+        return [store for store in found if seen.get(store.name) != store.mark]
+
+    @asynccontextmanager
+    async def scratch(self, *, keep: bool) -> AsyncIterator[str]:
+        """A folder for copies; what ``keep`` means says ``LegacyStores.scratch``."""
+        stack = ExitStack()
+        folder = await asyncio.to_thread(stack.enter_context, self._stores.scratch(keep=keep))
+        try:
+            yield folder
+        finally:
+            await asyncio.to_thread(stack.close)  # what was copied may take a while to remove
+
+    async def read(self, stores: Sequence[FoundStore], folder: str) -> Reading:
+        """All of some stores, and what is new in them planned. ``folder`` is a scratch folder; what
+        was read stands there. Raises StateUnavailable."""
+        read: list[ReadStore] = []
+        unread: list[tuple[FoundStore, str, str]] = []
+        for store in stores:
+            try:
+                one = await asyncio.to_thread(self._stores.read, store, folder)
+            except StoreUnreadable as error:
+                unread.append((store, error.code, str(error)))
+                continue
+            if one.fault:
+                unread.append((store, "damaged", one.fault))
+            read.append(one)
+        known = await asyncio.to_thread(self._known)
+        records: dict[str, Foreign] = {}
+        judged: list[tuple[str, Judged]] = []
+        for one in read:
+            slices = batched(one.records(), _SLICE)
+            while some := await asyncio.to_thread(next, slices, ()):
+                await asyncio.to_thread(self._judge, one, some, known, records, judged)
+        living = list(self._catalogue.all())
+        made = await asyncio.to_thread(self._plan, judged, living)
+        return Reading(tuple(read), tuple(unread), records, made)
+
+    def _known(self) -> set[str]:
+        """The records that an earlier batch holds. Blocks."""
+        batches = self._staging.batches()
+        return {name for staged in batches for name in self._staging.ids(staged.batch)}
+
+    def _judge(
+        self,
+        read: ReadStore,
+        some: Sequence[Foreign],
+        known: set[str],
+        records: dict[str, Foreign],
+        judged: list[tuple[str, Judged]],
+    ) -> None:
+        """Blocks."""
+        now = self._clock()
+        for record in some:
+            record_id = _record_id(record)
+            if record_id in known:
+                continue
+            number = 1
+            while (own := record_id if number == 1 else f"{record_id}#{number}") in records:
+                number += 1
+            records[own] = record
+            if read.store.kind is StoreKind.LIVING:
+                judged.append((own, judge_living(record, now, self._scope_of)))
+            else:
+                judged.append((own, judge(record, now)))
+
+    def _scope_of(self, umo: str, persona: str) -> Scope | None:
+        try:
+            parsed = ConversationId.parse(umo)
+        except InvalidConversationId:
+            return None
+        group = parsed.session if parsed.kind is ConversationKind.GROUP else None
+        found = self._book.resolve(replace(parsed, group=group, persona=persona))
+        return found.scope if isinstance(found, Usable) else None
+
+    def _plan(self, judged: Sequence[tuple[str, Judged]], living: Sequence[StoredMemory]) -> Plan:
+        """Blocks."""
+        stands = {Key(one.scope.name, one.memory.memory_id) for one in living}
+        return plan(
+            judged,
+            scopes={scope.name for scope in self._vault.scopes()},
+            stands=lambda scope, memory_id: Key(scope, memory_id) in stands,
+        )
+
+
+def _record_id(record: Foreign) -> str:
+    """Of a record as it stands: one that was changed since is another."""
+    content = json.dumps([record.document, record.fields], sort_keys=True, default=repr)
+    digest = hashlib.blake2b(content.encode(), digest_size=6).hexdigest()
+    return f"{record.source}:{record.record_id}:{digest}"

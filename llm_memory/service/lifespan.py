@@ -1,0 +1,72 @@
+"""From opening to close: who may go on, who waits, and what is still brought to its end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import TypeVar
+
+from ..errors import EngineClosed, EngineOff
+
+T = TypeVar("T")
+
+
+class Lifespan:
+    """Of one engine. Touched from the event loop only."""
+
+    def __init__(self) -> None:
+        self._opened = asyncio.Event()
+        self._loaded = asyncio.Event()
+        self._off: EngineOff | None = None
+        self._closed = False
+        self._running: set[asyncio.Task[object]] = set()
+
+    def opened(self) -> None:
+        """Scopes can be told, and the vault is being read."""
+        self._opened.set()
+
+    def loaded(self) -> None:
+        """The vault is read: whoever waits may go on."""
+        self._opened.set()
+        self._loaded.set()
+
+    def failed(self, reason: EngineOff) -> None:
+        """The vault cannot be opened: whoever waits gets this."""
+        self._off = reason
+        self.loaded()
+
+    async def close(self) -> None:
+        """Answer EngineClosed from now on; wait for the writes that began."""
+        self._closed = True
+        self.loaded()
+        if self._running:
+            await asyncio.wait(self._running)
+
+    async def begun(self) -> None:
+        """Wait until the vault is being read at least. Raises EngineClosed, EngineOff."""
+        await self._opened.wait()
+        self._check()
+
+    async def ready(self) -> None:
+        """Wait until the vault is read. Raises EngineClosed, EngineOff."""
+        await self._loaded.wait()
+        self._check()
+
+    def _check(self) -> None:
+        if self._closed:
+            raise EngineClosed("the engine is closed")
+        if self._off is not None:
+            raise self._off
+
+    async def finish(self, work: Coroutine[object, object, T]) -> T:
+        """Do work to its end even if the caller is cancelled: a half-done write is no write.
+
+        Raises EngineClosed.
+        """
+        if self._closed:
+            work.close()
+            raise EngineClosed("the engine is closed")
+        task = asyncio.ensure_future(work)
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        return await asyncio.shield(task)

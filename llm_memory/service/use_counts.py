@@ -1,0 +1,34 @@
+"""How often memories were found useful: in the state, and here, so that no recall waits for it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from ..errors import StateUnavailable
+from ..ports import Key, StateStore
+
+
+class UseCounts:
+    """Read once, when the state is open; counted up with it from then on."""
+
+    def __init__(self, state: StateStore) -> None:
+        self._state = state
+        self._counts: dict[Key, int] = {}
+
+    async def load(self) -> None:
+        """What the state knows. Never raises for a state that cannot be read: nothing was used."""
+        try:
+            self._counts = await asyncio.to_thread(self._state.all_uses)
+        except StateUnavailable:
+            self._counts = {}
+
+    def of(self, key: Key) -> int:
+        """How often it was found useful, from memory."""
+        return self._counts.get(key, 0)
+
+    async def count(self, keys: Sequence[Key]) -> None:
+        """One more use of each. Raises StateUnavailable, and then nothing is counted."""
+        await asyncio.to_thread(self._state.count_use, keys)
+        for key in keys:
+            self._counts[key] = self.of(key) + 1

@@ -1,0 +1,194 @@
+"""A bot's engine that adopts other plugins' memories; run as a program of its own, to be killed.
+
+    python adopting.py ROOT PLUGINS
+
+tells on standard output how many records are left, a number a line, and ``done`` at the end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
+    import checkout
+
+    checkout.register()
+
+from astrbot_plugin_scoped_memory.llm_memory.components.legacy.stores import PluginStores
+from astrbot_plugin_scoped_memory.llm_memory.components.vault import MarkdownVault
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory
+from astrbot_plugin_scoped_memory.llm_memory.models.migration import MigrationState
+from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import NoWords
+from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, running
+from astrbot_plugin_scoped_memory.tests.support.legacy_stores import (
+    ANGEL,
+    Row,
+    angel_record,
+    make_chroma,
+    make_simple,
+)
+
+IN_CHROMA, IN_SQLITE = 1000, 4000
+SCOPES = ("家人", "public", None, "公司", "a b")
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What must be there in the end."""
+
+    judgments: Mapping[str, set[str]]
+    """By scope."""
+    tally: tuple[int, int, int, int]
+    """Adopted, merged, quarantined, broken."""
+
+
+def make_sources(plugins: Path) -> Expected:
+    """Five thousand records in two stores, with some of each kind of trouble."""
+    rows: list[Row] = []
+    judgments: dict[str, set[str]] = {}
+    quarantined = broken = 0
+    for number in range(IN_CHROMA):
+        scope = SCOPES[number % 4] if number % 50 else "a b"
+        if number % 400 == 7:
+            rows.append((f"uuid-{number}", None, {"judgment": "", "x": 1}, [1.0] * 8))
+            broken += 1
+            continue
+        record = angel_record(number, scope=scope)
+        rows.append(record)
+        quarantined += scope == "a b"
+        name = "quarantine" if scope == "a b" else scope or "public"
+        judgments.setdefault(name, set()).add(f"第{number}号用户喜欢第{number}种茶")
+    merged = 0
+    simple = []
+    for number in range(IN_SQLITE):
+        # The first hundred say what stands in the other store, too, in the same scope.
+        scope = "家人" if number % 3 else "public"
+        judgment = f"外婆的第{number}件事"
+        if number < 100:
+            scope, judgment = "家人", f"第{number * 4 + 400}号用户喜欢第{number * 4 + 400}种茶"
+            if (number * 4 + 400) % 50 == 0:
+                judgment, scope = f"外婆的第{number}件事", "public"
+            else:
+                merged += 1
+        judgments.setdefault(scope, set()).add(judgment)
+        simple.append({"id": f"s{number}", "judgment": judgment, "memory_scope": scope})
+    make_chroma(plugins / ANGEL / "memory_openai" / "chromadb", rows)
+    make_simple(plugins / ANGEL / "memory_center" / "index" / "simple_memory.db", simple)
+    adopted = IN_CHROMA + IN_SQLITE - merged - quarantined - broken
+    return Expected(judgments, (adopted, merged, quarantined, broken))
+
+
+async def adopt(root: Path, plugins: Path) -> None:
+    """To the end, and tell how far it is."""
+    stores = PluginStores(plugins, root / "state" / "adoption-copies")
+    settings = replace(QUICK, adopt_legacy=True)
+    words = NoWords()  # an index is compared with the vault at its opening; this is about the vault
+    async with running(root, others=stores, settings=settings, follow=False, words=words) as rig:
+        task = asyncio.create_task(rig.engine.migrations.run_once())
+        last = -1
+        say("open")
+        while not task.done():
+            left = rig.engine.migrations.status().remaining
+            if left != last:
+                last = left
+                say(str(left))
+            await asyncio.sleep(0.005)
+        await task
+        status = rig.engine.migrations.status()
+        say("done" if status.state is MigrationState.DONE else f"{status}")
+
+
+def say(text: str) -> None:
+    """To whoever started us."""
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+class Bot:
+    """The program, started by a test."""
+
+    def __init__(self, root: Path, plugins: Path) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-P", __file__, str(root), str(plugins)],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, encoding="utf-8",
+        )  # fmt: skip
+
+    def lines(self) -> Sequence[str]:
+        """One after the other, as they come."""
+        assert self.process.stdout is not None
+        return self.process.stdout  # type: ignore[return-value]
+
+    def kill_when(self, left: int, chance: random.Random) -> bool:
+        """SIGKILL somewhere in the batch that brings it there; False if it came to its end before.
+
+        A ``left`` below zero: while the stores are being copied and read.
+        """
+        began = False
+        for line in self.lines():
+            word = line.strip()
+            if word == "done":
+                self.process.wait(60)
+                return False
+            if word == "open" and left < 0:
+                break
+            began = began or (word.isdigit() and int(word) > 0)
+            if began and word.isdigit() and int(word) <= left:
+                break
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(chance.uniform(0.0, 0.12 if left >= 0 else 1.5))
+        self.process.send_signal(signal.SIGKILL)
+        self.process.communicate()
+        return True
+
+    def finish(self) -> str:
+        """The last line."""
+        out, errors = self.process.communicate(timeout=240)
+        assert out.strip(), errors
+        return out.strip().splitlines()[-1]
+
+
+def found(root: Path) -> dict[str, list[Memory]]:
+    """By scope, as a bot that starts now reads it; and nothing is broken."""
+    vault = MarkdownVault(root / "memory")
+    content = {scope.name: vault.read(scope) for scope in vault.scopes()}
+    assert [one.broken for one in content.values() if one.broken] == []
+    return {name: [s.memory for s in one.memories] for name, one in content.items()}
+
+
+def faults(root: Path, expected: Expected) -> list[str]:
+    """What is not as it must be after all kills, in words."""
+    wrong: list[str] = []
+    here = found(root)
+    for scope in {*here, *expected.judgments}:
+        judgments = Counter(memory.judgment for memory in here.get(scope, ()))
+        wanted = expected.judgments.get(scope, set())
+        wrong += [f"{scope}: {n} times {j}" for j, n in judgments.items() if n > 1]
+        wrong += [f"{scope}: lost {j}" for j in wanted - set(judgments)]
+        wrong += [f"{scope}: not its own {j}" for j in set(judgments) - wanted]
+        wrong += [
+            f"{scope}: {memory.judgment} is not whole"
+            for memory in here.get(scope, ())
+            if not any(piece.startswith("原号：") for piece in memory.extra)
+        ]
+    with sqlite3.connect(root / "state" / "migration.sqlite") as database:
+        states = [state for (state,) in database.execute("SELECT state FROM job")]
+        fates = dict(database.execute("SELECT fate, COUNT(*) FROM outcome GROUP BY fate"))
+    numbers = tuple(fates.get(n, 0) for n in ("adopted", "merged", "quarantined", "broken"))
+    wrong += [] if states == ["done"] else [f"jobs: {states}"]
+    wrong += [] if numbers == expected.tally else [f"{numbers}, not {expected.tally}"]
+    return wrong
+
+
+if __name__ == "__main__":
+    asyncio.run(adopt(Path(sys.argv[1]), Path(sys.argv[2])))

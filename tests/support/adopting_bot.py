@@ -1,0 +1,64 @@
+"""A real AstrBot that adopts other plugins' memories and is killed meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from astrbot_plugin_scoped_memory.harness.rig import Rig
+from astrbot_plugin_scoped_memory.harness.script import JsonObject
+from astrbot_plugin_scoped_memory.harness.waiting import until
+from astrbot_plugin_scoped_memory.tests.support.adopting import Expected, faults, make_sources
+from astrbot_plugin_scoped_memory.tests.support.legacy_stores import ANGEL, photograph
+
+MINUTES = 300.0
+
+
+@dataclass
+class Adoption:
+    """One bot's, from its first start to the end."""
+
+    root: Path
+    expected: Expected
+    before: dict[str, Any]
+    kills: list[str] = field(default_factory=list)
+    """Where each came, in words."""
+
+    @classmethod
+    def beside(cls, root: Path) -> Adoption:
+        """The stores are there before the bot is."""
+        plugins = root / "data" / "plugin_data"
+        expected = make_sources(plugins)
+        return cls(root, expected, photograph(plugins / ANGEL))
+
+    async def kill(self, rig: Rig, left: int, chance: random.Random) -> None:
+        """kill -9 when so many records are left, or while they are still read; then a new start."""
+
+        async def probe() -> JsonObject | None:
+            found: JsonObject = (await rig.panel.ready())["migration"]
+            began = left < 0 or 0 < found["remaining"] <= left or found["state"] == "done"
+            return found if began and found["state"] != "idle" else None
+
+        at = await until(probe, within=MINUTES, what="an adoption that runs")
+        await asyncio.sleep(chance.uniform(0.0, 0.3))
+        self.kills.append(f"{at['state']}, {at['remaining']} left")
+        await rig.crash()
+
+    async def done(self, rig: Rig) -> JsonObject:
+        """The status at its end."""
+
+        async def probe() -> JsonObject | None:
+            found: JsonObject = (await rig.panel.ready())["migration"]
+            return found if found["state"] in ("done", "failed") else None
+
+        return await until(probe, within=MINUTES, what="the end of an adoption")
+
+    def faults(self, rig: Rig) -> list[str]:
+        """What is not as it must be."""
+        wrong = faults(rig.bot.plugin_data, self.expected)
+        if photograph(self.root / "data" / "plugin_data" / ANGEL) != self.before:
+            wrong.append("the other plugin's files were touched")
+        return wrong

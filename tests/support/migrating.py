@@ -1,0 +1,102 @@
+"""An engine that brings a pre-scope plugin's records, and looks at what became of them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import Any
+
+from astrbot_plugin_scoped_memory.llm_memory.models.migration import (
+    MigrationState,
+    MigrationStatus,
+)
+from astrbot_plugin_scoped_memory.tests.fakes.foreign_collection import InMemoryForeign
+from astrbot_plugin_scoped_memory.tests.support.engines import Rig
+
+
+def fields(judgment: str, **more: Any) -> dict[str, Any]:
+    """A record's metadata as Angel Memory wrote it, with or without a scope."""
+    return {
+        "memory_type": "知识记忆",
+        "judgment": judgment,
+        "reasoning": "他自己说的",
+        "tags": "日常",
+        "strength": 40,
+        "is_active": True,
+        "associations": "{}",
+        "created_at": 1_750_000_000.0,
+        **more,
+    }
+
+
+def legacy(count: int, *, scope: str | None = None, first: int = 0) -> dict[str, dict[str, Any]]:
+    """So many records by id, each with a word of its own."""
+    named = {} if scope is None else {"memory_scope": scope}
+    return {
+        f"old-{number:05}": fields(f"小明在第{number}号柜子放了工具{number}x", **named)
+        for number in range(first, first + count)
+    }
+
+
+def filled(records: Mapping[str, Mapping[str, Any] | None]) -> InMemoryForeign:
+    """A collection in memory that holds them."""
+    collection = InMemoryForeign()
+    for record_id, metadata in records.items():
+        judgment = (metadata or {}).get("judgment")
+        collection.put(record_id, f"{judgment},  日常" if judgment else None, metadata)
+    return collection
+
+
+@contextlib.asynccontextmanager
+async def migrating(rig: Rig) -> AsyncIterator[None]:
+    """The engine's migration runs behind."""
+    task = asyncio.create_task(rig.engine.migrate())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def status_of(rig: Rig) -> MigrationStatus:
+    """As the owner is told."""
+    return (await rig.engine.status()).migration
+
+
+async def until[T](check: Callable[[], Awaitable[T]]) -> T:
+    """Wait until it is true, and what it was then."""
+    async with asyncio.timeout(60):
+        while True:
+            if found := await check():
+                return found
+            await asyncio.sleep(0.005)
+
+
+async def until_status(rig: Rig, reached: Callable[[MigrationStatus], bool]) -> MigrationStatus:
+    """Wait for a status, and take it."""
+
+    async def look() -> MigrationStatus | None:
+        status = await status_of(rig)
+        return status if reached(status) else None
+
+    found = await until(look)
+    assert found is not None
+    return found
+
+
+async def until_state(rig: Rig, *states: MigrationState) -> MigrationStatus:
+    """Wait for one of the states."""
+    return await until_status(rig, lambda status: status.state in states)
+
+
+async def until_done(rig: Rig) -> MigrationStatus:
+    """Wait for the end."""
+    return await until_state(rig, MigrationState.DONE)
+
+
+def adds_up(status: MigrationStatus) -> bool:
+    """Each record that was looked at came to one end, and was patched or passed over."""
+    tally = status.tally
+    ends = tally.adopted + tally.merged + tally.quarantined + tally.broken
+    return ends == tally.scanned == tally.patched + tally.skipped
