@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import threading
-import time
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from ..errors import EngineClosed, StateUnavailable
 from ..log import logger
 from ..models.vault_state import BUFFER_SECONDS, Departed, FileKey, KnownEntry, KnownFile
 from ..ports.ledger import Deed, DeedKind
-from .files import move
+from .durable_sqlite import set_aside
 from .ledger_rows import PUT_ENTRY, connected, entry_of, file_of, row_of
 from .transactions import all_or_nothing
 
@@ -50,7 +49,7 @@ class SqliteLedger:
                     if error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_FULL):
                         raise
                     kept = False
-                    self._set_aside(self._path)
+                    set_aside(self._path)
                     self._connection = connected(str(self._path))
             except (sqlite3.Error, OSError) as error:
                 logger.warning("{} 用不了，不知道停机期间改了什么：{}", self._path.name, error)
@@ -59,13 +58,6 @@ class SqliteLedger:
             (last,) = self._connection.execute("SELECT MAX(appended) FROM entry").fetchone()
             self._last_append = int(last or 0)
             return kept
-
-    def _set_aside(self, path: Path) -> None:
-        moment = time.time_ns()
-        for ending in ("", "-wal", "-shm"):
-            part = path.with_name(path.name + ending)
-            if part.exists():
-                move(part, path.with_suffix(f".broken-{moment}{ending}"))
 
     def files(self) -> dict[FileKey, KnownFile]:
         rows = self._run("SELECT scope, path, digest, plain, timeless FROM file")

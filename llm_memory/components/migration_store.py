@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import threading
-import time
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import astuple
 from datetime import datetime
@@ -20,13 +19,10 @@ from typing import Any, Final
 from ..errors import EngineClosed, StateUnavailable
 from ..models.migration import Added, Before, DeadLetter, Fate, Job, JobState, Outcome, Tally
 from ..ports import Key
-from .files import move
+from .durable_sqlite import check, connect, is_broken, set_aside
 from .formats.migration_schema import make_tables
 from .transactions import all_or_nothing
 
-_BROKEN: Final = frozenset(
-    {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_ERROR}
-)
 _AT_ONCE: Final = 500
 """Values in one question: SQLite takes some thousand at most."""
 _TALLY: Final = """
@@ -57,34 +53,19 @@ class SqliteMigrationStore:
             try:
                 self._connection = self._connect()
             except sqlite3.DatabaseError as error:
-                if error.sqlite_errorcode & 0xFF not in _BROKEN:
+                if not is_broken(error):
                     raise  # locked, a full disk: the file itself is fine
                 # What is lost is how far a walk was and how records were before: both stand in
                 # the file that is set aside. A walk begun anew finds done what it did.
-                self._set_aside()
+                set_aside(self._path)
                 return False
         return True
 
-    def _set_aside(self) -> None:
-        moment = time.time_ns()
-        for ending in ("", "-wal", "-shm"):
-            path = self._path.with_name(self._path.name + ending)
-            if path.exists():
-                move(path, self._path.with_suffix(f".broken-{moment}{ending}"))
-
     def _connect(self) -> sqlite3.Connection:
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        connection = sqlite3.connect(
-            self._path, timeout=self.WAIT_SECONDS, check_same_thread=False, isolation_level=None
-        )
+        connection = connect(self._path, wait_seconds=self.WAIT_SECONDS)
         try:
-            connection.execute("PRAGMA journal_mode=WAL")
-            connection.execute("PRAGMA synchronous=FULL")
-            for (verdict,) in connection.execute("PRAGMA quick_check(1)").fetchall():
-                if verdict != "ok":
-                    broken = sqlite3.DatabaseError(verdict)
-                    broken.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
-                    raise broken
+            check(connection)
             make_tables(connection, self._version)
         except sqlite3.DatabaseError:
             connection.close()

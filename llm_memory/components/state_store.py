@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import threading
-import time
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
@@ -13,14 +12,10 @@ from pathlib import Path
 
 from ..errors import EngineClosed, StateUnavailable
 from ..ports import Key, QueuedTurn
-from .files import move
+from .durable_sqlite import check, connect, is_broken, set_aside
 from .formats.peek import peek
 from .formats.state_schema import make_tables
 from .transactions import all_or_nothing
-
-_BROKEN = frozenset(
-    {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_ERROR}
-)
 
 
 class SqliteStateStore:
@@ -43,11 +38,11 @@ class SqliteStateStore:
             try:
                 self._connection = self._connect()
             except sqlite3.DatabaseError as error:
-                if error.sqlite_errorcode & 0xFF not in _BROKEN:
+                if not is_broken(error):
                     raise  # locked, a full disk: the file itself is fine
                 # The facts here steer warnings and counters; the memories stand in the vault. So a
                 # file that is no database is kept for its owner, and a new one begun.
-                self._set_aside()
+                set_aside(self._path)
                 self._connection = self._connect()
                 return False
         return True
@@ -72,21 +67,9 @@ class SqliteStateStore:
             raise
         return connection
 
-    def _set_aside(self) -> None:
-        """With its log: SQLite would play an old log into the new file."""
-        moment = time.time_ns()
-        for ending in ("", "-wal", "-shm"):
-            path = self._path.with_name(self._path.name + ending)
-            if path.exists():
-                move(path, self._path.with_suffix(f".broken-{moment}{ending}"))
-
     def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(
-            self._path, timeout=self.WAIT_SECONDS, check_same_thread=False, isolation_level=None
-        )
+        connection = connect(self._path, wait_seconds=self.WAIT_SECONDS)
         try:
-            connection.execute("PRAGMA journal_mode=WAL")
-            connection.execute("PRAGMA synchronous=FULL")
             self._check_and_complete(connection)
         except sqlite3.DatabaseError:
             connection.close()
@@ -94,11 +77,7 @@ class SqliteStateStore:
         return connection
 
     def _check_and_complete(self, connection: sqlite3.Connection) -> None:
-        for (verdict,) in connection.execute("PRAGMA quick_check(1)").fetchall():
-            if verdict != "ok":
-                broken = sqlite3.DatabaseError(verdict)
-                broken.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
-                raise broken
+        check(connection)
         make_tables(connection, self._version)
 
     def seen_conversations(self) -> frozenset[str]:

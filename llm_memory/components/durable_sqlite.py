@@ -1,0 +1,54 @@
+"""A SQLite file whose commits are on the disk: opened, looked through, set aside when broken."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from pathlib import Path
+from typing import Final
+
+from .files import move
+
+_BROKEN: Final = frozenset(
+    {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_ERROR}
+)
+
+
+def is_broken(error: sqlite3.DatabaseError) -> bool:
+    """The file itself is unusable; a lock or a full disk says nothing about it."""
+    return error.sqlite_errorcode & 0xFF in _BROKEN
+
+
+def connect(path: Path, *, wait_seconds: float) -> sqlite3.Connection:
+    """Transactions are the caller's; any thread may use it, one at a time.
+
+    Raises sqlite3.DatabaseError.
+    """
+    connection = sqlite3.connect(
+        path, timeout=wait_seconds, check_same_thread=False, isolation_level=None
+    )
+    try:
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=FULL")
+    except sqlite3.DatabaseError:
+        connection.close()
+        raise
+    return connection
+
+
+def check(connection: sqlite3.Connection) -> None:
+    """Look through all pages. Raises sqlite3.DatabaseError, SQLITE_CORRUPT."""
+    for (verdict,) in connection.execute("PRAGMA quick_check(1)").fetchall():
+        if verdict != "ok":
+            broken = sqlite3.DatabaseError(verdict)
+            broken.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+            raise broken
+
+
+def set_aside(path: Path) -> None:
+    """With its log: SQLite would play an old log into the new file."""
+    moment = time.time_ns()
+    for ending in ("", "-wal", "-shm"):
+        found = path.with_name(path.name + ending)
+        if found.exists():
+            move(found, path.with_suffix(f".broken-{moment}{ending}"))
