@@ -7,7 +7,7 @@ from typing import Any
 
 from astrbot.api import logger, sp
 from astrbot.api.event import AstrMessageEvent, MessageEventResult, filter
-from astrbot.api.provider import ProviderRequest
+from astrbot.api.provider import LLMResponse, ProviderRequest
 from astrbot.api.star import Context, Star, StarTools
 
 from .core.names import NAME, ROOT, plugin_version
@@ -21,13 +21,18 @@ demand_packages(
 
 from .core.commands import Command, Commands  # noqa: E402  (what they need has been looked for)
 from .core.deepmind import DeepMind  # noqa: E402
+from .core.group_chatter import GroupChatter  # noqa: E402
 from .core.plugin_context import PluginContext  # noqa: E402
 from .core.web_api import RECALLS_ROUTE, ROUTE, RecallsApi, StatusApi  # noqa: E402
 from .tools.core_memory_recall import RecallTool  # noqa: E402
 from .tools.core_memory_remember import RememberTool  # noqa: E402
 from .tools.expand_memory import ExpandTool  # noqa: E402
+from .tools.update_tasks import TasksTool  # noqa: E402
 
-TOOLS = (RememberTool, RecallTool, ExpandTool)
+_FIRST = 10_000
+"""Of hooks: one that stops the event keeps it from those behind it."""
+_LAST = -10_000
+TOOLS = (RememberTool, RecallTool, ExpandTool, TasksTool)
 
 
 class ScopedMemoryPlugin(Star):
@@ -54,6 +59,7 @@ class ScopedMemoryPlugin(Star):
         self._plugin = plugin
         self._mind = DeepMind(plugin)
         self._commands = Commands(plugin)
+        GroupChatter.use(self._mind.listens_to)
         await self._add_tools()
         plugin.open()
 
@@ -69,6 +75,7 @@ class ScopedMemoryPlugin(Star):
 
     async def terminate(self) -> None:
         """On reload, disable and SIGINT. SIGTERM and worse do without: all is durable anyway."""
+        GroupChatter.use(None)
         if self._plugin is not None:
             await self._plugin.close()
 
@@ -84,9 +91,31 @@ class ScopedMemoryPlugin(Star):
         if self._mind is not None:
             await self._mind.before_request(event, req)
 
+    @filter.on_agent_done(priority=_FIRST)
+    async def on_agent_done(
+        self, event: AstrMessageEvent, run_context: Any, response: LLMResponse | None
+    ) -> None:
+        """回答完了：这一轮排队等着读"""
+        if self._mind is not None:
+            await self._mind.finished(event, response)
+
+    @filter.on_llm_tool_respond(priority=_FIRST)
+    async def on_llm_tool_respond(
+        self, event: AstrMessageEvent, tool: Any, tool_args: Any, tool_result: Any
+    ) -> None:
+        """工具自己回答了：没有别的钩子会知道这一轮结束了"""
+        if self._mind is not None and tool_result is None:
+            await self._mind.finished(event, None)
+
+    @filter.custom_filter(GroupChatter, False, priority=_LAST)
+    async def on_group_chatter(self, event: AstrMessageEvent) -> None:
+        """群里没有叫机器人的话（只在设置里打开时）"""
+        if self._mind is not None:
+            await self._mind.overheard(event)
+
     @filter.command_group("memory", alias={"记忆"})
     def memory(self) -> None:
-        """长期记忆：状态、记忆域、列表、搜索、记住、忘记、改写、移动、恢复、导出、导入"""
+        """长期记忆：状态、记忆域、列表、搜索、记住、忘记、改写、移动、恢复、暂停、继续、导出、导入"""
 
     @memory.command("help", alias={"帮助"})
     async def memory_help(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
@@ -136,6 +165,30 @@ class ScopedMemoryPlugin(Star):
         async for result in self._reply(event, "forget"):
             yield result
 
+    @memory.command("pause", alias={"暂停"})
+    async def memory_pause(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
+        """本会话暂停记忆：不记、不学、不附上（群里由管理员发）"""
+        async for result in self._reply(event, "pause"):
+            yield result
+
+    @memory.command("resume", alias={"继续"})
+    async def memory_resume(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
+        """本会话恢复记忆"""
+        async for result in self._reply(event, "resume"):
+            yield result
+
+    @memory.command("reflect", alias={"反思"})
+    async def memory_reflect(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
+        """马上读本会话等着读的对话，从中学习（管理员）"""
+        async for result in self._reply(event, "reflect"):
+            yield result
+
+    @memory.command("letters", alias={"搁置"})
+    async def memory_letters(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
+        """读不成的对话（管理员）：/memory letters [retry [批号] | drop <批号>]"""
+        async for result in self._reply(event, "letters"):
+            yield result
+
     @memory.command("edit", alias={"改写", "修改"})
     async def memory_edit(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
         """改写一条（管理员，可撤销）：/memory edit <编号> <内容>"""
@@ -170,6 +223,12 @@ class ScopedMemoryPlugin(Star):
     async def memory_undo(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
         """撤销自己上一次忘记、改写或移动，或恢复一条：/memory undo [编号]"""
         async for result in self._reply(event, "undo"):
+            yield result
+
+    @memory.command("sleep", alias={"整理"})
+    async def memory_sleep(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
+        """现在就做一次夜间整理，再发一次看结果（管理员）：/memory sleep [now|status]"""
+        async for result in self._reply(event, "sleep"):
             yield result
 
     @memory.command("migrate", alias={"迁移"})

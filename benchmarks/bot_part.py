@@ -78,9 +78,10 @@ class Bot:
         await self.onebot.ask(PLACE, PERSON, text)
         return (time.perf_counter() - began) * 1000
 
-    def hooks(self) -> list[float]:
-        """Milliseconds that the hooks before each request took, since ever."""
-        file = self.process.plugins / _TIMER / "hooks.txt"
+    def hooks(self, name: str) -> list[float]:
+        """Milliseconds that the hooks of each turn took, since ever: ``hooks`` those before the
+        request, ``ends`` those after the answer."""
+        file = self.process.plugins / _TIMER / f"{name}.txt"
         return [float(line) for line in file.read_text(encoding="ascii").split()]
 
     async def indexed(self, count: int) -> None:
@@ -103,7 +104,9 @@ async def measure_bot(root: Path, size: int, *, rounds: int, turns: int) -> dict
     """
     async with AsyncExitStack() as stack:
         model = await stack.enter_async_context(ScriptedModel())
-        bots = {name: await _bot(stack, root / name, model) for name in ("bare", "listed", "full")}
+        bots = {
+            name: await new_bot(stack, root / name, model) for name in ("bare", "listed", "full")
+        }
         bare, listed, full = bots.values()
         installed = install(full.process.plugins)
         shutil.copy(installed / "requirements.txt", listed.process.plugins / _TIMER)
@@ -124,14 +127,14 @@ async def measure_bot(root: Path, size: int, *, rounds: int, turns: int) -> dict
             "memories": size,
             "start": _start_figures(bots),
             "memory_mb": memory,
-            "turn": await _turns(bare, full, turns),
+            "turn": await ask_both(bare, full, turns),
         }
         await bare.stop()
         await full.stop()
     return figures
 
 
-async def _bot(stack: AsyncExitStack, root: Path, model: ScriptedModel) -> Bot:
+async def new_bot(stack: AsyncExitStack, root: Path, model: ScriptedModel) -> Bot:
     settings = BotSettings(model.base_url, panel_port=free_port(), onebot_port=free_port())
     process = AstrBotProcess(root, settings)
     process.prepare()
@@ -171,7 +174,8 @@ def _start_figures(bots: dict[str, Bot]) -> dict[str, Any]:
     return figures
 
 
-async def _turns(bare: Bot, full: Bot, count: int) -> dict[str, Any]:
+async def ask_both(bare: Bot, full: Bot, count: int) -> dict[str, Any]:
+    """The same questions to both, by turns: round trips, and what the hooks took of them."""
     for bot in (bare, full):
         await bot.onebot.connected()
         for text in questions(3):  # the first message of a conversation does more than the others
@@ -182,8 +186,8 @@ async def _turns(bare: Bot, full: Bot, count: int) -> dict[str, Any]:
         for name, bot in pair if number % 2 else reversed(pair):
             times[name].append(await bot.round_trip(text))
     own = statistics.median(times["bare"])
-    hooks = spread(full.hooks()[-count:])
-    nothing = spread(bare.hooks()[-count:])
+    hooks, nothing = (spread(bot.hooks("hooks")[-count:]) for bot in (full, bare))
+    ends, no_ends = (spread(bot.hooks("ends")[-count:]) for bot in (full, bare))
     return {
         "round_trip_ms_bare": spread(times["bare"]),
         "round_trip_ms_full": spread(times["full"]),
@@ -191,4 +195,7 @@ async def _turns(bare: Bot, full: Bot, count: int) -> dict[str, Any]:
         "hooks_ms_bare": nothing,
         "hooks_ms_full": hooks,
         "added_p95_by_round_trip": round((hooks["p95"] - nothing["p50"]) / own, 3),
+        "ends_ms_bare": no_ends,
+        "ends_ms_full": ends,
+        "queued_p95_by_round_trip": round((ends["p95"] - no_ends["p50"]) / own, 4),
     }

@@ -1,31 +1,48 @@
-"""A plugin of the benchmark's own: how long the others' ``on_llm_request`` hooks take, in ms.
+"""A plugin of the benchmark's own: how long the others' hooks take around an answer, in ms.
 
-Copied into a bot as its ``main.py``. The first hook of a turn notes the time, the last one the
-difference, one line each, in ``hooks.txt`` beside this file.
+Copied into a bot as its ``main.py``. The first hook of a kind notes the time, the last one the
+difference, one line each, in files beside this one: ``hooks.txt`` of those before the model is
+asked, ``ends.txt`` of those after it has answered.
 """
 
 import time
 from pathlib import Path
+from typing import Any
 
 from astrbot.api.event import AstrMessageEvent, filter
 from astrbot.api.provider import ProviderRequest
 from astrbot.api.star import Star
 
-_FILE = Path(__file__).with_name("hooks.txt")
+_HERE = Path(__file__).parent
 _BEGAN = "hook_timer_began"
+_FIRST, _LAST = 100_000, -100_000
+
+
+def _write(name: str, event: AstrMessageEvent) -> None:
+    took = (time.perf_counter() - event.get_extra(_BEGAN)) * 1000
+    with (_HERE / name).open("a", encoding="ascii") as file:
+        file.write(f"{took:.3f}\n")
 
 
 class HookTimer(Star):
-    """Two hooks, one before and one after those of all others."""
+    """Of each kind two hooks, one before and one after those of all others."""
 
-    @filter.on_llm_request(priority=10_000)
+    @filter.on_llm_request(priority=_FIRST)
     async def first(self, event: AstrMessageEvent, req: ProviderRequest) -> None:
         """Note the time."""
         event.set_extra(_BEGAN, time.perf_counter())
 
-    @filter.on_llm_request(priority=-10_000)
+    @filter.on_llm_request(priority=_LAST)
     async def last(self, event: AstrMessageEvent, req: ProviderRequest) -> None:
         """Write down how long the hooks between took."""
-        took = (time.perf_counter() - event.get_extra(_BEGAN)) * 1000
-        with _FILE.open("a", encoding="ascii") as file:
-            file.write(f"{took:.3f}\n")
+        _write("hooks.txt", event)
+
+    @filter.on_agent_done(priority=_FIRST)
+    async def first_end(self, event: AstrMessageEvent, run_context: Any, response: Any) -> None:
+        """Note the time."""
+        event.set_extra(_BEGAN, time.perf_counter())
+
+    @filter.on_agent_done(priority=_LAST)
+    async def last_end(self, event: AstrMessageEvent, run_context: Any, response: Any) -> None:
+        """Write down how long the hooks between took."""
+        _write("ends.txt", event)

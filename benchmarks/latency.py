@@ -8,6 +8,8 @@
   scope's answers beside large ones and alone; vectors made anew from the embedding cache; memory.
 - ``probe``: the vector store's query against Chroma's own filter and numpy's brute force.
 - ``bot``: a real AstrBot with the plugin and one without, started and asked by turns.
+- ``observe``: the same two, asked only: what queueing the finished turn adds, of AstrBot's own
+  round trip (``queued_p95_by_round_trip``); and the append alone, in this process.
 
 Everything that could differ from machine to machine is measured beside something to compare it
 with; ``noise`` is how long a loop that does nothing stood still. Memories are made up, from a
@@ -39,11 +41,12 @@ checkout.register()
 from bot_part import measure_bot  # noqa: E402
 from engine_part import measure_engine  # noqa: E402
 from gauges import noise  # noqa: E402
+from observe_part import measure_observe  # noqa: E402
 from probe_part import measure_probe  # noqa: E402
 from recall_part import measure_recall  # noqa: E402
 from table import table  # noqa: E402
 
-PARTS = ("engine", "recall", "probe", "bot")
+PARTS = ("engine", "recall", "probe", "bot", "observe")
 _DIM, _SMALL_DIM = 1024, 384
 
 
@@ -106,6 +109,8 @@ async def measure(wanted: argparse.Namespace, root: Path) -> dict[str, Any]:
                     root / f"bot-{size}", size, rounds=wanted.rounds, turns=wanted.turns
                 )
             )
+    if "observe" in parts:
+        figures["observe"].append(await measure_observe(root / "observe", turns=wanted.turns))
     return figures
 
 

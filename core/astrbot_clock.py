@@ -12,11 +12,16 @@ from ..llm_memory import local_now
 
 def clock_of(context: Any) -> Callable[[], datetime]:
     """AstrBot's ``timezone`` setting, else the machine's zone: journals go by day."""
+    zone = zone_of(context)
+    return local_now if zone is None else lambda: datetime.now(zone)
+
+
+def zone_of(context: Any) -> ZoneInfo | None:
+    """The zone of that setting; None where there is none that is known here."""
     name = context.get_config().get("timezone")
     if not isinstance(name, str) or not name.strip():
-        return local_now
+        return None
     try:
-        zone = ZoneInfo(name.strip())
+        return ZoneInfo(name.strip())
     except (KeyError, OSError, ValueError):  # unknown (a KeyError), malformed, or no data here
-        return local_now
-    return lambda: datetime.now(zone)
+        return None

@@ -11,6 +11,8 @@ from astrbot.api import logger
 from ..llm_memory import Engine, EngineOff
 from ..llm_memory.ports import Embedder
 from .migrations.memory_scope_migration import MemoryScopeMigration
+from .services.feedback_service import FeedbackService
+from .services.sleep_schedule import SleepSchedule
 from .texts import Texts
 
 _PATIENCE_SECONDS = 120.0
@@ -31,12 +33,20 @@ class BackgroundInitializer:
     """
 
     def __init__(
-        self, engine: Engine, choose: Callable[[], Embedder], texts: Texts, version: str
+        self,
+        engine: Engine,
+        choose: Callable[[], Embedder],
+        texts: Texts,
+        version: str,
+        feedback: FeedbackService,
+        schedule: SleepSchedule,
     ) -> None:
         self._engine = engine
         self._choose = choose
         self._texts = texts
         self._version = version
+        self._feedback = feedback
+        self._schedule = schedule
         self._up = asyncio.Event()
         self._just_started = True
         self.fault = ""
@@ -55,6 +65,8 @@ class BackgroundInitializer:
         """
         following: asyncio.Task[None] | None = None
         migrating: asyncio.Task[None] | None = None
+        reading: asyncio.Task[None] | None = None
+        sleeping: asyncio.Task[None] | None = None
         try:
             await self._wait_for_astrbot(_OPENING_SECONDS)
             await self._engine.open()
@@ -66,7 +78,9 @@ class BackgroundInitializer:
                 await asyncio.sleep(_BREATH_SECONDS)
             migration = MemoryScopeMigration(self._engine, self._texts)
             migrating = asyncio.create_task(migration.run(), name="scoped-memory-migrations")
+            reading = asyncio.create_task(self._feedback.run(), name="scoped-memory-reader")
             embedder = self._choose()
+            sleeping = asyncio.create_task(self._schedule.run(), name="scoped-memory-nights")
             logger.info(self._texts.say("log.embedder", label=embedder.label))
             await self._engine.run(embedder)
         except EngineOff:
@@ -77,7 +91,8 @@ class BackgroundInitializer:
             if following is not None:
                 await following  # files go on without the index
         finally:
-            behind = [task for task in (migrating, following) if task is not None]
+            began = (sleeping, reading, migrating, following)
+            behind = [task for task in began if task is not None]
             for task in behind:
                 task.cancel()
             await asyncio.gather(*behind, return_exceptions=True)

@@ -10,6 +10,7 @@ from astrbot.api import logger
 from astrbot.api.event import AstrMessageEvent
 
 from ..llm_memory import (
+    OFF_THE_RECORD,
     Actor,
     ConversationId,
     Edited,
@@ -28,11 +29,15 @@ from ..llm_memory import (
     Usable,
 )
 from ..llm_memory.policies.text import preview
-from .explanation import why_text
+from .explanation import primed_text, why_text
+from .loop_texts import loop_lines, moment
 from .migration_commands import MigrationCommands
 from .outcomes import error_text, redacted_text, rejected_text, remembered_text
+from .pause_commands import PauseCommands
 from .plugin_context import PluginContext
+from .reflection_commands import ReflectionCommands
 from .services.injection_service import hit_line, safe
+from .sleep_command import SleepCommand
 from .transfer_commands import TransferCommands
 from .welcome import greet, scope_line
 
@@ -53,6 +58,13 @@ class Commands:
         transfers = TransferCommands(plugin)
         self.export: Command = transfers.export
         self.import_: Command = transfers.import_
+        pauses = PauseCommands(plugin)
+        reader = ReflectionCommands(plugin)
+        self.reflect: Command = reader.reflect
+        self.letters: Command = reader.letters
+        self.pause: Command = pauses.pause
+        self.resume: Command = pauses.resume
+        self.sleep: Command = SleepCommand(plugin).sleep
         self.migrate: Command = MigrationCommands(plugin).migrate
 
     async def answer(self, event: AstrMessageEvent, command: Command, *, words: int = 2) -> str:
@@ -102,6 +114,9 @@ class Commands:
                 for place, count in sorted(status.notes.items())
             )
             lines.append(self._say("status.notes", count=sum(status.notes.values()), places=places))
+        since = self._plugin.service.paused_since(conversation_id)
+        lines += [self._say("status.paused", since=moment(since))] if since else []
+        lines += loop_lines(self._plugin.texts, status.loop) if actor.admin else []
         warnings = self._plugin.warnings(status)
         if warnings and actor.admin:
             lines += [self._say("status.warning", text=text) for text in warnings]
@@ -120,6 +135,8 @@ class Commands:
             self._say("scope.visible", count=report.visible),
             self._say("scope.paste", id=conversation_id.map_key),
         ]
+        if report.paused:
+            lines.append(self._say("status.paused", since=moment(report.paused)))
         if not self._plugin.config.engine.scope_filter_enabled:
             lines.append(self._say("notice.scope_filter_off"))
         if report.damaged:
@@ -170,16 +187,20 @@ class Commands:
             token_budget=_SEARCH_BUDGET,
             actor=actor,
         )
+        if OFF_THE_RECORD in recall.trace.notes:
+            return self._say("pause.recalled_nothing")
         if not recall.hits:
             return self._say("search.nothing")
         return "\n".join(hit_line(hit, self._plugin.texts) for hit in recall.hits)
 
     async def why(self, conversation_id: ConversationId, _: Actor, __: str) -> str:
         """How the last recall of this conversation came to what it found."""
-        explained = await self._plugin.service.explain(conversation_id=conversation_id)
-        if not explained:
-            return self._say("explain.nothing")
-        return why_text(self._plugin.texts, explained[0])
+        texts, service = self._plugin.texts, self._plugin.service
+        explained = await service.explain(conversation_id=conversation_id)
+        primed = await service.last_primer(conversation_id=conversation_id)
+        lines = [primed_text(texts, primed)] if primed is not None else []
+        lines += [why_text(texts, explained[0])] if explained else []
+        return "\n".join(lines) or self._say("explain.nothing")
 
     async def add(self, conversation_id: ConversationId, actor: Actor, text: str) -> str:
         """Remember the text as it stands."""
@@ -247,11 +268,16 @@ class Commands:
                 return rejected_text(self._plugin.texts, replace(outcome, detail=detail))
 
     async def confirm(self, _: ConversationId, actor: Actor, __: str) -> str:
-        """What is held, because most of its scope is gone from the files, was meant to be."""
-        count = await self._plugin.service.confirm_deletions(actor=actor)
+        """What is held, because most of its scope is gone from the files, was meant to be; and who
+        was not paused again since the pauses were lost is on the record."""
+        service = self._plugin.service
+        count = await service.confirm_deletions(actor=actor)
         if count is None:
             return self._say("outcome.admins_only")
-        return self._say("confirm.done" if count else "confirm.nothing", count=count)
+        lines = [self._say("confirm.done", count=count)] if count else []
+        if await service.confirm_pauses(actor=actor):
+            lines.append(self._say("confirm.pauses"))
+        return "\n".join(lines) or self._say("confirm.nothing")
 
     async def undo(self, conversation_id: ConversationId, actor: Actor, memory_id: str) -> str:
         """Take back the last forget, edit or move: of an entry, or of this person here."""

@@ -14,6 +14,7 @@ from ..llm_memory import (
     EngineSettings,
     GroupScope,
     IndexPace,
+    LoopSettings,
     PrivacyMode,
     WalkPace,
 )
@@ -28,6 +29,7 @@ _RERANKED_BY = 0.9
 _HOST = re.compile(r"[A-Za-z0-9._:%-]+")
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,200}")
 _PLAIN = re.compile(r"[!-~](?:[ -~]*[!-~])?")
+_TIME = re.compile(r"([01]?[0-9]|2[0-3])[:：]([0-5][0-9])", re.ASCII)
 _COLLECTION = re.compile(r"[a-zA-Z0-9._-]{3,512}")
 _OUR_COLLECTIONS = "memories-"
 _SET_BY_HTTP = frozenset(
@@ -59,6 +61,8 @@ class PluginConfig:
         rerank_provider: The id of a rerank provider, empty for none.
         memory_root: Another place for the Markdown tree.
         inject_into_prompt: For third-party runners, which read nothing but the prompt.
+        reflection_provider: ``auto`` for the conversation's own model, ``off``, or a provider's id.
+        observe_groups: Turns of a group that do not address the bot are read, too.
     """
 
     enabled: bool = True
@@ -70,6 +74,8 @@ class PluginConfig:
     rerank_provider: str = ""
     memory_root: Path | None = None
     inject_into_prompt: bool = False
+    reflection_provider: str = "auto"
+    observe_groups: bool = False
     engine: EngineSettings = field(default_factory=EngineSettings)
     warnings: tuple[ConfigWarning, ...] = ()
 
@@ -79,6 +85,7 @@ def read_config(raw: Mapping[str, Any] | None) -> PluginConfig:
     reader = _Reader(raw if isinstance(raw, Mapping) else {})
     advanced = _Reader(reader.table("advanced"), "advanced.", reader.warnings)
     deadline_ms = advanced.number("recall_deadline_ms", 800, 50, 60_000)
+    reader_of_turns = reader.text("reflection_provider", "auto") or "auto"
     engine = EngineSettings(
         scope_map=reader.scope_map(),
         dm_scope=reader.policy("dm_scope", DmScope.MAIN),
@@ -100,6 +107,15 @@ def read_config(raw: Mapping[str, Any] | None) -> PluginConfig:
         # A typo must not keep secrets: what is no mode hides them.
         privacy_mode=PrivacyMode(reader.choice("privacy_mode", PRIVACY_MODES)),
         adopt_legacy=reader.flag("adopt_legacy", default=False),
+        loop=LoopSettings(
+            reads_turns=reader_of_turns != "off",
+            daily_tokens=reader.number("reflection_daily_tokens", 50_000, 0, 100_000_000),
+            after_turns=advanced.number("reflect_after_turns", 10, 1, 40),
+            idle_minutes=float(advanced.number("reflect_idle_minutes", 10, 1, 1440)),
+            prime_after_hours=float(advanced.number("prime_after_hours", 6, 0, 8760)),
+            sleep_at=advanced.local_time("sleep_at", "04:00"),
+            backups_keep=advanced.number("backups_keep", 7, 0, 365),
+        ),
     )
     return PluginConfig(
         enabled=reader.flag("enabled", default=True),
@@ -111,6 +127,8 @@ def read_config(raw: Mapping[str, Any] | None) -> PluginConfig:
         rerank_provider=advanced.text("rerank_provider", ""),
         memory_root=advanced.folder("memory_root"),
         inject_into_prompt=advanced.flag("inject_into_prompt", default=False),
+        reflection_provider=reader_of_turns,
+        observe_groups=advanced.flag("observe_groups", default=False),
         engine=engine,
         warnings=tuple(reader.warnings),
     )
@@ -198,6 +216,17 @@ class _Reader:
             pass
         self._warn(name, "-")
         return None
+
+    def local_time(self, name: str, default: str) -> tuple[int, int] | None:
+        """Hour and minute; None for an empty text, which is never."""
+        value = self.text(name, default)
+        if not value:
+            return None
+        found = _TIME.fullmatch(value)
+        if found is None:
+            self._warn(name, default)
+            found = _TIME.fullmatch(default)
+        return (int(found[1]), int(found[2])) if found else None
 
     def address(self, name: str) -> str | None:
         """A server's URL; empty for none; None for what is no URL, and then nothing is used.

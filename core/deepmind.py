@@ -1,17 +1,26 @@
-"""One turn: recall, then inject."""
+"""One turn: recall, inject; and, when it is finished, queue it for whoever reads turns."""
 
 from __future__ import annotations
 
+import asyncio
+
 from astrbot.api import logger
 from astrbot.api.event import AstrMessageEvent
-from astrbot.api.provider import ProviderRequest
+from astrbot.api.provider import LLMResponse, ProviderRequest
 from astrbot.core.agent.message import TextPart
 
-from ..llm_memory import ConversationId
+from ..llm_memory import ConversationId, EngineClosed, EngineOff, Primer, Turn
 from .plugin_context import PluginContext
 from .services.injection_service import fence
+from .services.primer_injection import PrimerInjection, opening
 from .services.retrieval_service import RetrievalService
 from .welcome import greet
+
+_QUEUE_SECONDS = 0.002
+"""A person waits for the answer, and AstrBot alone takes a hundred milliseconds. An append takes
+about two on an idle machine; what takes longer goes on behind the answer."""
+
+_UNKNOWN = "unknown"
 
 
 class DeepMind:
@@ -20,6 +29,7 @@ class DeepMind:
     def __init__(self, plugin: PluginContext) -> None:
         self._plugin = plugin
         self._retrieval = RetrievalService(plugin)
+        self._primers = PrimerInjection(plugin)
 
     async def before_request(self, event: AstrMessageEvent, request: ProviderRequest) -> None:
         """Recall for the person's words and put the result behind them, once a turn."""
@@ -30,13 +40,75 @@ class DeepMind:
         if plugin.turns.is_command(event) or not plugin.turns.claim_injection(event):
             return
         query = plugin.turns.user_text(event)
-        recall = await self._retrieval.recall_for_turn(
-            query, conversation_id, plugin.turns.actor(event)
+        actor = plugin.turns.actor(event)
+        view, recall, primer = await asyncio.gather(
+            self._retrieval.view(conversation_id),
+            self._retrieval.recall_for_turn(query, conversation_id, actor),
+            self._primers.for_turn(conversation_id, actor),
         )
+        plugin.turns.note_view(event, view)
+        if primer.sections:
+            self._inject(request, opening(primer, recall.hits, plugin.texts), conversation_id)
+            self._say_primed(primer, conversation_id)
+        elif recall.hits:
+            self._inject(request, fence(recall.hits, plugin.texts), conversation_id)
         if not recall.hits:
             return
-        self._inject(request, fence(recall.hits, plugin.texts), conversation_id)
+        plugin.turns.note_recalled(event, (hit.memory_id for hit in recall.hits))
         logger.info(plugin.texts.say("log.injected", count=len(recall.hits), id=conversation_id))
+
+    def _say_primed(self, primer: Primer, conversation_id: ConversationId) -> None:
+        hours = f"{primer.away.total_seconds() / 3600:.1f}" if primer.away else "-"
+        count = len(primer.shown)
+        say = self._plugin.texts.say
+        logger.info(say("log.primed", id=conversation_id, hours=hours, count=count))
+
+    def listens_to(self, event: AstrMessageEvent) -> bool:
+        """Whether a message that does not address the bot is to be heard."""
+        plugin, config = self._plugin, self._plugin.config
+        if not (config.observe_groups and config.engine.loop.reads_turns):
+            return False
+        if not plugin.turns.is_overheard(event):
+            return False
+        return plugin.turns.is_a_persons(event) and bool(plugin.turns.user_text(event))
+
+    async def overheard(self, event: AstrMessageEvent) -> None:
+        """Queue what was said without addressing the bot, unless the bot has answered it."""
+        words = self._plugin.turns.take_words(event)
+        if words and not self._plugin.turns.is_command(event):
+            await self._queue(event, words, "")
+
+    async def finished(self, event: AstrMessageEvent, response: LLMResponse | None) -> None:
+        """Queue a turn that the bot has answered, once: whatever the answer was, but not where
+        AstrBot has none. ``response`` is None where a tool has answered in the model's place."""
+        turns = self._plugin.turns
+        reply = turns.reply_text(event, response)
+        if reply is None or turns.is_command(event) or not turns.is_a_persons(event):
+            return
+        if turns.claim_answer(event):
+            await self._queue(event, turns.take_words(event), reply)
+
+    async def _queue(self, event: AstrMessageEvent, words: str, reply: str) -> None:
+        """Never raises, and holds up the turn no longer than ``_QUEUE_SECONDS``: what takes longer
+        goes on behind it."""
+        plugin = self._plugin
+        turns = plugin.turns
+        recalled = turns.recalled(event)
+        # Something was shown, and nobody knows under which map: that is another one than now.
+        view = turns.view(event) or (_UNKNOWN if recalled else "")
+        turn = Turn(turns.actor(event), words, reply, recalled, view=view)
+        writing = plugin.spawn(self._write(event, turn))
+        await asyncio.wait({writing}, timeout=_QUEUE_SECONDS)
+
+    async def _write(self, event: AstrMessageEvent, turn: Turn) -> None:
+        plugin = self._plugin
+        try:
+            conversation_id = await plugin.turns.conversation_id(event)
+            await plugin.feedback.queue(turn, conversation_id)
+        except (EngineClosed, EngineOff):
+            return  # a reload, or the notice has said it
+        except Exception:  # noqa: BLE001  (whatever it is, the person gets the answer)
+            logger.exception(plugin.texts.say("log.observe_failed"))
 
     def _inject(self, request: ProviderRequest, text: str, conversation_id: ConversationId) -> None:
         if self._plugin.reads_prompt_only(conversation_id):

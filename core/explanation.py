@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..llm_memory import Arm, Explained, Hit, Told
+from ..llm_memory import Arm, Explained, Hit, Primed, Told
 from .services.injection_service import safe, safe_pointer
 from .texts import Texts
 
@@ -53,6 +53,17 @@ def why_text(texts: Texts, explained: Explained) -> str:
     elif rest > 0:
         lines.append(say("explain.rest", count=rest))
     return "\n".join(lines)
+
+
+def primed_text(texts: Texts, primed: Primed) -> str:
+    """That the conversation was told where things stand when it came back."""
+    return texts.say(
+        "explain.primed",
+        time=f"{primed.at:%m-%d %H:%M:%S}",
+        hours=f"{primed.away.total_seconds() / 3600:.1f}",
+        count=primed.memories,
+        tokens=primed.tokens,
+    )
 
 
 def _number(value: float | None) -> str:

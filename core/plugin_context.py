@@ -16,12 +16,14 @@ from ..llm_memory import (
     EngineStatus,
     Migrations,
     Notice,
+    ReflectionService,
     Severity,
     build_engine,
 )
 from ..llm_memory.ports import Embedder
-from .astrbot_clock import clock_of
+from .astrbot_clock import clock_of, zone_of
 from .background_initializer import BackgroundInitializer
+from .chat import AUTO, choose_chat
 from .config import ConfigWarning, read_config
 from .logging_bridge import LoggingBridge
 from .names import ROOT, plugin_version
@@ -34,6 +36,8 @@ from .providers import (
     providers_are_loaded,
 )
 from .requirements import is_installed, missing_packages
+from .services.feedback_service import FeedbackService
+from .services.sleep_schedule import SleepSchedule
 from .texts import Texts
 from .turns import TurnReader
 
@@ -54,17 +58,33 @@ class PluginContext:
         self.missing = missing_packages(ROOT / "requirements.txt")
         self._bridge = LoggingBridge(logger)
         self._reranker = choose_reranker(context, self.config)
+        self._chat = choose_chat(context, self.config)
         self._providers_came = False
+        self.clock = clock_of(context)
         self._engine = build_engine(
             self.paths,
             self.config.engine,
             on_notice=self._say,
-            clock=clock_of(context),
+            clock=self.clock,
             version=self.version,
             reranker=self._reranker,
+            chat=self._chat,
+        )
+        self.feedback = FeedbackService(self._engine)
+        self.schedule = SleepSchedule(
+            self._engine,
+            self.config.engine.loop.sleep_at,
+            self.clock,
+            zone_of(context),
+            self.texts,
         )
         self._initializer = BackgroundInitializer(
-            self._engine, self._choose_embedder, self.texts, self.version
+            self._engine,
+            self._choose_embedder,
+            self.texts,
+            self.version,
+            self.feedback,
+            self.schedule,
         )
         self._owner: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Future[None]] = set()
@@ -73,6 +93,11 @@ class PluginContext:
     def service(self) -> CognitiveService:
         """The engine's entry."""
         return self._engine.service
+
+    @property
+    def reflection(self) -> ReflectionService:
+        """Who reads finished turns: for admins, whom the caller has told from others."""
+        return self._engine.loop.reflection
 
     @property
     def migrations(self) -> Migrations:
@@ -100,23 +125,28 @@ class PluginContext:
         return choose_embedder(self.astrbot, self.config, self.paths, local_models=models)
 
     def _missing_providers(self) -> list[ConfigWarning]:
-        """A setting that names a rerank provider which is not there now. Until AstrBot has loaded
-        its providers, nobody knows."""
-        reranker = self._reranker
-        if reranker is None or not self._providers_came or reranker.is_there:
+        """Settings that name a provider which is not there now. Until AstrBot has loaded its
+        providers, nobody knows."""
+        if not self._providers_came:
             return []
-        return [ConfigWarning("advanced.rerank_provider", repr(reranker.label)[:80], "-")]
+        reranker, chat, missing = self._reranker, self._chat, []
+        if reranker is not None and not reranker.is_there:
+            missing.append(("advanced.rerank_provider", reranker.label))
+        if chat is not None and chat.label != AUTO and not chat.is_there(""):
+            missing.append(("reflection_provider", chat.label))
+        return [ConfigWarning(name, repr(label)[:80], "-") for name, label in missing]
 
     def _warning_text(self, warning: ConfigWarning) -> str:
         return self.texts.say(
             "log.config_value", name=warning.name, value=warning.value, used=warning.used
         )
 
-    def spawn(self, work: Coroutine[None, None, None]) -> None:
+    def spawn(self, work: Coroutine[None, None, None]) -> asyncio.Future[None]:
         """Run something small behind the turn. What still runs at ``close`` is cancelled."""
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
 
     def astrbot_is_up(self) -> None:
         """AstrBot has loaded its providers: the embedder may be chosen."""

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from astrbot.api.event import AstrMessageEvent
+from astrbot.api.provider import LLMResponse
 from astrbot.core.star.filter.command import CommandFilter
 from astrbot.core.star.filter.command_group import CommandGroupFilter
 
 from ..llm_memory import Actor, ConversationId, ConversationKind, InvalidConversationId
 
 _INJECTED = "scoped_memory_injected"
+_ANSWERED = "scoped_memory_answered"
+_TAKEN = "scoped_memory_words_taken"
+_RECALLED = "scoped_memory_recalled"
+_VIEW = "scoped_memory_view"
+_CONVERSATION = "scoped_memory_conversation"
+_STOPPING = "agent_stop_requested"
+"""AstrBot's own: the person has told it to stop, and what it says then is not the model's."""
+_SCHEDULER = "cron"
+_ERROR = "err"
 
 PersonaLookup = Callable[[AstrMessageEvent], Awaitable[str | None]]
 """The persona in force: empty for none, None if it cannot be told."""
@@ -25,7 +35,20 @@ class TurnReader:
     personas: PersonaLookup
 
     async def conversation_id(self, event: AstrMessageEvent) -> ConversationId:
-        """Where the event comes from. A malformed origin is passed on, and refused further in."""
+        """Where the event comes from. A malformed origin is passed on, and refused further in.
+
+        Found once a turn, for the persona stands in AstrBot's database. What another load of the
+        plugin found is not used: its values are of other classes.
+        """
+        finder, found = event.get_extra(_CONVERSATION) or (None, None)
+        if finder is self and isinstance(found, ConversationId):
+            return found
+        made = await self._conversation_id(event)
+        if made.persona is not None:
+            event.set_extra(_CONVERSATION, (self, made))
+        return made
+
+    async def _conversation_id(self, event: AstrMessageEvent) -> ConversationId:
         umo = event.unified_msg_origin
         try:
             parsed = ConversationId.parse(umo)
@@ -76,6 +99,62 @@ class TurnReader:
             return False
         event.set_extra(_INJECTED, True)
         return True
+
+    @staticmethod
+    def is_a_persons(event: AstrMessageEvent) -> bool:
+        """False for what AstrBot tells itself: a timer that goes off, an echo of its own words."""
+        own = bool(event.get_sender_id()) and event.get_sender_id() == event.get_self_id()
+        return event.get_platform_name() != _SCHEDULER and not own
+
+    @staticmethod
+    def is_overheard(event: AstrMessageEvent) -> bool:
+        """True for a message in a group that does not address the bot."""
+        in_group = bool(event.get_group_id()) and not event.is_private_chat()
+        return in_group and not event.is_at_or_wake_command
+
+    @staticmethod
+    def reply_text(event: AstrMessageEvent, response: LLMResponse | None) -> str | None:
+        """What the model answered, empty for nothing; None where AstrBot says why there is no
+        answer."""
+        if response is None or event.get_extra(_STOPPING):
+            return ""
+        return None if response.role == _ERROR else response.completion_text or ""
+
+    @staticmethod
+    def claim_answer(event: AstrMessageEvent) -> bool:
+        """True for the first caller in a turn, False afterwards."""
+        if event.get_extra(_ANSWERED):
+            return False
+        event.set_extra(_ANSWERED, True)
+        return True
+
+    @classmethod
+    def take_words(cls, event: AstrMessageEvent) -> str:
+        """What the person wrote, for the first caller in a turn; empty afterwards."""
+        if event.get_extra(_TAKEN):
+            return ""
+        event.set_extra(_TAKEN, True)
+        return cls.user_text(event)
+
+    @staticmethod
+    def note_view(event: AstrMessageEvent, view: str) -> None:
+        """What the conversation could see when this turn began: the first mark stays."""
+        event.set_extra(_VIEW, event.get_extra(_VIEW) or view)
+
+    @staticmethod
+    def view(event: AstrMessageEvent) -> str:
+        """The mark, empty where nobody looked."""
+        return str(event.get_extra(_VIEW) or "")
+
+    @staticmethod
+    def note_recalled(event: AstrMessageEvent, memory_ids: Iterable[str]) -> None:
+        """The model was shown these in this turn."""
+        event.set_extra(_RECALLED, (*TurnReader.recalled(event), *memory_ids))
+
+    @staticmethod
+    def recalled(event: AstrMessageEvent) -> tuple[str, ...]:
+        """What the model was shown in this turn, each once."""
+        return tuple(dict.fromkeys(event.get_extra(_RECALLED) or ()))
 
     @staticmethod
     def command_rest(event: AstrMessageEvent, words: int) -> str:

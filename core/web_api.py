@@ -7,8 +7,9 @@ from typing import Any
 
 from astrbot.api.web import json_response
 
-from ..llm_memory import MigrationStatus
+from ..llm_memory import LoopStatus, MigrationStatus
 from .explanation import told_json
+from .loop_texts import loop_json
 from .names import NAME, plugin_version
 from .plugin_context import PluginContext
 
@@ -39,6 +40,7 @@ class StatusApi:
                 "notes": {"total": 0, "by_folder": {}},
                 "migration": migration_json(MigrationStatus()),
                 "queue": 0,
+                "loop": loop_json(LoopStatus()),
                 "backlog": 0,
                 "warnings": [],
             }
@@ -52,6 +54,7 @@ class StatusApi:
             "notes": {"total": sum(status.notes.values()), "by_folder": dict(status.notes)},
             "migration": migration_json(status.migration),
             "queue": status.queue,
+            "loop": loop_json(status.loop),
             "backlog": status.backlog,
             "warnings": plugin.warnings(status),
         }

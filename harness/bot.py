@@ -36,6 +36,8 @@ class AstrBotProcess:
 
     def __init__(self, root: Path, settings: BotSettings, *, python: Path | None = None) -> None:
         self.root = root
+        self.environment: Mapping[str, str] = {}
+        """What its process gets beside our own."""
         self.settings = settings
         self.python = python or Path(sys.executable)
         self.log_file = root / "astrbot.log"
@@ -134,7 +136,7 @@ class AstrBotProcess:
             self._process = subprocess.Popen(
                 [str(self.python), "-m", "astrbot.cli", "run"],
                 cwd=self.root,
-                env=_environment(),
+                env={**_environment(), **self.environment},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,

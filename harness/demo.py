@@ -13,7 +13,7 @@ from .bot import PASSWORD, BotDied
 from .panel import USER, PanelError
 from .rig import Rig
 from .story import Outcome, Story
-from .story_steps import STEPS, rehearse
+from .story_steps import CONFIG, MOTHER, STEPS, rehearse
 
 WELCOME = """\
 忆域 · Scoped Memory 演示
@@ -64,7 +64,8 @@ async def _demo(options: argparse.Namespace) -> int:
 async def _play(root: Path, *, port: int | None, leave: bool) -> int:
     _tell(WELCOME)
     _tell(f"文件夹：{root}\n正在启动 AstrBot …")
-    async with Rig(root, panel_port=port) as rig:
+    admins = [MOTHER.user_id]
+    async with Rig(root, panel_port=port, admins=admins, config=CONFIG) as rig:
         version = await rig.bot.logged("AstrBot v")
         _tell(f"已启动：{version.rsplit(maxsplit=2)[-2]} {version.rsplit(maxsplit=2)[-1]}")
         _tell_login(rig)

@@ -7,7 +7,7 @@ from types import TracebackType
 
 from aiohttp import web
 
-from .script import Answer, JsonObject, ModelRequest, Script, ToolCall
+from .script import Answer, JsonObject, ModelRequest, Reading, Script, ToolCall, reader_of
 from .vectors import Embedding, base64_floats, spoiled
 
 CHAT_MODEL = "scripted-chat"
@@ -19,6 +19,9 @@ class ScriptedModel:
 
     def __init__(self, *, dimensions: int = 64) -> None:
         self.requests: list[ModelRequest] = []
+        """Turns of chats."""
+        self.readings: list[ModelRequest] = []
+        """What the memory asks by itself, of turns that are over."""
         self.embedded: list[str] = []
         self.embedding = Embedding.FINE
         self.dimensions = dimensions
@@ -36,6 +39,14 @@ class ScriptedModel:
     def on(self, contains: str, *rounds: ToolCall | tuple[ToolCall, ...], then: Answer) -> None:
         """If the user's own words contain `contains`: these tool rounds, then these words."""
         self.script.on(contains, *rounds, then=then)
+
+    def on_reflection(self, contains: str, reply: Reading) -> None:
+        """What is learned where turns with `contains` are read; each rule serves once."""
+        self.script.on_reflection(contains, reply)
+
+    def on_journal(self, contains: str, text: str) -> None:
+        """What is written of a day whose turns contain `contains`."""
+        self.script.on_journal(contains, text)
 
     def hold(self) -> None:
         """From now on requests are logged but not answered, until `release`."""
@@ -75,9 +86,11 @@ class ScriptedModel:
 
     async def _chat(self, http: web.Request) -> web.StreamResponse:
         request = ModelRequest(await http.json())
-        self.requests.append(request)
+        reader = reader_of(request)
+        (self.readings if reader else self.requests).append(request)
         await self._open.wait()
-        message, reason = _message(self.script.answer(request), serial=len(self.requests))
+        answer = self.script.read(reader, request) if reader else self.script.answer(request)
+        message, reason = _message(answer, serial=len(self.requests))
         if request.body.get("stream"):
             return await _streamed(http, message, reason)
         choice = {"index": 0, "message": message, "finish_reason": reason}

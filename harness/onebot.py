@@ -6,7 +6,7 @@ import itertools
 import json
 import time
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import TracebackType
 
 import aiohttp
@@ -24,6 +24,8 @@ class OneBot:
     def __init__(self, port: int) -> None:
         self.port = port
         self.actions: list[JsonObject] = []
+        self.clock: Callable[[], float] = time.time
+        """What stamps messages: seconds since 1970."""
         self._replies: dict[Place, asyncio.Queue[str]] = defaultdict(asyncio.Queue)
         self._people: dict[int, Person] = {}
         self._messages: dict[int, JsonObject] = {}
@@ -99,7 +101,7 @@ class OneBot:
 
     def _event(self, place: Place, person: Person, segments: list[JsonObject]) -> JsonObject:
         event: JsonObject = {
-            "time": int(time.time()),
+            "time": int(self.clock()),
             "self_id": BOT_ID,
             "post_type": "message",
             "message_type": place.kind,

@@ -39,3 +39,11 @@ def history(data: Path, umo: str) -> list[JsonObject]:
             (umo,),
         ).fetchall()
     return [message for (content,) in rows for message in json.loads(content or "[]")]
+
+
+def noted_turns(plugin_data: Path, words: str) -> list[str]:
+    """What people said, of the turns that are kept to be read, or for the journal of their day."""
+    path = plugin_data / "state" / "loop.sqlite"
+    with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db:
+        rows = db.execute("SELECT user_text FROM turn ORDER BY place").fetchall()
+    return [text for (text,) in rows if words in text]

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import TracebackType
 
 from .bot import AstrBotProcess
+from .clock import MovedClock
 from .model import ScriptedModel
 from .onebot import REPLY_SECONDS, OneBot
 from .panel import Panel
@@ -21,6 +22,8 @@ from .waiting import free_port
 
 PATIENCE: JsonObject = {"advanced": {"recall_deadline_ms": 15_000}}
 """A busy machine makes recall late, and late means left out: these runs test what, not when."""
+NO_READER: JsonObject = {"reflection_provider": "off"}
+"""Where a run is not about learning from turns, the memory makes no calls of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,10 @@ class Turn:
 
 
 class Rig:
-    """`async with Rig(root) as rig`: a running bot with the plugin in it, and its surroundings."""
+    """`async with Rig(root) as rig`: a running bot with the plugin in it, and its surroundings.
+
+    With `moved_clock`, `rig.clock` sets the time of the memory.
+    """
 
     def __init__(
         self,
@@ -61,6 +67,7 @@ class Rig:
         unique_session: bool = False,
         config: JsonObject | None = None,
         reply_seconds: float = REPLY_SECONDS,
+        moved_clock: bool = False,
     ) -> None:
         self.root = root
         self.source = source
@@ -72,6 +79,7 @@ class Rig:
         self._unique_session = unique_session
         self._config = config
         self._reply_seconds = reply_seconds
+        self._moved_clock = moved_clock
         self._stack = AsyncExitStack()
         self._numbers = itertools.count(1)
 
@@ -82,9 +90,13 @@ class Rig:
             self.bot = self._new_bot()
             self.bot.prepare()
             install(self.bot.plugins, source=self.source)
-            config = PATIENCE | (self._config or {})
+            config = PATIENCE | NO_READER | (self._config or {})
             self.bot.plugin_config.write_text(json.dumps(config), encoding="utf-8")
             self.onebot = OneBot(self.bot.settings.onebot_port)
+            if self._moved_clock:
+                self.clock = MovedClock(self.root / "ahead")
+                self.bot.environment = self.clock.environment
+                self.onebot.clock = self.clock.timestamp
             self.panel = Panel(self.bot.panel_url)
             await self._stack.enter_async_context(self.onebot)
             await self._stack.enter_async_context(self.panel)

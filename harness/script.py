@@ -1,5 +1,7 @@
 """What the scripted model answers: rules over the user's own words, and a view of a request."""
 
+import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -75,6 +77,13 @@ class ModelRequest:
         """Names of the tools on offer."""
         return {tool["function"]["name"] for tool in self.body.get("tools") or []}
 
+    def id_of(self, words: str) -> str:
+        """The memory whose line contains `words`, where memories are shown to a reader of turns."""
+        line = next(line for line in self.everything.splitlines() if words in line and "m-" in line)
+        found = re.search(r"\bm-[0-9a-z]{16,}", line)
+        assert found is not None, line
+        return found[0]
+
     @property
     def everything(self) -> str:
         """All message texts and tool arguments in one string, for "appears nowhere" checks."""
@@ -86,6 +95,16 @@ class ModelRequest:
 
 
 type Answer = str | Callable[[ModelRequest], str]
+type Reading = JsonObject | Callable[[ModelRequest], JsonObject | str]
+
+READERS = {"reflection": "你替一个聊天机器人整理长期记忆", "journal": "你替机器人写日记"}
+"""How the memory's own calls begin their system prompt: no person talks in them."""
+
+
+def reader_of(request: ModelRequest) -> str:
+    """Who of `READERS` asks; empty for a turn of a chat."""
+    system = request.system
+    return next((name for name, phrase in READERS.items() if phrase in system), "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,14 +124,40 @@ class Rule:
 
 @dataclass(slots=True)
 class Script:
-    """Rules, the newest first; without one, a short echo."""
+    """Rules, the newest first; without one, a short echo, and for readers that nothing is new."""
 
     rules: list[Rule] = field(default_factory=list)
+    readings: list[tuple[str, Reading]] = field(default_factory=list)
+    journals: list[tuple[str, str]] = field(default_factory=list)
 
     def on(self, contains: str, *rounds: ToolCall | tuple[ToolCall, ...], then: Answer) -> None:
         """Adds a rule; each of `rounds` is one tool round (a call, or several at once)."""
         as_tuples = tuple(r if isinstance(r, tuple) else (r,) for r in rounds)
         self.rules.insert(0, Rule(contains, as_tuples, then))
+
+    def on_reflection(self, contains: str, reply: Reading) -> None:
+        """What is learned where the turns that are read contain `contains`; each rule serves once.
+
+        A reply that is a function sees the request, and may answer text that is no JSON.
+        """
+        self.readings.append((contains, reply))
+
+    def on_journal(self, contains: str, text: str) -> None:
+        """What is written of a day whose turns contain `contains`."""
+        self.journals.insert(0, (contains, text))
+
+    def read(self, reader: str, request: ModelRequest) -> str:
+        """What a reader of turns is answered."""
+        text = request.everything
+        if reader == "journal":
+            found = (written for words, written in self.journals if words in text)
+            return next(found, "这一天没有什么特别的事。")
+        for index, (words, reply) in enumerate(self.readings):
+            if words in text:
+                del self.readings[index]
+                said = reply(request) if callable(reply) else reply
+                return said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
+        return "{}"
 
     def answer(self, request: ModelRequest) -> tuple[ToolCall, ...] | str:
         """What the model says or calls next."""

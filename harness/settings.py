@@ -10,6 +10,7 @@ from .script import JsonObject
 
 CHAT_PROVIDER = "scripted"
 EMBEDDING_PROVIDER = "scripted-embedding"
+TIME_ZONE = "Asia/Shanghai"
 NOWHERE = "http://127.0.0.1:9"
 """A proxy that refuses: whatever AstrBot wants from the internet fails at once."""
 
@@ -70,7 +71,7 @@ def cmd_config(settings: BotSettings) -> JsonObject:
         "wake_prefix": ["/"],
         "log_level": settings.log_level,
         "pip_install_arg": "--no-index",
-        "timezone": "Asia/Shanghai",
+        "timezone": TIME_ZONE,
         "disable_metrics": True,
     }
 

@@ -70,6 +70,14 @@ class Story:
         self.tell(_indented("机器人：", turn.reply))
         return turn
 
+    async def command(self, place: Place, person: Person, text: str) -> str:
+        """A command with its answer; both are told."""
+        self.tell(f"  ▸ {place.umo}")
+        reply = await self.rig.onebot.ask(place, person, text)
+        self.tell(f"    指令 · {person.nickname}：{text}")
+        self.tell(_indented("机器人：", reply))
+        return reply
+
     def check(self, what: str, *, holds: bool) -> None:
         """Tells a fact and whether it holds."""
         self.tell(f"    {'✓' if holds else '✗'} {what}")

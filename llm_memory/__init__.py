@@ -17,6 +17,7 @@ from .errors import (
     InvalidConversationId,
     InvalidScope,
     ScopedMemoryError,
+    StateUnavailable,
     VaultError,
     VaultFileBroken,
     VaultWriteFailed,
@@ -45,6 +46,7 @@ from .models.data_models import (
     Topic,
     Undone,
 )
+from .models.loop import Letter, LoopStatus, QueueSize, ReflectionReport, Resting, Spent
 from .models.migration import (
     DeadLetter,
     MigrationState,
@@ -54,7 +56,9 @@ from .models.migration import (
 )
 from .models.notes import NoteChunk, NoteSection
 from .models.notices import Notice, NoticeCode, Severity
+from .models.primer import Primed, Primer, PrimerPart, PrimerSection
 from .models.recall import (
+    OFF_THE_RECORD,
     Arm,
     DropReason,
     Expanded,
@@ -73,10 +77,20 @@ from .models.settings import (
     EngineSettings,
     GroupScope,
     IndexPace,
+    LoopSettings,
     PrivacyMode,
     WalkPace,
 )
+from .models.sleep import Postponed, SleepReport
 from .models.status import EngineStatus, IndexState, MapSummary, ScopeReport
+from .models.tasks import (
+    Task,
+    TaskAction,
+    TaskChange,
+    TaskFate,
+    TaskOutcome,
+    TaskReport,
+)
 from .models.transfer import (
     Exported,
     Imported,
@@ -85,12 +99,26 @@ from .models.transfer import (
     RefusedLine,
     TransferFault,
 )
-from .models.turns import Feedback, FeedbackReport, NotObserved, Ticket, Turn
+from .models.turns import (
+    Feedback,
+    FeedbackReport,
+    NotObserved,
+    ObserveOutcome,
+    Paused,
+    PauseOutcome,
+    Resumed,
+    ResumeOutcome,
+    Ticket,
+    Turn,
+)
 from .service.cognitive_service import CognitiveService
 from .service.engine import Engine
 from .service.migrations import Migrations
+from .service.primer_service import Written
+from .service.reflection_service import ReflectionService
 
 __all__ = [
+    "OFF_THE_RECORD",
     "Actor",
     "Arm",
     "CognitiveService",
@@ -123,7 +151,10 @@ __all__ = [
     "IndexUnavailable",
     "InvalidConversationId",
     "InvalidScope",
+    "Letter",
     "LineFault",
+    "LoopSettings",
+    "LoopStatus",
     "MapSummary",
     "Memory",
     "MemoryDraft",
@@ -140,12 +171,23 @@ __all__ = [
     "NoteSection",
     "Notice",
     "NoticeCode",
+    "ObserveOutcome",
+    "PauseOutcome",
+    "Paused",
     "PointerNotVisible",
+    "Postponed",
+    "Primed",
+    "Primer",
+    "PrimerPart",
+    "PrimerSection",
     "PrivacyMode",
     "PrivateKind",
     "Provenance",
+    "QueueSize",
     "ReadPublicOnly",
     "Recall",
+    "ReflectionReport",
+    "ReflectionService",
     "Refused",
     "RefusedLine",
     "Reinforced",
@@ -153,16 +195,28 @@ __all__ = [
     "Rejected",
     "RememberOutcome",
     "Replaced",
+    "Resting",
     "Restored",
+    "ResumeOutcome",
+    "Resumed",
     "ReverseReport",
     "ScopeFault",
     "ScopeReport",
     "ScopedMemoryError",
     "Severity",
+    "SleepReport",
     "Source",
+    "Spent",
+    "StateUnavailable",
     "Stored",
     "StoredMemory",
     "Tally",
+    "Task",
+    "TaskAction",
+    "TaskChange",
+    "TaskFate",
+    "TaskOutcome",
+    "TaskReport",
     "Ticket",
     "Told",
     "Topic",
@@ -177,6 +231,7 @@ __all__ = [
     "WalkPace",
     "Why",
     "WhyCode",
+    "Written",
     "build_engine",
     "local_now",
 ]

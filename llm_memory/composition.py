@@ -9,6 +9,7 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 
+from .components.backup_files import DailyBackups
 from .components.chroma.embedded import CHROMA_TRIED, EmbeddedChroma
 from .components.chroma.legacy_collection import LegacyCollection
 from .components.chroma.pace import WritePace
@@ -24,6 +25,8 @@ from .components.embedding.sentence_transformer import (
 )
 from .components.embedding_cache import SqliteVectorCache
 from .components.formats.index_format import MANIFEST, IndexFormat
+from .components.formats.loop_schema import FORMAT as LOOP_FORMAT
+from .components.formats.loop_schema import STEPS as LOOP_STEPS
 from .components.formats.migration_schema import FORMAT as MIGRATION_FORMAT
 from .components.formats.migration_schema import STEPS as MIGRATION_STEPS
 from .components.formats.state_format import StateFormat
@@ -33,11 +36,17 @@ from .components.ledger import SqliteLedger
 from .components.legacy.staging import AdoptionStaging
 from .components.legacy.stores import PluginStores
 from .components.lexical_index import SqliteLexicalIndex
+from .components.local_zone import MACHINE_ZONE
+from .components.loop.book import SqliteLoopBook
+from .components.loop.file import ForgetfulLoopFile, SqliteLoopFile
+from .components.loop.sleep_store import SqliteSleepStore
+from .components.loop.turn_store import SqliteTurnStore
 from .components.manifest import JsonManifest
 from .components.migration_store import SqliteMigrationStore
 from .components.native_probe import NativeProbe
 from .components.notes import MarkdownNotes
 from .components.private_data import PrivateData
+from .components.scope_pages import ScopePagesOnDisk
 from .components.state_store import ForgetfulState, SqliteStateStore
 from .components.store_tree import StoreTree
 from .components.tokenizer import Tokenizer
@@ -51,8 +60,10 @@ from .models.settings import EngineSettings
 from .models.transfer import Header, StoreExported, StoreRestored
 from .policies.transfer_format import VERSION
 from .ports import Embedder, Reranker, StateStore, VectorStore
+from .ports.chat import ChatModel
 from .ports.migration import ForeignCollection
-from .service.engine import Engine, EngineParts
+from .service.engine import Engine
+from .service.engine_parts import EngineParts
 from .service.identifiers import make_id
 from .service.store_transfer import Restoring, StoreExport
 
@@ -100,13 +111,19 @@ class EnginePaths:
 
     @property
     def backups(self) -> Path:
-        """What upgrades changed, as it was before. Nothing here is ever thrown away."""
+        """What upgrades changed, as it was before: nothing of that is ever thrown away. Beside it
+        the nightly ones."""
         return self.data / "backups"
+
+    @property
+    def daily_backups(self) -> Path:
+        """One file a night; the newest are kept."""
+        return self.backups / "daily"
 
 
 def local_now() -> datetime:
-    """Now, in the machine's own time zone."""
-    return datetime.now().astimezone()
+    """Now, in the machine's own time zone, which knows how its clock stood on other days."""
+    return datetime.now(MACHINE_ZONE)
 
 
 def build_engine(
@@ -118,15 +135,19 @@ def build_engine(
     version: str = "",
     reranker: Reranker | None = None,
     remembers: bool = True,
+    chat: ChatModel | None = None,
 ) -> Engine:
     """An engine over real parts, not opened yet. Touches neither disk nor heavy packages.
 
     ``version`` is the plugin's: what it writes first, it signs. ``remembers`` is False for one that
     knows nothing of the bot's conversations: what the state remembers of them stays as it is.
+    ``chat`` reads finished turns; without it nothing is learned from them.
     """
     state = paths.state / "state.sqlite"
     migration = paths.state / "migration.sqlite"
     kept = (SqliteStateStore if remembers else ForgetfulState)(state, version=version)
+    loop = paths.state / "loop.sqlite"
+    loop_file = (SqliteLoopFile if remembers else ForgetfulLoopFile)(loop, version=version)
     return Engine(
         EngineParts(
             vault=MarkdownVault(
@@ -150,6 +171,12 @@ def build_engine(
             locks=[DirectoryLock(folder) for folder in paths.owned],
             transfers=TransferFolders(paths.data),
             migrations=SqliteMigrationStore(migration, version=version),
+            loop_file=loop_file,
+            turns=SqliteTurnStore(loop_file),
+            loop_book=SqliteLoopBook(loop_file),
+            sleep_store=SqliteSleepStore(loop_file),
+            pages=ScopePagesOnDisk(paths.memory),
+            backups=DailyBackups(paths.daily_backups, paths.memory, vault_format=VAULT_FORMAT),
             legacy=_legacy_collection(settings),
             others=PluginStores(paths.neighbours, paths.state / "adoption-copies"),
             staging=AdoptionStaging(paths.state / "adoption"),
@@ -163,9 +190,13 @@ def build_engine(
                     known=MIGRATION_FORMAT,
                     steps=MIGRATION_STEPS,
                 ),
+                StateFormat(
+                    loop, paths.backups, version=version, known=LOOP_FORMAT, steps=LOOP_STEPS
+                ),
                 IndexFormat(paths.index),
             ],
             reranker=reranker,
+            chat=chat,
             version=version,
         ),
         settings,

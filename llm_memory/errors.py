@@ -160,3 +160,11 @@ class RerankFailed(ScopedMemoryError):
 
     The message begins with a stable code: ``gone``, ``timeout``, ``wrong_count``, ….
     """
+
+
+class ChatFailed(ScopedMemoryError):
+    """A chat service is gone, failed, or was too late.
+
+    The message begins with a stable code: ``gone``, ``timeout``, ``refused`` (it wants no more
+    calls now), ``failed``, ``empty``.
+    """

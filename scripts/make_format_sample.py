@@ -43,6 +43,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (  # noqa: E402
 )
 from astrbot_plugin_scoped_memory.llm_memory.components.formats import (  # noqa: E402
     index_format,
+    loop_schema,
     state_schema,
     vault_format,
 )
@@ -99,6 +100,7 @@ def folder_name() -> str:
         "vault": vault_format.FORMAT,
         "state": state_schema.FORMAT,
         "index": index_format.FORMAT,
+        "loop": loop_schema.FORMAT,
     }
     return "-".join(f"{what}-{number}" for what, number in numbers.items())
 
@@ -182,6 +184,7 @@ def found_in(data: Path) -> dict[str, Any]:
             for archived in parse_file(path.read_text("utf-8"), fallback_time=NO_TIME).entries
         ),
         "tables": tables(data / "state" / "state.sqlite"),
+        "loop": tables(data / "state" / "loop.sqlite"),
     }
 
 
@@ -214,9 +217,10 @@ def entry(stored: StoredMemory) -> dict[str, Any]:
 
 
 def tables(path: Path) -> dict[str, list[list[Any]]]:
-    """Every row of the state by table; of ``meta`` only what a format is."""
+    """Every row of a file by table; of ``meta`` only what a format is."""
     with closing(sqlite3.connect(path)) as connection:
-        names = [row[0] for row in connection.execute("SELECT name FROM sqlite_master")]
+        query = "SELECT name FROM sqlite_master WHERE type = 'table'"
+        names = [row[0] for row in connection.execute(query)]
         content = {
             name: sorted(list(row) for row in connection.execute(f"SELECT * FROM {name}"))  # noqa: S608
             for name in sorted(names)
@@ -244,9 +248,11 @@ def written_now(folder: Path) -> dict[str, Any]:
             "vault": stamp["format"],
             "state": state_schema.FORMAT,
             "index": json.loads(manifest.read_text("utf-8"))["format"],
+            "loop": loop_schema.FORMAT,
         },
         "entry": render(EVERYTHING),
         "schema": schema(folder / "state" / "state.sqlite"),
+        "loop_schema": schema(folder / "state" / "loop.sqlite"),
         "manifest": manifest.read_text("utf-8"),
     }
 
@@ -269,7 +275,8 @@ def make(target: Path, scratch: Path) -> None:
     asyncio.run(_live(build_engine(paths, SETTINGS, clock=Clock(), version=plugin_version())))
     write_by_hand(paths.memory)
     JsonManifest(paths.index / "manifest.json").activate(COLLECTION, FINGERPRINT)
-    for left in [*data.rglob("owner.lock"), *data.rglob("*.sqlite-*")]:
+    caches = [paths.index / "lexical.sqlite", paths.index / "dictionary.bin"]
+    for left in [*data.rglob("owner.lock"), *data.rglob("*.sqlite-*"), *caches]:
         left.unlink()
     expected = {"written": written_now(scratch), **found_in(data)}
     text = json.dumps(expected, ensure_ascii=False, indent=1) + "\n"

@@ -83,6 +83,21 @@ class Arguments:
             return ()
         return words
 
+    def lines(self, name: str, *, most: int, limit: int, required: bool = False) -> tuple[str, ...]:
+        """A list of texts, each on one line; a single string is one a line, commas and all."""
+        value = self._take(name)
+        given = [] if value is None else value.splitlines() if isinstance(value, str) else value
+        if not isinstance(given, list | tuple) or not all(isinstance(v, str) for v in given):
+            self._complain("not_list", name)
+            return ()
+        lines = tuple(dict.fromkeys(text for line in given if (text := " ".join(line.split()))))
+        if required and not lines:
+            self._complain("missing", name)
+        if len(lines) > most or any(len(line) > limit for line in lines):
+            self._complain("list_too_long", name, most=most, limit=limit)
+            return ()
+        return lines
+
     def choice(self, name: str, options: Collection[str], default: str) -> str:
         """One of ``options``."""
         value = self._take(name)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from astrbot.api import FunctionTool, logger
 from astrbot.core.agent.run_context import ContextWrapper
@@ -16,6 +17,7 @@ from ..core.plugin_context import PluginContext
 from ..llm_memory import Actor, ConversationId, ScopedMemoryError
 from .arguments import Arguments
 
+_POINTED = re.compile(r"#([mn]-[0-9a-z]+)\]")
 Source = Callable[[], PluginContext | None]
 OFF = "error 记忆插件没有在运行，请稍后再试 / memory is not running, try again later"
 
@@ -31,6 +33,8 @@ class MemoryTool(FunctionTool[AstrAgentContext]):
     description: str = ""
     parameters: dict[str, Any] = Field(default_factory=dict)
     source: Any = None
+    shows_memories: ClassVar[bool] = False
+    """Whether the answer holds memories, each behind its pointer in brackets."""
 
     async def call(self, context: ContextWrapper[AstrAgentContext], **given: Any) -> str:
         """Run the tool. The first word of the answer is ``ok`` or ``error``."""
@@ -42,7 +46,10 @@ class MemoryTool(FunctionTool[AstrAgentContext]):
         try:
             conversation_id = await plugin.turns.conversation_id(event)
             actor = plugin.turns.actor(event)
-            return await self.answer(plugin, arguments, conversation_id, actor)
+            answer = await self.answer(plugin, arguments, conversation_id, actor)
+            if self.shows_memories:
+                plugin.turns.note_recalled(event, _POINTED.findall(answer))
+            return answer
         except ScopedMemoryError as error:
             return f"error {error_text(plugin.texts, error)}"
         except Exception as error:  # noqa: BLE001  (the model gets a word, the owner the traceback)

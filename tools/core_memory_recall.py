@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from ..core.plugin_context import PluginContext
 from ..core.services.injection_service import hit_line
-from ..llm_memory import Actor, ConversationId
+from ..llm_memory import OFF_THE_RECORD, Actor, ConversationId
 from .arguments import Arguments
 from .base import MemoryTool
 
@@ -51,6 +51,7 @@ class RecallTool(MemoryTool):
     name: str = "core_memory_recall"
     description: str = DESCRIPTION
     parameters: dict[str, Any] = Field(default_factory=lambda: PARAMETERS)
+    shows_memories: ClassVar[bool] = True
 
     async def answer(
         self,
@@ -72,6 +73,8 @@ class RecallTool(MemoryTool):
             actor=actor,
             chained=related,
         )
+        if OFF_THE_RECORD in recall.trace.notes:
+            return f"ok {plugin.texts.say('pause.recalled_nothing')}"
         if not recall.hits:
             return f"ok {plugin.texts.say('search.nothing')}"
         lines = [hit_line(hit, plugin.texts) for hit in recall.hits]

@@ -20,6 +20,17 @@ class RetrievalService:
     def __init__(self, plugin: PluginContext) -> None:
         self._plugin = plugin
 
+    async def view(self, conversation_id: ConversationId) -> str:
+        """What the conversation sees now, as a mark; empty where nobody can tell in time."""
+        try:
+            async with asyncio.timeout(self._plugin.config.recall_deadline_ms / 1000):
+                return await self._plugin.service.view(conversation_id=conversation_id)
+        except (TimeoutError, EngineClosed, EngineOff):
+            return ""
+        except Exception:  # noqa: BLE001  (whatever it is, the turn goes on)
+            logger.exception(self._plugin.texts.say("log.recall_failed"))
+            return ""
+
     async def recall_for_turn(
         self, query: str, conversation_id: ConversationId, actor: Actor | None = None
     ) -> Recall:

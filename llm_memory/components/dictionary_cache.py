@@ -8,6 +8,7 @@ the head and the tables.
 from __future__ import annotations
 
 import mmap
+import threading
 from hashlib import blake2b, file_digest
 from io import BufferedIOBase
 from pathlib import Path
@@ -22,6 +23,9 @@ from .word_counts import Head, WordCounts
 _KEY_BYTES: Final = 32
 _MOST_BYTES: Final = 64 << 20
 """Ours has seven megabytes: what is far greater is not worth the memory to look at it."""
+_DIGESTING: Final = threading.Lock()
+"""The index of words and the embedder want it in the same moment of a first start, and each would
+take the interpreter for a second."""
 
 
 def load_words(file: BufferedIOBase, cache: Path | None) -> WordCounts:
@@ -43,11 +47,15 @@ def load_words(file: BufferedIOBase, cache: Path | None) -> WordCounts:
     kept = None if cache is None else _kept(cache, source)
     if kept is not None:
         return kept
-    file.seek(0)
-    memory = digest(file, source)
-    if cache is not None:
-        _keep(cache, memory)
-    return WordCounts(memory)
+    with _DIGESTING:
+        kept = None if cache is None else _kept(cache, source)
+        if kept is not None:  # whoever came first has kept it
+            return kept
+        file.seek(0)
+        memory = digest(file, source)
+        if cache is not None:
+            _keep(cache, memory)
+        return WordCounts(memory)
 
 
 def _kept(path: Path, source: bytes) -> WordCounts | None:

@@ -7,11 +7,10 @@ import sqlite3
 import threading
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
 from pathlib import Path
 
 from ..errors import EngineClosed, StateUnavailable
-from ..ports import Key, QueuedTurn
+from ..ports import Key
 from .durable_sqlite import check, connect, is_broken, set_aside
 from .formats.peek import peek
 from .formats.state_schema import make_tables
@@ -104,37 +103,6 @@ class SqliteStateStore:
 
     def add_public_peer(self, person: str) -> None:
         self._run("INSERT OR IGNORE INTO public_peer VALUES (?)", (person,))
-
-    def put_turn(self, turn: QueuedTurn) -> None:
-        if not self._durable:
-            raise StateUnavailable("kept in memory only", str(self._path))
-        self._run(
-            "INSERT INTO turn VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                turn.ticket_id,
-                turn.scope,
-                turn.conversation,
-                turn.observed_at.isoformat(),
-                turn.person,
-                turn.who,
-                turn.user_text,
-                turn.reply_text,
-            ),
-        )
-
-    def get_turn(self, ticket_id: str) -> QueuedTurn | None:
-        rows = self._run("SELECT * FROM turn WHERE ticket_id = ?", (ticket_id,))
-        if not rows:
-            return None
-        ticket, scope, conversation, observed_at, *words = rows[0]
-        moment = datetime.fromisoformat(observed_at)
-        return QueuedTurn(ticket, scope, conversation, moment, *words)
-
-    def drop_turn(self, ticket_id: str) -> None:
-        self._run("DELETE FROM turn WHERE ticket_id = ?", (ticket_id,))
-
-    def queue_length(self) -> int:
-        return int(self._run("SELECT COUNT(*) FROM turn")[0][0])
 
     def count_use(self, keys: Sequence[Key]) -> None:
         with self._lock, self._transaction() as connection:

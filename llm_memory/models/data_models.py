@@ -148,6 +148,7 @@ class RejectReason(StrEnum):
     READ_ONLY = "read_only"
     REFUSED = "refused"
     LEARNING_PAUSED = "learning_paused"
+    OFF_THE_RECORD = "off_the_record"
     NOT_WRITTEN = "not_written"
     UNKNOWN_SCOPE = "unknown_scope"
 

@@ -9,6 +9,9 @@ from enum import StrEnum
 from .data_models import StoredMemory
 from .notes import NoteSection
 
+OFF_THE_RECORD = "off_the_record"
+"""In a trace's notes: the conversation is paused, so nothing was looked for."""
+
 
 class Arm(StrEnum):
     """What answered a recall."""
@@ -17,6 +20,8 @@ class Arm(StrEnum):
     LEXICAL = "lexical"
     DENSE = "dense"
     SCAN = "scan"
+    DATES = "dates"
+    """What was said on the days asked for, by their dates."""
     NONE = "none"
 
 

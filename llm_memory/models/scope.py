@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
@@ -124,6 +124,7 @@ class ScopeFilter:
     everything: bool = False
     shelves: tuple[Shelf, ...] = ()
     migrating: bool = False
+    _names: tuple[str, ...] | None = field(default=None, init=False, repr=False, compare=False)
 
     @classmethod
     def reading_as(cls, scope: Scope, *, shelves: tuple[Shelf, ...] = ()) -> ScopeFilter:
@@ -137,8 +138,13 @@ class ScopeFilter:
     def names(self) -> tuple[str, ...]:
         """The visible names as records are stored under them: the reader's own scope first, the
         shelves last."""
-        scopes = tuple(scope.name for scope in self.scopes)
-        return scopes + tuple(shelf.name for shelf in self.shelves)
+        if self._names is None:
+            scopes = tuple(scope.name for scope in self.scopes)
+            names = scopes + tuple(shelf.name for shelf in self.shelves)
+            # Once, not at each of the hundreds of records that a recall looks at.
+            object.__setattr__(self, "_names", names)
+            return names
+        return self._names
 
     def admits(self, name: object) -> bool:
         """True if a record stored under ``name`` may be shown. Anything but a known name: no."""

@@ -138,6 +138,39 @@ class WalkPace:
 
 
 @dataclass(frozen=True, slots=True)
+class LoopSettings:
+    """What the memory loop does by itself, and how often.
+
+    Attributes:
+        reads_turns: False: nobody learns from turns, and none is queued.
+        daily_tokens: What its calls may cost a day, prompt and answer together.
+        after_turns: So many turns of a conversation are read together.
+        idle_minutes: A conversation that has been silent so long is read, however little was said.
+        call_seconds: The most that one call may take.
+        retry_seconds: After the first, second, … failed call in a row; the last for all that
+            follow.
+        most_queued: With so many turns on disk no more are queued.
+        prime_after_hours: A conversation that comes back after so long is told where things stand;
+            0 for never.
+        prime_tokens: The most that this costs.
+        sleep_at: Local hour and minute of the nightly consolidation; None for never.
+        backups_keep: So many backups are kept; 0 for none at all.
+    """
+
+    reads_turns: bool = True
+    daily_tokens: int = 50_000
+    after_turns: int = 10
+    idle_minutes: float = 10.0
+    call_seconds: float = 120.0
+    retry_seconds: tuple[float, ...] = (60.0, 300.0, 1800.0, 7200.0, 21600.0)
+    most_queued: int = 5_000
+    prime_after_hours: float = 6.0
+    prime_tokens: int = 1_000
+    sleep_at: tuple[int, int] | None = (4, 0)
+    backups_keep: int = 7
+
+
+@dataclass(frozen=True, slots=True)
 class EngineSettings:
     """What the composition root hands to the engine.
 
@@ -165,6 +198,7 @@ class EngineSettings:
             nowhere.
         migration_paused: Nothing is brought from elsewhere meanwhile.
         walk_pace: How it is brought.
+        loop: What the memory loop does by itself.
     """
 
     scope_map: Mapping[str, object] | None = field(default_factory=dict)
@@ -189,3 +223,4 @@ class EngineSettings:
     chroma_collection: str = "personal_memory_v1"
     migration_paused: bool = False
     walk_pace: WalkPace = field(default_factory=WalkPace)
+    loop: LoopSettings = field(default_factory=LoopSettings)

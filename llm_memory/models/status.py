@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 
+from .loop import LoopStatus
 from .migration import MigrationStatus
 from .notices import Notice
 from .resolution import Resolution
@@ -40,6 +42,7 @@ class EngineStatus:
     words: IndexState = IndexState.WAITING
     notices: tuple[Notice, ...] = ()
     migration: MigrationStatus = field(default_factory=MigrationStatus)
+    loop: LoopStatus = field(default_factory=LoopStatus)
 
     @property
     def total(self) -> int:
@@ -49,12 +52,14 @@ class EngineStatus:
 
 @dataclass(frozen=True, slots=True)
 class ScopeReport:
-    """What a conversation reads and writes, and why. ``visible`` counts what it can recall."""
+    """What a conversation reads and writes, and why. ``visible`` counts what it can recall;
+    ``paused`` is when it went off the record, None where it is on it."""
 
     resolution: Resolution
     visible: int
     damaged: bool
     strangers_in_public: bool
+    paused: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,53 +3,154 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from .conversation import Actor
-from .data_models import MemoryDraft, RememberOutcome
+from .data_models import MemoryDraft, NotAllowed, Rejected, RememberOutcome
 from .resolution import Why
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One finished exchange: what the person wrote and what the bot answered."""
+    """One finished exchange: what the person wrote and what the bot answered.
+
+    Attributes:
+        reply_text: Empty where the bot was not addressed and only listened.
+        recalled: The ids of the memories that were shown to the model for it.
+        said_at: Aware; now, where it is not told.
+        view: What the conversation could see when the turn began, as ``CognitiveService.view`` told
+            then; empty where nobody asked.
+    """
 
     actor: Actor
     user_text: str
     reply_text: str
+    recalled: tuple[str, ...] = ()
+    said_at: datetime | None = None
+    view: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedTurn:
+    """A turn as it waits on disk: stripped, private data hidden, its scope fixed for good.
+
+    Attributes:
+        persona: The persona in force, empty for none and for one that could not be told.
+        observed_at: When it was said. Aware, in the bot's time zone.
+        person: ``<adapter>:<id>`` of who spoke, empty where the platform names nobody.
+        who: The speaker's name then.
+        map_key: What the owner's map, and a pause, call the conversation by.
+    """
+
+    ticket_id: str
+    scope: str
+    conversation: str
+    persona: str
+    observed_at: datetime
+    person: str
+    who: str
+    user_text: str
+    reply_text: str
+    recalled: tuple[str, ...] = ()
+    map_key: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Ticket:
-    """A turn in the durable queue. Its scope was fixed when it was observed."""
+    """A turn in the durable queue, or several of one scope that were read together (``also``).
+
+    Its scope was fixed when it was observed.
+    """
 
     ticket_id: str
+    also: tuple[str, ...] = ()
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """All of them."""
+        return (self.ticket_id, *self.also)
 
 
 @dataclass(frozen=True, slots=True)
 class NotObserved:
-    """The conversation learns nothing now, and why."""
+    """Nothing was queued. ``why``: the conversation learns nothing; ``note`` says what else it is:
+    ``paused``, ``off`` (nobody reads turns), ``empty``, ``full`` (the queue), ``not_written``,
+    ``pauses_unknown`` (nobody knows who was paused)."""
 
     why: Why | None = None
+    note: str = ""
 
 
 ObserveOutcome = Ticket | NotObserved
 
 
 @dataclass(frozen=True, slots=True)
+class Paused:
+    """The conversation is off the record; ``before`` is True if it was so already."""
+
+    since: datetime
+    before: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    """The conversation is on the record; ``before`` is True if it was so already."""
+
+    before: bool = False
+
+
+PauseOutcome = Paused | NotAllowed | Rejected
+ResumeOutcome = Resumed | NotAllowed
+
+
+@dataclass(frozen=True, slots=True)
+class Contradiction:
+    """What was remembered is not so any more: ``draft`` says how it is.
+
+    ``ticket_id``: of the turn in which it was said, empty where nobody knows.
+    """
+
+    memory_id: str
+    draft: MemoryDraft
+    ticket_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """Several memories that say one thing: ``draft`` says it once."""
+
+    memory_ids: tuple[str, ...]
+    draft: MemoryDraft
+
+
+@dataclass(frozen=True, slots=True)
 class Feedback:
-    """What a reader of the turn found: memories that helped, and new ones."""
+    """What a reader of the turns found. Ids that the turns' scope cannot see count for nothing.
+
+    Attributes:
+        useful_ids: Memories that helped.
+        useless_ids: Memories that were shown and did not belong there.
+        drafts: New ones.
+    """
 
     useful_ids: tuple[str, ...] = ()
     drafts: tuple[MemoryDraft, ...] = ()
+    useless_ids: tuple[str, ...] = ()
+    contradictions: tuple[Contradiction, ...] = ()
+    merges: tuple[Merge, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class FeedbackReport:
     """``known`` is False for a ticket that was settled already or whose scope is gone.
 
-    ``counted`` are the useful ids that the turn's scope could see.
+    Attributes:
+        counted: The useful ids that the turns' scope could see.
+        outcomes: What became of each draft, contradiction and merge, in this order.
+        dropped: Ids of the feedback that the scope does not see, or may not change.
     """
 
     known: bool
     counted: tuple[str, ...] = ()
     outcomes: tuple[RememberOutcome, ...] = ()
+    dropped: int = 0

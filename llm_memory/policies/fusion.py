@@ -11,19 +11,24 @@ from itertools import islice
 
 _LOOKED_AT = 5
 _LEAST_SURE = 0.3
+LEAST_FOUND = 1 / 3
+"""Measured with a small English model on the development half; from 1/11 to 1/2 it hardly matters,
+0 loses some of the first ten."""
 BESIDE = 0.3
 """What a neighbour in the session gives of its own score."""
 
 
 def spread[K: Hashable](similarities: Mapping[K, float]) -> dict[K, float]:
-    """From 0 for the least of an answer to 1 for the greatest: what models call near differs."""
+    """From ``LEAST_FOUND`` for the least of an answer to 1 for the greatest: what models call near
+    differs. 0 is for what was not found."""
     if not similarities:
         return {}
     low, high = min(similarities.values()), max(similarities.values())
     width = high - low
     if width <= 0:
         return dict.fromkeys(similarities, 1.0)
-    return {key: (value - low) / width for key, value in similarities.items()}
+    share = (1 - LEAST_FOUND) / width
+    return {key: 1 - (high - value) * share for key, value in similarities.items()}
 
 
 def beside[K: Hashable](

@@ -6,6 +6,7 @@ from pathlib import PurePosixPath
 
 from ..models.notes import NoteChunk
 from ..models.passages import Passage
+from .tasks import is_task, task_text
 from .text import embedded_text, one_line
 
 TRAIL = " › "
@@ -45,7 +46,7 @@ def shown_text(passage: Passage) -> str:
     """What a preview is cut from."""
     if isinstance(passage, NoteChunk):
         return body_of(passage) or TRAIL.join(passage.headings)
-    return passage.memory.judgment
+    return task_text(passage.memory) if is_task(passage) else passage.memory.judgment
 
 
 def body_of(chunk: NoteChunk) -> str:

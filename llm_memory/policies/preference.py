@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Sequence
-from datetime import date, datetime
+from collections.abc import Collection, Sequence
+from datetime import date, datetime, tzinfo
 
 from ..models.conversation import Actor
 from ..models.data_models import StoredMemory
 from ..models.passages import Passage, moment_of, said_by
 from .passage_text import shown_text
 from .time_spans import Precision, TimeSpan
+from .timeline import local_day
 
 _BY_PRECISION = {
     Precision.DAY: 4.0,
@@ -43,9 +44,14 @@ def is_first_person(query: str) -> bool:
     return _FIRST_PERSON.search(query) is not None
 
 
-def in_time(passage: Passage, spans: Iterable[TimeSpan]) -> TimeSpan | None:
-    """The most exact of the spans that the passage's own date lies in, or that it speaks of."""
-    day = moment_of(passage).date()
+def in_time(
+    passage: Passage, spans: Sequence[TimeSpan], zone: tzinfo | None = None
+) -> TimeSpan | None:
+    """The most exact of the spans that the passage's own day lies in, or that it speaks of.
+    ``zone`` is the asker's; without one, days are those of the zone in which it was written."""
+    if not spans:
+        return None
+    day = local_day(passage, zone)
     text = ""
     matches = []
     for span in spans:
@@ -101,7 +107,7 @@ def salience(passage: Passage, now: datetime, uses: int = 0) -> float:
     age = max((now - moment_of(passage)).total_seconds() / 86_400, 0.0)
     recency = 2 * float(0.5 ** (age / _HALF_LIFE_DAYS)) - 1
     strength = (passage.memory.strength - _MIDDLE) / _MIDDLE
-    access = 1 - float(0.5 ** (max(uses, 0) / _USES))
+    access = 1 - float(0.5 ** (uses / _USES)) if uses > 0 else 0.0
     return 1 + SALIENCE * (_STRENGTH * strength + _RECENCY * recency + _ACCESS * access)
 
 

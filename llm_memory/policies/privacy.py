@@ -62,6 +62,13 @@ def hide(text: str, found: Iterable[Span], *, chinese: bool) -> str:
     return "".join([*pieces, text[at:]])
 
 
+def without_private(text: str, mode: PrivacyMode, finder: Finder = find) -> str:
+    """``text`` with what is private hidden: also in the mode that refuses drafts."""
+    if mode is PrivacyMode.OFF:
+        return text
+    return hide(text, finder(text), chinese=_HAN.search(text) is not None)
+
+
 @dataclass(frozen=True, slots=True)
 class Protected:
     """A draft that may be kept, and what was hidden in it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -92,27 +93,25 @@ def choose(
         query: What was asked: of a long piece of a note the part that answers it is shown.
     """
     hits: list[Hit] = []
-    told: list[Considered] = []
+    fates: list[tuple[Candidate, DropReason | None]] = []
     left = token_budget
     for candidate in _spread(sifted.best, limit):
         if len(hits) >= limit:
-            told.append(_considered(candidate, DropReason.LIMIT))
+            fates.append((candidate, DropReason.LIMIT))
             continue
         hit = as_hit(candidate, preview_chars, query)
         if line is not None:
             hit = replace(hit, tokens=estimate_tokens(line(hit)))
         if hit.tokens > left:
-            told.append(_considered(candidate, DropReason.BUDGET))
+            fates.append((candidate, DropReason.BUDGET))
             continue
         left -= hit.tokens
         hits.append(hit)
-        told.append(_considered(candidate, None))
-    told += [_considered(candidate, DropReason.FLOOR) for candidate in sifted.below]
-    dropped: dict[DropReason, int] = {}
-    for one in told:
-        if one.dropped is not None:
-            dropped[one.dropped] = dropped.get(one.dropped, 0) + 1
-    return Choice(tuple(hits), dropped, tuple(told[:TOLD]))
+        fates.append((candidate, None))
+    fates += [(candidate, DropReason.FLOOR) for candidate in sifted.below]
+    dropped = Counter(reason for _, reason in fates if reason is not None)
+    told = tuple(_considered(candidate, reason) for candidate, reason in fates[:TOLD])
+    return Choice(tuple(hits), dict(dropped), told)
 
 
 def sift(candidates: Iterable[Candidate]) -> Sifted:

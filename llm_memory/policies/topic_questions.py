@@ -11,8 +11,8 @@ import unicodedata
 from dataclasses import dataclass
 
 from ..models.data_models import Topic
-from .topic_questions_chinese import AFTER, CHINESE
-from .topic_questions_english import ENGLISH
+from .topic_questions_chinese import AFTER, CHINESE, CHINESE_DONE
+from .topic_questions_english import ENGLISH, ENGLISH_DONE
 
 _LONGEST = 80
 """Characters of a sentence that is looked at: who asks for a topic asks shortly."""
@@ -37,20 +37,29 @@ class TopicQuestion:
     Attributes:
         topic: Its file is read.
         narrowed: A part of it (我喜欢吃什么): what speaks of that part comes first.
+        done: Of tasks those that are done, in the place of those that are not.
     """
 
     topic: Topic
     narrowed: bool
+    done: bool = False
 
 
 def _one(pattern: str, after: str = "") -> re.Pattern[str]:
     return re.compile(f"(?:{pattern}){after}", re.IGNORECASE)
 
 
-_QUESTIONS = tuple(
-    (TopicQuestion(topic, narrowed), _one(pattern, after))
-    for table, after in ((CHINESE, AFTER), (ENGLISH, ""))
-    for topic, narrowed, pattern in table
+_QUESTIONS = (
+    *(
+        (TopicQuestion(topic, narrowed), _one(pattern, after))
+        for table, after in ((CHINESE, AFTER), (ENGLISH, ""))
+        for topic, narrowed, pattern in table
+    ),
+    *(
+        (TopicQuestion(Topic.TASKS, narrowed=False, done=True), _one(pattern, after))
+        for table, after in ((CHINESE_DONE, AFTER), (ENGLISH_DONE, ""))
+        for pattern in table
+    ),
 )
 
 

@@ -110,3 +110,13 @@ CHINESE: Final[tuple[tuple[Topic, bool, str], ...]] = (
     ),
 )
 """Topic; whether a part of it is asked for; the words."""
+
+_FINISHED = "(?:做完|完成|办完|做好|办好|搞定|处理完|解决)"
+
+CHINESE_DONE: Final[tuple[str, ...]] = (
+    f"{_WHOSE}?{_WHEN}?(?:都|已经|一共)*{_FINISHED}(?:了|过)?{_WHAT}(?:事情?|{_DUTY})",
+    f"{_WHOSE}?{_WHEN}?(?:都|已经|一共)*(?:有)?{_WHAT}(?:事情?|{_DUTY})(?:都|已经|是)*{_FINISHED}",
+    f"{_ASKS}{_TELL}?{_WHOSE}?的?(?:所有|全部)?的?(?:已经?|都)?{_FINISHED}了?的(?:事情?|{_DUTY})"
+    f"(?:(?:都)?(?:是|有){_WHAT})?",
+)
+"""Questions for the tasks that are done."""

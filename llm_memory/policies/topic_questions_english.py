@@ -118,3 +118,13 @@ ENGLISH: Final[tuple[tuple[Topic, bool, str], ...]] = (
     (Topic.TASKS, False, rf"{_RECALL} (?:what )?{_MINE} (?:{_OPEN} )?{_DUTIES}(?: are)?{_LATER}"),
 )
 """Topic; whether a part of it is asked for; the words."""
+
+_FINISHED = r"(?:done|finished|completed|closed)"
+
+ENGLISH_DONE: Final[tuple[str, ...]] = (
+    rf"(?:what|which) {_DUTIES} (?:have (?:i|we) (?:already )?{_FINISHED}"
+    rf"|did (?:i|we) (?:already )?(?:do|finish|complete|close)|are (?:already )?{_FINISHED})",
+    rf"{_SHOW} (?:all )?(?:of )?(?:the |{_MINE} )?{_FINISHED} {_DUTIES}",
+    rf"what(?: a|')re (?:the |{_MINE} ){_FINISHED} {_DUTIES}",
+)
+"""Questions for the tasks that are done."""

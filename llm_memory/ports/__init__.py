@@ -11,7 +11,7 @@ from .index import IndexManifest, IndexRecord, Key, Neighbour, Neighbours, Vecto
 from .lexical import LexicalIndex, LexicalMatch, LexicalMatches, LexicalQuery, LexicalRecord
 from .notes import NoteFolder, NotePlaces, NoteSource, Signature
 from .reranker import Reranker
-from .state import QueuedTurn, StateStore
+from .state import StateStore
 from .trust import TrustBook
 from .vault import FileReport, Vault, VaultContent
 
@@ -32,7 +32,6 @@ __all__ = [
     "NoteFolder",
     "NotePlaces",
     "NoteSource",
-    "QueuedTurn",
     "Reranker",
     "Signature",
     "StateStore",

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from ..models.scope import ScopeFilter
 from .embedder import Fingerprint, Vector, Vectors
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
-    """A record of the index: scope and id together, so that no id reaches into another scope."""
+class Key(NamedTuple):
+    """A record of the index: scope and id together, so that no id reaches into another scope.
+
+    A tuple, for a recall hashes thousands of them.
+    """
 
     scope: str
     memory_id: str

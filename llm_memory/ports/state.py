@@ -3,25 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Protocol
 
 from .index import Key
-
-
-@dataclass(frozen=True, slots=True)
-class QueuedTurn:
-    """What was said in one turn, and the scope it belongs to whatever the map says later."""
-
-    ticket_id: str
-    scope: str
-    conversation: str
-    observed_at: datetime
-    person: str
-    who: str
-    user_text: str
-    reply_text: str
 
 
 class StateStore(Protocol):
@@ -37,7 +21,7 @@ class StateStore(Protocol):
     def open_in_memory(self) -> None:
         """Where ``open`` failed: go on with what can be read of the file, if anything.
 
-        Nothing is kept beyond ``close``, so nothing is queued: that raises StateUnavailable.
+        Nothing is kept beyond ``close``.
         """
         ...
 
@@ -67,22 +51,6 @@ class StateStore(Protocol):
 
     def add_public_peer(self, person: str) -> None:
         """Add one. Idempotent."""
-        ...
-
-    def put_turn(self, turn: QueuedTurn) -> None:
-        """Queue a finished turn, with the scope that was fixed when it was said."""
-        ...
-
-    def get_turn(self, ticket_id: str) -> QueuedTurn | None:
-        """A queued turn by its ticket."""
-        ...
-
-    def drop_turn(self, ticket_id: str) -> None:
-        """Take a turn from the queue. Unknown tickets are ignored."""
-        ...
-
-    def queue_length(self) -> int:
-        """How many turns wait."""
         ...
 
     def count_use(self, keys: Sequence[Key]) -> None:

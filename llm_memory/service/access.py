@@ -9,6 +9,7 @@ from ..models.scope import PUBLIC, Scope, ScopeFilter
 from ..models.settings import EngineSettings
 from ..policies.note_files import shelves_of
 from ..policies.pointers import pointed_id
+from ..policies.text import content_hash
 from .catalogue import Catalogue
 from .scope_book import ScopeBook
 
@@ -42,6 +43,14 @@ class Access:
             return ScopeFilter((PUBLIC,), everything=True)
         scope = resolution.scope if isinstance(resolution, Usable) else PUBLIC
         return ScopeFilter.reading_as(scope, shelves=shelves_of(conversation_id, resolution))
+
+    def view(self, conversation_id: ConversationId) -> str:
+        """A mark of what the conversation sees: another one once that has changed. It names
+        nothing."""
+        scope_filter = self.readable(conversation_id)
+        if scope_filter is None:
+            return ""
+        return content_hash(repr((scope_filter.names, scope_filter.everything)))
 
     def exportable(self, conversation_id: ConversationId) -> ScopeFilter | Rejected:
         """What the conversation may take away in a file: never more than its own scope and public,

@@ -21,6 +21,8 @@ from .lexical_service import LexicalService
 from .passages import Passages
 
 CANDIDATES = 50
+NEIGHBOURS = 100
+"""Of vectors: with fewer the last of them seem to say nothing, and those left out do."""
 DEEP = 200
 """Of words more are asked for, which costs nothing: a date or a speaker lifts what is deep."""
 SHORTLIST = 200
@@ -67,7 +69,7 @@ class Arms:
     async def vectors(self, query: str, scope_filter: ScopeFilter) -> Found:
         """Raises IndexUnavailable, EmbeddingFailed."""
         vector = await self._indexing.embed(query)
-        answer = await self._indexing.nearest(vector, scope_filter, CANDIDATES)
+        answer = await self._indexing.nearest(vector, scope_filter, NEIGHBOURS)
         kept = {n.key: n.similarity for n in answer.found if scope_filter.admits(n.key.scope)}
         refused = answer.dropped + len(answer.found) - len(kept)
         return Found(spread(kept), similarities=kept, refused=refused)
@@ -100,7 +102,8 @@ class Arms:
     ) -> list[Candidate]:
         """The visible passages that share words with the query, compared by the built-in
         embedder."""
-        chosen = _newest(scope_filter, passages)
+        # All that is visible may be a hundred thousand: a copy is quick, looking through it is not.
+        chosen = await asyncio.to_thread(_newest, scope_filter, list(passages))
         if not chosen:
             return []
         folded = [self._passages.folded(passage) for passage in chosen]

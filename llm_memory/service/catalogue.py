@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
+from datetime import date, tzinfo
 
 from ..models.data_models import Memory, StoredMemory, Topic
 from ..models.passages import Passage, passage_id, place_name
@@ -17,8 +18,9 @@ from ..policies.overlap import fold
 from ..policies.text import embedded_text, same_words
 from ..policies.vault_layout import topic_of
 from ..ports import Key
+from .day_shelf import DayShelf
 
-READ_WHOLE = frozenset({Topic.PREFERENCES, Topic.INSTRUCTIONS, Topic.TASKS})
+READ_WHOLE = frozenset({Topic.PREFERENCES, Topic.INSTRUCTIONS, Topic.TASKS, Topic.ENTITIES})
 """Topics that are read as a whole, so that nobody looks through all memories for them."""
 
 
@@ -35,6 +37,7 @@ class Catalogue:
         self._same_words: dict[tuple[str, str, str, bool], str] = {}
         self._folded: dict[Key, str] = {}
         self._by_topic: dict[tuple[str, Topic], dict[str, StoredMemory]] = {}
+        self._by_day = DayShelf()
 
     def __len__(self) -> int:
         """How many memories live, in all scopes."""
@@ -46,6 +49,7 @@ class Catalogue:
         self._same_words.clear()
         self._folded.clear()
         self._by_topic.clear()
+        self._by_day.clear()
 
     def load(self, memories: Iterable[StoredMemory]) -> None:
         """Take in what was read from the vault. What is known already is newer, and stays."""
@@ -74,6 +78,7 @@ class Catalogue:
         if topic in READ_WHOLE:
             shelf = self._by_topic.setdefault((stored.scope.name, topic), {})
             shelf[memory.memory_id] = kept
+        self._by_day.put(kept)
 
     def remove(self, stored: StoredMemory) -> None:
         """Take out by scope and id, if it is there."""
@@ -86,6 +91,7 @@ class Catalogue:
             topic = topic_of(known.path)
             if topic in READ_WHOLE:
                 self._by_topic[known.scope.name, topic].pop(known.memory.memory_id, None)
+            self._by_day.remove(known)
 
     def folded(self, stored: StoredMemory) -> str:
         """What the memory says, ready to be looked through for words."""
@@ -121,6 +127,20 @@ class Catalogue:
         for name in self._visible_names(scope_filter):
             for topic in topics:
                 yield from reversed(self._by_topic.get((name, topic), {}).values())
+
+    def of_days(
+        self,
+        first: date,
+        last: date,
+        scope_filter: ScopeFilter,
+        zone: tzinfo | None,
+        most: int = 1000,
+    ) -> Iterator[StoredMemory]:
+        """What the filter admits of what was said from ``first`` to ``last``, days in ``zone``: the
+        reader's own scope first, in each the last days first, of a day what came last first; of
+        each scope at most ``most``."""
+        names = self._visible_names(scope_filter)
+        return self._by_day.newest_first(names, first, last, zone, most)
 
     def _visible_names(self, scope_filter: ScopeFilter) -> list[str]:
         if scope_filter.everything:

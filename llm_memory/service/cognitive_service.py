@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from dataclasses import replace
+from datetime import datetime
 
 from ..errors import EngineOff, InvalidScope
-from ..models.conversation import Actor, ConversationId
+from ..models.conversation import Actor, ConversationId, ConversationKind
 from ..models.data_models import (
     EditOutcome,
     ForgetOutcome,
-    Forgotten,
     MemoryDraft,
-    Moved,
     MoveOutcome,
     NotAllowed,
-    NotVisible,
     Rejected,
     RejectReason,
     RememberOutcome,
-    Restored,
     RestoreOutcome,
     StoredMemory,
 )
+from ..models.primer import Primed, Primer
 from ..models.recall import (
+    OFF_THE_RECORD,
     Arm,
     Expanded,
     ExpandedNote,
@@ -34,25 +34,42 @@ from ..models.recall import (
     Told,
     Trace,
 )
-from ..models.scope import Scope, ScopeFilter
+from ..models.scope import PUBLIC, Scope, ScopeFilter
 from ..models.settings import EngineSettings
 from ..models.status import MapSummary, ScopeReport
+from ..models.tasks import TaskAction, TaskChange, TaskReport
 from ..models.transfer import Exported, Imported, NotTransferred
-from ..models.turns import Feedback, FeedbackReport, ObserveOutcome, Ticket, Turn
+from ..models.turns import (
+    Feedback,
+    FeedbackReport,
+    NotObserved,
+    ObserveOutcome,
+    Paused,
+    PauseOutcome,
+    Resumed,
+    ResumeOutcome,
+    Ticket,
+    Turn,
+)
 from ..policies.admin_move import target_scope
 from ..policies.pointers import is_note_id, pointed_id
-from ..ports.ledger import DeedKind
 from ..ports.transfer import LineSource
 from .access import Access
 from .catalogue import Catalogue
+from .corrections import Corrections
+from .identifiers import Clock
+from .learning import Learning
 from .lifespan import Lifespan
 from .memory_editor import Doer, MemoryEditor
 from .memory_handlers import MemoryHandlers
 from .memory_manager import MemoryManager
 from .note_book import NoteBook
+from .off_the_record import OffTheRecord
 from .pending_records import PendingRecords
+from .primer_service import PrimerService, Written
 from .reconciler import Reconciler
 from .scope_book import Meeting, ScopeBook
+from .tasks import TaskDoer, TaskList
 from .transfer import Terms, Transfer
 from .turn_queue import TurnQueue
 
@@ -76,32 +93,43 @@ class CognitiveService:
         manager: MemoryManager,
         handlers: MemoryHandlers,
         turns: TurnQueue,
+        learning: Learning,
         notes: NoteBook,
         editor: MemoryEditor,
         reconciler: Reconciler,
         transfer: Transfer,
         pending: PendingRecords,
+        off_record: OffTheRecord,
+        primer: PrimerService,
+        tasks: TaskList,
+        clock: Clock,
     ) -> None:
         self._settings = settings
         self._book = book
         self._catalogue = catalogue
         self._access = Access(settings, book, catalogue)
         self._life = Lifespan()
+        self._corrections = Corrections(self._access, book, handlers, editor, self._life)
         self._manager = manager
         self._handlers = handlers
         self._turns = turns
+        self._learning = learning
         self._notes = notes
         self._editor = editor
         self._reconciler = reconciler
         self._transfer = transfer
         self._pending = pending
+        self._off_record = off_record
+        self._primer = primer
+        self._tasks = tasks
+        self._clock = clock
 
     async def remember(
         self, draft: MemoryDraft, *, conversation_id: ConversationId
     ) -> RememberOutcome:
         """Store a draft in the conversation's own scope. What returns Stored is on disk."""
         await self._life.ready()
-        scope = self._access.writable(conversation_id)
+        scope = self._recording(conversation_id)
         if isinstance(scope, Rejected):
             return scope
         return await self._life.finish(
@@ -138,6 +166,8 @@ class CognitiveService:
         scope_filter = self._access.readable(conversation_id)
         if scope_filter is None:
             return Recall(trace=Trace(notes=("refused",)))
+        if self._off_record.since(conversation_id):
+            return Recall(trace=Trace(notes=(OFF_THE_RECORD,)))
         if chained:
             recall = await self._manager.chained_recall(
                 query,
@@ -161,6 +191,58 @@ class CognitiveService:
         self._manager.note(conversation_id.umo, query, recall.trace)
         return recall
 
+    async def prime(
+        self,
+        *,
+        conversation_id: ConversationId,
+        actor: Actor,
+        written: Written,
+        token_budget: int | None = None,
+    ) -> Primer:
+        """A turn begins: what the conversation is told if it is the first one after a pause, else
+        nothing. To be asked once a turn, for it notes when it came.
+
+        Args:
+            written: How it will be written; the budget counts the tokens of that.
+            token_budget: For all that is written; None for the setting's.
+
+        Raises StateUnavailable where nobody can tell when the last turn was.
+        """
+        await self._life.ready()
+        scope_filter = self._access.readable(conversation_id)
+        if scope_filter is None or self._off_record.since(conversation_id):
+            return Primer()
+        budget = self._settings.loop.prime_tokens if token_budget is None else token_budget
+        return await self._primer.prime(conversation_id, scope_filter, actor, written, budget)
+
+    async def last_primer(self, *, conversation_id: ConversationId) -> Primed | None:
+        """That this conversation got one, as far as it may see what it was made of."""
+        await self._life.ready()
+        scope_filter = self._access.readable(conversation_id)
+        return self._primer.primed(conversation_id.umo, scope_filter) if scope_filter else None
+
+    async def update_tasks(
+        self, change: TaskChange, *, conversation_id: ConversationId, actor: Actor
+    ) -> TaskReport | Rejected:
+        """Add tasks to the conversation's own scope, say that some are done, or list those that it
+        sees. None is ever dropped. Whoever speaks there may."""
+        await self._life.ready()
+        scope_filter = self._access.readable(conversation_id)
+        if self._off_record.since(conversation_id):
+            return Rejected(RejectReason.OFF_THE_RECORD)
+        if scope_filter is not None and change.action is TaskAction.LIST:
+            return self._tasks.report(scope_filter)
+        scope = self._access.writable(conversation_id)
+        if isinstance(scope, Rejected):
+            return scope
+        if scope_filter is None:
+            return Rejected(RejectReason.REFUSED)
+        trusted = self._access.trusts(actor, conversation_id, scope)
+        doer = Doer(actor, conversation_id.umo)
+        by = TaskDoer(scope, doer, trusted, conversation_id.persona or "")
+        outcomes = await self._life.finish(self._tasks.change(change, by, scope_filter))
+        return self._tasks.report(scope_filter, outcomes)
+
     async def explain(self, *, conversation_id: ConversationId) -> list[Explained]:
         """The last recalls of this conversation, the newest first, as far as it may see them."""
         await self._life.ready()
@@ -176,6 +258,8 @@ class CognitiveService:
     async def expand(self, pointer: str, *, conversation_id: ConversationId) -> Expansion:
         """The whole entry, or section of a note, behind a pointer that the conversation may see."""
         await self._life.ready()
+        if self._off_record.since(conversation_id):
+            return PointerNotVisible(pointer)
         named = pointed_id(pointer)
         if named is not None and is_note_id(named):
             return await self._expand_note(pointer, named, self._access.readable(conversation_id))
@@ -190,52 +274,21 @@ class CognitiveService:
     ) -> ForgetOutcome | Rejected:
         """Move an entry to the archive. Only its speaker or an admin, only in its own scope."""
         await self._life.ready()
-        stored = self._access.find(memory_id, conversation_id)
-        if stored is None:
-            return NotVisible(memory_id)
-        scope = self._access.writable(conversation_id)
-        if isinstance(scope, Rejected) or not self._access.in_reach(stored, scope, actor):
-            return NotAllowed(memory_id)
-        target = await self._life.finish(self._handlers.archive(stored, actor))
-        match target:
-            case Rejected():
-                return target
-            case None:
-                return NotVisible(memory_id)
-            case str():
-                doer = Doer(actor, conversation_id.umo)
-                await self._editor.note(DeedKind.FORGET, stored, scope, doer)
-                return Forgotten(stored, target)
+        return await self._corrections.forget(memory_id, conversation_id, actor)
 
     async def edit(
         self, memory_id: str, text: str, *, conversation_id: ConversationId, actor: Actor
     ) -> EditOutcome | Rejected:
         """Give an entry of the conversation's own scope other words. Admins only."""
         await self._life.ready()
-        stored = self._access.for_admin(memory_id, conversation_id, actor)
-        if not isinstance(stored, StoredMemory):
-            return stored
-        doer = Doer(actor, conversation_id.umo)
-        edited = await self._life.finish(self._editor.edit(stored, text, doer))
-        return NotVisible(memory_id) if edited is None else edited
+        return await self._corrections.edit(memory_id, text, conversation_id, actor)
 
     async def move(
         self, memory_id: str, scope_name: str, *, conversation_id: ConversationId, actor: Actor
     ) -> MoveOutcome | Rejected:
         """Move an entry of the conversation's own scope to another one. Admins only."""
         await self._life.ready()
-        stored = self._access.for_admin(memory_id, conversation_id, actor)
-        if not isinstance(stored, StoredMemory):
-            return stored
-        known = {*self._book.summary().by_scope, *await self._editor.folders()}
-        target = target_scope(scope_name, known)
-        if target is None:
-            return Rejected(RejectReason.UNKNOWN_SCOPE, detail=scope_name)
-        if target == stored.scope:
-            return Moved(stored, target.name)
-        doer = Doer(actor, conversation_id.umo)
-        moved = await self._life.finish(self._editor.move(stored, target, doer))
-        return NotVisible(memory_id) if moved is None else moved
+        return await self._corrections.move(memory_id, scope_name, conversation_id, actor)
 
     async def restore(
         self, memory_id: str = "", *, conversation_id: ConversationId, actor: Actor
@@ -246,47 +299,25 @@ class CognitiveService:
         Without an id: the last that this person did in this conversation.
         """
         await self._life.ready()
-        scope = self._access.writable(conversation_id)
-        named = pointed_id(memory_id) if memory_id else ""
-        if isinstance(scope, Rejected) or named is None:
-            return NotVisible(memory_id)
-        deed = await self._editor.deed(Doer(actor, conversation_id.umo), named, scope)
-        if deed is not None and deed.kind is DeedKind.MOVE and not actor.admin:
-            return NotVisible(memory_id)  # whether it still lives there is not for everybody
-        if deed is not None and deed.kind is not DeedKind.FORGET and self._editor.stands(deed):
-            if not actor.admin:
-                return NotAllowed(memory_id)
-            undone = await self._life.finish(self._editor.take_back(deed))
-            return NotVisible(memory_id) if undone is None else undone
-        if not named and deed is None:
-            return NotVisible(memory_id)
-        outcome = await self._bring_back(named or (deed.memory_id if deed else ""), scope, actor)
-        if isinstance(outcome, Restored) and deed is not None:
-            await self._editor.settle(deed)
-        return outcome
-
-    async def _bring_back(
-        self, memory_id: str, scope: Scope, actor: Actor
-    ) -> Restored | NotAllowed | NotVisible | Rejected:
-        archived = await self._handlers.archived(scope, memory_id)
-        if archived is None:
-            return NotVisible(memory_id)
-        if not self._access.in_reach(archived, scope, actor):
-            return NotAllowed(memory_id)
-        restored = await self._life.finish(self._handlers.restore(scope, memory_id))
-        match restored:
-            case Rejected():
-                return restored
-            case None:
-                return NotVisible(memory_id)
-            case StoredMemory():
-                return Restored(restored)
+        return await self._corrections.restore(memory_id, conversation_id, actor)
 
     async def observe(self, turn: Turn, *, conversation_id: ConversationId) -> ObserveOutcome:
         """Queue a finished turn durably. Its scope is fixed now, whatever the map says later."""
         await self._life.ready()
+        if not self._off_record.known:
+            return NotObserved(note="pauses_unknown")
+        if self._off_record.since(conversation_id):
+            return NotObserved(note="paused")
         scope = self._access.writable(conversation_id)
-        return await self._turns.put(turn, scope, conversation_id.umo)
+        if turn.view and turn.view != self._access.view(conversation_id):
+            # The map has changed since the bot was shown something: its answer may tell of that.
+            turn = replace(turn, reply_text="", recalled=())
+        return await self._life.finish(self._turns.put(turn, scope, conversation_id))
+
+    async def view(self, *, conversation_id: ConversationId) -> str:
+        """A mark of what the conversation sees now, for ``Turn.view``. It names nothing."""
+        await self._life.begun()
+        return self._access.view(conversation_id)
 
     async def feedback(self, feedback: Feedback, *, ticket: Ticket) -> FeedbackReport:
         """Apply what was learned from a queued turn, inside the scope of that turn.
@@ -295,9 +326,43 @@ class CognitiveService:
         """
         await self._life.ready()
         if not self._settings.scope_filter_enabled:
-            paused = Rejected(RejectReason.LEARNING_PAUSED)
-            return FeedbackReport(known=True, outcomes=(paused,) * len(feedback.drafts))
-        return await self._life.finish(self._turns.settle(feedback, ticket))
+            return FeedbackReport(known=True, outcomes=(Rejected(RejectReason.LEARNING_PAUSED),))
+        return await self._life.finish(self._learning.settle(feedback, ticket))
+
+    async def pause(self, *, conversation_id: ConversationId, actor: Actor) -> PauseOutcome:
+        """Off the record from now on: nothing of the conversation is queued or stored, and nothing
+        recalled in it. Its person may, in a private chat; elsewhere admins. What was queued before
+        stays.
+
+        Raises StateUnavailable, and then it is not paused.
+        """
+        await self._life.ready()
+        if not _may_pause(conversation_id, actor):
+            return NotAllowed("")
+        scope = self._access.writable(conversation_id)
+        if isinstance(scope, Rejected) and scope.reason is RejectReason.REFUSED:
+            return scope
+        name = PUBLIC.name if isinstance(scope, Rejected) else scope.name
+        pausing = self._off_record.pause(conversation_id, name, self._clock())
+        return Paused(*await self._life.finish(pausing))
+
+    async def resume(self, *, conversation_id: ConversationId, actor: Actor) -> ResumeOutcome:
+        """On the record again, by whoever may pause it. Raises StateUnavailable."""
+        await self._life.ready()
+        if not _may_pause(conversation_id, actor):
+            return NotAllowed("")
+        was = await self._life.finish(self._off_record.resume(conversation_id))
+        return Resumed(before=not was)
+
+    def paused_since(self, conversation_id: ConversationId) -> datetime | None:
+        """When it went off the record; None where it is on it, or nobody can tell yet."""
+        return self._off_record.since(conversation_id)
+
+    async def confirm_pauses(self, *, actor: Actor) -> bool | None:
+        """Conversations that nobody has paused since their pauses were lost are open. False where
+        none were lost; None for anybody but an admin. Raises StateUnavailable."""
+        await self._life.ready()
+        return await self._life.finish(self._off_record.confirm()) if actor.admin else None
 
     async def meet(self, conversation_id: ConversationId, actor: Actor) -> Meeting:
         """Note that a message came; says whether it is the conversation's first."""
@@ -323,6 +388,7 @@ class CognitiveService:
             visible=visible,
             damaged=self._book.damaged,
             strangers_in_public=self._book.strangers_in_public,
+            paused=self._off_record.since(conversation_id),
         )
 
     async def map_summary(self) -> MapSummary:
@@ -366,7 +432,7 @@ class CognitiveService:
         await self._life.ready()
         if not actor.admin:
             return NotAllowed("")
-        scope = self._access.writable(conversation_id)
+        scope = self._recording(conversation_id)
         if isinstance(scope, Rejected):
             return scope
         terms = Terms(scope, conversation_id.umo)
@@ -391,6 +457,12 @@ class CognitiveService:
             return Rejected(RejectReason.UNKNOWN_SCOPE, detail=scope_name)
         terms = Terms(scope, keep_trust=keep_trust)
         return await self._transfer.import_from(source, terms, self._life.finish)
+
+    def _recording(self, conversation_id: ConversationId) -> Scope | Rejected:
+        """Where what is said goes, unless it is off the record."""
+        if self._off_record.since(conversation_id):
+            return Rejected(RejectReason.OFF_THE_RECORD)
+        return self._access.writable(conversation_id)
 
     # What follows is between the service and the engine that holds it.
 
@@ -417,3 +489,8 @@ class CognitiveService:
         if chunk is None:
             return PointerNotVisible(pointer)
         return ExpandedNote(await self._notes.section(chunk))
+
+
+def _may_pause(conversation_id: ConversationId, actor: Actor) -> bool:
+    """Whoever writes in a private chat speaks for it; in a group one would pause all others."""
+    return actor.admin or conversation_id.kind is ConversationKind.PRIVATE

@@ -4,95 +4,33 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from datetime import datetime
 
-from ..errors import EngineClosed, EngineOff, StateUnavailable
+from ..errors import EngineOff
 from ..log import logger
+from ..models.migration import MigrationState
 from ..models.notices import Notice
 from ..models.settings import EngineSettings
 from ..models.shelf import folder_of
+from ..models.sleep import Postponed
 from ..models.status import EngineStatus, IndexState
-from ..policies.privacy import Finder, find
+from ..models.turns import Feedback, FeedbackReport, Ticket
 from ..policies.trust import Trust
-from ..ports import (
-    Embedder,
-    IndexManifest,
-    LexicalIndex,
-    NoteSource,
-    Reranker,
-    StateStore,
-    StoredFormat,
-    TrustBook,
-    Vault,
-    VectorCache,
-    VectorStore,
-)
-from ..ports.legacy import LegacyStores, Staging
-from ..ports.migration import ForeignCollection, MigrationStore
-from ..ports.transfer import TransferFiles
-from ..ports.watcher import Watcher
-from .adoption import Adoption
-from .arms import Arms
-from .catalogue import Catalogue
+from ..ports import Embedder
+from .arrivals import make_arrivals
 from .cognitive_service import CognitiveService
-from .draft_checks import DraftChecks
-from .embedder_trust import EmbedderTrust, WatchedEmbedder
-from .indexing_service import IndexingService
-from .intake import Intake
-from .legacy_vectors import LegacyVectors
-from .lexical_service import LexicalService
-from .living import LivingMemories
-from .memory_editor import MemoryEditor
-from .memory_handlers import MemoryHandlers
-from .memory_manager import MemoryManager
-from .migrations import Migration, Migrations
-from .near_duplicates import NearDuplicates
-from .note_book import NoteBook
+from .embedder_trust import WatchedEmbedder
+from .engine_parts import EngineParts
+from .loop_parts import LoopHooks, make_loop
 from .notice_board import NoticeBoard
-from .opening import Lock, open_state, own_folders, refusal, settle_formats
-from .passages import Passages
-from .pending_records import PendingRecords
+from .opening import open_state, own_folders, refusal, settle_formats
+from .recalling import make_recalling
 from .reconciler import Reconciler
-from .record_walker import RecordWalker
-from .reranking import Reranking
 from .scope_book import ScopeBook
-from .scope_migration import ScopeMigration
 from .transfer import Transfer
-from .turn_queue import TurnQueue
-from .use_counts import UseCounts
 from .vault_follower import VaultFollower
-
-
-@dataclass(frozen=True, slots=True)
-class EngineParts:
-    """What an engine is made of. Tests put fakes here."""
-
-    vault: Vault
-    watcher: Watcher
-    notes: NoteSource
-    state: StateStore
-    store: VectorStore
-    manifest: IndexManifest
-    cache: VectorCache
-    words: LexicalIndex
-    trust: TrustBook
-    scanner: Embedder
-    """Answers where the index cannot, from the first moment on: it must load nothing."""
-    locks: Sequence[Lock]
-    transfers: TransferFiles
-    migrations: MigrationStore
-    legacy: ForeignCollection | None = None
-    """A pre-scope plugin's, where a server is configured that may have one."""
-    others: LegacyStores | None = None
-    """What other plugins left on this machine; with ``staging``, or not at all."""
-    staging: Staging | None = None
-    formats: Sequence[StoredFormat] = ()
-    private_data: Finder = find
-    reranker: Reranker | None = None
-    version: str = ""
-    """The plugin's: what it writes out, it signs."""
+from .writing import make_writing
 
 
 class Engine:
@@ -112,105 +50,50 @@ class Engine:
         self._parts = parts
         self._settings = settings
         self._notices = NoticeBoard(on_notice)
-        self._catalogue = Catalogue()
         self._book = ScopeBook(settings, parts.state, self._notices)
-        # What follows the notes asks the note book, too: it is told of its followers afterwards.
-        self.notes = NoteBook(parts.notes, self._notices)
-        pending = PendingRecords(self._catalogue)
-        passages = Passages(self._catalogue, self.notes, pending)
-        self._indexing = IndexingService(
-            Passages(self._catalogue, self.notes),
-            parts.store,
-            parts.manifest,
-            parts.cache,
-            self._notices,
-            settings.pace,
+        recalling = make_recalling(parts, settings, self._notices, clock)
+        writing = make_writing(parts, settings, recalling, self._notices, clock)
+        arrivals = make_arrivals(
+            parts, settings, recalling, writing, self._book, self._notices, clock
         )
-        self._words = LexicalService(passages, parts.words, self._notices, settings.pace)
-        self._trust = EmbedderTrust(parts.trust, settings.pace)
-        self.notes.follow_with(self._indexing, self._words)
-        pending.follow_with(self._words)
-        arms = Arms(passages, self._words, self._indexing, parts.scanner)
-        reranking = Reranking(parts.reranker, settings)
-        self._uses = UseCounts(parts.state)
-        self._manager = MemoryManager(
-            passages, arms, self._indexing, self._trust, reranking, self._uses, settings, clock
-        )
-        living = LivingMemories(self._catalogue, [self._indexing, pending])
-        checks = DraftChecks(settings.privacy_mode, parts.private_data)
-        near = NearDuplicates(self._catalogue, self._indexing, seconds=settings.embed_draft_seconds)
-        handlers = MemoryHandlers(
-            parts.vault, self._catalogue, living, self._notices, checks, near, clock
-        )
-        self.intake = Intake(parts.vault, self._catalogue, living, self._notices)
-        walker = RecordWalker(parts.migrations, settings.walk_pace)
-        walker.paused = settings.migration_paused
-        sources: list[Migration] = []
-        if parts.legacy is not None:
-            sources.append(
-                ScopeMigration(
-                    parts.legacy,
-                    parts.migrations,
-                    walker,
-                    parts.vault,
-                    self._catalogue,
-                    self.intake,
-                    pending,
-                    self._words,
-                    clock,
-                )
-            )
-        self._old_vectors: LegacyVectors | None = None
-        if parts.others is not None and parts.staging is not None:
-            self._old_vectors = LegacyVectors(
-                parts.staging,
-                parts.cache,
-                self._catalogue,
-                lambda: self._indexing.fingerprint,
-            )
-            sources.append(
-                Adoption(
-                    parts.others,
-                    parts.staging,
-                    parts.migrations,
-                    walker,
-                    parts.vault,
-                    self._catalogue,
-                    self.intake,
-                    self._old_vectors,
-                    self._words,
-                    self._book,
-                    self._notices,
-                    clock,
-                    enabled=settings.adopt_legacy,
-                )
-            )
-        self.migrations = Migrations(
-            parts.migrations, walker, sources, parts.vault, self._catalogue, living, clock
-        )
+        self._recalling = recalling
+        self._catalogue, self._indexing = recalling.catalogue, recalling.indexing
+        self._manager = recalling.manager
+        self.notes = recalling.notes
+        self.intake = writing.intake
+        self._old_vectors = arrivals.old_vectors
+        self.migrations = arrivals.migrations
         """What comes from elsewhere: ``migrate`` brings it; ``python -m llm_memory`` and the
         commands of admins ask here for what is done with it."""
-        editor = MemoryEditor(parts.vault, self._catalogue, living, self._notices, checks, clock)
         pace = settings.vault_pace
         self._reconciler = Reconciler(
-            parts.vault, self._catalogue, living, self._notices, clock, pace
+            parts.vault, self._catalogue, writing.living, self._notices, clock, pace
         )
         self._follower = VaultFollower(
             self._reconciler, parts.watcher, pace, also=self.notes.refresh
         )
-        turns = TurnQueue(parts.state, self._uses, parts.vault, self._catalogue, handlers, clock)
+        hooks = LoopHooks(self._apply, self._busy, lambda: self.may_rotate_backups)
+        made = make_loop(
+            parts, settings, recalling, writing, self._book, self._notices, clock, hooks
+        )
+        self.loop, self._primer = made.loop, made.primer
         self.service = CognitiveService(
             settings,
             self._book,
             self._catalogue,
             self._manager,
-            handlers,
-            turns,
+            writing.handlers,
+            made.queue,
+            made.learning,
             self.notes,
-            editor,
+            writing.editor,
             self._reconciler,
-            Transfer(parts.transfers, self._catalogue, handlers, clock, parts.version),
-            pending,
+            Transfer(parts.transfers, self._catalogue, writing.handlers, clock, parts.version),
+            recalling.pending,
+            made.off_record,
+            made.primer,
+            writing.tasks,
+            clock,
         )
         self._ready = False
         self._closing = False
@@ -233,7 +116,7 @@ class Engine:
         self._ready = True
         if not self._closing:
             # Words wait for no embedder, so not for `run` either.
-            self._words_task = asyncio.create_task(self._words.run())
+            self._words_task = asyncio.create_task(self._recalling.words.run())
         self.service.loaded()
 
     def _refuse(self, notice: Notice, detail: str) -> None:
@@ -254,10 +137,14 @@ class Engine:
         scopes = await asyncio.to_thread(parts.vault.scopes)
         names = [scope.name for scope in scopes]
         await asyncio.to_thread(open_state, parts.state, self._book, self._notices, names)
-        await self._uses.load()
+        await self._recalling.uses.load()
+        await self.loop.open()
         self.service.opened()
         await self._reconciler.load()
         await self.migrations.open()
+
+    async def _apply(self, feedback: Feedback, *, ticket: Ticket) -> FeedbackReport:
+        return await self.service.feedback(feedback, ticket=ticket)
 
     async def scan_notes(self) -> None:
         """Read the notes for the first time; recall does without them until then. Idempotent."""
@@ -283,6 +170,15 @@ class Engine:
         known. Whoever keeps backups throws none away then."""
         return self._ready and not self._reconciler.misses_much
 
+    def _busy(self) -> Postponed:
+        """Why no consolidation may begin now."""
+        if not self._ready:
+            return Postponed.UNREADY
+        if self.migrations.status().state is MigrationState.RUNNING:
+            return Postponed.MIGRATING
+        building = self._indexing.state is IndexState.BUILDING
+        return Postponed.BUILDING if building else Postponed.NO
+
     async def follow(self) -> None:
         """Keep up with what people do to the files until cancelled."""
         await self._follower.run()
@@ -293,7 +189,7 @@ class Engine:
         watched = WatchedEmbedder(embedder)
         if self._old_vectors is not None:
             await self._old_vectors.use(watched)
-        examination = asyncio.create_task(self._trust.run(watched))
+        examination = asyncio.create_task(self._recalling.trust.run(watched))
         try:
             await self._indexing.run(watched)
         finally:
@@ -303,12 +199,13 @@ class Engine:
     @property
     def trust(self) -> Trust | None:
         """How far the embedder is trusted, None before its examination."""
-        return self._trust.found
+        return self._recalling.trust.found
 
     async def close(self) -> None:
         """Wait for writes that began, release everything. Idempotent."""
         self._ready = False
         self._closing = True
+        await self.loop.sleep.close()
         await self.service.close()
         await self.migrations.close()
         await self.intake.close()
@@ -320,15 +217,18 @@ class Engine:
         parts = self._parts
         await asyncio.gather(
             self._indexing.close(),
-            self._words.close(),
+            self._recalling.words.close(),
             parts.scanner.close(),
             asyncio.to_thread(parts.state.close),
+            self.loop.close(),
             asyncio.to_thread(parts.vault.ledger.close),
             return_exceptions=True,
         )
+        self._recalling.long_lived.release()
         self._catalogue.clear()
         self.notes.clear()
         self._manager.clear()
+        self._primer.clear()
         for lock in parts.locks:
             with contextlib.suppress(OSError):
                 await asyncio.to_thread(lock.release)
@@ -336,10 +236,7 @@ class Engine:
 
     async def status(self) -> EngineStatus:
         """How it is doing, now."""
-        queue = 0
-        if self._ready:
-            with contextlib.suppress(EngineClosed, StateUnavailable):
-                queue = await asyncio.to_thread(self._parts.state.queue_length)
+        loop = await self.loop.status()
         return EngineStatus(
             ready=self._ready,
             embedder=self._indexing.label,
@@ -347,9 +244,10 @@ class Engine:
             by_scope=self._catalogue.counts(),
             notes={folder_of(name): count for name, count in self.notes.counts().items()},
             backlog=len(self._indexing.pending),
-            queue=queue,
+            queue=loop.queue.waiting,
             scope_check_drops=self._manager.scope_check_drops,
-            words=self._words.state,
+            words=self._recalling.words.state,
             notices=self._notices.standing(),
             migration=self.migrations.status(),
+            loop=loop,
         )

@@ -11,6 +11,7 @@ from ..log import logger
 from ..models.conversation import Actor
 from ..models.data_models import (
     Edited,
+    Memory,
     MemoryDraft,
     Moved,
     Rejected,
@@ -84,6 +85,27 @@ class MemoryEditor:
             await self.note(DeedKind.EDIT, edited, edited.scope, doer, _words(edited))
             return Edited(edited, stored.memory.judgment, passed.hidden)
         return edited
+
+    async def amend(
+        self, stored: StoredMemory, made: Callable[[Memory], Memory], doer: Doer
+    ) -> StoredMemory | Rejected | None:
+        """What ``made`` makes of an entry as it stands now; how it was goes to the archive, and
+        comes back when the deed is taken back."""
+
+        def step() -> StoredMemory:
+            current = self._vault.current(stored)
+            if current is None:
+                raise KeyError(stored.memory.memory_id)
+            changed = made(current.memory)
+            if changed == current.memory:
+                return current
+            at = self._clock().replace(microsecond=0)
+            return self._vault.edit(current, changed, by=doer.actor, at=at)
+
+        amended = await self._change(stored, step)
+        if isinstance(amended, StoredMemory):
+            await self.note(DeedKind.EDIT, amended, amended.scope, doer, _words(amended))
+        return amended
 
     async def move(
         self, stored: StoredMemory, target: Scope, doer: Doer

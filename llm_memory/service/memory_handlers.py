@@ -27,9 +27,10 @@ from ..policies.gate import MAX_TAGS
 from ..policies.instructions import is_quotation
 from ..policies.relative_dates import resolve_dates
 from ..policies.routing import route
+from ..policies.tasks import is_task, reopened
 from ..policies.text import same_words
 from ..policies.vault_layout import ARCHIVE
-from ..ports import Vault
+from ..ports import Key, Vault
 from .catalogue import Catalogue
 from .draft_checks import DraftChecks
 from .identifiers import Clock, make_id
@@ -64,13 +65,24 @@ class MemoryHandlers:
         self._lock = living.writing
 
     async def write(
-        self, draft: MemoryDraft, scope: Scope, *, conversation: str, trusted: bool, role: str
+        self,
+        draft: MemoryDraft,
+        scope: Scope,
+        *,
+        conversation: str,
+        trusted: bool,
+        role: str,
+        memory_id: str = "",
     ) -> RememberOutcome:
-        """Acknowledged means on disk. The same words of the same speaker only grow stronger."""
+        """Acknowledged means on disk. The same words of the same speaker only grow stronger.
+
+        ``memory_id`` is for who writes what may have been written before; else it is a new one.
+        """
         passed = await self._checks.examine(draft)
         if isinstance(passed, Rejected):
             return passed
         memory = self._memory(passed.draft, conversation=conversation, trusted=trusted, role=role)
+        memory = replace(memory, memory_id=memory_id or memory.memory_id)
         known = self._catalogue.same_words(scope, memory)
         # Before the lock: an embedder that takes its time must not hold up the others.
         near = Reinforce(known) if known else await self._near.decide(scope, memory)
@@ -92,7 +104,9 @@ class MemoryHandlers:
         if current is None:
             return await self._append(scope, memory)
         if known or isinstance(near, Reinforce):
-            return await self._reinforce(current) or await self._append(scope, memory)
+            active = current.memory.active or memory.active
+            reinforced = await self._reinforce(current, active=active, again=memory.active)
+            return reinforced or await self._append(scope, memory)
         return await self._supersede(current, memory)
 
     async def _unchanged(self, known: StoredMemory) -> StoredMemory | None:
@@ -111,14 +125,34 @@ class MemoryHandlers:
         tags = tuple(dict.fromkeys((*former.memory.tags, *memory.tags)))[:MAX_TAGS]
         strength = max(former.memory.strength, memory.strength)
         stored = await self._append(former.scope, replace(memory, tags=tags, strength=strength))
+        if not await self._put_away(former, stored.memory):
+            return stored
+        return Replaced(stored.memory, former)
+
+    async def _put_away(self, former: StoredMemory, successor: StoredMemory) -> bool:
+        memory = successor.memory
         by = Actor(memory.provenance.person, f"被 {memory.memory_id} 取代")
         try:
             await asyncio.to_thread(self._vault.archive, former, by=by, at=memory.created_at)
         except (KeyError, VaultWriteFailed) as error:
             logger.debug("旧的一条没有移进存档：{}", error)
-            return stored
+            return False
         self._living.drop(former)
-        return Replaced(stored.memory, former)
+        return True
+
+    async def supersede(self, former: StoredMemory, successor: StoredMemory) -> bool:
+        """Put an entry into the archive, for another one of its scope, which is on disk, takes its
+        place. False if it could not be, or a person has changed its words or taken it out."""
+        async with self._lock:
+            current = await self._unchanged(former)
+            return current is not None and await self._put_away(current, successor)
+
+    async def stands(self, scope: Scope, memory_id: str) -> StoredMemory | bool:
+        """The living entry of the scope with this id; True where it lies in the archive."""
+        living = self._catalogue.get(Key(scope.name, memory_id))
+        if living is not None:
+            return living
+        return bool(await asyncio.to_thread(self._vault.forgotten, scope, [memory_id]))
 
     async def _append(self, scope: Scope, memory: Memory) -> Stored:
         obeyed = memory.provenance.trusted and not memory.quoted
@@ -128,10 +162,14 @@ class MemoryHandlers:
         logger.debug("记住了 {} -> {}", stored.memory.memory_id, stored.path)
         return Stored(stored)
 
-    async def _reinforce(self, current: StoredMemory) -> Reinforced | None:
-        """None if a person has just changed the entry: said again, it is written."""
+    async def _reinforce(
+        self, current: StoredMemory, *, active: bool, again: bool
+    ) -> Reinforced | None:
+        """None if a person has just changed the entry: said again, it is written. ``again``: it was
+        said on purpose, so a task that was done is to be done again."""
         strength = min(current.memory.strength + _REINFORCE_BY, MAX_STRENGTH)
-        stronger = replace(current.memory, strength=strength, active=True)
+        before = reopened(current.memory) if again and is_task(current) else current.memory
+        stronger = replace(before, strength=strength, active=active)
         try:
             stored = await asyncio.to_thread(self._vault.replace, current, stronger)
         except KeyError:  # changed again between our two looks

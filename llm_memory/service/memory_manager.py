@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from itertools import islice
 
 from ..errors import EmbeddingFailed, IndexUnavailable
 from ..models.conversation import Actor
+from ..models.data_models import StoredMemory, Topic
 from ..models.passages import Passage, place_name
 from ..models.recall import (
     Arm,
@@ -24,23 +26,26 @@ from ..models.recall import (
 )
 from ..models.scope import ScopeFilter
 from ..models.settings import EngineSettings
+from ..models.turns import Feedback
 from ..policies.fusion import fuse, sureness
 from ..policies.preference import (
-    days,
     in_time,
     salience,
     speaker_factor,
     time_factor,
 )
 from ..policies.ranking import Candidate, Sifted, as_hit, choose, sift
-from ..policies.relevance import MANY, Judge, dense_floor, is_about_time_alone, lexical_floor
+from ..policies.relevance import MANY, Judge, dense_floor, lexical_floor
+from ..policies.tasks import is_done, is_task
 from ..policies.text import preview
+from ..policies.timeline import repeats_entries
 from ..policies.topic_candidates import READ, with_topic
 from ..policies.topic_questions import TopicQuestion, topic_questions
 from ..ports import Key, LexicalQuery
 from .arms import Arms, Found
 from .catalogue import key_of
 from .chained_recall import ChainedRecall
+from .day_recall import DayRecall
 from .embedder_trust import EmbedderTrust
 from .indexing_service import IndexingService
 from .passages import Passages
@@ -86,6 +91,14 @@ class Answer:
         return Arm.DENSE if self.vectors is not None else Arm.SCAN
 
 
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What came of feedback: the ids that were ``counted``, how many counted for nothing."""
+
+    counted: tuple[str, ...]
+    dropped: int
+
+
 class MemoryManager:
     """Takes an already resolved scope filter."""
 
@@ -97,9 +110,11 @@ class MemoryManager:
         trust: EmbedderTrust,
         reranking: Reranking,
         uses: UseCounts,
+        days: DayRecall,
         settings: EngineSettings,
         clock: Callable[[], datetime],
     ) -> None:
+        self._days = days
         self._passages = passages
         self._arms = arms
         self._indexing = indexing
@@ -141,20 +156,19 @@ class MemoryManager:
         ask = read_question(query, scope_filter, asker, self._clock(), self._trust.weight)
         stages.lap("read")
         await self._passages.ahead(query, scope_filter)
-        answer = await self._ask(ask, only, notes, stages)
-        if answer.arm is Arm.SCAN:
-            everything = self._passages.visible(scope_filter)
-            candidates = await self._arms.scan(query, scope_filter, everything)
-            lost: dict[DropReason, int] = {}
-            stages.lap("scan")
-        else:
-            candidates, lost = await self._join(ask, answer, stages)
         topics = topic_questions(query) if only is None else ()
-        candidates = self._with_topics(ask, topics, candidates)
+        by_date = only is None and not topics and self._days.answers(ask)
+        lost: dict[DropReason, int] = {}
+        if by_date:
+            arm, candidates = Arm.DATES, await self._days.candidates(ask, limit)
+            stages.lap("days")
+        else:
+            arm, candidates, lost = await self._search(ask, only, notes, stages)
+            candidates = self._with_topics(ask, topics, candidates)
         sifted = sift(c for c in candidates if scope_filter.admits(place_name(c.passage)))
         reranker = ""
-        # Where all of a topic is asked for, no text answers better than another.
-        if only is None and all(asked.narrowed for asked in topics):
+        # Where all of a topic is asked for, or all of a day, no text answers better than another.
+        if only is None and not by_date and all(asked.narrowed for asked in topics):
             sifted, reranker = await self._rerank(query, sifted, lost, notes, stages)
         choice = choose(
             sifted,
@@ -167,10 +181,10 @@ class MemoryManager:
         stages.lap("choose")
         trace = Trace(
             scopes=scope_filter.names,
-            arm=answer.arm,
+            arm=arm,
             candidates=len(candidates),
             considered=choice.considered,
-            dense_weight=ask.dense_weight if answer.arm is Arm.HYBRID else 0.0,
+            dense_weight=ask.dense_weight if arm is Arm.HYBRID else 0.0,
             tokens=sum(hit.tokens for hit in choice.hits),
             reranker=reranker,
             dropped=lost | choice.dropped,
@@ -201,6 +215,21 @@ class MemoryManager:
             line=line,
             seconds=seconds,
         )
+
+    async def _search(
+        self, ask: Ask, only: Collection[Arm] | None, notes: list[str], stages: Stopwatch
+    ) -> tuple[Arm, list[Candidate], dict[DropReason, int]]:
+        """What the indexes name, or a scan where they cannot answer."""
+        answer = await self._ask(ask, only, notes, stages)
+        if answer.arm is Arm.SCAN:
+            everything = self._passages.visible(ask.scope_filter)
+            candidates = await self._arms.scan(ask.text, ask.scope_filter, everything)
+            lost: dict[DropReason, int] = {}
+            stages.lap("scan")
+        else:
+            candidates, lost = await self._join(ask, answer, stages)
+        # What a digest repeats answers by itself, and says more.
+        return answer.arm, [c for c in candidates if not repeats_entries(c.passage)], lost
 
     async def _ask(
         self, ask: Ask, only: Collection[Arm] | None, notes: list[str], stages: Stopwatch
@@ -249,15 +278,10 @@ class MemoryManager:
             sureness=_sureness(ask, words),
             behind=answer.behind,
         )
-        today: list[Key] = []
-        if answer.words is not None:
-            try:
-                scores = await self._arms.in_sessions(scores) if answer.vectors else scores
-                today = await self._timeline(ask)
-            except IndexUnavailable:
-                pass  # it failed between two questions: without that, then
-        for key in today:
-            scores.setdefault(key, 0.0)
+        if answer.words is not None and answer.vectors:
+            # It may have failed between two questions: without that, then.
+            with contextlib.suppress(IndexUnavailable):
+                scores = await self._arms.in_sessions(scores)
         living = {key: passage for key in scores if (passage := self._passages.get(key))}
         judge = self._judge(ask, living.values(), beside_words=answer.words is not None)
         candidates = [
@@ -325,24 +349,24 @@ class MemoryManager:
         """The candidates, and the newest of what stands in the files that are asked for."""
 
         def factor(passage: Passage) -> float:
-            time_and_asker = time_factor(in_time(passage, ask.times)) * speaker_factor(
-                passage, "", ask.asker
-            )
+            span = in_time(passage, ask.times, ask.now.tzinfo)
+            time_and_asker = time_factor(span) * speaker_factor(passage, "", ask.asker)
             return time_and_asker * salience(passage, ask.now, self._uses.of(key_of(passage)))
 
         for asked in topics:
             read = islice(self._passages.of_topics({asked.topic}, ask.scope_filter), READ)
-            candidates = with_topic(candidates, read, narrowed=asked.narrowed, factor=factor)
+            if asked.topic is Topic.TASKS:
+                # What is done is no answer to what is left, nor the other way round.
+                candidates = [
+                    c
+                    for c in candidates
+                    if not is_task(c.passage) or is_done(c.passage) == asked.done
+                ]
+                found = [stored for stored in read if is_done(stored) == asked.done]
+            else:
+                found = list(read)
+            candidates = with_topic(candidates, found, narrowed=asked.narrowed, factor=factor)
         return candidates
-
-    async def _timeline(self, ask: Ask) -> list[Key]:
-        """What was said in the time that a question names, for those that are about no more."""
-        span = days(ask.times)
-        if span is None or not is_about_time_alone(ask.subject):
-            return []
-        first = datetime.combine(span[0], datetime.min.time(), ask.now.tzinfo)
-        last = datetime.combine(span[1], datetime.min.time(), ask.now.tzinfo) + timedelta(days=1)
-        return await self._arms.of_days(ask.scope_filter, first.timestamp(), last.timestamp())
 
     def note(self, conversation: str, query: str, trace: Trace) -> None:
         """Keep for a while how a recall went."""
@@ -364,6 +388,37 @@ class MemoryManager:
         if passage is None:
             return None
         return as_hit(Candidate(passage, 0.0), self._settings.preview_chars)
+
+    async def feedback(
+        self, feedback: Feedback, scope_filter: ScopeFilter, *, recalled: Collection[str]
+    ) -> Served:
+        """Count what helped, and what was shown and did not.
+
+        What the filter admits has served once more. How an entry is weighed one day is changed in
+        the reader's own scope alone, and only what was ``recalled`` can have been in the way.
+        Raises StateUnavailable.
+        """
+        own = scope_filter.scopes[0].name
+        useful = [self._admitted(one, scope_filter) for one in feedback.useful_ids]
+        useless = [
+            self._admitted(one, scope_filter) if one in recalled else None
+            for one in feedback.useless_ids
+        ]
+        helped = list(dict.fromkeys(key for key in useful if key is not None))
+        hindered = {key for key in useless if key is not None and key.scope == own}
+        await self._uses.count(helped)
+        await self._uses.weigh(
+            [key for key in helped if key.scope == own], sorted(hindered.difference(helped))
+        )
+        dropped = useful.count(None) + sum(key is None or key.scope != own for key in useless)
+        return Served(tuple(key.memory_id for key in helped), dropped)
+
+    def _admitted(self, memory_id: str, scope_filter: ScopeFilter) -> Key | None:
+        """A memory that the filter admits, the reader's own scope first. A note is none."""
+        keys = (Key(name, memory_id) for name in scope_filter.names)
+        return next(
+            (key for key in keys if isinstance(self._passages.get(key), StoredMemory)), None
+        )
 
     def clear(self) -> None:
         """Let go of what is kept."""

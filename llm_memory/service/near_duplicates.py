@@ -7,7 +7,13 @@ import asyncio
 from ..errors import EmbeddingFailed, IndexUnavailable
 from ..models.data_models import Memory, StoredMemory
 from ..models.scope import Scope, ScopeFilter
-from ..policies.deduplication import Append, Decision, decide, same_speaker
+from ..policies.deduplication import (
+    Append,
+    Decision,
+    MergeThresholds,
+    decide,
+    same_speaker,
+)
 from ..ports import Key
 from .catalogue import Catalogue, key_of
 from .indexing_service import IndexingService
@@ -40,6 +46,29 @@ class NearDuplicates:
         except (TimeoutError, IndexUnavailable, EmbeddingFailed):
             return Append()
         return await asyncio.to_thread(decide, memory, near, thresholds)
+
+    async def neighbours(self, stored: StoredMemory) -> list[tuple[StoredMemory, float]] | None:
+        """What a living memory may be merged with, in its own scope, with similarities; None while
+        nothing can be compared."""
+        if self._indexing.merge_thresholds is None:
+            return None
+        try:
+            async with asyncio.timeout(self._seconds):
+                near = await self._near(stored.scope, stored.memory)
+        except (TimeoutError, IndexUnavailable, EmbeddingFailed):
+            return None
+        own = stored.memory.memory_id
+        return [(other, similarity) for other, similarity in near if other.memory.memory_id != own]
+
+    @property
+    def thresholds(self) -> MergeThresholds | None:
+        """The embedder's own, None while nothing can be compared."""
+        return self._indexing.merge_thresholds
+
+    @property
+    def space(self) -> str:
+        """What comparisons go by: with another embedder everything may be compared anew."""
+        return self._indexing.label
 
     async def _near(self, scope: Scope, memory: Memory) -> list[tuple[StoredMemory, float]]:
         fresh = self._fresh(scope, memory)

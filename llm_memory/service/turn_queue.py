@@ -3,97 +3,98 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from ..errors import StateUnavailable, VaultWriteFailed
 from ..log import logger
-from ..models.data_models import Rejected, RejectReason, RememberOutcome
-from ..models.scope import Scope, ScopeFilter
-from ..models.turns import Feedback, FeedbackReport, NotObserved, ObserveOutcome, Ticket, Turn
-from ..policies.text import clean
-from ..ports import Key, QueuedTurn, StateStore, Vault
-from .catalogue import Catalogue, key_of
+from ..models.conversation import ConversationId
+from ..models.data_models import Rejected
+from ..models.notices import Notice, NoticeCode
+from ..models.scope import Scope
+from ..models.settings import LoopSettings
+from ..models.turns import (
+    NotObserved,
+    ObserveOutcome,
+    QueuedTurn,
+    Ticket,
+    Turn,
+)
+from ..policies.turn_text import MOST_CHARS, cut, name_of, spoken
+from ..ports import Vault
+from ..ports.loop import TurnStore
 from .identifiers import Clock, make_id
-from .memory_handlers import MemoryHandlers
-from .use_counts import UseCounts
+from .notice_board import NoticeBoard
+
+_MARGIN = 200
+_MOST_RECALLED = 50
 
 
 class TurnQueue:
-    """Puts turns in, and settles them with what was learned."""
+    """Puts turns in."""
 
     def __init__(
         self,
-        state: StateStore,
-        uses: UseCounts,
+        turns: TurnStore,
         vault: Vault,
-        catalogue: Catalogue,
-        handlers: MemoryHandlers,
         clock: Clock,
+        hide: Callable[[str], str],
+        settings: LoopSettings,
+        notices: NoticeBoard,
     ) -> None:
-        self._state = state
-        self._uses = uses
+        """``hide``: a text without what is private in it. It may block."""
+        self._turns = turns
         self._vault = vault
-        self._catalogue = catalogue
-        self._handlers = handlers
         self._clock = clock
-        self._settling = asyncio.Lock()
+        self._hide = hide
+        self._settings = settings
+        self._notices = notices
 
-    async def put(self, turn: Turn, scope: Scope | Rejected, conversation: str) -> ObserveOutcome:
-        """A ticket, once the turn is on disk."""
+    async def put(
+        self, turn: Turn, scope: Scope | Rejected, conversation_id: ConversationId
+    ) -> ObserveOutcome:
+        """A ticket, once the turn is on disk. Never raises for a disk that refuses it."""
         if isinstance(scope, Rejected):
             return NotObserved(scope.why)
+        if not self._settings.reads_turns:
+            return NotObserved(note="off")
+        try:
+            outcome = await asyncio.to_thread(self._put, turn, scope, conversation_id)
+        except (VaultWriteFailed, StateUnavailable) as error:
+            logger.warning("这一轮没有排进队列：{}", error)
+            return NotObserved(note="not_written")
+        match outcome:
+            case NotObserved(note="full"):
+                params = {"count": str(self._settings.most_queued)}
+                self._notices.post(Notice(NoticeCode.QUEUE_FULL, params=params))
+            case Ticket():
+                self._notices.clear(NoticeCode.QUEUE_FULL)
+        return outcome
+
+    def _put(self, turn: Turn, scope: Scope, conversation_id: ConversationId) -> ObserveOutcome:
+        user_text, reply_text = self._kept(turn.user_text), self._kept(turn.reply_text)
+        if not user_text and not reply_text:
+            return NotObserved(note="empty")
+        if self._turns.count() >= self._settings.most_queued:
+            return NotObserved(note="full")
         now = self._clock()
         queued = QueuedTurn(
             ticket_id=make_id("t", now),
             scope=scope.name,
-            conversation=conversation,
-            observed_at=now,
+            conversation=conversation_id.umo,
+            persona=conversation_id.persona or "",
+            observed_at=turn.said_at or now,
             person=turn.actor.person,
-            who=clean(turn.actor.name),
-            user_text=clean(turn.user_text),
-            reply_text=clean(turn.reply_text),
+            who=self._hide(name_of(turn.actor.name)),
+            user_text=user_text,
+            reply_text=reply_text,
+            recalled=turn.recalled[:_MOST_RECALLED],
+            map_key=conversation_id.map_key,
         )
-        try:
-            # The folder is where the scope is found again, also after a restart.
-            await asyncio.to_thread(self._vault.ensure, scope)
-            await asyncio.to_thread(self._state.put_turn, queued)
-        except (VaultWriteFailed, StateUnavailable) as error:
-            logger.warning("这一轮没有排进队列：{}", error)
-            return NotObserved()
+        # The folder is where the scope is found again, also after a restart.
+        self._vault.ensure(scope)
+        self._turns.put(queued)
         return Ticket(queued.ticket_id)
 
-    async def settle(self, feedback: Feedback, ticket: Ticket) -> FeedbackReport:
-        """Count useful memories, write new ones, take the turn from the queue: in this order, so
-        that a crash between repeats work rather than losing it (the same words are stored once).
-        A turn whose words the disk refused stays in the queue."""
-        async with self._settling:
-            return await self._settle(feedback, ticket)
-
-    async def _settle(self, feedback: Feedback, ticket: Ticket) -> FeedbackReport:
-        turn = await asyncio.to_thread(self._state.get_turn, ticket.ticket_id)
-        if turn is None:
-            return FeedbackReport(known=False)
-        scopes = await asyncio.to_thread(self._vault.scopes)
-        scope = next((scope for scope in scopes if scope.name == turn.scope), None)
-        if scope is None:
-            await asyncio.to_thread(self._state.drop_turn, ticket.ticket_id)
-            return FeedbackReport(known=False)
-        outcomes: list[RememberOutcome] = [
-            await self._handlers.write(
-                draft, scope, conversation=turn.conversation, trusted=False, role=""
-            )
-            for draft in feedback.drafts
-        ]
-        keys = self._visible_keys(feedback.useful_ids, scope)
-        await self._uses.count(keys)
-        if not any(_is_unwritten(outcome) for outcome in outcomes):
-            await asyncio.to_thread(self._state.drop_turn, ticket.ticket_id)
-        return FeedbackReport(True, tuple(key.memory_id for key in keys), tuple(outcomes))
-
-    def _visible_keys(self, memory_ids: tuple[str, ...], scope: Scope) -> list[Key]:
-        scope_filter = ScopeFilter.reading_as(scope)
-        found = (self._catalogue.find(memory_id, scope_filter) for memory_id in memory_ids)
-        return [key_of(stored) for stored in found if stored is not None]
-
-
-def _is_unwritten(outcome: RememberOutcome) -> bool:
-    return isinstance(outcome, Rejected) and outcome.reason is RejectReason.NOT_WRITTEN
+    def _kept(self, text: str) -> str:
+        # What is private is looked for in a little more than is kept, lest half a number be left.
+        return cut(self._hide(spoken(text)[: MOST_CHARS + _MARGIN]))

@@ -1,4 +1,5 @@
-"""How often memories were found useful: in the state, and here, so that no recall waits for it."""
+"""How memories served: how often they were useful, in the state, and here, so that no recall waits
+for it; and what they are weighed by at night, in the loop's book."""
 
 from __future__ import annotations
 
@@ -7,13 +8,15 @@ from collections.abc import Sequence
 
 from ..errors import StateUnavailable
 from ..ports import Key, StateStore
+from ..ports.loop import LoopBook
 
 
 class UseCounts:
     """Read once, when the state is open; counted up with it from then on."""
 
-    def __init__(self, state: StateStore) -> None:
+    def __init__(self, state: StateStore, book: LoopBook) -> None:
         self._state = state
+        self._book = book
         self._counts: dict[Key, int] = {}
 
     async def load(self) -> None:
@@ -32,3 +35,8 @@ class UseCounts:
         await asyncio.to_thread(self._state.count_use, keys)
         for key in keys:
             self._counts[key] = self.of(key) + 1
+
+    async def weigh(self, useful: Sequence[Key], useless: Sequence[Key]) -> None:
+        """One more piece of evidence for each. Raises StateUnavailable."""
+        if useful or useless:
+            await asyncio.to_thread(self._book.count_evidence, useful, useless)

@@ -8,7 +8,7 @@ import pytest
 from astrbot_plugin_scoped_memory.harness.release import CHECKOUT
 from astrbot_plugin_scoped_memory.harness.rig import Rig
 from astrbot_plugin_scoped_memory.harness.story import Story
-from astrbot_plugin_scoped_memory.harness.story_steps import STEPS, rehearse
+from astrbot_plugin_scoped_memory.harness.story_steps import CONFIG, MOTHER, STEPS, rehearse
 
 pytestmark = [
     pytest.mark.e2e,
@@ -30,7 +30,7 @@ def oldest_python() -> Path:
 
 async def play(root: Path, python: Path | None) -> tuple[str, list[str]]:
     """Plays the story; gives AstrBot's version line and every problem."""
-    async with Rig(root, python=python) as rig:
+    async with Rig(root, python=python, admins=[MOTHER.user_id], config=CONFIG) as rig:
         story = Story(rig, print)
         rehearse(story)
         outcomes = await story.play(STEPS)

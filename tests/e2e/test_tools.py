@@ -54,6 +54,11 @@ OTHER_CALLS: dict[str, tuple[str, dict[str, object], set[str]]] = {
     "expand without a pointer": ("expand_memory", {}, {"error"}),
     "expand nonsense": ("expand_memory", {"pointer": "../../../etc/passwd#m-1"}, {"error"}),
     "expand a number": ("expand_memory", {"pointer": 5}, {"error"}),
+    "tasks without an action": ("update_tasks", {"tasks": ["修水管"]}, {"ok", "error"}),
+    "tasks to add but none": ("update_tasks", {"action": "add"}, {"error"}),
+    "tasks of objects": ("update_tasks", {"action": "add", "tasks": [{"a": 1}]}, {"error"}),
+    "tasks of a strange action": ("update_tasks", {"action": "drop", "tasks": ["x"]}, {"error"}),
+    "tasks of 200 kB": ("update_tasks", {"action": "done", "tasks": "长" * 70_000}, {"error"}),
 }
 
 

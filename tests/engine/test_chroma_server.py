@@ -41,7 +41,8 @@ async def until(engine: Engine, reached: Callable[[EngineStatus], bool]) -> None
 
 
 def caught_up(status: EngineStatus) -> bool:
-    return status.index is IndexState.READY and not status.backlog
+    ready = status.index is IndexState.READY and status.words is IndexState.READY
+    return ready and not status.backlog
 
 
 async def test_a_server_that_goes_and_comes_back_costs_no_memory(tmp_path: Path) -> None:

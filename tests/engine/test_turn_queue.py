@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -96,7 +97,7 @@ async def test_only_memories_that_the_turn_could_see_count_as_useful(tmp_path: P
     assert uses == {"家": 1, "公司": 0, "大家": 1}
 
 
-async def test_a_turn_whose_scope_was_taken_away_is_dropped_and_goes_nowhere(
+async def test_a_turn_whose_scope_was_taken_away_goes_nowhere_and_waits_for_an_admin(
     tmp_path: Path,
 ) -> None:
     async with running(tmp_path) as rig:
@@ -106,6 +107,34 @@ async def test_a_turn_whose_scope_was_taken_away_is_dropped_and_goes_nowhere(
         assert await settle(rig, ticket) == FeedbackReport(known=False)
         status = await rig.engine.status()
         assert (status.queue, status.total) == (0, 0)
+        (letter,) = await rig.engine.loop.reflection.letters()
+        assert (letter.error, letter.count) == ("scope_gone", 1)
+        assert not (tmp_path / "memory" / "scopes" / "家人").exists()
+
+
+async def test_a_ticket_of_several_turns_of_two_conversations_is_none(tmp_path: Path) -> None:
+    async with running(tmp_path) as rig:
+        here = await observed(rig)
+        there = await rig.engine.service.observe(TURN, conversation_id=group(888))
+        assert isinstance(there, Ticket)
+        mixed = Ticket(here.ticket_id, (there.ticket_id,))
+        assert await settle(rig, mixed) == FeedbackReport(known=False)
+        status = await rig.engine.status()
+        assert (status.queue, status.total) == (2, 0)
+
+
+async def test_a_draft_of_somebody_who_did_not_speak_in_the_turn_is_nobodys(tmp_path: Path) -> None:
+    async with running(tmp_path) as rig:
+        forged = replace(LEARNED, actor=person(9, "管理员", admin=True), active=True)
+        forged = replace(forged, source=Source.PERSON)
+        report = await rig.engine.service.feedback(
+            Feedback(drafts=(forged,)), ticket=await observed(rig)
+        )
+        (outcome,) = report.outcomes
+        assert isinstance(outcome, Stored)
+        origin = outcome.memory.memory.provenance
+        assert (origin.person, origin.who, origin.trusted) == ("", "", False)
+        assert origin.source is Source.REFLECTION
 
 
 @pytest.mark.parametrize(
@@ -126,10 +155,10 @@ async def test_a_conversation_that_may_not_learn_queues_nothing(
         assert (await rig.engine.status()).queue == 0
 
 
-@pytest.mark.parametrize("text", ["\ud83d", "\0", "x" * 300_000, "'; DROP TABLE turn; --", ""])
+@pytest.mark.parametrize("text", ["\ud83d", "\0", "x y " * 99_000, "'; DROP TABLE turn; --", ""])
 async def test_any_words_and_any_name_can_be_queued(tmp_path: Path, text: str) -> None:
     async with running(tmp_path) as rig:
-        await observed(rig, Turn(Actor("aiocqhttp:1", text), text, text))
+        await observed(rig, Turn(Actor("aiocqhttp:1", text), f"我说{text}", text))
         assert (await rig.engine.status()).queue == 1
 
 

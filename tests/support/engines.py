@@ -25,19 +25,34 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Recall,
     Stored,
 )
+from astrbot_plugin_scoped_memory.llm_memory.components.backup_files import DailyBackups
 from astrbot_plugin_scoped_memory.llm_memory.components.directory_lock import DirectoryLock
 from astrbot_plugin_scoped_memory.llm_memory.components.embedding_cache import SqliteVectorCache
 from astrbot_plugin_scoped_memory.llm_memory.components.formats.index_format import IndexFormat
+from astrbot_plugin_scoped_memory.llm_memory.components.formats.loop_schema import (
+    FORMAT as LOOP_FORMAT,
+)
+from astrbot_plugin_scoped_memory.llm_memory.components.formats.loop_schema import (
+    STEPS as LOOP_STEPS,
+)
 from astrbot_plugin_scoped_memory.llm_memory.components.formats.state_format import StateFormat
+from astrbot_plugin_scoped_memory.llm_memory.components.formats.vault_format import (
+    FORMAT as VAULT_FORMAT,
+)
 from astrbot_plugin_scoped_memory.llm_memory.components.formats.vault_format import VaultFormat
 from astrbot_plugin_scoped_memory.llm_memory.components.ledger import SqliteLedger
 from astrbot_plugin_scoped_memory.llm_memory.components.legacy.staging import AdoptionStaging
 from astrbot_plugin_scoped_memory.llm_memory.components.lexical_index import SqliteLexicalIndex
+from astrbot_plugin_scoped_memory.llm_memory.components.loop.book import SqliteLoopBook
+from astrbot_plugin_scoped_memory.llm_memory.components.loop.file import SqliteLoopFile
+from astrbot_plugin_scoped_memory.llm_memory.components.loop.sleep_store import SqliteSleepStore
+from astrbot_plugin_scoped_memory.llm_memory.components.loop.turn_store import SqliteTurnStore
 from astrbot_plugin_scoped_memory.llm_memory.components.manifest import JsonManifest
 from astrbot_plugin_scoped_memory.llm_memory.components.migration_store import (
     SqliteMigrationStore,
 )
 from astrbot_plugin_scoped_memory.llm_memory.components.notes import MarkdownNotes
+from astrbot_plugin_scoped_memory.llm_memory.components.scope_pages import ScopePagesOnDisk
 from astrbot_plugin_scoped_memory.llm_memory.components.state_store import SqliteStateStore
 from astrbot_plugin_scoped_memory.llm_memory.components.tokenizer import Tokenizer
 from astrbot_plugin_scoped_memory.llm_memory.components.transfer_file import TransferFolders
@@ -51,10 +66,11 @@ from astrbot_plugin_scoped_memory.llm_memory.ports import (
     TrustBook,
     VectorStore,
 )
+from astrbot_plugin_scoped_memory.llm_memory.ports.chat import ChatModel
 from astrbot_plugin_scoped_memory.llm_memory.ports.legacy import LegacyStores
 from astrbot_plugin_scoped_memory.llm_memory.ports.migration import ForeignCollection
 from astrbot_plugin_scoped_memory.llm_memory.ports.watcher import Watcher
-from astrbot_plugin_scoped_memory.llm_memory.service.engine import EngineParts
+from astrbot_plugin_scoped_memory.llm_memory.service.engine_parts import EngineParts
 from astrbot_plugin_scoped_memory.llm_memory.service.identifiers import make_id
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import NoWords
@@ -161,6 +177,7 @@ def formats_of(root: Path) -> tuple[StoredFormat, ...]:
     return (
         VaultFormat(root / "memory", backups),
         StateFormat(root / "state" / "state.sqlite", backups),
+        StateFormat(root / "state" / "loop.sqlite", backups, known=LOOP_FORMAT, steps=LOOP_STEPS),
         IndexFormat(root / "index"),
     )
 
@@ -182,10 +199,12 @@ async def running(
     reranker: Reranker | None = None,
     legacy: ForeignCollection | None = None,
     others: LegacyStores | None = None,
+    chat: ChatModel | None = None,
 ) -> AsyncIterator[Rig]:
     """An engine over ``root``; the index task runs unless ``follow`` is False."""
     notices: list[Notice] = []
     chosen = embedder or FakeEmbedder()
+    loop_file = SqliteLoopFile(root / "state" / "loop.sqlite")
     engine = Engine(
         EngineParts(
             vault=MarkdownVault(
@@ -205,11 +224,20 @@ async def running(
             locks=(DirectoryLock(root),),
             transfers=TransferFolders(root),
             migrations=SqliteMigrationStore(root / "state" / "migration.sqlite"),
+            loop_file=loop_file,
+            turns=SqliteTurnStore(loop_file),
+            loop_book=SqliteLoopBook(loop_file),
+            sleep_store=SqliteSleepStore(loop_file),
+            pages=ScopePagesOnDisk(root / "memory"),
+            backups=DailyBackups(
+                root / "backups" / "daily", root / "memory", vault_format=VAULT_FORMAT
+            ),
             legacy=legacy,
             others=others,
             staging=AdoptionStaging(root / "state" / "adoption") if others else None,
             formats=formats_of(root) if formats is None else formats,
             reranker=reranker,
+            chat=chat,
         ),
         replace(settings or QUICK, scope_map=scope_map),
         on_notice=notices.append,

@@ -10,12 +10,14 @@ from typing import Any
 
 from astrbot_plugin_scoped_memory.core.config import PluginConfig
 from astrbot_plugin_scoped_memory.core.notices import notice_text
+from astrbot_plugin_scoped_memory.core.services.feedback_service import FeedbackService
 from astrbot_plugin_scoped_memory.core.texts import Texts
 from astrbot_plugin_scoped_memory.core.turns import TurnReader
 from astrbot_plugin_scoped_memory.llm_memory import (
     CognitiveService,
     EngineStatus,
     Migrations,
+    ReflectionService,
 )
 from astrbot_plugin_scoped_memory.tests.support.engines import ADAPTER, Rig
 
@@ -31,6 +33,7 @@ class FakeEvent:
     group: str = ""
     admin: bool = False
     platform: str = ADAPTER
+    addressed: bool = True
     extras: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -42,6 +45,16 @@ class FakeEvent:
     def in_private(cls, number: int, text: str = "", **more: Any) -> FakeEvent:
         """A message in a private chat."""
         return cls(f"{ADAPTER}:FriendMessage:{number}", text, sender=str(number), **more)
+
+    @property
+    def is_at_or_wake_command(self) -> bool:
+        return self.addressed
+
+    def is_private_chat(self) -> bool:
+        return "FriendMessage" in self.unified_msg_origin
+
+    def get_self_id(self) -> str:
+        return "999"
 
     def get_group_id(self) -> str:
         return self.group
@@ -78,6 +91,7 @@ class FakePlugin:
         self.config = PluginConfig(language=language)
         self.texts = Texts(language)
         self.turns = TurnReader(personas)
+        self.feedback = FeedbackService(rig.engine)
         self.tasks: list[asyncio.Future[None]] = []
 
     @property
@@ -85,11 +99,16 @@ class FakePlugin:
         return self._rig.engine.service
 
     @property
+    def reflection(self) -> ReflectionService:
+        return self._rig.engine.loop.reflection
+
+    @property
     def migrations(self) -> Migrations:
         return self._rig.engine.migrations
 
-    def spawn(self, work: Coroutine[None, None, None]) -> None:
+    def spawn(self, work: Coroutine[None, None, None]) -> asyncio.Future[None]:
         self.tasks.append(asyncio.ensure_future(work))
+        return self.tasks[-1]
 
     def astrbot_is_up(self) -> None:
         pass

@@ -21,13 +21,15 @@ from astrbot_plugin_scoped_memory.tools.base import OFF, MemoryTool
 from astrbot_plugin_scoped_memory.tools.core_memory_recall import RecallTool
 from astrbot_plugin_scoped_memory.tools.core_memory_remember import RememberTool
 from astrbot_plugin_scoped_memory.tools.expand_memory import ExpandTool
+from astrbot_plugin_scoped_memory.tools.update_tasks import TasksTool
 
 TEXTS = Texts("zh-CN")
 NAMES = ["judgment", "reasoning", "tags", "strength", "memory_type", "query", "limit", "pointer",
-         "related"]  # fmt: skip
+         "related", "action", "tasks", "progress", "next_step"]  # fmt: skip
 HOSTILE = [
     "", " ", "\0", "\ud800", "\u200b", "--5", "-", "+5", "5" * 39, "1_000", "½", "²", "٣", "1e9",
     "{x}", "{0!r}", "knowledge", " Knowledge ", "m-00000000000000", "</scoped_memory>", "x" * 3000,
+    "add", "done", "list",
 ]  # fmt: skip
 json_values = st.recursive(
     st.one_of(
@@ -137,6 +139,30 @@ def test_bad_tags_are_refused(value: object) -> None:
     assert "tags" in arguments.finish()
 
 
+@pytest.mark.parametrize(
+    ("value", "lines"),
+    [
+        (["交房租，问房东", " 买\n菜 ", "", "交房租，问房东"], ("交房租，问房东", "买 菜")),
+        ("给妈妈打电话，问体检结果", ("给妈妈打电话，问体检结果",)),
+        ("交房租\n买菜", ("交房租", "买菜")),
+        (None, ()),
+    ],
+)
+def test_tasks_may_be_a_list_or_a_text_whose_commas_part_nothing(
+    value: object, lines: tuple[str, ...]
+) -> None:
+    arguments = read({"tasks": value})
+    assert arguments.lines("tasks", most=3, limit=40) == lines
+    assert arguments.finish() == ""
+
+
+@pytest.mark.parametrize("value", [7, [7], {"a": 1}, ["x" * 41], ["a", "b", "c", "d"], [], " "])
+def test_bad_tasks_are_refused(value: object) -> None:
+    arguments = read({"tasks": value})
+    arguments.lines("tasks", most=3, limit=40, required=True)
+    assert "tasks" in arguments.finish()
+
+
 def test_the_first_problem_is_the_one_told() -> None:
     arguments = read({"limit": "x", "colour": "blue"})
     arguments.text("query", limit=5, required=True)
@@ -150,7 +176,7 @@ def test_an_unknown_argument_is_named() -> None:
 
 
 def test_every_parameter_of_a_tool_is_read_by_it() -> None:
-    for tool in (RememberTool(), RecallTool(), ExpandTool()):
+    for tool in (RememberTool(), RecallTool(), ExpandTool(), TasksTool()):
         assert set(tool.parameters["properties"]) <= set(NAMES)
         assert set(tool.parameters["required"]) <= set(tool.parameters["properties"])
         assert "scope" not in tool.parameters["properties"]
@@ -172,7 +198,7 @@ async def called(tool: type[MemoryTool], batch: list[dict[str, Any]], umo: str) 
 
 
 @given(
-    st.sampled_from([RememberTool, RecallTool, ExpandTool]),
+    st.sampled_from([RememberTool, RecallTool, ExpandTool, TasksTool]),
     st.lists(calls, min_size=1, max_size=12),
     st.sampled_from(
         ["aiocqhttp:GroupMessage:777", "aiocqhttp:FriendMessage:1", "x:y:z", "", "a:b"]

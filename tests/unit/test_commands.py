@@ -27,6 +27,9 @@ COMMANDS = [
     "edit",
     "move",
     "confirm",
+    "pause",
+    "reflect",
+    "letters",
 ]
 
 

@@ -124,6 +124,26 @@ def test_no_advanced_value_makes_it_raise(advanced: dict[str, Any]) -> None:
         ("advanced.memory_root", "a\0b"),
         ("advanced.scope_filter_enabled", "no"),
         ("adopt_legacy", "yes"),
+        ("reflection_provider", 7),
+        ("reflection_provider", None),
+        ("reflection_daily_tokens", -1),
+        ("reflection_daily_tokens", "50000"),
+        ("reflection_daily_tokens", 10**400),
+        ("advanced.reflect_after_turns", 0),
+        ("advanced.reflect_after_turns", 41),
+        ("advanced.reflect_idle_minutes", 0),
+        ("advanced.reflect_idle_minutes", "ten"),
+        ("advanced.prime_after_hours", -1),
+        ("advanced.prime_after_hours", 8761),
+        ("advanced.prime_after_hours", "6"),
+        ("advanced.sleep_at", "25:00"),
+        ("advanced.sleep_at", "4"),
+        ("advanced.sleep_at", "04:60"),
+        ("advanced.sleep_at", 4),
+        ("advanced.sleep_at", "٠٤:٠٠"),
+        ("advanced.backups_keep", -1),
+        ("advanced.backups_keep", 366),
+        ("advanced.backups_keep", "7"),
         ("advanced.inject_into_prompt", 1),
         ("advanced.chroma_url", 8000),
         ("advanced.chroma_url", "127.0.0.1:8000"),
@@ -258,3 +278,40 @@ def test_the_reranker_has_a_part_of_the_recall_deadline(deadline_ms: int) -> Non
     assert config.engine.rerank_seconds == pytest.approx(deadline_ms / 1000 * 0.4)
     assert config.engine.rerank_within_seconds < deadline_ms / 1000
     assert complaints(config) == []
+
+
+def test_who_reads_turns_how_often_and_at_what_cost_is_taken_from_the_panel() -> None:
+    assert DEFAULTS.reflection_provider == "auto"
+    loop = DEFAULTS.engine.loop
+    assert (loop.reads_turns, loop.daily_tokens) == (True, 50_000)
+    assert (loop.after_turns, loop.idle_minutes) == (10, 10.0)
+    off = read_config({"reflection_provider": " off "})
+    assert (off.reflection_provider, off.engine.loop.reads_turns) == ("off", False)
+    config = read_config(
+        {
+            "reflection_provider": "small",
+            "reflection_daily_tokens": 0,
+            "advanced": {"reflect_after_turns": 3, "reflect_idle_minutes": 60},
+        }
+    )
+    loop = config.engine.loop
+    assert (config.reflection_provider, loop.reads_turns, loop.daily_tokens) == ("small", True, 0)
+    assert (loop.after_turns, loop.idle_minutes) == (3, 60.0)
+    assert config.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("value", "at"),
+    [
+        ("04:00", (4, 0)),
+        ("4:05", (4, 5)),
+        ("23：59", (23, 59)),
+        (" 0:00 ", (0, 0)),
+        ("", None),
+        ("nachts", (4, 0)),
+    ],
+)
+def test_the_hour_of_the_night_is_a_local_time_or_never(
+    value: str, at: tuple[int, int] | None
+) -> None:
+    assert read_config({"advanced": {"sleep_at": value}}).engine.loop.sleep_at == at

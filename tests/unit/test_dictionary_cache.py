@@ -121,12 +121,15 @@ def test_where_nothing_can_be_kept_the_words_are_there_all_the_same(
     assert [path.name for path in tmp_path.rglob("*.tmp")] == []
 
 
-def test_many_that_load_at_once_leave_one_whole_file(tmp_path: Path, digested: list[bytes]) -> None:
+def test_many_that_load_at_once_read_its_lines_once_and_leave_one_whole_file(
+    tmp_path: Path, digested: list[bytes]
+) -> None:
     cache = tmp_path / "dictionary.bin"
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(lambda _: told(loaded(cache)), range(16)))
     assert answers == [PLAIN] * 16
     assert list(tmp_path.iterdir()) == [cache]
+    assert len(digested) == 1
     digested.clear()
     assert told(loaded(cache)) == PLAIN
     assert digested == []

@@ -44,7 +44,7 @@ def said(
 ) -> StoredMemory:
     origin = Provenance(who=who, person=person)
     memory = Memory("m-aaaaaaaaaa", text, at, strength=strength, provenance=origin)
-    return StoredMemory(PUBLIC, "journal/2026-11-21.md", memory)
+    return StoredMemory(PUBLIC, f"journal/{at:%Y-%m-%d}.md", memory)
 
 
 def times(text: str) -> Sequence[TimeSpan]:

@@ -80,6 +80,16 @@ def test_of_another_time_than_the_one_named_more_is_asked_and_of_that_time_less(
     assert then.relevance < ever.relevance < now.relevance
 
 
+@given(st.floats(0.2, 0.95))
+def test_a_time_that_is_named_vaguely_shuts_nobody_out(share: float) -> None:
+    vague, ever = (
+        judged("几天前晒被子了吗", share, days_ago=90),
+        judged("晒被子了吗", share, days_ago=90),
+    )
+    assert find_times("几天前晒被子了吗", NOW)[0].vague
+    assert vague.relevance == ever.relevance
+
+
 @given(st.integers(0, 1000), st.floats(0, 1))
 def test_how_often_it_was_useful_changes_its_place_and_not_whether_it_is_relevant(
     uses: int, share: float
@@ -104,7 +114,18 @@ def test_among_hundreds_the_floors_are_as_measured() -> None:
 
 @pytest.mark.parametrize(
     ("subject", "alone"),
-    [("聊了什么", True), ("what did we talk about", True), ("聊了花生吗", False), ("", True)],
+    [
+        ("聊了什么", True),
+        ("what did we talk about", True),
+        ("聊了花生吗", False),
+        ("", True),
+        ("那天大家在群里聊了啥", True),
+        ("的日记里写了什么", True),
+        ("can you remind me what we were doing", True),
+        ("天气怎么样", False),
+        ("写代码", False),
+        ("what did the doctor say", False),
+    ],
 )
 def test_a_question_may_be_about_a_time_and_nothing_else(subject: str, alone: bool) -> None:
     assert is_about_time_alone(subject) is alone

@@ -43,7 +43,7 @@ def loaded(data: Path, **config: Any) -> PluginContext:
     """The plugin after AstrBot has loaded it."""
     astrbot = SimpleNamespace(
         get_config=lambda umo=None: {},
-        provider_manager=SimpleNamespace(inst_map={}),
+        provider_manager=SimpleNamespace(inst_map={}, provider_insts=[]),
         get_all_embedding_providers=list,
     )
     return PluginContext(astrbot, config, data)

@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from astrbot_plugin_scoped_memory.core.loop_texts import loop_json
 from astrbot_plugin_scoped_memory.core.names import plugin_version
 from astrbot_plugin_scoped_memory.core.plugin_context import PluginContext
 from astrbot_plugin_scoped_memory.core.web_api import StatusApi
 from astrbot_plugin_scoped_memory.harness.waiting import until
-from astrbot_plugin_scoped_memory.tests.support.engines import MAP, Rig, group, running
+from astrbot_plugin_scoped_memory.llm_memory import LoopStatus, QueueSize, Resting, Spent, Turn
+from astrbot_plugin_scoped_memory.tests.support.engines import (
+    MAP,
+    Rig,
+    group,
+    person,
+    running,
+)
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakePlugin
 
+NOW = datetime(2026, 11, 21, 18, 0, tzinfo=UTC)
 KEYS = {
     "version", "ready", "embedder", "index", "memories", "notes", "migration", "queue", "backlog",
-    "warnings",
+    "warnings", "loop",
 }  # fmt: skip
 COUNTERS = (
     "scanned", "patched", "skipped", "remaining", "adopted", "merged", "quarantined", "broken",
@@ -27,7 +37,8 @@ IDLE = {"state": "idle", **dict.fromkeys(COUNTERS, 0)}
 def unopened(data: Path, **config: Any) -> PluginContext:
     """A plugin that AstrBot has loaded, whose engine is not open yet."""
     context = SimpleNamespace(
-        get_config=lambda umo=None: {}, provider_manager=SimpleNamespace(inst_map={})
+        get_config=lambda umo=None: {},
+        provider_manager=SimpleNamespace(inst_map={}, provider_insts=[]),
     )
     return PluginContext(context, config, data)
 
@@ -57,6 +68,7 @@ async def test_a_plugin_that_is_switched_off_is_not_ready() -> None:
         "notes": {"total": 0, "by_folder": {}},
         "migration": IDLE,
         "queue": 0,
+        "loop": loop_json(LoopStatus()),
         "backlog": 0,
         "warnings": [],
     }
@@ -169,3 +181,45 @@ async def test_notes_are_counted_by_the_folder_in_which_they_stand(tmp_path: Pat
         await rig.engine.scan_notes()
         counts = {"scopes/家人": 2, "shared": 2, "roles/猫娘": 2}
         assert (await counted(rig))["notes"] == {"total": 6, "by_folder": counts}
+
+
+async def test_the_loop_is_told_in_numbers_and_names_no_conversation(tmp_path: Path) -> None:
+    admin = person(9, admin=True)
+    async with running(tmp_path) as rig:
+        service = rig.engine.service
+        for where in (group(777), group(888)):
+            turn = Turn(person(1), "奶奶吃了花生就起疹子", "记下了")
+            await service.observe(turn, conversation_id=where)
+        await service.pause(conversation_id=group(888), actor=admin)
+        answer = await payload(FakePlugin(rig))
+        loop = answer["loop"]
+        assert (answer["queue"], loop["waiting"], loop["read"], loop["dead"]) == (2, 2, 0, 0)
+        assert loop["oldest"].startswith("2026-11-21T18:00")
+        assert (loop["calls_today"], loop["tokens_today"], loop["daily_tokens"]) == (0, 0, 50_000)
+        assert loop["paused"] == 1
+        assert "GroupMessage" not in json.dumps(answer["loop"])
+        assert "花生" not in json.dumps(answer["loop"], ensure_ascii=False)
+
+
+def test_every_part_of_the_loops_status_is_in_its_json() -> None:
+    told = loop_json(
+        LoopStatus(
+            provider="auto",
+            resting=Resting.BUDGET,
+            queue=QueueSize(1, 2, 3, NOW),
+            spent=Spent(NOW.date(), 4, 5, 6),
+            budget=7,
+            error="failed: 500",
+            paused=8,
+            slept_at=NOW,
+            sleeping=True,
+            next_sleep=NOW,
+        )
+    )
+    assert told == {
+        "provider": "auto", "resting": "budget", "waiting": 1, "read": 2, "dead": 3,
+        "oldest": NOW.isoformat(), "calls_today": 4, "failed_today": 5, "tokens_today": 6,
+        "daily_tokens": 7, "error": "failed: 500", "paused": 8, "sleeping": True,
+        "slept_at": NOW.isoformat(), "next_sleep": NOW.isoformat(),
+    }  # fmt: skip
+    json.dumps(told, allow_nan=False)

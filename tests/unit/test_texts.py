@@ -22,9 +22,11 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     IndexUnavailable,
     Notice,
     NoticeCode,
+    Postponed,
     PrivateKind,
     Rejected,
     RejectReason,
+    Resting,
     ScopeFault,
     Why,
     WhyCode,
@@ -59,6 +61,12 @@ PARAMS: dict[NoticeCode, Mapping[str, str]] = {
     NoticeCode.UPGRADE_FAILED: {"path": "夹", "detail": "满"},
     NoticeCode.STATE_RESET: {},
     NoticeCode.STATE_UNAVAILABLE: {"path": "夹", "detail": "满"},
+    NoticeCode.LOOP_RESET: {},
+    NoticeCode.LOOP_UNAVAILABLE: {"path": "夹", "detail": "满"},
+    NoticeCode.QUEUE_FULL: {"count": "5000"},
+    NoticeCode.SLEEP_FAILED: {"detail": "满"},
+    NoticeCode.BACKUP_FAILED: {"detail": "满"},
+    NoticeCode.PAGE_LEFT: {"scope": "家人", "path": "MEMORY.md"},
     NoticeCode.VAULT_UNWRITABLE: {"detail": "满"},
     NoticeCode.VAULT_HELD: {"scope": "家人", "count": "7"},
     NoticeCode.VAULT_FILE_BROKEN: {"scope": "家人", "path": "x.md", "reason": "not_utf8"},
@@ -108,6 +116,8 @@ def test_every_code_of_an_enum_has_a_text(texts: Texts) -> None:
         *(f"fault.{fault}" for fault in ScopeFault),
         *(f"notice.{code}" for code in NoticeCode),
         *(f"index.{state}" for state in IndexState),
+        *(f"resting.{reason}" for reason in Resting if reason is not Resting.NO),
+        *(f"postponed.{reason}" for reason in Postponed if reason is not Postponed.NO),
         *(f"file.{reason}" for reason in FILE_REASONS),
     ]
     assert [code for code in codes if not texts.knows(code)] == []
@@ -121,6 +131,8 @@ def test_no_text_stands_for_a_code_that_is_gone() -> None:
         "fault": set(ScopeFault),
         "notice": {*NoticeCode, "map_closest"},
         "index": set(IndexState),
+        "resting": set(Resting),
+        "postponed": set(Postponed),
         "file": FILE_REASONS,
     }
     for code in content("zh-CN"):

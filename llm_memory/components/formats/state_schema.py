@@ -29,6 +29,8 @@ CREATE TABLE IF NOT EXISTS turn (
     observed_at TEXT NOT NULL, person TEXT NOT NULL, who TEXT NOT NULL,
     user_text TEXT NOT NULL, reply_text TEXT NOT NULL);
 """
+"""``turn`` is empty and stays so: turns stand in ``loop.sqlite``. Without it the format would be
+another one, and an owner could not go back to the version before."""
 
 
 def make_tables(connection: sqlite3.Connection, written_by: str) -> None:

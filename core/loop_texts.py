@@ -1,0 +1,87 @@
+"""How the memory loop is doing, in words, and as JSON."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from ..llm_memory import LoopStatus, Resting
+from .services.injection_service import safe
+from .texts import Texts
+
+_AUTO = "auto"
+_ERROR = 200
+
+
+def moment(at: datetime) -> str:
+    """A moment to the minute."""
+    return f"{at:%Y-%m-%d %H:%M}"
+
+
+def loop_lines(texts: Texts, status: LoopStatus) -> list[str]:
+    """For admins: counts are of all conversations."""
+    say, queue = texts.say, status.queue
+    if queue.oldest is None:
+        lines = [say("loop.queue_empty", read=queue.read, dead=queue.dead)]
+    else:
+        oldest = moment(queue.oldest)
+        waiting, read, dead = queue.waiting, queue.read, queue.dead
+        lines = [say("loop.queue", waiting=waiting, read=read, dead=dead, oldest=oldest)]
+    if status.provider:
+        name = "loop.reader_auto" if status.provider == _AUTO else "loop.reader"
+        lines.append(say(name, provider=safe(status.provider)))
+    if status.resting is not Resting.NO:
+        lines.append(say("loop.resting", why=say(f"resting.{status.resting}")))
+    if status.spent is not None:
+        spent = status.spent
+        lines.append(
+            say(
+                "loop.spent",
+                calls=spent.calls,
+                failed=spent.failed,
+                tokens=spent.tokens,
+                budget=status.budget,
+            )
+        )
+    if status.error:
+        lines.append(say("loop.error", detail=safe(status.error)[:_ERROR]))
+    if status.paused:
+        lines.append(say("loop.paused", count=status.paused))
+    return lines + _sleep_lines(texts, status)
+
+
+def _sleep_lines(texts: Texts, status: LoopStatus) -> list[str]:
+    say, lines = texts.say, []
+    if status.sleeping:
+        lines.append(say("loop.sleeping"))
+    elif status.slept_at is not None:
+        lines.append(say("loop.slept", time=moment(status.slept_at)))
+    if status.next_sleep is not None:
+        lines.append(say("loop.next_sleep", time=moment(status.next_sleep)))
+    return lines
+
+
+def loop_json(status: LoopStatus) -> dict[str, Any]:
+    """For the panel."""
+    queue, spent = status.queue, status.spent
+    return {
+        "provider": status.provider,
+        "resting": status.resting.value,
+        "waiting": queue.waiting,
+        "read": queue.read,
+        "dead": queue.dead,
+        "oldest": _iso(queue.oldest),
+        "calls_today": spent.calls if spent else 0,
+        "failed_today": spent.failed if spent else 0,
+        "tokens_today": spent.tokens if spent else 0,
+        "daily_tokens": status.budget,
+        "error": status.error,
+        "paused": status.paused,
+        "sleeping": status.sleeping,
+        "slept_at": _iso(status.slept_at),
+        "next_sleep": _iso(status.next_sleep),
+    }
+
+
+def _iso(at: datetime | None) -> str | None:
+    return None if at is None else at.isoformat()

@@ -1,0 +1,243 @@
+"""When the nightly consolidation runs: at its hour, after a night was missed, or when asked."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta, tzinfo
+from importlib import import_module
+from typing import Any, Protocol
+
+from astrbot.api import logger
+
+from ...llm_memory import Engine, Postponed, ScopedMemoryError, SleepReport
+from ...llm_memory.policies.sleep_times import next_due, seconds_until
+from ..texts import Texts
+
+NIGHTLY, MISSED, RESUMED, COMMAND = "nightly", "missed", "resumed", "command"
+_EARLY = timedelta(minutes=1)
+_LATE_SECONDS = 6 * 3600
+"""A machine that slept through the hour is woken later: the night is made up for then."""
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulePace:
+    """How long a run waits. Not the owner's to set, but a test's.
+
+    Attributes:
+        catch_up_seconds: A missed or interrupted run, after the start: the bot is busy then.
+        retry_seconds: One that was postponed.
+        patience: So often it is postponed because the index is built; then it runs without.
+        look_seconds: The most that the plain timer rests at once: clocks are set.
+    """
+
+    catch_up_seconds: float = 300.0
+    retry_seconds: float = 600.0
+    patience: int = 18
+    look_seconds: float = 3600.0
+
+
+class Timer(Protocol):
+    """Calls at a local time, every day."""
+
+    async def start(self, at: tuple[int, int], due: Callable[[], None]) -> None:
+        """From now on, until ``stop``."""
+        ...
+
+    def next_at(self) -> datetime | None:
+        """When it calls next."""
+        ...
+
+    async def stop(self) -> None:
+        """No more calls. Idempotent."""
+        ...
+
+
+class CronTimer:
+    """APScheduler's, in the bot's own zone: it knows what a clock does in spring and autumn."""
+
+    def __init__(self, zone: tzinfo | None) -> None:
+        """``zone`` None: the machine's."""
+        self._zone = zone
+        self._scheduler: Any = None
+        self._job: Any = None
+
+    async def start(self, at: tuple[int, int], due: Callable[[], None]) -> None:
+        """Raises ImportError where the package is missing, whatever it raises where it is odd."""
+        schedulers = await asyncio.to_thread(import_module, "apscheduler.schedulers.asyncio")
+        triggers = await asyncio.to_thread(import_module, "apscheduler.triggers.cron")
+        trigger = triggers.CronTrigger(hour=at[0], minute=at[1], timezone=self._zone)
+
+        async def call() -> None:  # a plain function would be called in a thread
+            due()
+
+        self._scheduler = schedulers.AsyncIOScheduler(timezone=trigger.timezone)
+        self._job = self._scheduler.add_job(
+            call, trigger, coalesce=True, max_instances=1, misfire_grace_time=_LATE_SECONDS
+        )
+        self._scheduler.start()
+
+    def next_at(self) -> datetime | None:
+        moment = None if self._job is None else self._job.next_run_time
+        return moment if isinstance(moment, datetime) else None
+
+    async def stop(self) -> None:
+        scheduler, self._scheduler, self._job = self._scheduler, None, None
+        if scheduler is not None and scheduler.running:
+            scheduler.shutdown(wait=False)
+            await asyncio.sleep(0)
+
+
+class PlainTimer:
+    """Waits by itself, where APScheduler cannot be used."""
+
+    def __init__(self, clock: Callable[[], datetime], look_seconds: float) -> None:
+        self._clock = clock
+        self._look = look_seconds
+        self._next: datetime | None = None
+        self._stopped = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self, at: tuple[int, int], due: Callable[[], None]) -> None:
+        self._next = next_due(self._clock(), at)
+        self._task = asyncio.create_task(self._run(at, due), name="scoped-memory-night-timer")
+
+    async def _run(self, at: tuple[int, int], due: Callable[[], None]) -> None:
+        while True:
+            target = self._next = next_due(self._clock(), at)
+            while (left := seconds_until(target, self._clock())) > 0:
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(min(left, self._look)):
+                        await self._stopped.wait()
+            due()
+
+    def next_at(self) -> datetime | None:
+        return self._next
+
+    async def stop(self) -> None:
+        task, self._task, self._next = self._task, None, None
+        if task is not None:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+
+class SleepSchedule:
+    """``run`` is its one task: all runs are made there, so no two overlap."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        at: tuple[int, int] | None,
+        clock: Callable[[], datetime],
+        zone: tzinfo | None,
+        texts: Texts,
+        *,
+        timer: Timer | None = None,
+        pace: SchedulePace | None = None,
+    ) -> None:
+        """``at``: local hour and minute; None for never but when asked."""
+        self._sleep = engine.loop.sleep
+        self._at = at
+        self._clock = clock
+        self._texts = texts
+        self._pace = pace or SchedulePace()
+        self._timer: Timer = timer or CronTimer(zone)
+        self._asked = asyncio.Event()
+        self._reason = ""
+        self._running = False
+        self.waiting = Postponed.NO
+        """Why the run that is due has not begun."""
+        self.looked = asyncio.Event()
+        """Whether a night was missed is known."""
+        self.plain = False
+        """APScheduler cannot be used."""
+
+    @property
+    def going(self) -> bool:
+        """A run goes on, or waits to be tried again, or was just asked for."""
+        return self._sleep.sleeping or self.waiting is not Postponed.NO or self._asked.is_set()
+
+    @property
+    def report(self) -> SleepReport:
+        """Of the run that goes on, else of the last one."""
+        return self._sleep.report
+
+    def ask(self, reason: str = COMMAND) -> bool:
+        """Make a run now, or as soon as may be. False where nobody is there to make it."""
+        if not self._running:
+            return False
+        self._reason = reason
+        self._asked.set()
+        return True
+
+    async def run(self) -> None:
+        """Until cancelled; the step that is under way then is brought to its end."""
+        self._running = True
+        late: asyncio.Task[None] | None = None
+        try:
+            await self._start_timer()
+            late = asyncio.create_task(self._catch_up(), name="scoped-memory-night-catch-up")
+            while True:
+                await self._asked.wait()
+                reason = self._reason
+                self._asked.clear()
+                if reason != NIGHTLY or self._is_due():
+                    await self._one(reason)
+                self._sleep.next_at = self._timer.next_at()
+        finally:
+            self._running = False
+            self.waiting = Postponed.NO
+            self._sleep.next_at = None
+            if late is not None:
+                late.cancel()
+                await asyncio.gather(late, return_exceptions=True)
+            await self._timer.stop()
+
+    async def _start_timer(self) -> None:
+        if self._at is None:
+            return
+        try:
+            await self._timer.start(self._at, self._due)
+        except Exception as error:  # noqa: BLE001  (no package, or a zone that it does not know)
+            logger.warning(self._texts.say("log.plain_timer", detail=repr(error)[:200]))
+            self.plain = True
+            self._timer = PlainTimer(self._clock, self._pace.look_seconds)
+            await self._timer.start(self._at, self._due)
+        self._sleep.next_at = self._timer.next_at()
+
+    def _due(self) -> None:
+        self.ask(NIGHTLY)
+
+    def _is_due(self) -> bool:
+        return self._at is None or self._sleep.is_due(self._at, early=_EARLY)
+
+    async def _catch_up(self) -> None:
+        """Once after the start: what was interrupted, or a night that was missed. A first start is
+        none."""
+        try:
+            missed = self._at is not None and await self._sleep.missed(self._at)
+            unfinished = await self._sleep.is_unfinished()
+        except ScopedMemoryError:  # nobody knows when the last one was; a notice has said why
+            missed = unfinished = False
+        self.looked.set()
+        if missed or unfinished:
+            await asyncio.sleep(self._pace.catch_up_seconds)
+            self.ask(RESUMED if unfinished else MISSED)
+
+    async def _one(self, reason: str) -> None:
+        """A run; one that was postponed is tried again until it is made, or given up where nobody
+        knows when it could be."""
+        tries = 0
+        while True:
+            report = await self._sleep.run_once(reason, patient=tries < self._pace.patience)
+            self.waiting = report.postponed
+            if report.postponed in (Postponed.NO, Postponed.UNAVAILABLE):
+                self.waiting = Postponed.NO
+                return
+            tries += 1
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._pace.retry_seconds):
+                    await self._asked.wait()
+            self._asked.clear()

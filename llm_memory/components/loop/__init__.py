@@ -1,0 +1,1 @@
+"""What the memory loop keeps, in ``state/loop.sqlite``."""

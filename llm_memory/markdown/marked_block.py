@@ -1,0 +1,111 @@
+"""What the bot may rewrite in a file that is a person's: the lines between two marks. Pure.
+
+Every other byte stays: the byte order mark, line ends, and whatever stands before, behind and on
+the lines of the marks.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from .topic_file import BOM
+
+BEGIN: Final = "<!-- scoped-memory:begin 以下由机器人改写；自己的话请写在这两行之外 -->"
+END: Final = "<!-- scoped-memory:end -->"
+_MARK: Final = re.compile(r"[ \t]*<!--[ \t]*scoped-memory:(begin|end)\b[^>]*-->[ \t]*\r?")
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """A file cut in three: to the end of the first mark's line, between, from the second mark."""
+
+    before: str
+    content: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unmarked:
+    """No mark stands in the file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Damaged:
+    """One mark without the other, more than two, or in the wrong order: whose is what, nobody can
+    say."""
+
+
+def read(text: str) -> Marked | Unmarked | Damaged:
+    """Find the marks."""
+    lines = text.split("\n")
+    marks = [
+        (number, found[1])
+        for number, line in enumerate(lines)
+        if (found := _MARK.fullmatch(line.removeprefix(BOM) if number == 0 else line))
+    ]
+    if not marks:
+        return Unmarked()
+    if [kind for _, kind in marks] != ["begin", "end"]:
+        return Damaged()
+    (first, _), (last, _) = marks
+    before = "\n".join(lines[: first + 1]) + "\n"
+    content = "".join(line + "\n" for line in lines[first + 1 : last])
+    return Marked(before, content, "\n".join(lines[last:]))
+
+
+def put(text: str, content: str, *, title: str = "") -> str | None:
+    """The file with ``content`` between its marks, which are put behind it where it has none; None
+    if they are damaged.
+
+    ``title`` stands above the marks of a file that is empty. What reads like the beginning of a
+    comment in ``content`` is written so that it is none: no line of it can be taken for a mark.
+    """
+    found = read(text)
+    if isinstance(found, Damaged):
+        return None
+    newline = _newline_of(text)
+    lines = _lines(content)
+    body = "".join(line + newline for line in lines)
+    if isinstance(found, Marked):
+        return found.before + body + found.after
+    bare = text.removeprefix(BOM)
+    gap = "" if not bare else newline if bare.endswith("\n") else newline * 2
+    head = f"# {title}{newline}{newline}" if title and not bare.strip() else ""
+    return f"{text}{gap}{head}{BEGIN}{newline}{body}{END}{newline}"
+
+
+def content_of(text: str) -> str:
+    """What stands between the marks, with plain line ends; empty where there are none."""
+    found = read(text)
+    return found.content.replace("\r\n", "\n") if isinstance(found, Marked) else ""
+
+
+def outside(text: str) -> str | None:
+    """What stands before and behind the marks, with plain line ends; None where they are damaged,
+    and nobody can say whose is what."""
+    own = text.removeprefix(BOM)
+    found = read(own)
+    if isinstance(found, Damaged):
+        return None
+    if isinstance(found, Marked):
+        above = found.before.removesuffix("\n").rpartition("\n")[0]
+        own = f"{above}\n{found.after.partition('\n')[2]}"
+    return own.replace("\r\n", "\n")
+
+
+def harmless(content: str) -> str:
+    """``content`` as ``put`` writes it, with plain line ends."""
+    return "".join(line + "\n" for line in _lines(content))
+
+
+def _lines(content: str) -> list[str]:
+    text = content.replace("\r\n", "\n").replace("\r", "\n").replace("<!--", "&lt;!--")
+    text = text.removesuffix("\n")
+    return text.split("\n") if text else []
+
+
+def _newline_of(text: str) -> str:
+    first, found, _ = text.partition("\n")
+    return "\r\n" if found and first.endswith("\r") else "\n"

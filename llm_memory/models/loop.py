@@ -1,0 +1,159 @@
+"""The memory loop: what waits in it, what it costs, how it is doing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime
+from enum import StrEnum
+
+
+class BatchState(StrEnum):
+    """How far turns that are read together have come."""
+
+    OPEN = "open"
+    """To be read, or being read."""
+    ANSWERED = "answered"
+    """The model's answer is kept; what it says is being stored."""
+    DEAD = "dead"
+    """Given up; its turns are kept, and may be tried again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Turns of one conversation, scope and persona that are read together.
+
+    Attributes:
+        reply: The model's answer as it came, empty until it is there.
+        attempts: Calls that gave nothing that could be used.
+        error: What was wrong with the last of them: a stable code and what the service said.
+    """
+
+    batch_id: str
+    scope: str
+    conversation: str
+    persona: str
+    made_at: datetime
+    state: BatchState = BatchState.OPEN
+    reply: str = ""
+    attempts: int = 0
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingLine:
+    """Turns of one conversation, scope and persona that are in no batch yet. ``map_key`` is what
+    the owner's map, and a pause, call the conversation by."""
+
+    scope: str
+    conversation: str
+    persona: str
+    count: int
+    oldest: datetime
+    newest: datetime
+    map_key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueSize:
+    """Turns by how far they are. ``oldest`` is the oldest that nobody has read.
+
+    Attributes:
+        waiting: To be read, those of open and answered batches included.
+        read: Read; kept until the journal of their day is written.
+        dead: Given up.
+    """
+
+    waiting: int = 0
+    read: int = 0
+    dead: int = 0
+    oldest: datetime | None = None
+
+    @property
+    def total(self) -> int:
+        """All that is kept."""
+        return self.waiting + self.read + self.dead
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What the loop's calls of a day have cost. ``day`` is local to the bot."""
+
+    day: date
+    calls: int = 0
+    failed: int = 0
+    tokens: int = 0
+
+
+class Resting(StrEnum):
+    """Why turns wait although they are due. Each has a text in the i18n files."""
+
+    NO = ""
+    OFF = "off"
+    """The owner has switched reading off."""
+    NO_PROVIDER = "no_provider"
+    BUDGET = "budget"
+    """Today's tokens are spent."""
+    BACKOFF = "backoff"
+    """Calls failed; the next one is made later."""
+    PAUSED_LEARNING = "learning_paused"
+    """The scope filter is switched off."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReflectionReport:
+    """What came of reading what was due.
+
+    Attributes:
+        read: Turns that were read, and what they taught is stored.
+        stored: New memories, those that took another's place included.
+        dropped: Ids of the answers that the turns' scope does not see, or may not change.
+        dead: Batches that were given up.
+        waiting: Turns that are still to be read, of those that were asked for.
+        resting: Why they wait.
+        error: What went wrong, empty for nothing.
+    """
+
+    read: int = 0
+    stored: int = 0
+    dropped: int = 0
+    dead: int = 0
+    waiting: int = 0
+    resting: Resting = Resting.NO
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """Turns that were given up: how many, of which conversation, and why. None of their words."""
+
+    batch_id: str
+    conversation: str
+    count: int
+    made_at: datetime
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class LoopStatus:
+    """How the loop is doing. It names no conversation and no words.
+
+    Attributes:
+        provider: Who reads the turns: a provider's id, ``auto``, empty for nobody.
+        budget: Tokens a day, 0 for none.
+        error: What went wrong last, empty once something went right.
+        paused: Conversations that are off the record.
+        slept_at: When the last consolidation ended.
+        sleeping: One is going on.
+        next_sleep: When the next is due, None where none is scheduled.
+    """
+
+    provider: str = ""
+    resting: Resting = Resting.NO
+    queue: QueueSize = QueueSize()
+    spent: Spent | None = None
+    budget: int = 0
+    error: str = ""
+    paused: int = 0
+    slept_at: datetime | None = None
+    sleeping: bool = False
+    next_sleep: datetime | None = None

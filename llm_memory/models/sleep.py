@@ -1,0 +1,136 @@
+"""The nightly consolidation: its steps, what it plans, what came of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime
+from enum import StrEnum
+
+from .data_models import Memory
+
+
+class SleepStep(StrEnum):
+    """What is done in each scope, in this order, and once for all of them at the end."""
+
+    FADE = "fade"
+    MERGE = "merge"
+    JOURNAL = "journal"
+    OVERVIEW = "overview"
+    BACKUP = "backup"
+
+
+class Postponed(StrEnum):
+    """Why a run did not begin. Each has a text in the i18n files."""
+
+    NO = ""
+    MIGRATING = "migrating"
+    """Memories are being brought from elsewhere."""
+    BUILDING = "building"
+    """The index is being built."""
+    SLEEPING = "sleeping"
+    """Another one is going on."""
+    UNREADY = "unready"
+    """The memories are not read yet, or most of some scope's files are missing."""
+    UNAVAILABLE = "unavailable"
+    """The file of the memory loop cannot be used."""
+
+
+@dataclass(frozen=True, slots=True)
+class SleepReport:
+    """What a run did, in numbers: it holds nobody's words.
+
+    Attributes:
+        run_id: Empty where nothing ran.
+        reason: Who asked for it: ``nightly``, ``missed``, ``resumed``, ``command``.
+        ended: None while it goes on.
+        faded: Memories that are weaker now.
+        raised: Memories that are stronger now, because they were useful.
+        archived: Weak ones that went to ``archive/``.
+        waiting: Weak ones that stay one night more: no run takes more than a quarter of a scope.
+        merged: Memories that another one said as well, and that went to ``archive/``.
+        unmerged: Scopes in which nothing could be compared: no index, or no embedder.
+        journals: Days whose journal was written.
+        by_model: How many of these a chat model wrote.
+        postponed_days: Days that wait for another night.
+        pages: MEMORY.md and PRIMER.md files that were written.
+        left: Such files that were left alone, for their markers are damaged or they are no text.
+        backup: The new backup's name, empty for none.
+        removed: Older backups that were removed.
+        errors: Steps that failed: ``<step>:<scope>: <what was said>``.
+    """
+
+    run_id: str = ""
+    reason: str = ""
+    begun: datetime | None = None
+    ended: datetime | None = None
+    postponed: Postponed = Postponed.NO
+    faded: int = 0
+    raised: int = 0
+    archived: int = 0
+    waiting: int = 0
+    merged: int = 0
+    unmerged: int = 0
+    journals: int = 0
+    by_model: int = 0
+    postponed_days: int = 0
+    pages: int = 0
+    left: int = 0
+    backup: str = ""
+    removed: int = 0
+    errors: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Fade:
+    """The strength that a memory is to have, decided once.
+
+    Attributes:
+        base: What it had when that was decided; with another one by now somebody else has decided.
+        weak: It is to leave for the archive, this night or one of the next.
+    """
+
+    scope: str
+    memory_id: str
+    base: int
+    strength: int
+    weak: bool
+
+
+class DepartureKind(StrEnum):
+    """Why a memory goes to the archive."""
+
+    FADED = "faded"
+    MERGED = "merged"
+
+
+@dataclass(frozen=True, slots=True)
+class Departure:
+    """A memory that goes to the archive in a run, decided before anything is moved.
+
+    ``into`` says the same, where it was merged; it gets the strength ``strength`` if it has less.
+    """
+
+    scope: str
+    memory_id: str
+    kind: DepartureKind
+    into: str = ""
+    strength: int = 0
+    done: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class JournalDay:
+    """How far the journal of a scope's day is. ``nights``: so often it was tried in vain."""
+
+    scope: str
+    day: date
+    nights: int = 0
+    written: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """A day in a few sentences, ready to be written. ``by_model``: else told from its entries."""
+
+    memory: Memory
+    by_model: bool

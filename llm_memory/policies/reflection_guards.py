@@ -1,0 +1,151 @@
+"""What a reader of turns may not do, whatever it answers: the guards of its answer. Pure.
+
+A reader can be talked into anything by the words that it reads. So what it says of memories that
+exist is measured by what was really said, and by whom.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from typing import Final
+
+from ..models.data_models import Memory, Source, StoredMemory, Topic
+from ..models.turns import QueuedTurn
+from .deduplication import same_speaker
+from .same_meaning import LIGHT, NEGATIONS, TURNS
+from .speakers import Speaker
+from .statements import Statement, Words, statement
+from .vault_layout import topic_of
+
+_HALF = 0.5
+_WIDE = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]")
+_NARROW = re.compile(r"[^\W_]+")
+_STEM = 4
+_SMALL_HAN: Final = frozenset(
+    "的了呢啊呀哦吧吗嘛是在有和与跟及也都还就又再很太更最不没无别非勿莫这那个些我你他她它们您人说"
+    "会能要想把被给对为从到去来让用以后前现已经曾过着得地一改换变成喜欢爱讨厌"
+)
+_SMALL_WORDS: Final = frozenset(
+    """
+a an the is are was were be and or to of in on at he she they it i we you his her my now not no has
+have had do does did that this with for user like love
+""".split()  # noqa: SIM905
+)
+_JOINING: Final = frozenset(["和", "与", "跟", "及", "以", "还", "并", "且", "and", "both", "plus"])
+
+
+def said_by(text: str, speaker: Speaker, turns: Sequence[QueuedTurn]) -> bool:
+    """Whether a text shares anything with what this one said in any of the turns: else it was
+    taken from somebody else, whatever turn is named for it."""
+    wanted = content(text) - content(speaker.name)
+    said = [turn.user_text for turn in turns if _is(speaker, turn)]
+    return not wanted or not wanted.isdisjoint(content("\n".join(said)))
+
+
+def may_replace(stored: StoredMemory, text: str, turn: QueuedTurn) -> bool:
+    """Whether ``text``, learned from a turn, may take the place of an older entry of its speaker.
+
+    He must have said at least half of what is new in it, and a negation where one comes or goes.
+    What a person wrote by hand stays, and so do standing instructions.
+    """
+    old = stored.memory
+    if old.provenance.source is Source.PERSON or topic_of(stored.path) is Topic.INSTRUCTIONS:
+        return False
+    known = content(old.judgment) | content(turn.who) | content(old.provenance.who)
+    wanted = content(text) - known or content(text) - content(turn.who)
+    said = content(turn.user_text)
+    if not wanted or len(wanted & said) < len(wanted) * _HALF:
+        return False
+    return _turned(old.judgment) == _turned(text) or _turned(turn.user_text)
+
+
+def may_merge(memories: Sequence[Memory], text: str) -> bool:
+    """Whether ``text`` says all that each of the memories says, in its own words, and no more."""
+    if len(memories) < 2:
+        return False
+    first = memories[0]
+    if any(
+        memory.provenance.source is Source.PERSON
+        or memory.provenance.trusted
+        or memory.quoted
+        or memory.kind is not first.kind
+        or memory.role != first.role
+        or not same_speaker(memory, first)
+        for memory in memories
+    ):
+        return False
+    said = [statement(memory.judgment, memory.created_at) for memory in memories]
+    whole = statement(text, max(memory.created_at for memory in memories))
+    if whole.vague or any(one.vague for one in said):
+        return False
+    return _is_made_of(_heavy(whole), [_heavy(one) for one in said])
+
+
+def _is_made_of(whole: Words, parts: Sequence[Words]) -> bool:
+    """Whether ``whole`` is what the parts begin with in common, and then the rest of each."""
+    shared = 0
+    while all(len(part) > shared and part[shared] == parts[0][shared] for part in parts):
+        shared += 1
+    beginning = parts[0][:shared]
+    rests = {part[shared:] for part in parts} - {()}
+    if not rests:
+        return whole == beginning
+    place, left = 0, set(rests)
+    while place < len(whole):
+        found = _next_part(whole, place, beginning, rests, first=not place)
+        if found is None:
+            return False
+        rest, place = found
+        left.discard(rest)
+    return not left
+
+
+def _next_part(
+    whole: Words, place: int, beginning: Words, rests: set[Words], *, first: bool
+) -> tuple[Words, int] | None:
+    """The rest of a part that stands at ``place``, behind so much of the beginning as is said
+    again, and the place behind it."""
+    if not first:
+        while place < len(whole) and whole[place] in _JOINING:
+            place += 1
+    for skipped in range(len(beginning) + 1):
+        again = beginning[skipped:]
+        left_out = frozenset(beginning[:skipped])
+        if skipped and first:
+            return None  # what all have in common stands at the beginning
+        if again and not TURNS.isdisjoint(left_out):
+            continue  # 不喜欢茶，喜欢咖啡 is not 不喜欢茶，不喜欢咖啡
+        if whole[place : place + len(again)] != again:
+            continue
+        at = place + len(again)
+        for rest in sorted(rests, key=len, reverse=True):
+            if whole[at : at + len(rest)] == rest:
+                return rest, at + len(rest)
+    return None
+
+
+def _heavy(said: Statement) -> Words:
+    light = LIGHT if NEGATIONS.isdisjoint(said.words) else frozenset()
+    return tuple(word for word in said.words if word not in light)
+
+
+def content(text: str) -> frozenset[str]:
+    """What a text is about: its Han characters and beginnings of words but for the small ones."""
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    wide = {one for one in _WIDE.findall(folded) if one not in _SMALL_HAN}
+    narrow = _NARROW.findall(_WIDE.sub(" ", folded))
+    return frozenset(wide | {word[:_STEM] for word in narrow if word not in _SMALL_WORDS})
+
+
+def _turned(text: str) -> bool:
+    """Whether a text denies something or takes it back."""
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    words = set(_NARROW.findall(_WIDE.sub(" ", folded)))
+    wide = (word for word in TURNS if not word.isascii())
+    return bool(words & TURNS) or any(word in folded for word in wide)
+
+
+def _is(speaker: Speaker, turn: QueuedTurn) -> bool:
+    return turn.person == speaker.person and (bool(turn.person) or turn.who == speaker.name)

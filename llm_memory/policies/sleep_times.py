@@ -1,0 +1,43 @@
+"""When the nightly consolidation is due, in the bot's own days. Pure.
+
+``at`` is local hour and minute. A zone tells its daylight saving by itself: in a spring night that
+lacks this time it falls on the hour after, in an autumn night that has it twice on the first.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, time, timedelta
+
+
+def last_due(now: datetime, at: tuple[int, int]) -> datetime:
+    """The newest moment, not after ``now``, that a run was due at."""
+    due = _on(now, at, days=0)
+    return due if _instant(due) <= _instant(now) else _on(now, at, days=-1)
+
+
+def next_due(now: datetime, at: tuple[int, int]) -> datetime:
+    """The first moment after ``now`` that a run is due at."""
+    due = _on(now, at, days=0)
+    return due if _instant(due) > _instant(now) else _on(now, at, days=1)
+
+
+def seconds_until(moment: datetime, now: datetime) -> float:
+    """Real seconds, whatever a clock is set to between."""
+    return _instant(moment).timestamp() - _instant(now).timestamp()
+
+
+def was_missed(now: datetime, at: tuple[int, int], slept: datetime) -> bool:
+    """True if a run was due after the last one, and did not come."""
+    return _instant(last_due(now, at)) > _instant(slept)
+
+
+def _on(now: datetime, at: tuple[int, int], *, days: int) -> datetime:
+    day = now.date() + timedelta(days=days)
+    local = datetime.combine(day, time(*at), tzinfo=now.tzinfo)
+    # A time that a spring night lacks: through UTC it becomes the one that clocks show then.
+    return local.astimezone(UTC).astimezone(now.tzinfo)
+
+
+def _instant(moment: datetime) -> datetime:
+    """Two times of one zone are compared by what their clocks show, else."""
+    return moment.astimezone(UTC)

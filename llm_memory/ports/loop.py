@@ -1,0 +1,142 @@
+"""What the memory loop keeps on disk. Every method blocks, and raises StateUnavailable."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Protocol
+
+from ..models.loop import Batch, QueueSize, Spent, WaitingLine
+from ..models.turns import QueuedTurn
+from .index import Key
+
+
+class LoopFile(Protocol):
+    """The file that all of it stands in."""
+
+    def open(self) -> bool:
+        """Make ready. False if the old file was unusable and was set aside for a new one."""
+        ...
+
+    def close(self) -> None:
+        """Give the file back. Idempotent."""
+        ...
+
+
+class TurnStore(Protocol):
+    """Finished turns until they are read, and until the journal of their day is written."""
+
+    def put(self, turn: QueuedTurn) -> None:
+        """Queue a turn. On disk when it returns. One that is there already is ignored."""
+        ...
+
+    def turns(self, ticket_ids: Collection[str]) -> list[QueuedTurn]:
+        """Those that are still to be read, in a batch or not, in the order in which they came."""
+        ...
+
+    def lines(self) -> list[WaitingLine]:
+        """What waits and is in no batch yet, the oldest line first."""
+        ...
+
+    def waiting(self, line: WaitingLine, limit: int) -> list[QueuedTurn]:
+        """The first turns of a line."""
+        ...
+
+    def make_batch(self, batch: Batch, ticket_ids: Collection[str]) -> None:
+        """Read these together from now on."""
+        ...
+
+    def put_batch(self, batch: Batch) -> None:
+        """How a batch is doing now. An unknown one is ignored."""
+        ...
+
+    def batches(self) -> list[Batch]:
+        """All of them, the oldest first."""
+        ...
+
+    def of_batch(self, batch_id: str) -> list[QueuedTurn]:
+        """The turns of a batch, in the order in which they came."""
+        ...
+
+    def settle(self, ticket_ids: Collection[str], *, keep: bool) -> None:
+        """What these turns taught stands in the vault: with ``keep`` they wait for the journal,
+        else they go. A batch without turns goes with them. All at once, or nothing."""
+        ...
+
+    def days(self, before: datetime) -> list[tuple[str, date]]:
+        """Scopes and local days of turns that were read, said before a moment."""
+        ...
+
+    def of_day(self, scope: str, day: date) -> list[QueuedTurn]:
+        """The turns of a scope and local day that were read, in the order in which they came."""
+        ...
+
+    def drop(self, ticket_ids: Collection[str]) -> None:
+        """Turns that are needed no more. Unknown ones are ignored."""
+        ...
+
+    def count(self) -> int:
+        """How many there are, read or not. Cheap: it is asked before each ``put``."""
+        ...
+
+    def size(self) -> QueueSize:
+        """How many there are, by how far they are."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """How a memory served in its own scope since it was last weighed."""
+
+    key: Key
+    useful: int
+    useless: int
+
+
+class LoopBook(Protocol):
+    """Small facts of the loop: costs, pauses, who came when, how memories served."""
+
+    def spend(self, day: date, *, tokens: int, failed: bool = False) -> None:
+        """One more call."""
+        ...
+
+    def spent(self, day: date) -> Spent:
+        """All calls of a day."""
+        ...
+
+    def pause(self, conversation: str, scope: str, *, at: datetime) -> None:
+        """Off the record from now on. Idempotent."""
+        ...
+
+    def resume(self, conversation: str) -> bool:
+        """On it again; False if it was not paused."""
+        ...
+
+    def paused(self) -> Mapping[str, datetime]:
+        """Conversations that are off the record, and since when."""
+        ...
+
+    def see(self, conversation: str, scope: str, *, at: datetime) -> datetime | None:
+        """A turn begins; when the one before began, None for the first."""
+        ...
+
+    def count_evidence(self, useful: Sequence[Key], useless: Sequence[Key]) -> None:
+        """One more of each, in the memories' own scope."""
+        ...
+
+    def evidence(self, scope: str) -> list[Evidence]:
+        """What was counted for memories of a scope."""
+        ...
+
+    def drop_evidence(self, weighed: Collection[Evidence]) -> None:
+        """Take off what was weighed; what was counted since then stays."""
+        ...
+
+    def fact(self, name: str) -> str:
+        """A value kept under a name, empty for none. Nobody's words are kept here."""
+        ...
+
+    def put_fact(self, name: str, value: str) -> None:
+        """Keep it."""
+        ...

@@ -1,0 +1,84 @@
+"""What comes from elsewhere, introduced to who brings it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..models.settings import EngineSettings
+from .adoption import Adoption
+from .engine_parts import EngineParts
+from .identifiers import Clock
+from .legacy_vectors import LegacyVectors
+from .migrations import Migration, Migrations
+from .notice_board import NoticeBoard
+from .recalling import Recalling
+from .record_walker import RecordWalker
+from .scope_book import ScopeBook
+from .scope_migration import ScopeMigration
+from .writing import Writing
+
+
+@dataclass(frozen=True, slots=True)
+class Arrivals:
+    """``old_vectors`` come with the memories of other plugins, where there are any."""
+
+    migrations: Migrations
+    old_vectors: LegacyVectors | None
+
+
+def make_arrivals(
+    parts: EngineParts,
+    settings: EngineSettings,
+    recalling: Recalling,
+    writing: Writing,
+    book: ScopeBook,
+    notices: NoticeBoard,
+    clock: Clock,
+) -> Arrivals:
+    """Opens nothing."""
+    walker = RecordWalker(parts.migrations, settings.walk_pace)
+    walker.paused = settings.migration_paused
+    sources: list[Migration] = []
+    if parts.legacy is not None:
+        sources.append(
+            ScopeMigration(
+                parts.legacy,
+                parts.migrations,
+                walker,
+                parts.vault,
+                recalling.catalogue,
+                writing.intake,
+                recalling.pending,
+                recalling.words,
+                clock,
+            )
+        )
+    old_vectors = None
+    if parts.others is not None and parts.staging is not None:
+        old_vectors = LegacyVectors(
+            parts.staging,
+            parts.cache,
+            recalling.catalogue,
+            lambda: recalling.indexing.fingerprint,
+        )
+        sources.append(
+            Adoption(
+                parts.others,
+                parts.staging,
+                parts.migrations,
+                walker,
+                parts.vault,
+                recalling.catalogue,
+                writing.intake,
+                old_vectors,
+                recalling.words,
+                book,
+                notices,
+                clock,
+                enabled=settings.adopt_legacy,
+            )
+        )
+    migrations = Migrations(
+        parts.migrations, walker, sources, parts.vault, recalling.catalogue, writing.living, clock
+    )
+    return Arrivals(migrations, old_vectors)

@@ -1,0 +1,162 @@
+"""Turns that are read together: which are next, and what becomes of those that nobody can read."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from ..models.loop import Batch, BatchState, Letter, WaitingLine
+from ..models.settings import LoopSettings
+from ..models.turns import QueuedTurn
+from ..policies.derived_ids import derived_id
+from ..policies.reflection_due import is_due, seconds_until_due
+from ..policies.reflection_prompt import MOST_TURNS, REPLY_TOKENS, how_many_fit
+from ..ports.loop import LoopBook, TurnStore
+from .learning import SCOPE_GONE
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A batch and its turns. ``made`` is False for one that is not on disk yet."""
+
+    batch: Batch
+    turns: tuple[QueuedTurn, ...]
+    made: bool = True
+
+
+class Batches:
+    """Over the store of turns. Every method blocks, and raises StateUnavailable."""
+
+    def __init__(self, turns: TurnStore, book: LoopBook, settings: LoopSettings) -> None:
+        self._turns = turns
+        self._book = book
+        self._settings = settings
+        self._idle = timedelta(minutes=settings.idle_minutes)
+
+    def next(
+        self, now: datetime, conversation: str | None, passed: Collection[str]
+    ) -> Reading | None:
+        """What is to be read now, but for batches that were ``passed`` over: answers that are to be
+        stored first, then whoever failed least often.
+
+        With a conversation, all that waits of it, due or not. Who is off the record waits.
+        """
+        paused = self._book.paused()
+        found = [
+            batch
+            for batch in self._turns.batches()
+            if batch.state is not BatchState.DEAD
+            and batch.batch_id not in passed
+            and not self._is_paused(batch, paused)
+            and conversation in (None, batch.conversation)
+        ]
+        begun = sorted(found, key=lambda one: (one.attempts, one.state is BatchState.OPEN))
+        if not begun or begun[0].attempts:  # who failed waits until the others had their turn
+            for line in self._turns.lines():
+                is_paused = bool({line.conversation, line.map_key} & paused.keys())
+                if is_paused or not self._wanted(line, now, conversation):
+                    continue
+                reading = self._of_line(line, now)
+                if reading.batch.batch_id not in passed:
+                    return reading
+        if not begun:
+            return None
+        turns = tuple(self._turns.of_batch(begun[0].batch_id))
+        if not turns:  # somebody has taken them out
+            self._turns.drop(())  # and with them goes what holds none
+            return self.next(now, conversation, {*passed, begun[0].batch_id})
+        return Reading(begun[0], turns)
+
+    def make(self, reading: Reading) -> None:
+        """On disk from now on."""
+        if not reading.made:
+            tickets = [turn.ticket_id for turn in reading.turns]
+            self._turns.make_batch(reading.batch, tickets)
+
+    def put(self, batch: Batch) -> None:
+        """How it is doing now."""
+        self._turns.put_batch(batch)
+
+    def _wanted(self, line: WaitingLine, now: datetime, conversation: str | None) -> bool:
+        if conversation is not None:
+            return line.conversation == conversation
+        return is_due(line, now, after_turns=self._settings.after_turns, idle=self._idle)
+
+    def _is_paused(self, batch: Batch, paused: Mapping[str, datetime]) -> bool:
+        """By its own id, or by that of the group, where a platform splits one by member."""
+        if not paused:
+            return False
+        keys = {turn.map_key for turn in self._turns.of_batch(batch.batch_id)}
+        return bool({batch.conversation, *keys} & paused.keys())
+
+    def _of_line(self, line: WaitingLine, now: datetime) -> Reading:
+        turns = self._turns.waiting(line, MOST_TURNS)
+        turns = turns[: how_many_fit(turns, self._settings.daily_tokens - REPLY_TOKENS)]
+        batch_id = derived_id("b", *(turn.ticket_id for turn in turns))
+        names = (line.scope, line.conversation, line.persona)
+        return Reading(Batch(batch_id, *names, now), tuple(turns), made=False)
+
+    def seconds_until_due(self, now: datetime) -> float | None:
+        """Until the next line is due, None where nothing waits."""
+        waits = [seconds_until_due(line, now, idle=self._idle) for line in self._turns.lines()]
+        open_ = [batch for batch in self._turns.batches() if batch.state is not BatchState.DEAD]
+        return min([*waits, *(0.0 for _ in open_)], default=None)
+
+    def waiting(self, conversation: str | None) -> int:
+        """How many turns are to be read."""
+        lines = sum(
+            line.count for line in self._turns.lines() if conversation in (None, line.conversation)
+        )
+        batches = (
+            len(self._turns.of_batch(batch.batch_id))
+            for batch in self._turns.batches()
+            if batch.state is not BatchState.DEAD and conversation in (None, batch.conversation)
+        )
+        return lines + sum(batches)
+
+    def letters(self) -> list[Letter]:
+        """What was given up, the oldest first."""
+        return [
+            Letter(
+                batch.batch_id,
+                batch.conversation,
+                len(self._turns.of_batch(batch.batch_id)),
+                batch.made_at,
+                batch.error,
+            )
+            for batch in self._dead()
+        ]
+
+    def retry(self, batch_id: str = "") -> int:
+        """Read one of them again, or all: how many there were."""
+        chosen = [batch for batch in self._dead() if batch_id in ("", batch.batch_id)]
+        for batch in chosen:
+            self._turns.put_batch(_as_new(batch))
+        return len(chosen)
+
+    def drop(self, batch_id: str) -> int:
+        """Forget the turns of one of them: how many there were."""
+        tickets: Sequence[str] = []
+        for batch in self._dead():
+            if batch.batch_id == batch_id:
+                tickets = [turn.ticket_id for turn in self._turns.of_batch(batch_id)]
+                self._turns.drop(tickets)
+        return len(tickets)
+
+    def gone(self) -> set[str]:
+        """Scopes of what was given up because their folder was gone."""
+        return {batch.scope for batch in self._dead() if batch.error == SCOPE_GONE}
+
+    def bring_back(self, scope: str) -> None:
+        """Its folder is there again: its turns may be read."""
+        for batch in self._dead():
+            if batch.error == SCOPE_GONE and batch.scope == scope:
+                self._turns.put_batch(_as_new(batch))
+
+    def _dead(self) -> list[Batch]:
+        return [batch for batch in self._turns.batches() if batch.state is BatchState.DEAD]
+
+
+def _as_new(batch: Batch) -> Batch:
+    return replace(batch, state=BatchState.OPEN, attempts=0, reply="", error="")

@@ -1,0 +1,139 @@
+"""What people do to entries that stand: forget, edit, move, and take it back."""
+
+from __future__ import annotations
+
+from ..models.conversation import Actor, ConversationId
+from ..models.data_models import (
+    EditOutcome,
+    ForgetOutcome,
+    Forgotten,
+    Moved,
+    MoveOutcome,
+    NotAllowed,
+    NotVisible,
+    Rejected,
+    RejectReason,
+    Restored,
+    RestoreOutcome,
+    StoredMemory,
+)
+from ..models.scope import Scope
+from ..policies.admin_move import target_scope
+from ..policies.pointers import pointed_id
+from ..ports.ledger import DeedKind
+from .access import Access
+from .lifespan import Lifespan
+from .memory_editor import Doer, MemoryEditor
+from .memory_handlers import MemoryHandlers
+from .scope_book import ScopeBook
+
+
+class Corrections:
+    """The cognitive service's own: who asks, and from where, is told by the conversation."""
+
+    def __init__(
+        self,
+        access: Access,
+        book: ScopeBook,
+        handlers: MemoryHandlers,
+        editor: MemoryEditor,
+        life: Lifespan,
+    ) -> None:
+        self._access = access
+        self._book = book
+        self._handlers = handlers
+        self._editor = editor
+        self._life = life
+
+    async def forget(
+        self, memory_id: str, conversation_id: ConversationId, actor: Actor
+    ) -> ForgetOutcome | Rejected:
+        """Move an entry to the archive. Only its speaker or an admin, only in its own scope."""
+        stored = self._access.find(memory_id, conversation_id)
+        if stored is None:
+            return NotVisible(memory_id)
+        scope = self._access.writable(conversation_id)
+        if isinstance(scope, Rejected) or not self._access.in_reach(stored, scope, actor):
+            return NotAllowed(memory_id)
+        target = await self._life.finish(self._handlers.archive(stored, actor))
+        match target:
+            case Rejected():
+                return target
+            case None:
+                return NotVisible(memory_id)
+            case str():
+                doer = Doer(actor, conversation_id.umo)
+                await self._editor.note(DeedKind.FORGET, stored, scope, doer)
+                return Forgotten(stored, target)
+
+    async def edit(
+        self, memory_id: str, text: str, conversation_id: ConversationId, actor: Actor
+    ) -> EditOutcome | Rejected:
+        """Give an entry of the conversation's own scope other words. Admins only."""
+        stored = self._access.for_admin(memory_id, conversation_id, actor)
+        if not isinstance(stored, StoredMemory):
+            return stored
+        doer = Doer(actor, conversation_id.umo)
+        edited = await self._life.finish(self._editor.edit(stored, text, doer))
+        return NotVisible(memory_id) if edited is None else edited
+
+    async def move(
+        self, memory_id: str, scope_name: str, conversation_id: ConversationId, actor: Actor
+    ) -> MoveOutcome | Rejected:
+        """Move an entry of the conversation's own scope to another one. Admins only."""
+        stored = self._access.for_admin(memory_id, conversation_id, actor)
+        if not isinstance(stored, StoredMemory):
+            return stored
+        known = {*self._book.summary().by_scope, *await self._editor.folders()}
+        target = target_scope(scope_name, known)
+        if target is None:
+            return Rejected(RejectReason.UNKNOWN_SCOPE, detail=scope_name)
+        if target == stored.scope:
+            return Moved(stored, target.name)
+        doer = Doer(actor, conversation_id.umo)
+        moved = await self._life.finish(self._editor.move(stored, target, doer))
+        return NotVisible(memory_id) if moved is None else moved
+
+    async def restore(
+        self, memory_id: str, conversation_id: ConversationId, actor: Actor
+    ) -> RestoreOutcome | Rejected:
+        """Take back what was done last to an entry of the conversation's own scope: forgotten, it
+        comes back; edited, it has its former words; moved, it is here again.
+
+        With an empty id: the last that this person did in this conversation.
+        """
+        scope = self._access.writable(conversation_id)
+        named = pointed_id(memory_id) if memory_id else ""
+        if isinstance(scope, Rejected) or named is None:
+            return NotVisible(memory_id)
+        deed = await self._editor.deed(Doer(actor, conversation_id.umo), named, scope)
+        if deed is not None and deed.kind is DeedKind.MOVE and not actor.admin:
+            return NotVisible(memory_id)  # whether it still lives there is not for everybody
+        if deed is not None and deed.kind is not DeedKind.FORGET and self._editor.stands(deed):
+            if not actor.admin:
+                return NotAllowed(memory_id)
+            undone = await self._life.finish(self._editor.take_back(deed))
+            return NotVisible(memory_id) if undone is None else undone
+        if not named and deed is None:
+            return NotVisible(memory_id)
+        outcome = await self._bring_back(named or (deed.memory_id if deed else ""), scope, actor)
+        if isinstance(outcome, Restored) and deed is not None:
+            await self._editor.settle(deed)
+        return outcome
+
+    async def _bring_back(
+        self, memory_id: str, scope: Scope, actor: Actor
+    ) -> Restored | NotAllowed | NotVisible | Rejected:
+        archived = await self._handlers.archived(scope, memory_id)
+        if archived is None:
+            return NotVisible(memory_id)
+        if not self._access.in_reach(archived, scope, actor):
+            return NotAllowed(memory_id)
+        restored = await self._life.finish(self._handlers.restore(scope, memory_id))
+        match restored:
+            case Rejected():
+                return restored
+            case None:
+                return NotVisible(memory_id)
+            case StoredMemory():
+                return Restored(restored)

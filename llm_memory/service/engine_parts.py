@@ -1,0 +1,70 @@
+"""What an engine is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..policies.privacy import Finder, find
+from ..ports import (
+    Embedder,
+    IndexManifest,
+    LexicalIndex,
+    NoteSource,
+    Reranker,
+    StateStore,
+    StoredFormat,
+    TrustBook,
+    Vault,
+    VectorCache,
+    VectorStore,
+)
+from ..ports.chat import ChatModel
+from ..ports.legacy import LegacyStores, Staging
+from ..ports.loop import LoopBook, LoopFile, TurnStore
+from ..ports.migration import ForeignCollection, MigrationStore
+from ..ports.sleep import BackupFolder, ScopePages, SleepStore
+from ..ports.transfer import TransferFiles
+from ..ports.watcher import Watcher
+from .opening import Lock
+
+
+@dataclass(frozen=True, slots=True)
+class EngineParts:
+    """What an engine is made of. Tests put fakes here."""
+
+    vault: Vault
+    watcher: Watcher
+    notes: NoteSource
+    state: StateStore
+    store: VectorStore
+    manifest: IndexManifest
+    cache: VectorCache
+    words: LexicalIndex
+    trust: TrustBook
+    scanner: Embedder
+    """Answers where the index cannot, from the first moment on: it must load nothing."""
+    locks: Sequence[Lock]
+    transfers: TransferFiles
+    migrations: MigrationStore
+    loop_file: LoopFile
+    turns: TurnStore
+    """In ``loop_file``."""
+    loop_book: LoopBook
+    """In ``loop_file``."""
+    sleep_store: SleepStore
+    """In ``loop_file``."""
+    pages: ScopePages
+    backups: BackupFolder
+    legacy: ForeignCollection | None = None
+    """A pre-scope plugin's, where a server is configured that may have one."""
+    others: LegacyStores | None = None
+    """What other plugins left on this machine; with ``staging``, or not at all."""
+    staging: Staging | None = None
+    formats: Sequence[StoredFormat] = ()
+    private_data: Finder = find
+    reranker: Reranker | None = None
+    chat: ChatModel | None = None
+    """Reads finished turns; nothing is learned from them without it."""
+    version: str = ""
+    """The plugin's: what it writes out, it signs."""

@@ -1,0 +1,191 @@
+"""What single lessons of finished turns do to the vault: a new memory, a correction, a merge.
+
+Each is done inside the scope of its turns, and done again changes nothing: ids are told from
+tickets and words, and what stands, or lies in the archive, is not written anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ..models.conversation import Actor
+from ..models.data_models import (
+    Memory,
+    MemoryDraft,
+    Provenance,
+    Reinforced,
+    Rejected,
+    RejectReason,
+    RememberOutcome,
+    Replaced,
+    Source,
+    Stored,
+    StoredMemory,
+)
+from ..models.scope import Scope
+from ..models.turns import Contradiction, Merge, QueuedTurn
+from ..policies.derived_ids import derived_id
+from ..policies.reflection_guards import may_merge, may_replace
+from ..policies.speakers import NOBODY
+from ..policies.text import clean
+from ..ports import Key
+from .catalogue import Catalogue
+from .identifiers import Clock
+from .memory_handlers import MemoryHandlers
+from .scope_book import ScopeBook
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """Where feedback applies: the turns, all of one scope and conversation, and that scope."""
+
+    turns: tuple[QueuedTurn, ...]
+    scope: Scope
+
+    def id_of(self, *parts: str) -> str:
+        """The same for the same words of the same turns, however often they are applied."""
+        tickets = (turn.ticket_id for turn in self.turns)
+        return derived_id("m", "learned", *tickets, *parts)
+
+
+class Lessons:
+    """Nobody vouches for what is learned, and no answer says whose words it may touch."""
+
+    def __init__(
+        self, catalogue: Catalogue, handlers: MemoryHandlers, book: ScopeBook, clock: Clock
+    ) -> None:
+        self._catalogue = catalogue
+        self._handlers = handlers
+        self._book = book
+        self._clock = clock
+
+    async def learn(
+        self, draft: MemoryDraft, lesson: Lesson, memory_id: str = ""
+    ) -> RememberOutcome:
+        """A new memory: nobody vouches for it, and it fades unless it proves useful."""
+        said_at = draft.said_at or lesson.turns[-1].observed_at
+        actor = _speaker(draft.actor, lesson.turns)
+        draft = replace(draft, actor=actor, said_at=said_at, source=Source.REFLECTION)
+        memory_id = memory_id or lesson.id_of(actor.person, actor.name, draft.judgment)
+        standing = await self._handlers.stands(lesson.scope, memory_id)
+        if isinstance(standing, StoredMemory):
+            return Stored(standing)
+        if standing:  # it was written, and something has taken its place since, or somebody it out
+            return Rejected(RejectReason.REFUSED, detail="archived")
+        vouched = self._said_already(draft, actor, lesson.scope)
+        if vouched is not None:
+            return Reinforced(vouched)
+        return await self._handlers.write(
+            draft,
+            lesson.scope,
+            conversation=lesson.turns[0].conversation,
+            trusted=False,
+            role=lesson.turns[0].persona,
+            memory_id=memory_id,
+        )
+
+    def _said_already(self, draft: MemoryDraft, actor: Actor, scope: Scope) -> StoredMemory | None:
+        """The same words of the same speaker, where somebody vouches for them: nothing is new."""
+        origin = Provenance(actor.name, actor.person, trusted=True)
+        words = Memory("", clean(draft.judgment), self._clock(), provenance=origin)
+        return self._catalogue.same_words(scope, words)
+
+    async def correct(
+        self, contradiction: Contradiction, lesson: Lesson
+    ) -> tuple[RememberOutcome, bool]:
+        """The new words beside the old ones, or in their place: only where the same person has
+        taken his own words back. Whether the old ones gave way, or are gone already."""
+        draft, old_id = contradiction.draft, contradiction.memory_id
+        memory_id = lesson.id_of("contradiction", old_id, draft.judgment)
+        old = self._catalogue.get(Key(lesson.scope.name, old_id))
+        if old is None or not self._may_correct(old, contradiction, lesson):
+            again = await self._handlers.stands(lesson.scope, memory_id)
+            return await self.learn(replace(draft, active=False), lesson, memory_id), bool(again)
+        draft = replace(
+            draft,
+            reasoning=f"{draft.reasoning}\n取代 {old_id}".strip(),
+            tags=(*draft.tags, *old.memory.tags),
+            strength=max(draft.strength, old.memory.strength),
+            active=old.memory.active,
+        )
+        outcome = await self.learn(draft, lesson, memory_id)
+        taken = await self._supersede([old], outcome)
+        if taken and isinstance(outcome, Stored):
+            outcome = Replaced(outcome.memory, old, outcome.redacted)
+        return outcome, taken
+
+    def _may_correct(self, old: StoredMemory, contradiction: Contradiction, lesson: Lesson) -> bool:
+        named = [one for one in lesson.turns if one.ticket_id == contradiction.ticket_id]
+        turn = named[0] if named else lesson.turns[0] if len(lesson.turns) == 1 else None
+        if turn is None:
+            return False
+        actor, person = contradiction.draft.actor or NOBODY, old.memory.provenance.person
+        if not all(self._book.same_person(one.person, person) for one in (turn, actor)):
+            return False
+        return may_replace(old, contradiction.draft.judgment, turn)
+
+    async def merge(self, merge: Merge, lesson: Lesson) -> RememberOutcome | None:
+        """One entry in the place of several that say the same; None where they must not be one.
+        All of them are the turns' own scope's, so public and private never meet."""
+        scope, draft = lesson.scope, merge.draft
+        memory_id = lesson.id_of("merge", *merge.memory_ids, draft.judgment)
+        found = [self._catalogue.get(Key(scope.name, one)) for one in merge.memory_ids]
+        olds = [old for old in found if old is not None]
+        begun = await self._handlers.stands(scope, memory_id)
+        if not begun and (
+            len(olds) < len(found) or not may_merge([old.memory for old in olds], draft.judgment)
+        ):
+            return None
+        if isinstance(begun, StoredMemory):  # a crash came between the new one and the old ones
+            await self._supersede(olds, Stored(begun))
+            return Stored(begun)
+        if begun:
+            return Rejected(RejectReason.REFUSED, detail="archived")
+        newest = max(olds, key=lambda old: old.memory.created_at).memory
+        origin = newest.provenance
+        draft = replace(
+            draft,
+            reasoning=f"{draft.reasoning}\n合并自 {'、'.join(merge.memory_ids)}".strip(),
+            tags=(*draft.tags, *(tag for old in olds for tag in old.memory.tags)),
+            kind=newest.kind,
+            strength=max(old.memory.strength for old in olds),
+            active=any(old.memory.active for old in olds),
+            source=Source.REFLECTION,
+            actor=Actor(origin.person, origin.who),
+            said_at=newest.created_at,
+        )
+        outcome = await self._handlers.write(
+            draft,
+            scope,
+            conversation=origin.conversation,
+            trusted=False,
+            role=newest.role,
+            memory_id=memory_id,
+        )
+        await self._supersede(olds, outcome)
+        return outcome
+
+    async def _supersede(self, olds: Sequence[StoredMemory], outcome: RememberOutcome) -> bool:
+        """The new one stands; now the old ones into the archive. False where one stayed."""
+        if isinstance(outcome, Rejected):
+            return False
+        successor, stayed = outcome.memory, 0
+        for old in olds:
+            if self._catalogue.get(Key(old.scope.name, old.memory.memory_id)) is None:
+                continue  # the write has put it there itself
+            same = successor.memory.memory_id == old.memory.memory_id
+            if same or not await self._handlers.supersede(old, successor):
+                stayed += 1
+        return not stayed
+
+
+def _speaker(actor: Actor | None, turns: Sequence[QueuedTurn]) -> Actor:
+    """Only who spoke in the turns can have said it."""
+    if actor is None:
+        return NOBODY
+    spoke = (
+        turn.person == actor.person and (bool(turn.person) or turn.who == actor.name)
+        for turn in turns
+    )
+    return replace(actor, admin=False) if any(spoke) else NOBODY

@@ -1,0 +1,49 @@
+"""Thousands of memories live as long as the engine: the garbage collector need not look at them."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from typing import Final
+
+from ..models.data_models import StoredMemory
+
+MANY: Final = 10_000
+"""Memories from which on it matters: a full collection over 100,000 takes a quarter of a second,
+and the whole interpreter with it."""
+GROWTH: Final = 5_000
+
+
+class LongLived:
+    """Counts what begins to live, and now and then has all that lives set apart.
+
+    Follows the vault as an index does. What is garbage in such a moment stays until ``release``;
+    there are few of them, and none at all in a small store. Touched from the event loop only.
+    """
+
+    def __init__(
+        self, freeze: Callable[[], None] = gc.freeze, unfreeze: Callable[[], None] = gc.unfreeze
+    ) -> None:
+        """``freeze`` and ``unfreeze`` are the interpreter's own, but for tests."""
+        self._freeze = freeze
+        self._unfreeze = unfreeze
+        self._count = 0
+        self._next = MANY
+        self._frozen = False
+
+    def enqueue(self, _: StoredMemory) -> None:
+        """One more, or one that takes the place of another: that makes objects, too."""
+        self._count += 1
+        if self._count >= self._next:
+            self._next = self._count + GROWTH
+            self._frozen = True
+            self._freeze()
+
+    def enqueue_removal(self, _: StoredMemory) -> None:
+        """It is let go of as soon as nobody holds it, set apart or not."""
+
+    def release(self) -> None:
+        """The collector looks at everything again. Idempotent."""
+        if self._frozen:
+            self._frozen = False
+            self._unfreeze()

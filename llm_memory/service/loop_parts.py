@@ -1,0 +1,129 @@
+"""What the memory loop is made of, introduced to each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..models.settings import EngineSettings
+from ..models.sleep import Postponed
+from ..policies.privacy import without_private
+from .asking import Asking
+from .batches import Batches
+from .engine_parts import EngineParts
+from .identifiers import Clock
+from .learning import Learning
+from .lessons import Lessons
+from .memory_loop import MemoryLoop
+from .night import make_night
+from .notice_board import NoticeBoard
+from .off_the_record import OffTheRecord
+from .primer_service import PrimerService
+from .reader import Apply, Reader
+from .recalling import Recalling
+from .reflection_service import ReflectionService
+from .scope_book import ScopeBook
+from .spending import Spending
+from .turn_queue import TurnQueue
+from .writing import Writing
+
+
+@dataclass(frozen=True, slots=True)
+class LoopParts:
+    """The loop, and what the cognitive service asks of its parts."""
+
+    loop: MemoryLoop
+    queue: TurnQueue
+    learning: Learning
+    off_record: OffTheRecord
+    primer: PrimerService
+
+
+@dataclass(frozen=True, slots=True)
+class LoopHooks:
+    """What the loop asks of the engine around it.
+
+    Attributes:
+        apply: What was learned, applied as any caller would have it.
+        busy: Why no consolidation may begin now.
+        may_rotate: False while files are missing that an older backup may still have.
+    """
+
+    apply: Apply
+    busy: Callable[[], Postponed]
+    may_rotate: Callable[[], bool]
+
+
+def make_loop(
+    parts: EngineParts,
+    settings: EngineSettings,
+    recalling: Recalling,
+    writing: Writing,
+    book: ScopeBook,
+    notices: NoticeBoard,
+    clock: Clock,
+    hooks: LoopHooks,
+) -> LoopParts:
+    """Opens nothing."""
+    paces, catalogue = settings.loop, recalling.catalogue
+    primer = PrimerService(catalogue, parts.loop_book, parts.pages, paces, clock)
+    queue = TurnQueue(
+        parts.turns,
+        parts.vault,
+        clock,
+        lambda text: without_private(text, settings.privacy_mode, parts.private_data),
+        paces,
+        notices,
+    )
+    learning = Learning(
+        parts.turns,
+        parts.vault,
+        catalogue,
+        Lessons(catalogue, writing.handlers, book, clock),
+        recalling.manager,
+        clock,
+        # Nobody writes a journal of turns without a night, or without somebody to ask.
+        keep=parts.chat is not None and paces.sleep_at is not None,
+    )
+    off_record = OffTheRecord(parts.loop_book, notices)
+    spending = Spending(parts.loop_book, paces.daily_tokens, clock)
+    sleep = make_night(
+        store=parts.sleep_store,
+        book=parts.loop_book,
+        turns=parts.turns,
+        pages=parts.pages,
+        backups=parts.backups,
+        vault=parts.vault,
+        catalogue=catalogue,
+        living=writing.living,
+        checks=writing.checks,
+        near=writing.near,
+        notices=notices,
+        spending=spending,
+        chat=parts.chat,
+        settings=paces,
+        clock=clock,
+        version=parts.version,
+        learns=settings.scope_filter_enabled,
+        busy=hooks.busy,
+        may_rotate=hooks.may_rotate,
+        primer=primer.overview,
+    )
+    batches = Batches(parts.turns, parts.loop_book, paces)
+    asking = Asking(parts.chat, spending, parts.loop_book, paces, clock)
+    reader = Reader(batches, asking, learning, hooks.apply, daily_tokens=paces.daily_tokens)
+    reflection = ReflectionService(
+        batches, asking, learning, reader, clock, learns=settings.scope_filter_enabled
+    )
+    loop = MemoryLoop(
+        parts.loop_file,
+        parts.turns,
+        parts.loop_book,
+        off_record,
+        paces,
+        notices,
+        clock,
+        reflection,
+        sleep,
+    )
+    return LoopParts(loop, queue, learning, off_record, primer)

@@ -1,0 +1,85 @@
+"""The memory loop: its parts, introduced to each other, and how it is doing."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+from ..errors import EngineClosed, StateUnavailable
+from ..models.loop import LoopStatus
+from ..models.notices import Notice, NoticeCode, Severity
+from ..models.settings import LoopSettings
+from ..ports.loop import LoopBook, LoopFile, TurnStore
+from .consolidation_service import ConsolidationService
+from .identifiers import Clock
+from .notice_board import NoticeBoard
+from .off_the_record import OffTheRecord
+from .reflection_service import ReflectionService
+
+
+class MemoryLoop:
+    """Learns from finished turns, tidies up at night, and tells a returning conversation where
+    things stand. Opened and closed by the engine."""
+
+    def __init__(
+        self,
+        file: LoopFile,
+        turns: TurnStore,
+        book: LoopBook,
+        off_record: OffTheRecord,
+        settings: LoopSettings,
+        notices: NoticeBoard,
+        clock: Clock,
+        reflection: ReflectionService,
+        sleep: ConsolidationService,
+    ) -> None:
+        self._file = file
+        self._turns = turns
+        self._book = book
+        self._off_record = off_record
+        self._settings = settings
+        self._notices = notices
+        self._clock = clock
+        self.reflection = reflection
+        self.sleep = sleep
+
+    async def open(self) -> None:
+        """Memories do not depend on the loop, so a file that cannot be opened stops nothing but
+        the loop itself: nothing is queued, and a notice says so."""
+        try:
+            kept = await asyncio.to_thread(self._file.open)
+        except StateUnavailable as error:
+            params = {"path": error.path, "detail": error.cause}
+            self._notices.post(
+                Notice(NoticeCode.LOOP_UNAVAILABLE, params=params, severity=Severity.ERROR)
+            )
+            return
+        await self._off_record.load(kept=kept)
+        await self.sleep.load()
+        if not self._off_record.known:
+            self._notices.post(Notice(NoticeCode.LOOP_RESET, severity=Severity.ERROR))
+
+    async def close(self) -> None:
+        """Give the file back. Idempotent."""
+        await asyncio.to_thread(self._file.close)
+
+    async def status(self) -> LoopStatus:
+        """How it is doing, now. Never raises for a store that cannot be read."""
+        plain = LoopStatus(
+            provider=self.reflection.label,
+            resting=self.reflection.resting,
+            error=self.reflection.error or self.sleep.error,
+            budget=self._settings.daily_tokens,
+            paused=self._off_record.count,
+            slept_at=self.sleep.slept_at,
+            sleeping=self.sleep.sleeping,
+            next_sleep=self.sleep.next_at,
+        )
+        try:
+            return await asyncio.to_thread(self._counted, plain)
+        except (StateUnavailable, EngineClosed):
+            return plain
+
+    def _counted(self, status: LoopStatus) -> LoopStatus:
+        spent = self._book.spent(self._clock().date())
+        return replace(status, queue=self._turns.size(), spent=spent)

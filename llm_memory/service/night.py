@@ -1,0 +1,93 @@
+"""The night's parts, introduced to each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..models.scope import Scope
+from ..models.settings import LoopSettings
+from ..models.sleep import Postponed
+from ..ports import Vault
+from ..ports.chat import ChatModel
+from ..ports.loop import LoopBook, TurnStore
+from ..ports.sleep import BackupFolder, ScopePages, SleepStore
+from .catalogue import Catalogue
+from .consolidation_service import ConsolidationService, NightParts
+from .day_journals import DayJournals
+from .departures import Departures
+from .draft_checks import DraftChecks
+from .fading import Fading
+from .identifiers import Clock
+from .living import LivingMemories
+from .near_duplicates import NearDuplicates
+from .night_merging import NightMerging
+from .nightly_backup import NightlyBackup
+from .notice_board import NoticeBoard
+from .overviews import Overviews
+from .spending import Spending
+
+
+def make_night(
+    *,
+    store: SleepStore,
+    book: LoopBook,
+    turns: TurnStore,
+    pages: ScopePages,
+    backups: BackupFolder,
+    vault: Vault,
+    catalogue: Catalogue,
+    living: LivingMemories,
+    checks: DraftChecks,
+    near: NearDuplicates,
+    notices: NoticeBoard,
+    spending: Spending,
+    chat: ChatModel | None,
+    settings: LoopSettings,
+    clock: Clock,
+    version: str,
+    learns: bool,
+    busy: Callable[[], Postponed],
+    may_rotate: Callable[[], bool],
+    primer: Callable[[Scope], str],
+) -> ConsolidationService:
+    """``primer`` fills PRIMER.md of a scope; ``may_rotate`` is False while files are missing that
+    an older backup may still have; ``learns`` while memories may be changed by themselves."""
+    departures = Departures(store, vault, catalogue, living, clock)
+    parts = NightParts(
+        departures,
+        Fading(store, book, vault, catalogue, living, departures),
+        NightMerging(store, catalogue, near, departures),
+        DayJournals(
+            store,
+            turns,
+            vault,
+            catalogue,
+            living,
+            checks,
+            spending,
+            chat if settings.reads_turns else None,
+            clock,
+            call_seconds=settings.call_seconds,
+        ),
+        Overviews(pages, catalogue, notices, primer),
+        NightlyBackup(
+            backups,
+            living,
+            notices,
+            clock,
+            keep=settings.backups_keep,
+            may_rotate=may_rotate,
+            version=version,
+        ),
+    )
+    return ConsolidationService(
+        store,
+        book,
+        vault,
+        pages,
+        notices,
+        clock,
+        parts,
+        busy=busy,
+        learns=lambda: learns and may_rotate(),
+    )

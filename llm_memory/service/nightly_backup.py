@@ -1,0 +1,155 @@
+"""A backup of the whole store: taken while the bot writes, read through, then kept."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from ..errors import TransferFailed
+from ..log import logger
+from ..models.notices import Notice, NoticeCode
+from ..models.transfer import End, Header, TransferFault
+from ..policies.transfer_format import VERSION, LineBroken, read_line
+from ..ports.sleep import BackupFolder
+from ..ports.transfer import Line, LineSource
+from .identifiers import Clock
+from .living import LivingMemories
+from .notice_board import NoticeBoard
+from .store_transfer import StoreExport
+from .to_its_end import to_its_end
+
+_WORK_SECONDS: Final = 0.004
+_REST_SECONDS: Final = 0.008
+"""After so long at work the thread leaves the interpreter to the bot for so long."""
+_LINES: Final = 50
+
+
+@dataclass(frozen=True, slots=True)
+class BackedUp:
+    """The new file, empty for none, and how many older ones were removed."""
+
+    name: str = ""
+    removed: int = 0
+
+
+class NightlyBackup:
+    """``keep`` backups, 0 for none at all. An older one goes only when a new one was read through,
+    and only while ``may_rotate`` says that the files lack nothing that it may still have."""
+
+    def __init__(
+        self,
+        folder: BackupFolder,
+        living: LivingMemories,
+        notices: NoticeBoard,
+        clock: Clock,
+        *,
+        keep: int,
+        may_rotate: Callable[[], bool],
+        version: str,
+    ) -> None:
+        self._folder = folder
+        self._living = living
+        self._notices = notices
+        self._clock = clock
+        self._keep = keep
+        self._may_rotate = may_rotate
+        self._version = version
+
+    async def run(self) -> BackedUp:
+        """Write today's. Raises TransferFailed: those that stand there still do."""
+        if self._keep <= 0:
+            return BackedUp()
+        folder = self._folder
+        stopped = threading.Event()
+        try:
+            await to_its_end(asyncio.to_thread(folder.clear))
+            await to_its_end(asyncio.to_thread(folder.snapshot))
+            async with self._living.writing:  # what has changed since: a look, and a few copies
+                await to_its_end(asyncio.to_thread(folder.snapshot))
+            await to_its_end(asyncio.to_thread(self._write, stopped), on_cancel=stopped.set)
+            name = await to_its_end(asyncio.to_thread(self._publish))
+        except TransferFailed as error:
+            params = {"detail": error.detail or str(error)}
+            self._notices.post(Notice(NoticeCode.BACKUP_FAILED, params=params))
+            raise
+        finally:
+            await to_its_end(asyncio.to_thread(folder.clear))
+        self._notices.clear(NoticeCode.BACKUP_FAILED)
+        return BackedUp(name, await to_its_end(asyncio.to_thread(self._rotate, name)))
+
+    def _write(self, stopped: threading.Event) -> None:
+        store = self._folder.store()
+        made = self._folder.vault_format
+        header = Header(VERSION, self._version, self._clock(), store.scopes(), True, made)
+        export = StoreExport(store, header, None)
+        self._folder.write(_gently(export.lines(), stopped))
+        source = self._folder.written()
+        try:
+            _verify(source, export, stopped)
+        finally:
+            source.close()
+
+    def _publish(self) -> str:
+        now = self._clock()
+        name = f"{now:%Y-%m-%d}.jsonl"
+        if name in self._folder.names() and not self._may_rotate():
+            name = f"{now:%Y-%m-%d-%H%M%S}.jsonl"
+        self._folder.publish(name)
+        logger.info("夜间备份写好了：backups/daily/{}", name)
+        return name
+
+    def _rotate(self, newest: str) -> int:
+        """What cannot be removed is removed the next night."""
+        if not self._may_rotate():
+            return 0
+        try:
+            names = [name for name in self._folder.names() if name != newest]
+            old = names[: max(len(names) - (self._keep - 1), 0)]
+            for name in old:
+                self._folder.remove(name)
+        except TransferFailed as error:
+            logger.warning("旧备份没有删掉：{}", error)
+            return 0
+        return len(old)
+
+
+def _gently[L](things: Iterable[L], stopped: threading.Event) -> Iterator[L]:
+    """The same, with rests between: this thread and the bot share one interpreter.
+
+    Raises TransferFailed when the bot closes.
+    """
+    begun = time.monotonic()
+    for thing in things:
+        if stopped.is_set():
+            raise TransferFailed(TransferFault.NOT_WRITTEN, "the engine closes")
+        yield thing
+        if time.monotonic() - begun > _WORK_SECONDS:
+            time.sleep(_REST_SECONDS)
+            begun = time.monotonic()
+
+
+def _verify(source: LineSource, export: StoreExport, stopped: threading.Event) -> None:
+    """Read a file back, line by line. Raises TransferFailed: it is not what was written."""
+    end: End | None = None
+    count = 0
+    for line in _gently(_lines(source), stopped):
+        if line.fault is not None:
+            raise TransferFailed(TransferFault.NOT_WRITTEN, f"{line.number}: {line.fault}")
+        try:
+            record = read_line(line.text)
+        except LineBroken as error:
+            raise TransferFailed(TransferFault.NOT_WRITTEN, f"{line.number}: {error}") from error
+        count += 1
+        end = record if isinstance(record, End) else None
+    whole = End(export.memories, export.files)
+    if end != whole or count != export.memories + export.files + 2:
+        raise TransferFailed(TransferFault.NOT_WRITTEN, "the file is not whole")
+
+
+def _lines(source: LineSource) -> Iterator[Line]:
+    while lines := source.take(_LINES):
+        yield from lines

@@ -1,0 +1,255 @@
+"""What the memory loop keeps: the same in its file and in one that keeps nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory.components.loop.book import SqliteLoopBook
+from astrbot_plugin_scoped_memory.llm_memory.components.loop.file import (
+    ForgetfulLoopFile,
+    SqliteLoopFile,
+)
+from astrbot_plugin_scoped_memory.llm_memory.components.loop.turn_store import SqliteTurnStore
+from astrbot_plugin_scoped_memory.llm_memory.models.loop import (
+    Batch,
+    BatchState,
+    QueueSize,
+    Spent,
+    WaitingLine,
+)
+from astrbot_plugin_scoped_memory.llm_memory.models.turns import QueuedTurn
+from astrbot_plugin_scoped_memory.llm_memory.ports import Key
+from astrbot_plugin_scoped_memory.llm_memory.ports.loop import (
+    Evidence,
+    LoopBook,
+    LoopFile,
+    TurnStore,
+)
+
+ZONE = timezone(timedelta(hours=8))
+NOON = datetime(2026, 11, 21, 12, 0, tzinfo=ZONE)
+TODAY = date(2026, 11, 21)
+FAMILY, WORK = "aiocqhttp:GroupMessage:777", "aiocqhttp:GroupMessage:888"
+
+
+@dataclass
+class Stores:
+    """Both, over one open file."""
+
+    turns: TurnStore
+    book: LoopBook
+
+
+@pytest.fixture(params=[SqliteLoopFile, ForgetfulLoopFile])
+def stores(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stores]:
+    file = request.param(tmp_path / "state" / "loop.sqlite")
+    opened: LoopFile = file
+    assert opened.open()
+    yield Stores(SqliteTurnStore(file), SqliteLoopBook(file))
+    opened.close()
+
+
+def turn(
+    number: int, scope: str = "家人", conversation: str = FAMILY, **more: object
+) -> QueuedTurn:
+    """One that was said ``number`` minutes after noon."""
+    made = QueuedTurn(
+        ticket_id=f"t-{number}",
+        scope=scope,
+        conversation=conversation,
+        persona="管家",
+        observed_at=NOON + timedelta(minutes=number),
+        person=f"aiocqhttp:{number}",
+        who="小明",
+        user_text=f"第{number}句",
+        reply_text="好",
+        recalled=("m-1", "m-2"),
+    )
+    return replace(made, **more)  # type: ignore[arg-type]
+
+
+def batch(name: str, *, scope: str = "家人", conversation: str = FAMILY) -> Batch:
+    return Batch(name, scope, conversation, "管家", NOON)
+
+
+def test_a_turn_comes_back_as_it_was_put_in_and_once(stores: Stores) -> None:
+    odd = turn(1, user_text="'; DROP TABLE turn; --\n\0", who="", recalled=(), persona="")
+    for put in (odd, turn(2), replace(odd, user_text="别的话")):
+        stores.turns.put(put)
+    assert stores.turns.turns(["t-2", "t-1", "t-9"]) == [odd, turn(2)]
+    assert stores.turns.count() == 2
+    assert stores.turns.turns([]) == []
+
+
+def test_half_a_surrogate_pair_refuses_no_turn(stores: Stores) -> None:
+    stores.turns.put(turn(1, user_text="a\ud83d", who="\ud83d"))
+    (kept,) = stores.turns.turns(["t-1"])
+    assert kept.user_text.startswith("a")
+
+
+def test_lines_tell_what_waits_by_scope_conversation_and_persona_the_oldest_first(
+    stores: Stores,
+) -> None:
+    put = [
+        turn(1),
+        turn(2, "公司", WORK),
+        turn(3),
+        turn(4, persona="猫"),
+        turn(5, "公司"),  # the map was changed meanwhile
+    ]
+    for one in put:
+        stores.turns.put(one)
+    lines = stores.turns.lines()
+    assert lines == [
+        WaitingLine("家人", FAMILY, "管家", 2, put[0].observed_at, put[2].observed_at),
+        WaitingLine("公司", WORK, "管家", 1, put[1].observed_at, put[1].observed_at),
+        WaitingLine("家人", FAMILY, "猫", 1, put[3].observed_at, put[3].observed_at),
+        WaitingLine("公司", FAMILY, "管家", 1, put[4].observed_at, put[4].observed_at),
+    ]
+    assert stores.turns.waiting(lines[0], 9) == [put[0], put[2]]
+    assert stores.turns.waiting(lines[0], 1) == [put[0]]
+    assert stores.turns.waiting(lines[3], 9) == [put[4]]
+
+
+def test_what_is_in_a_batch_waits_in_no_line_and_comes_in_its_order(stores: Stores) -> None:
+    for number in (1, 2, 3):
+        stores.turns.put(turn(number))
+    stores.turns.make_batch(batch("b-1"), ["t-3", "t-1"])
+    assert [one.ticket_id for one in stores.turns.of_batch("b-1")] == ["t-1", "t-3"]
+    (line,) = stores.turns.lines()
+    assert (line.count, line.oldest) == (1, turn(2).observed_at)
+    assert [one.ticket_id for one in stores.turns.turns(["t-1", "t-2"])] == ["t-1", "t-2"]
+    assert stores.turns.batches() == [batch("b-1")]
+
+
+def test_a_batch_takes_no_turn_of_another_scope_and_none_that_another_batch_has(
+    stores: Stores,
+) -> None:
+    stores.turns.put(turn(1))
+    stores.turns.put(turn(2, "公司", WORK))
+    stores.turns.make_batch(batch("b-1"), ["t-1", "t-2"])
+    stores.turns.make_batch(batch("b-2"), ["t-1"])
+    assert [one.ticket_id for one in stores.turns.of_batch("b-1")] == ["t-1"]
+    assert stores.turns.of_batch("b-2") == []
+    assert [line.scope for line in stores.turns.lines()] == ["公司"]
+
+
+def test_a_batch_is_kept_as_it_is_doing(stores: Stores) -> None:
+    stores.turns.put(turn(1))
+    stores.turns.make_batch(batch("b-1"), ["t-1"])
+    answered = replace(batch("b-1"), state=BatchState.ANSWERED, reply="{}\ud83d", attempts=2)
+    stores.turns.put_batch(answered)
+    stores.turns.put_batch(replace(batch("b-9"), state=BatchState.DEAD, error="json"))
+    (kept,) = stores.turns.batches()
+    assert (kept.state, kept.attempts, kept.reply[:2]) == (BatchState.ANSWERED, 2, "{}")
+
+
+def test_settled_turns_wait_for_their_journal_or_go_and_an_empty_batch_with_them(
+    stores: Stores,
+) -> None:
+    for number in (1, 2, 3):
+        stores.turns.put(turn(number))
+    stores.turns.make_batch(batch("b-1"), ["t-1", "t-2"])
+    stores.turns.settle(["t-1", "t-9"], keep=True)
+    assert [one.batch_id for one in stores.turns.batches()] == ["b-1"]
+    assert stores.turns.turns(["t-1"]) == []
+    stores.turns.settle(["t-2"], keep=False)
+    assert stores.turns.batches() == []
+    assert stores.turns.size() == QueueSize(1, 1, 0, turn(3).observed_at)
+    assert stores.turns.of_day("家人", TODAY) == [turn(1)]
+
+
+def test_days_are_local_and_told_by_scope_once_their_turns_are_read(stores: Stores) -> None:
+    late = turn(1, observed_at=datetime(2026, 11, 21, 23, 59, tzinfo=ZONE))
+    early = turn(2, observed_at=datetime(2026, 11, 22, 0, 1, tzinfo=ZONE))
+    work = turn(3, "公司", WORK)
+    unread = turn(4, "公司", WORK)
+    for one in (late, early, work, unread):
+        stores.turns.put(one)
+    stores.turns.settle(["t-1", "t-2", "t-3"], keep=True)
+    after = datetime(2026, 11, 23, tzinfo=UTC)
+    assert stores.turns.days(after) == [
+        ("公司", TODAY),
+        ("家人", TODAY),
+        ("家人", date(2026, 11, 22)),
+    ]
+    midnight = datetime(2026, 11, 22, tzinfo=ZONE)
+    for same in (midnight, midnight.astimezone(UTC)):
+        assert stores.turns.days(same) == [("公司", TODAY), ("家人", TODAY)]
+    assert stores.turns.of_day("公司", TODAY) == [work]
+    assert stores.turns.of_day("家人", TODAY) == [late]
+    stores.turns.drop(["t-1", "t-9"])
+    assert stores.turns.of_day("家人", TODAY) == []
+
+
+def test_the_size_tells_what_waits_what_is_read_and_what_was_given_up(stores: Stores) -> None:
+    assert stores.turns.size() == QueueSize()
+    for number in range(6):
+        stores.turns.put(turn(number))
+    stores.turns.make_batch(batch("b-1"), ["t-0", "t-1"])
+    stores.turns.put_batch(replace(batch("b-1"), state=BatchState.DEAD))
+    stores.turns.make_batch(batch("b-2"), ["t-2"])
+    stores.turns.settle(["t-5"], keep=True)
+    size = stores.turns.size()
+    assert size == QueueSize(waiting=3, read=1, dead=2, oldest=turn(2).observed_at)
+    assert stores.turns.count() == size.total == 6
+
+
+def test_many_tickets_at_once_are_no_trouble(stores: Stores) -> None:
+    names = [f"t-{number}" for number in range(1300)]
+    for number in range(3):
+        stores.turns.put(turn(number))
+    assert len(stores.turns.turns(names)) == 3
+    stores.turns.settle(names, keep=False)
+    assert stores.turns.count() == 0
+
+
+def test_what_calls_cost_is_counted_by_day(stores: Stores) -> None:
+    stores.book.spend(TODAY, tokens=100)
+    stores.book.spend(TODAY, tokens=0, failed=True)
+    stores.book.spend(date(2026, 11, 22), tokens=7)
+    assert stores.book.spent(TODAY) == Spent(TODAY, calls=2, failed=1, tokens=100)
+    assert stores.book.spent(date(2026, 11, 23)) == Spent(date(2026, 11, 23))
+
+
+def test_a_pause_holds_from_its_first_moment_until_it_is_ended(stores: Stores) -> None:
+    stores.book.pause(FAMILY, "家人", at=NOON)
+    stores.book.pause(FAMILY, "公司", at=NOON + timedelta(hours=1))
+    stores.book.pause(WORK, "公司", at=NOON)
+    assert stores.book.paused() == {FAMILY: NOON, WORK: NOON}
+    assert stores.book.resume(FAMILY)
+    assert not stores.book.resume(FAMILY)
+    assert stores.book.paused() == {WORK: NOON}
+
+
+def test_who_came_last_when_is_told_as_the_next_turn_begins(stores: Stores) -> None:
+    later = NOON + timedelta(hours=7)
+    assert stores.book.see(FAMILY, "家人", at=NOON) is None
+    assert stores.book.see(WORK, "公司", at=later) is None
+    assert stores.book.see(FAMILY, "家人", at=later) == NOON
+    assert stores.book.see(FAMILY, "家人", at=later) == later
+
+
+def test_evidence_is_counted_in_the_memorys_own_scope_and_weighed_once(stores: Stores) -> None:
+    one, other = Key("家人", "m-1"), Key("家人", "m-2")
+    stores.book.count_evidence([one, one], [other])
+    stores.book.count_evidence([], [one, Key("公司", "m-1")])
+    weighed = stores.book.evidence("家人")
+    assert weighed == [Evidence(one, 2, 1), Evidence(other, 0, 1)]
+    assert stores.book.evidence("公司") == [Evidence(Key("公司", "m-1"), 0, 1)]
+    stores.book.count_evidence([other], [])
+    stores.book.drop_evidence(weighed)
+    assert stores.book.evidence("家人") == [Evidence(other, 1, 0)]
+    assert stores.book.evidence("公司") != []
+
+
+def test_a_fact_is_kept_under_its_name(stores: Stores) -> None:
+    assert stores.book.fact("x") == ""
+    stores.book.put_fact("x", "1")
+    stores.book.put_fact("x", "2")
+    assert stores.book.fact("x") == "2"

@@ -1,0 +1,202 @@
+"""Days of a bot that learns from what is said in passing, and keeps it where it was said."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from astrbot_plugin_scoped_memory.harness.places import Person, group, private
+from astrbot_plugin_scoped_memory.harness.records import files_with, noted_turns, scopes_with
+from astrbot_plugin_scoped_memory.harness.rig import Rig
+from astrbot_plugin_scoped_memory.harness.script import JsonObject, ModelRequest
+from astrbot_plugin_scoped_memory.harness.waiting import until
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.asyncio(loop_scope="session"),
+    pytest.mark.timeout(300),
+]
+
+MOTHER, FATHER, COLLEAGUE = Person(2001, "妈妈"), Person(1002, "爸爸"), Person(3001, "老王")
+FAMILY, COMPANY, FATHER_CHAT = group(777), group(888), private(FATHER)
+MAP = {FAMILY.umo: "家人", FATHER_CHAT.umo: "家人", COMPANY.umo: "公司"}
+OATS = "妈妈早上只喝燕麦奶"
+SOY = "妈妈早上改喝豆奶了"
+REPORT = "季度报表星期四交给财务"
+WHICH_MILK = "妈妈早上喝什么奶"
+FAMILY_WORDS = ("燕麦奶", "豆奶", "腰果", "爸爸")
+WORK_WORDS = ("报表", "财务", "老王")
+
+
+def learned(judgment: str, *, turn: int = 1, kind: str = "knowledge") -> JsonObject:
+    """One memory, as a model words it."""
+    return {
+        "judgment": judgment,
+        "reasoning": "聊天里顺口提到的。",
+        "tags": ["生活"],
+        "kind": kind,
+        "strength": 60,
+        "turn": turn,
+        "who": "s1",
+    }
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Rig]:
+    """A bot of this file's own: days pass in it, and the model that answers reads the turns."""
+    config = {"conversation_scope_map": MAP, "reflection_provider": "auto"}
+    root = tmp_path_factory.mktemp("learning-bot")
+    admins = [MOTHER.user_id, FATHER.user_id, COLLEAGUE.user_id]
+    async with Rig(root, admins=admins, config=config, moved_clock=True) as rig:
+        yield rig
+
+
+async def queued(rig: Rig, words: str) -> None:
+    """A turn with these words is on disk: AstrBot may answer a moment before."""
+
+    async def probe() -> bool:
+        return noted_turns(rig.bot.plugin_data, words) != []
+
+    await until(probe, within=30, what=f"a turn with {words!r} in the queue")
+
+
+async def test_what_is_mentioned_in_passing_is_known_the_next_day_and_corrected_on_the_third(
+    running: Rig,
+) -> None:
+    model = running.model
+    model.on_reflection("燕麦奶", {"new_memories": [learned(OATS)]})
+    model.on_reflection("报表", {"new_memories": [learned(REPORT)]})
+    await running.turn(FAMILY, MOTHER, "今天超市人真多，我早上就靠一杯燕麦奶撑着，别的都喝不惯")
+    await running.turn(COMPANY, COLLEAGUE, "忙死了，季度报表星期四要交给财务，先聊到这")
+    await queued(running, "燕麦奶")
+    await queued(running, "季度报表")
+    assert scopes_with(running.memory, "燕麦奶") == set()
+    await running.onebot.ask(FAMILY, MOTHER, "/memory reflect")
+    await running.onebot.ask(COMPANY, COLLEAGUE, "/memory reflect")
+    assert (await running.panel.ready())["queue"] == 0
+    assert scopes_with(running.memory, OATS) == {"家人"}
+    assert scopes_with(running.memory, REPORT) == {"公司"}
+
+    running.clock.move(days=1)
+    await running.restart()
+    turn = await running.turn(FATHER_CHAT, FATHER, WHICH_MILK)
+    assert OATS in turn.injected
+    for asked in (WHICH_MILK, "早上喝什么奶好"):
+        elsewhere = await running.turn(COMPANY, COLLEAGUE, asked.replace("妈妈", "她"))
+        assert "燕麦奶" not in elsewhere.first.everything
+    at_work = await running.turn(COMPANY, COLLEAGUE, "季度报表星期几交给谁")
+    assert REPORT in at_work.injected
+
+    running.clock.move(days=1)
+
+    def corrected(request: ModelRequest) -> JsonObject:
+        return {"contradictions": [{"old_id": request.id_of(OATS), "new": learned(SOY)}]}
+
+    model.on_reflection("换成豆奶", corrected)
+    await running.turn(FAMILY, MOTHER, "燕麦奶喝腻了，我早上换成豆奶了，你们买菜时记得")
+    await queued(running, "换成豆奶")
+    await running.onebot.ask(FAMILY, MOTHER, "/memory reflect")
+    turn = await running.turn(FATHER_CHAT, FATHER, WHICH_MILK)
+    assert SOY in turn.injected
+    assert OATS not in turn.injected
+    living = [path for path in files_with(running.memory, OATS) if "archive" not in path.parts]
+    (archived,) = [path for path in files_with(running.memory, OATS) if "archive" in path.parts]
+    assert living == []
+    (home,) = [path for path in files_with(running.memory, SOY) if "archive" not in path.parts]
+    assert home.parts[:2] == ("scopes", "家人")
+    new_id = memory_id(running, SOY)
+    assert new_id in (running.memory / archived).read_text(encoding="utf-8")
+    why = await running.onebot.ask(FATHER_CHAT, FATHER, "/memory why")
+    assert SOY in why
+    assert new_id in why
+    assert OATS not in why
+
+
+def memory_id(rig: Rig, words: str) -> str:
+    """The id in the heading that has these words, in a living file."""
+    for path in files_with(rig.memory, words):
+        if "archive" not in path.parts:
+            for line in (rig.memory / path).read_text(encoding="utf-8").splitlines():
+                if words in line and "^m-" in line:
+                    return "m-" + line.partition("^m-")[2].split()[0]
+    message = f"no living entry with {words!r}"
+    raise AssertionError(message)
+
+
+async def test_the_last_of_so_many_turns_has_them_read_once_without_a_command(
+    running: Rig,
+) -> None:
+    room, person = group(999_001), Person(5001, "阿聊")
+    words = [f"随口说说第{number}件小事，窗台的风铃响了" for number in range(10)]
+    for text in words:
+        assert readings_of(running, "风铃") == []
+        await running.turn(room, person, text)
+
+    async def read() -> bool:
+        return readings_of(running, "风铃") != []
+
+    await until(read, within=30, what="the call of the reader")
+    (reading,) = readings_of(running, "风铃")
+    assert all(text in reading.everything for text in words)
+
+
+def readings_of(rig: Rig, words: str) -> list[ModelRequest]:
+    """The calls in which turns with these words were read."""
+    return [reading for reading in rig.model.readings if words in reading.everything]
+
+
+async def test_a_reload_while_turns_are_read_loses_none_and_learns_nothing_twice(
+    running: Rig,
+) -> None:
+    room, model = group(999_002), running.model
+    learnt = {"new_memories": [learned("河边新装的风车在日落时最好看")]}
+    for _ in range(2):  # whoever asks first may be gone when the answer comes
+        model.on_reflection("风车", learnt)
+    await running.turn(room, MOTHER, "河边新装了风车，日落的时候去最好看")
+    await queued(running, "风车")
+    model.hold()
+    try:
+        await running.onebot.say(room, MOTHER, "/memory reflect")
+
+        async def asked() -> bool:
+            return readings_of(running, "风车") != []
+
+        await until(asked, within=30, what="the call of the reader")
+        await running.panel.save(auto_inject_topk=3)
+    finally:
+        model.release()
+    await running.panel.ready()
+    await running.onebot.ask(room, MOTHER, "/memory reflect")
+    (home,) = files_with(running.memory, "风车在日落时最好看")
+    assert home.parts[1] == "public"
+    text = (running.memory / home).read_text(encoding="utf-8")
+    assert text.count("风车在日落时最好看") == 1
+    assert len(readings_of(running, "风车")) == 2
+    assert (await running.panel.ready())["loop"]["dead"] == 0
+
+
+async def test_an_incognito_conversation_is_neither_queued_nor_read_nor_reminded(
+    running: Rig,
+) -> None:
+    assert "暂停" in await running.onebot.ask(FATHER_CHAT, FATHER, "/memory pause")
+    turn = await running.turn(FATHER_CHAT, FATHER, WHICH_MILK)
+    assert turn.first.injected == []
+    await running.turn(FATHER_CHAT, FATHER, "别告诉任何人，我藏了一包腰果")
+    await running.onebot.ask(FATHER_CHAT, FATHER, "/memory resume")
+    turn = await running.turn(FATHER_CHAT, FATHER, f"{WHICH_MILK}来着")
+    assert SOY in turn.injected
+    await queued(running, "来着")
+    await running.onebot.ask(FATHER_CHAT, FATHER, "/memory reflect")
+    assert readings_of(running, "来着") != []
+    assert noted_turns(running.bot.plugin_data, "腰果") == []
+    assert readings_of(running, "腰果") == []
+    assert files_with(running.memory, "腰果") == []
+
+
+async def test_no_request_of_any_kind_has_words_of_two_private_scopes(running: Rig) -> None:
+    requests = [*running.model.requests, *running.model.readings]
+    family = [r for r in requests if any(word in r.everything for word in FAMILY_WORDS)]
+    work = [r for r in requests if any(word in r.everything for word in WORK_WORDS)]
+    assert len(family) > 5
+    assert len(work) > 3
+    assert [r.everything for r in family if any(r is other for other in work)] == []

@@ -1,0 +1,118 @@
+"""A conversation comes back after hours: what it is told, and what the night has written down."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from astrbot_plugin_scoped_memory.harness.places import Person, group, private
+from astrbot_plugin_scoped_memory.harness.records import files_with, history, noted_turns
+from astrbot_plugin_scoped_memory.harness.rig import Rig
+from astrbot_plugin_scoped_memory.harness.waiting import until
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.asyncio(loop_scope="session"),
+    pytest.mark.timeout(300),
+]
+
+OWNER, PARTNER, COLLEAGUE = Person(9000, "房主"), Person(2101, "阿芳"), Person(3101, "小周")
+HOME, OFFICE, OWNERS_CHAT = group(7701), group(8801), private(OWNER)
+MAP = {HOME.umo: "小家", OWNERS_CHAT.umo: "小家", OFFICE.umo: "单位"}
+RULE = "必须用公历写日期"
+RENT = "十二月五日前交房租"
+PARCEL = "去驿站取快递"
+OFFICE_TASK = "给客户寄样品"
+DIARY = "阿芳和房主商量了换窗帘的事，打算周末去看布料"
+SMALL_TALK = "你好呀，今天挺暖和"
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Rig]:
+    """A bot of this file's own: hours pass in it."""
+    config = {"conversation_scope_map": MAP, "reflection_provider": "auto"}
+    root = tmp_path_factory.mktemp("returning-bot")
+    async with Rig(root, admins=[OWNER.user_id], config=config, moved_clock=True) as rig:
+        rig.clock.set_to(10, days=1)
+        yield rig
+
+
+async def test_the_first_turn_after_seven_hours_is_told_where_things_stand_and_the_second_is_not(
+    running: Rig,
+) -> None:
+    await running.onebot.ask(OWNERS_CHAT, OWNER, f"/memory add {RULE}")
+    added = await running.use_tool(
+        HOME, PARTNER, "update_tasks", {"action": "add", "tasks": [RENT, PARCEL]}
+    )
+    assert RENT in added
+    await running.use_tool(
+        OFFICE, COLLEAGUE, "update_tasks", {"action": "add", "tasks": [OFFICE_TASK]}
+    )
+    running.clock.move(hours=5)
+    early = await running.turn(HOME, PARTNER, SMALL_TALK)
+    assert early.first.injected == []
+    running.clock.move(hours=7)
+    back = await running.turn(HOME, PARTNER, SMALL_TALK)
+    (part,) = back.first.injected
+    for words in (RULE, RENT, PARCEL, PARTNER.nickname):
+        assert words in part
+    assert OFFICE_TASK not in back.first.everything
+    assert back.first.system == early.first.system
+    again = await running.turn(HOME, PARTNER, SMALL_TALK)
+    assert again.first.injected == []
+    assert RULE not in str(history(running.bot.data, HOME.umo))
+
+
+async def test_a_task_that_is_done_is_told_no_more_and_the_others_stay(running: Rig) -> None:
+    done = await running.use_tool(
+        HOME, PARTNER, "update_tasks", {"action": "done", "tasks": [PARCEL]}
+    )
+    assert RENT in done
+    running.clock.move(hours=7)
+    back = await running.turn(HOME, PARTNER, SMALL_TALK)
+    assert RENT in back.injected
+    assert PARCEL not in back.injected
+    tasks = (running.memory / "scopes" / "小家" / "TASKS.md").read_text(encoding="utf-8")
+    assert RENT in tasks
+    assert PARCEL in tasks
+
+
+async def test_the_night_writes_the_day_and_the_pages_and_nothing_of_the_office_into_the_home(
+    running: Rig,
+) -> None:
+    running.model.on_journal("窗帘", DIARY)
+    running.model.on_journal("样品", "小周把样品包好了")
+    await running.turn(HOME, PARTNER, "客厅的窗帘旧了，周末我们去看看布料吧")
+    await running.turn(OFFICE, COLLEAGUE, "样品已经包好了，等快递上门")
+
+    async def queued() -> bool:
+        return noted_turns(running.bot.plugin_data, "样品已经") != []
+
+    await until(queued, within=30, what="the turns in the queue")
+    running.clock.set_to(4, 5, days=1)
+    await running.onebot.ask(OWNERS_CHAT, OWNER, "/memory reflect")
+    await running.turn(OWNERS_CHAT, OWNER, "早上好")  # whoever waits is read with the next turn
+    await running.panel.indexed()
+    await running.onebot.ask(OWNERS_CHAT, OWNER, "/memory sleep")
+
+    async def over() -> bool:
+        return bool(files_with(running.memory, DIARY))
+
+    await until(over, within=60, what="the journal of the day")
+    (journal,) = [p for p in files_with(running.memory, DIARY) if p.parts[2] == "journal"]
+    assert journal.parts[1] == "小家"
+    home = running.memory / "scopes" / "小家"
+
+    async def pages() -> bool:
+        return (home / "MEMORY.md").exists() and (home / "PRIMER.md").exists()
+
+    await until(pages, within=60, what="the pages")
+    for name in ("MEMORY.md", "PRIMER.md"):
+        page = (home / name).read_text(encoding="utf-8")
+        assert "scoped-memory:begin" in page
+        assert RULE in page
+        assert "样品" not in page
+    asked = await running.turn(HOME, PARTNER, "昨天我们聊了什么")
+    assert DIARY in asked.injected
+    asked = await running.turn(OFFICE, COLLEAGUE, "昨天我们聊了什么")
+    assert "窗帘" not in asked.first.everything

@@ -1,0 +1,588 @@
+"""Finished turns are read, and what they teach is stored in the scope in which they were said."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import shutil
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory import (
+    MemoryDraft,
+    MemoryKind,
+    Resting,
+    Source,
+    StateUnavailable,
+    Stored,
+    StoredMemory,
+)
+from astrbot_plugin_scoped_memory.llm_memory.errors import ChatFailed
+from astrbot_plugin_scoped_memory.llm_memory.models.loop import Batch
+from astrbot_plugin_scoped_memory.llm_memory.ports import Key
+from astrbot_plugin_scoped_memory.llm_memory.ports.loop import Evidence
+from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
+from astrbot_plugin_scoped_memory.tests.support.engines import (
+    MAP,
+    QUICK,
+    Rig,
+    group,
+    person,
+    private,
+    running,
+)
+from astrbot_plugin_scoped_memory.tests.support.reflecting import (
+    FAMILY,
+    StandingClock,
+    answer,
+    learned,
+    reflect,
+    say,
+    texts_of,
+    with_loop,
+)
+
+PEANUTS = "奶奶对花生过敏"
+
+
+def only(rig: Rig) -> StoredMemory:
+    """The one memory that lives."""
+    (stored,) = rig.engine._catalogue.all()
+    return stored
+
+
+async def test_what_was_mentioned_in_passing_is_remembered_where_it_was_said(
+    tmp_path: Path,
+) -> None:
+    chat = ScriptedChat(
+        answer(learned(PEANUTS, kind="knowledge", strength=80, tags=["健康"], who="s1"))
+    )
+    async with running(tmp_path, chat=chat) as rig:
+        await say(rig, "奶奶昨天吃了花生又起疹子，原来是过敏")
+        report = await reflect(rig)
+        assert (report.read, report.stored, report.waiting) == (1, 1, 0)
+        memory = only(rig).memory
+        assert (memory.judgment, memory.strength, memory.tags) == (PEANUTS, 80, ("健康",))
+        assert (memory.active, memory.kind) == (False, MemoryKind.KNOWLEDGE)
+        origin = memory.provenance
+        assert (origin.who, origin.person) == ("小明", "aiocqhttp:1")
+        assert (origin.source, origin.trusted) == (Source.REFLECTION, False)
+        assert origin.conversation == FAMILY.umo
+        assert await rig.texts("奶奶能吃花生吗", private(1002)) == [PEANUTS]
+        assert await rig.texts("奶奶能吃花生吗", group(888)) == []
+        assert (await rig.engine.status()).queue == 0
+
+
+async def test_a_map_change_before_the_reading_moves_no_words(tmp_path: Path) -> None:
+    async with running(tmp_path, chat=ScriptedChat()) as rig:
+        await say(rig, "奶奶对花生过敏")
+    elsewhere = {"aiocqhttp:FriendMessage:1002": "家人", "aiocqhttp:GroupMessage:888": "公司"}
+    for changed in ({**MAP, FAMILY.umo: "公司"}, elsewhere):
+        async with running(tmp_path, changed, chat=ScriptedChat(answer(learned(PEANUTS)))) as rig:
+            await reflect(rig)
+            assert texts_of(rig) == {"家人": [PEANUTS]}
+            assert await rig.texts("奶奶能吃花生吗", FAMILY) == []
+
+
+async def test_a_scope_in_the_answer_is_ignored(tmp_path: Path) -> None:
+    item = learned(PEANUTS, scope="public", memory_scope="公司")
+    chat = ScriptedChat(answer(item, memory_scope="public"))
+    async with running(tmp_path, chat=chat) as rig:
+        await say(rig, "奶奶对花生过敏")
+        await reflect(rig)
+        assert texts_of(rig) == {"家人": [PEANUTS]}
+
+
+async def test_three_who_talk_at_once_are_three_speakers(tmp_path: Path) -> None:
+    chat = ScriptedChat(
+        answer(
+            learned("小明周日去爬山", turn=1, who="s1"),
+            learned("小红对花粉过敏", turn=2, who="s2"),
+            learned("小刚负责开车", turn=3, who="s3"),
+        )
+    )
+    async with running(tmp_path, chat=chat) as rig:
+        for number, name, text in (
+            (1, "小明", "我周日去爬山"),
+            (2, "小红", "我对花粉过敏"),
+            (3, "小刚", "我负责开车"),
+        ):
+            await say(rig, text, who=person(number, name))
+        assert (await reflect(rig)).read == 3
+        assert len(chat.calls) == 1
+        who = {m.memory.judgment[:2]: m.memory.provenance for m in rig.engine._catalogue.all()}
+        assert {name: origin.who for name, origin in who.items()} == {n: n for n in who}
+        assert {origin.person for origin in who.values()} == {f"aiocqhttp:{n}" for n in (1, 2, 3)}
+
+
+async def test_tomorrow_is_the_day_after_it_was_said(tmp_path: Path) -> None:
+    clock = StandingClock()
+    chat = ScriptedChat(answer(learned("小明明天要去体检", kind="event")))
+    async with running(tmp_path, chat=chat, clock=clock) as rig:
+        await say(rig, "我明天要去体检")
+        clock.forward(days=3)
+        await reflect(rig)
+        assert "2026-11-22" in only(rig).memory.judgment
+        assert only(rig).memory.created_at.day == 21
+
+
+async def test_a_conversation_is_read_after_enough_turns_or_enough_silence(tmp_path: Path) -> None:
+    clock, chat = StandingClock(), ScriptedChat()
+    settings = with_loop(after_turns=3, idle_minutes=10)
+    async with running(tmp_path, chat=chat, clock=clock, settings=settings) as rig:
+        reader = rig.engine.loop.reflection
+        for expected in (0, 0, 1):
+            await say(rig, "今天说了一句话")
+            await reader.read_due()
+            assert len(chat.calls) == expected
+        await say(rig, "又说了一句话")
+        clock.forward(minutes=9)
+        await reader.read_due()
+        assert len(chat.calls) == 1
+        clock.forward(minutes=1)
+        assert (await reader.read_due()).read == 1
+        clock.forward(days=9)
+        await reader.read_due()
+        assert len(chat.calls) == 2
+
+
+async def test_one_call_reads_one_conversation_one_scope_and_one_persona(tmp_path: Path) -> None:
+    chat = ScriptedChat(*(answer(learned(f"第{one}处说好了周日去爬山")) for one in range(5)))
+    places = [FAMILY, private(1002), group(777, persona="海盗"), group(888), group(999)]
+    async with running(tmp_path, chat=chat, settings=with_loop(after_turns=1)) as rig:
+        for number, where in enumerate(places):
+            await say(rig, f"第{number}处说好了周日去爬山", where=where)
+        assert (await rig.engine.loop.reflection.read_due()).read == 5
+        assert [call.prompt.count('"turn": ') for call in chat.calls] == [1] * 5
+        assert {call.conversation for call in chat.calls} == {where.umo for where in places}
+        roles = {stored.memory.role for stored in rig.engine._catalogue.all()}
+        assert "海盗" in roles
+
+
+async def test_a_reader_sees_what_was_recalled_as_far_as_the_scope_sees_it(tmp_path: Path) -> None:
+    chat = ScriptedChat()
+    async with running(tmp_path, chat=chat) as rig:
+        ids = {
+            name: (await rig.remember(f"{name}都知道的一件事", where)).memory.memory.memory_id
+            for name, where in (("家里", FAMILY), ("公司", group(888)), ("大家", group(999)))
+        }
+        await say(rig, "那件事怎么样了", recalled=(*ids.values(), "m-00000000000000"))
+        await reflect(rig)
+        (call,) = chat.calls
+        assert "家里都知道" in call.prompt
+        assert "大家都知道" in call.prompt
+        assert "公司都知道" not in call.prompt
+
+
+async def test_what_the_bot_was_told_to_remember_meanwhile_is_known_to_the_reader(
+    tmp_path: Path,
+) -> None:
+    chat = ScriptedChat(answer(learned(PEANUTS)))
+    async with running(tmp_path, chat=chat) as rig:
+        await say(rig, "记住奶奶对花生过敏")
+        draft = MemoryDraft(PEANUTS, actor=person(1, admin=True))
+        stored = await rig.engine.service.remember(draft, conversation_id=FAMILY)
+        assert isinstance(stored, Stored)
+        assert stored.memory.memory.provenance.trusted
+        await reflect(rig)
+        assert PEANUTS in chat.calls[0].prompt.partition("<turns>")[0]
+        assert only(rig) == stored.memory  # learned again, it adds nothing and changes nothing
+
+
+async def test_counters_rise_for_what_is_seen_and_evidence_for_the_own_scope_alone(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path, chat=ScriptedChat()) as rig:
+        ids = {
+            name: (await rig.remember(f"{name}的一件事", where)).memory.memory.memory_id
+            for name, where in (
+                ("家", FAMILY),
+                ("家二", FAMILY),
+                ("家三", FAMILY),
+                ("公司", group(888)),
+                ("大家", group(999)),
+            )
+        }
+        rig.engine._parts.chat.say(  # type: ignore[union-attr]
+            [
+                json.dumps(
+                    {
+                        "useful_ids": [ids["家"], ids["公司"], ids["大家"], "m-0000", "x"],
+                        "useless_ids": [ids["家二"], ids["家三"], ids["大家"], ids["公司"]],
+                    }
+                )
+            ]
+        )
+        await say(rig, "那件事", recalled=(ids["家"], ids["家二"], ids["大家"]))
+        before = {stored.pointer: stored for stored in rig.engine._catalogue.all()}
+        report = await reflect(rig)
+        # Not seen: 公司 twice, two made up. Not recalled: 家三. Not its own: 大家 as useless.
+        assert report.dropped == 6
+        assert {stored.pointer: stored for stored in rig.engine._catalogue.all()} == before
+        uses = rig.engine._recalling.uses
+        counted = {
+            name: uses.of(Key(scope, ids[name]))
+            for name, scope in (("家", "家人"), ("大家", "public"), ("公司", "公司"))
+        }
+        assert counted == {"家": 1, "大家": 1, "公司": 0}
+        book = rig.engine._parts.loop_book
+        assert set(book.evidence("家人")) == {
+            Evidence(Key("家人", ids["家"]), 1, 0),
+            Evidence(Key("家人", ids["家二"]), 0, 1),
+        }
+        assert book.evidence("public") == book.evidence("公司") == []
+
+
+async def contradicted(rig: Rig, new: dict[str, object], said: str, who: int = 1) -> str:
+    """小明 lives in 北京; then somebody says something, and a reader calls that a contradiction."""
+    chat = rig.engine._parts.chat
+    assert isinstance(chat, ScriptedChat)
+    chat.say([answer(learned("小明住在北京", strength=70))])
+    await say(rig, "我住在北京")
+    await reflect(rig)
+    old = next(s for s in rig.engine._catalogue.all() if s.memory.judgment == "小明住在北京")
+    old_id = old.memory.memory_id
+    chat.say([json.dumps({"contradictions": [{"old_id": old_id, "new": new}]})])
+    await say(rig, said, who=person(who, "小明" if who == 1 else "小刚"), recalled=(old_id,))
+    return old_id
+
+
+async def test_who_takes_his_own_words_back_replaces_them_and_undo_brings_them_back(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path, chat=ScriptedChat()) as rig:
+        old_id = await contradicted(rig, learned("小明住在上海"), "我上个月搬到上海了")
+        report = await reflect(rig)
+        assert (report.stored, report.dropped) == (1, 0)
+        now = only(rig).memory
+        assert now.judgment == "小明住在上海"
+        assert now.strength == 70
+        assert old_id in now.reasoning
+        await rig.engine.service.restore(
+            old_id, conversation_id=FAMILY, actor=person(9, admin=True)
+        )
+        assert texts_of(rig) == {"家人": ["小明住在上海", "小明住在北京"]}
+
+
+@pytest.mark.parametrize(
+    ("new", "said", "who"),
+    [
+        (learned("小明住在上海"), "小明住在上海", 2),
+        (learned("小明住在上海", who="s2"), "我搬到上海了", 1),
+        (learned("小明住在上海", turn=7), "我搬到上海了", 1),
+        (learned("小明住在上海"), "今天天气不错", 1),
+    ],
+)
+async def test_nobody_else_replaces_them_and_both_stay(
+    tmp_path: Path, new: dict[str, object], said: str, who: int
+) -> None:
+    async with running(tmp_path, chat=ScriptedChat()) as rig:
+        await contradicted(rig, new, said, who)
+        if new["turn"] == 7:
+            await say(rig, "还有一件事")  # with one turn alone it would be clear which is meant
+        report = await reflect(rig)
+        assert report.dropped == 1
+        assert texts_of(rig) == {"家人": ["小明住在上海", "小明住在北京"]}
+
+
+async def test_a_memory_of_another_scope_cannot_be_contradicted_not_even_a_public_one(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path, chat=ScriptedChat()) as rig:
+        chat = rig.engine._parts.chat
+        assert isinstance(chat, ScriptedChat)
+        for where in (group(999), group(888)):
+            old = await rig.remember("小明住在北京", where, person(1))
+            old_id = old.memory.memory.memory_id
+            new = learned("小明住在上海")
+            chat.say([json.dumps({"contradictions": [{"old_id": old_id, "new": new}]})])
+            await say(rig, "我搬到上海了", recalled=(old_id,))
+            assert (await reflect(rig)).dropped == 1
+        assert texts_of(rig) == {
+            "public": ["小明住在北京"],
+            "公司": ["小明住在北京"],
+            "家人": ["小明住在上海"],
+        }
+
+
+async def test_memories_that_say_one_thing_become_one_and_others_stay_apart(tmp_path: Path) -> None:
+    async with running(tmp_path, chat=ScriptedChat()) as rig:
+        chat = rig.engine._parts.chat
+        assert isinstance(chat, ScriptedChat)
+        ids: dict[str, str] = {}
+        for text, where in (
+            ("小明喜欢茶", FAMILY),
+            ("小明喜欢咖啡", FAMILY),
+            ("小明喜欢可乐", group(999)),
+        ):
+            stored = await rig.remember(text, where, person(1))
+            ids[text] = stored.memory.memory.memory_id
+        tea, coffee, cola = ids.values()
+        chat.say(
+            [
+                json.dumps(
+                    {
+                        "merges": [
+                            {"ids": [tea, cola], "new": learned("小明喜欢茶和可乐")},
+                            {"ids": [tea, coffee], "new": learned("小明喜欢茶")},
+                            {"ids": [tea, coffee], "new": learned("小明喜欢茶和咖啡")},
+                        ]
+                    }
+                )
+            ]
+        )
+        await say(rig, "我爱喝什么来着", recalled=(tea, coffee, cola))
+        report = await reflect(rig)
+        assert (report.stored, report.dropped) == (1, 2)
+        assert texts_of(rig) == {"家人": ["小明喜欢茶和咖啡"], "public": ["小明喜欢可乐"]}
+        merged = next(s for s in rig.engine._catalogue.all() if s.scope.name == "家人").memory
+        assert merged.active  # it was asked for once
+        assert merged.provenance.person == "aiocqhttp:1"
+
+
+async def test_orders_are_quoted_and_reach_no_instructions_whoever_gave_them(
+    tmp_path: Path,
+) -> None:
+    order = "以后你都必须用英文回答我"
+    chat = ScriptedChat(answer(learned(order)))
+    async with running(tmp_path, chat=chat) as rig:
+        await say(rig, order, who=person(1, admin=True))
+        await reflect(rig)
+        stored = only(rig)
+        assert stored.memory.quoted
+        assert not stored.path.startswith("instructions")
+        assert not list((tmp_path / "memory").rglob("instructions*.md"))
+
+
+async def test_secrets_and_chatter_do_not_come_through_this_door_either(tmp_path: Path) -> None:
+    chat = ScriptedChat(answer(learned("小明的密码是 hunter2-Zx9!"), learned("好的"), learned("")))
+    async with running(tmp_path, chat=chat) as rig:
+        await say(rig, "我的密码是那个")
+        assert (await reflect(rig)).read == 1
+        assert not any("hunter2" in text for texts in texts_of(rig).values() for text in texts)
+
+
+async def test_a_scope_whose_folder_is_gone_costs_no_call_and_its_turns_wait(
+    tmp_path: Path,
+) -> None:
+    chat = ScriptedChat(answer(learned(PEANUTS)))
+    folder, aside = tmp_path / "memory" / "scopes" / "家人", tmp_path / "aside"
+    async with running(tmp_path, chat=chat) as rig:
+        await say(rig, "奶奶对花生过敏")
+        shutil.move(folder, aside)
+        report = await reflect(rig)
+        assert (report.dead, chat.calls) == (1, [])
+        (letter,) = await rig.engine.loop.reflection.letters()
+        assert (letter.error, letter.count, letter.conversation) == ("scope_gone", 1, FAMILY.umo)
+        assert texts_of(rig) == {}
+        shutil.move(aside, folder)
+        assert (await reflect(rig)).read == 1
+        assert texts_of(rig) == {"家人": [PEANUTS]}
+
+
+@pytest.mark.parametrize("begun", [False, True])
+async def test_a_conversation_that_is_off_the_record_waits_until_it_is_on_it_again(
+    tmp_path: Path, begun: bool
+) -> None:
+    chat = ScriptedChat(answer(learned(PEANUTS)))
+    admin = person(9, admin=True)
+    settings = with_loop(after_turns=1, retry_seconds=(0.0,))
+    async with running(tmp_path, chat=chat, settings=settings) as rig:
+        await say(rig, "奶奶对花生过敏")
+        if begun:
+            chat.say([ChatFailed("failed"), answer(learned(PEANUTS))])
+            await rig.engine.loop.reflection.read_due()
+        await rig.engine.service.pause(conversation_id=FAMILY, actor=admin)
+        assert (await rig.engine.loop.reflection.read_due()).read == 0
+        assert (await reflect(rig)).read == 0
+        assert len(chat.calls) == begun
+        await rig.engine.service.resume(conversation_id=FAMILY, actor=admin)
+        assert (await rig.engine.loop.reflection.read_due()).read == 1
+
+
+async def test_nothing_is_read_while_the_scope_filter_is_off(tmp_path: Path) -> None:
+    async with running(tmp_path, chat=ScriptedChat()) as rig:
+        await say(rig, "奶奶对花生过敏")
+    chat = ScriptedChat(answer(learned(PEANUTS)))
+    off = replace(QUICK, scope_filter_enabled=False)
+    async with running(tmp_path, chat=chat, settings=off) as rig:
+        report = await reflect(rig)
+        assert (report.resting, report.waiting) == (Resting.PAUSED_LEARNING, 1)
+        assert (chat.calls, texts_of(rig)) == ([], {})
+    async with running(tmp_path, chat=chat) as rig:
+        assert (await reflect(rig)).read == 1
+
+
+async def test_one_who_knows_the_words_twice_stores_them_once(tmp_path: Path) -> None:
+    chat = ScriptedChat(answer(learned(PEANUTS), learned(PEANUTS)), answer(learned(PEANUTS)))
+    async with running(tmp_path, chat=chat) as rig:
+        for _ in range(2):
+            await say(rig, "奶奶对花生过敏")
+            await reflect(rig)
+        assert texts_of(rig) == {"家人": [PEANUTS]}
+        assert not only(rig).memory.active  # twice by the way is not once on purpose
+
+
+async def test_turns_that_were_read_wait_for_the_journal_only_where_there_is_one(
+    tmp_path: Path,
+) -> None:
+    for name, settings, kept in (
+        ("with", QUICK, 1),
+        ("without", with_loop(sleep_at=None), 0),
+    ):
+        async with running(tmp_path / name, chat=ScriptedChat(), settings=settings) as rig:
+            await say(rig, "今天去爬山了")
+            await reflect(rig)
+            assert (await rig.engine.loop.status()).queue.read == kept
+
+
+async def test_it_looks_when_woken_and_else_a_minute_apart_at_least(tmp_path: Path) -> None:
+    waits: list[float] = []
+    looked = asyncio.Event()
+
+    async def wait(woken: asyncio.Event, seconds: float) -> None:
+        waits.append(seconds)
+        looked.set()
+        await woken.wait()
+
+    chat, clock = ScriptedChat(), StandingClock()
+    settings = with_loop(after_turns=2, idle_minutes=10)
+    async with running(tmp_path, chat=chat, clock=clock, settings=settings) as rig:
+        reader = rig.engine.loop.reflection
+        reader._wait = wait
+        task = asyncio.create_task(reader.run())
+        for said, forward in ((1, 0), (0, 9.9), (1, 0), (0, 600)):
+            await asyncio.wait_for(looked.wait(), 10)
+            looked.clear()
+            for _ in range(said):
+                await say(rig, "说了一句话")
+            clock.forward(minutes=forward)
+            reader.wake()
+        await asyncio.wait_for(looked.wait(), 10)
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+        assert len(chat.calls) == 1
+        assert waits[0] == 3600.0  # nothing waits
+        assert waits[1] == timedelta(minutes=10).total_seconds()
+        assert waits[2] == 60.0  # due in six seconds, and looked for in a minute
+        assert min(waits) >= 60.0
+
+
+async def test_what_is_applied_again_after_a_crash_finds_all_of_it_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(tmp_path, chat=ScriptedChat()) as rig:
+        chat = rig.engine._parts.chat
+        assert isinstance(chat, ScriptedChat)
+        ids = [
+            (await rig.remember(text, FAMILY, person(1))).memory.memory.memory_id
+            for text in ("小明住在北京", "小明喜欢茶", "小明喜欢咖啡")
+        ]
+        home, tea, coffee = ids
+        chat.say(
+            [
+                json.dumps(
+                    {
+                        "new_memories": [learned("小明在学钢琴")],
+                        "contradictions": [{"old_id": home, "new": learned("小明住在上海")}],
+                        "merges": [{"ids": [tea, coffee], "new": learned("小明喜欢茶和咖啡")}],
+                    }
+                )
+            ]
+        )
+        await say(rig, "我搬到上海了，在学钢琴，喝茶和咖啡", recalled=tuple(ids))
+
+        def full(*_: object, **__: object) -> None:
+            raise StateUnavailable("disk full")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(rig.engine._parts.turns, "settle", full)
+            with pytest.raises(StateUnavailable):
+                await reflect(rig)
+        once = {stored.pointer: stored for stored in rig.engine._catalogue.all()}
+        assert len(once) == 3
+    async with running(tmp_path, chat=chat) as rig:
+        assert (await reflect(rig)).read == 1
+        assert {stored.pointer: stored for stored in rig.engine._catalogue.all()} == once
+        assert len(chat.calls) == 1
+    archived = [path.read_text("utf-8") for path in (tmp_path / "memory").rglob("archive/*.md")]
+    assert sum(text.count(" ^m-") for text in archived) == 3
+
+
+async def test_a_learned_memory_that_a_person_threw_away_does_not_come_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chat = ScriptedChat(answer(learned(PEANUTS)))
+    async with running(tmp_path, chat=chat) as rig:
+        await say(rig, "奶奶对花生过敏")
+
+        def full(*_: object, **__: object) -> None:
+            raise StateUnavailable("disk full")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(rig.engine._parts.turns, "settle", full)
+            with pytest.raises(StateUnavailable):
+                await reflect(rig)
+        await rig.engine.service.forget(
+            only(rig).memory.memory_id, conversation_id=FAMILY, actor=person(1)
+        )
+        assert (await reflect(rig)).read == 1
+        assert texts_of(rig) == {}
+
+
+async def test_an_answer_that_breaks_what_applies_it_is_put_aside_and_the_next_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chat = ScriptedChat(answer(learned("坏掉的一条")), answer(learned(PEANUTS)))
+    async with running(tmp_path, chat=chat, settings=with_loop(after_turns=1)) as rig:
+        write = rig.engine.service._handlers.write
+
+        async def breaks(draft: MemoryDraft, *rest: object, **more: object) -> object:
+            if draft.judgment == "坏掉的一条":
+                raise RuntimeError("a fault of ours")
+            return await write(draft, *rest, **more)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(rig.engine.service._handlers, "write", breaks)
+        await say(rig, "说了一句话")
+        await say(rig, "奶奶对花生过敏", where=group(888))
+        report = await rig.engine.loop.reflection.read_due()
+        assert (report.dead, report.read) == (1, 1)
+        assert texts_of(rig) == {"公司": [PEANUTS]}
+        (letter,) = await rig.engine.loop.reflection.letters()
+        assert letter.error == "internal: RuntimeError"
+
+
+async def test_a_batch_without_turns_holds_up_nobody_and_goes(tmp_path: Path) -> None:
+    chat, clock = ScriptedChat(answer(learned(PEANUTS))), StandingClock()
+    settings = with_loop(after_turns=1)
+    async with running(tmp_path, chat=chat, clock=clock, settings=settings) as rig:
+        store = rig.engine._parts.turns
+        store.make_batch(Batch("b-empty", "家人", FAMILY.umo, "", clock()), ["t-unknown"])
+        await say(rig, "奶奶对花生过敏")
+        assert (await rig.engine.loop.reflection.read_due()).read == 1
+        assert store.batches() == []
+
+
+async def test_a_reader_is_shown_what_the_same_person_said_of_it_before_in_this_scope_alone(
+    tmp_path: Path,
+) -> None:
+    chat = ScriptedChat()
+    async with running(tmp_path, chat=chat) as rig:
+        for text, where, who in (
+            ("小明的相机是海棠微单", FAMILY, 1),
+            ("小明的相机是旧的那台", group(888), 1),
+            ("小刚的相机是松鼠单反", FAMILY, 2),
+            ("小明喜欢喝茶", FAMILY, 1),
+        ):
+            await rig.remember(text, where, person(who))
+        await say(rig, "我的相机换成海棠胶片机了")
+        await reflect(rig)
+        known = chat.calls[0].prompt.partition("<turns>")[0]
+        assert "海棠微单" in known
+        for other in ("旧的那台", "松鼠单反", "喝茶"):
+            assert other not in known

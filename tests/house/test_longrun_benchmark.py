@@ -1,0 +1,61 @@
+"""benchmarks/longrun.py at a size that takes seconds: what it counts holds in small, too."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+TURNS, DAYS, BUDGET = 90, 2, 30_000
+pytestmark = pytest.mark.timeout(240)
+
+
+@pytest.fixture(scope="module")
+def figures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    target = tmp_path_factory.mktemp("longrun") / "figures.json"
+    command = [sys.executable, str(ROOT / "benchmarks" / "longrun.py"), "--json", str(target)]
+    command += ["--turns", str(TURNS), "--days", str(DAYS), "--budget", str(BUDGET)]
+    command += ["--conversations", "9", "--scopes", "4"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=220, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "turns_lost" in done.stdout
+    read: dict[str, Any] = json.loads(target.read_text(encoding="utf-8"))
+    return read
+
+
+def test_every_turn_is_read_and_none_twice(figures: dict[str, Any]) -> None:
+    assert figures["turns"] == TURNS
+    assert (figures["turns_refused"], figures["turns_lost"]) == (0, 0)
+    assert figures["turns_read_twice"] == 0
+    assert figures["queue"]["most"] > 0
+    assert (figures["queue"]["end"], figures["queue"]["dead"]) == (0, 0)
+
+
+def test_what_was_mentioned_is_known_once_and_in_its_scope(figures: dict[str, Any]) -> None:
+    memories = figures["memories"]
+    assert memories["mentioned"] > 3
+    assert memories["known"] == memories["mentioned"]
+    assert (memories["lost"], memories["twice"], memories["mixed"]) == (0, 0, 0)
+
+
+def test_no_word_of_a_scope_is_anywhere_outside_of_it(figures: dict[str, Any]) -> None:
+    isolation = figures["isolation"]
+    assert set(isolation) >= {"recalled", "primed", "sent", "files", "rows", "backups"}
+    assert all(place["texts"] > 0 for place in isolation.values())
+    assert {name: place["leaks"] for name, place in isolation.items()} == dict.fromkeys(
+        isolation, 0
+    )
+
+
+def test_each_day_stays_in_its_budget_and_has_its_journals(figures: dict[str, Any]) -> None:
+    days = list(figures["days"].values())
+    assert len(days) == DAYS
+    assert all(0 < day["tokens"] <= BUDGET for day in days)
+    assert all(day["journals"] > 0 and day["errors"] == 0 for day in days)
+    assert figures["primers"]["count"] > 0
+    assert figures["primers"]["most_tokens"] <= 1000

@@ -1,0 +1,80 @@
+"""Turns that are said, and answers that a reader of them gives, for the tests of reflection."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from astrbot_plugin_scoped_memory.llm_memory import (
+    Actor,
+    ConversationId,
+    EngineSettings,
+    LoopSettings,
+    ReflectionReport,
+    Ticket,
+    Turn,
+)
+from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, group, person
+
+FAMILY = group(777)
+
+
+class StandingClock:
+    """A clock that moves when a test moves it."""
+
+    def __init__(self, now: datetime = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)) -> None:
+        self.now = now
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def forward(self, **amount: float) -> None:
+        """``timedelta``'s words; below zero it goes back."""
+        self.now += timedelta(**amount)
+
+
+def with_loop(settings: EngineSettings = QUICK, **changes: Any) -> EngineSettings:
+    """The settings with another memory loop."""
+    loop: LoopSettings = replace(settings.loop, **changes)
+    return replace(settings, loop=loop)
+
+
+async def say(
+    rig: Rig,
+    text: str,
+    *,
+    where: ConversationId = FAMILY,
+    who: Actor | None = None,
+    recalled: tuple[str, ...] = (),
+    reply: str = "好的",
+) -> Ticket:
+    """A finished turn, queued."""
+    turn = Turn(who or person(1), text, reply, recalled)
+    ticket = await rig.engine.service.observe(turn, conversation_id=where)
+    assert isinstance(ticket, Ticket), ticket
+    return ticket
+
+
+async def reflect(rig: Rig, where: ConversationId = FAMILY) -> ReflectionReport:
+    """What waits of a conversation, read at once."""
+    return await rig.engine.loop.reflection.reflect(conversation=where.umo)
+
+
+def learned(judgment: str, **more: Any) -> dict[str, Any]:
+    """One memory, as a reader words it."""
+    return {"judgment": judgment, "turn": 1, **more}
+
+
+def answer(*memories: dict[str, Any], **more: Any) -> str:
+    """A whole answer."""
+    return json.dumps({"new_memories": list(memories), **more}, ensure_ascii=False)
+
+
+def texts_of(rig: Rig) -> dict[str, list[str]]:
+    """Every memory that lives, by scope."""
+    found: dict[str, list[str]] = {}
+    for stored in rig.engine._catalogue.all():
+        found.setdefault(stored.scope.name, []).append(stored.memory.judgment)
+    return {scope: sorted(texts) for scope, texts in found.items()}

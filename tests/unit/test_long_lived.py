@@ -1,0 +1,63 @@
+"""What lives as long as the engine is set apart from what the garbage collector looks at."""
+
+from __future__ import annotations
+
+import gc
+from datetime import UTC, datetime
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, StoredMemory
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC
+from astrbot_plugin_scoped_memory.llm_memory.service.long_lived import GROWTH, MANY, LongLived
+
+STORED = StoredMemory(
+    PUBLIC,
+    "entities.md",
+    Memory("m-aaaaaaaaaa", "奶奶对花生过敏", datetime(2026, 11, 21, tzinfo=UTC)),
+)
+
+
+class Calls(list[str]):
+    """What the collector was told."""
+
+    def living(self) -> LongLived:
+        """Something that tells it here."""
+        return LongLived(lambda: self.append("freeze"), lambda: self.append("unfreeze"))
+
+
+def grow(living: LongLived, count: int) -> None:
+    """So many more memories."""
+    for _ in range(count):
+        living.enqueue(STORED)
+
+
+def test_a_small_store_leaves_the_collector_alone() -> None:
+    calls = Calls()
+    living = calls.living()
+    grow(living, MANY - 1)
+    living.enqueue_removal(STORED)
+    living.release()
+    assert calls == []
+
+
+@pytest.mark.parametrize("steps", [1, 3])
+def test_a_large_one_is_set_apart_now_and_then_and_given_back_once(steps: int) -> None:
+    calls = Calls()
+    living = calls.living()
+    grow(living, MANY + (steps - 1) * GROWTH)
+    assert calls == ["freeze"] * steps
+    living.release()
+    living.release()
+    assert calls == ["freeze"] * steps + ["unfreeze"]
+
+
+def test_the_interpreters_own_collector_is_what_is_told() -> None:
+    before = gc.get_freeze_count()
+    living = LongLived()
+    try:
+        grow(living, MANY)
+        assert gc.get_freeze_count() > before
+    finally:
+        living.release()
+    assert gc.get_freeze_count() == 0
