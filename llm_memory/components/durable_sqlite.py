@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -30,6 +31,23 @@ def connect(path: Path, *, wait_seconds: float) -> sqlite3.Connection:
     try:
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=FULL")
+    except sqlite3.DatabaseError:
+        connection.close()
+        raise
+    return connection
+
+
+def connect_checked(
+    path: Path, *, wait_seconds: float, complete: Callable[[sqlite3.Connection], None]
+) -> sqlite3.Connection:
+    """A file that was looked through, with its tables: ``complete`` makes what is missing.
+
+    Raises sqlite3.DatabaseError.
+    """
+    connection = connect(path, wait_seconds=wait_seconds)
+    try:
+        check(connection)
+        complete(connection)
     except sqlite3.DatabaseError:
         connection.close()
         raise

@@ -19,7 +19,7 @@ from typing import Any, Final
 from ..errors import EngineClosed, StateUnavailable
 from ..models.migration import Added, Before, DeadLetter, Fate, Job, JobState, Outcome, Tally
 from ..ports import Key
-from .durable_sqlite import check, connect, is_broken, set_aside
+from .durable_sqlite import connect_checked, is_broken, set_aside
 from .formats.migration_schema import make_tables
 from .transactions import all_or_nothing
 
@@ -63,14 +63,11 @@ class SqliteMigrationStore:
 
     def _connect(self) -> sqlite3.Connection:
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        connection = connect(self._path, wait_seconds=self.WAIT_SECONDS)
-        try:
-            check(connection)
-            make_tables(connection, self._version)
-        except sqlite3.DatabaseError:
-            connection.close()
-            raise
-        return connection
+        return connect_checked(
+            self._path,
+            wait_seconds=self.WAIT_SECONDS,
+            complete=lambda connection: make_tables(connection, self._version),
+        )
 
     def jobs(self) -> tuple[Job, ...]:
         rows = self._rows("SELECT * FROM job ORDER BY begun, name")

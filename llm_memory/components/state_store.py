@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..errors import EngineClosed, StateUnavailable
 from ..ports import Key
-from .durable_sqlite import check, connect, is_broken, set_aside
+from .durable_sqlite import check, connect_checked, is_broken, set_aside
 from .formats.peek import peek
 from .formats.state_schema import make_tables
 from .transactions import all_or_nothing
@@ -60,24 +60,19 @@ class SqliteStateStore:
         try:
             if source is not None:
                 source.backup(connection)
-            self._check_and_complete(connection)
+            check(connection)
+            make_tables(connection, self._version)
         except sqlite3.Error:
             connection.close()
             raise
         return connection
 
     def _connect(self) -> sqlite3.Connection:
-        connection = connect(self._path, wait_seconds=self.WAIT_SECONDS)
-        try:
-            self._check_and_complete(connection)
-        except sqlite3.DatabaseError:
-            connection.close()
-            raise
-        return connection
-
-    def _check_and_complete(self, connection: sqlite3.Connection) -> None:
-        check(connection)
-        make_tables(connection, self._version)
+        return connect_checked(
+            self._path,
+            wait_seconds=self.WAIT_SECONDS,
+            complete=lambda connection: make_tables(connection, self._version),
+        )
 
     def seen_conversations(self) -> frozenset[str]:
         return self._column("SELECT umo FROM seen_conversation")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import EngineClosed, StateUnavailable
-from ..durable_sqlite import check, connect, is_broken, set_aside
+from ..durable_sqlite import connect_checked, is_broken, set_aside
 from ..formats.loop_schema import make_tables
 from ..transactions import all_or_nothing
 
@@ -56,14 +56,11 @@ class SqliteLoopFile:
         return True
 
     def _connect(self) -> sqlite3.Connection:
-        connection = connect(self._path, wait_seconds=self.WAIT_SECONDS)
-        try:
-            check(connection)
-            make_tables(connection, self._version)
-        except sqlite3.DatabaseError:
-            connection.close()
-            raise
-        return connection
+        return connect_checked(
+            self._path,
+            wait_seconds=self.WAIT_SECONDS,
+            complete=lambda connection: make_tables(connection, self._version),
+        )
 
     def close(self) -> None:
         with self._lock:
