@@ -21,6 +21,7 @@ from ..llm_memory import (
 
 LANGUAGES = ("zh-CN", "en-US")
 PRIVACY_MODES = tuple(PrivacyMode)
+_LOADING_SHARE = 0.3
 _EMBEDDING_SHARE = 0.6
 _INDEX_SHARE = 0.25
 _RERANK_SHARE = 0.4
@@ -94,6 +95,7 @@ def read_config(raw: Mapping[str, Any] | None) -> PluginConfig:
         scope_filter_enabled=advanced.flag("scope_filter_enabled", default=True),
         preview_chars=advanced.number("preview_chars", 240, 40, 2000),
         relevance_floor=advanced.floor(),
+        load_seconds=deadline_ms / 1000 * _LOADING_SHARE,
         # The rest of the deadline is for a search without vectors, where the embedder is too slow.
         embed_query_seconds=deadline_ms / 1000 * _EMBEDDING_SHARE,
         rerank_seconds=deadline_ms / 1000 * _RERANK_SHARE,

@@ -181,6 +181,7 @@ class EngineSettings:
         scope_filter_enabled: False is the emergency downgrade: reads see all, learning pauses.
         preview_chars: The longest preview, characters.
         relevance_floor: 0 to 1 of the embedder's similarity; None takes the embedder's own.
+        load_seconds: After this long a query at a start goes on with what was read of the files.
         embed_query_seconds: After this long a query goes on without vectors.
         embed_draft_seconds: After this long a memory is written without being compared.
         rerank_seconds: After this long the order of a recall stays as it was.
@@ -208,6 +209,7 @@ class EngineSettings:
     scope_filter_enabled: bool = True
     preview_chars: int = 240
     relevance_floor: float | None = None
+    load_seconds: float = 0.25
     embed_query_seconds: float = 2.0
     embed_draft_seconds: float = 2.0
     rerank_seconds: float = 1.0

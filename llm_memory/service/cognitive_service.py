@@ -162,7 +162,7 @@ class CognitiveService:
             only: Ask these arms alone, for comparisons.
             chained: Ask again with what the memories of whom the question names say.
         """
-        await self._life.begun()
+        await self._life.begun(patience=self._settings.load_seconds)
         scope_filter = self._access.readable(conversation_id)
         if scope_filter is None:
             return Recall(trace=Trace(notes=("refused",)))

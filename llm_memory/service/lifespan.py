@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Coroutine
 from typing import TypeVar
 
@@ -42,9 +43,14 @@ class Lifespan:
         if self._running:
             await asyncio.wait(self._running)
 
-    async def begun(self) -> None:
-        """Wait until the vault is being read at least. Raises EngineClosed, EngineOff."""
+    async def begun(self, *, patience: float = 0.0) -> None:
+        """Wait until the vault is being read at least, and up to ``patience`` seconds more for it
+        to be read. Raises EngineClosed, EngineOff."""
         await self._opened.wait()
+        if patience > 0 and not self._loaded.is_set():
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(patience):
+                    await self._loaded.wait()
         self._check()
 
     async def ready(self) -> None:

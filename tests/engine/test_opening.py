@@ -66,6 +66,39 @@ async def test_recall_answers_from_what_has_been_read_while_the_rest_is_read(
     await engine.close()
 
 
+async def test_recall_waits_a_moment_for_a_vault_that_is_being_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(tmp_path) as rig:
+        await rig.remember(PEANUTS, group(777))
+    reading, go_on = threading.Event(), threading.Event()
+    see = VaultScan.see
+
+    def slow(scan: VaultScan, *args: Any, **kwargs: Any) -> Any:
+        reading.set()
+        go_on.wait(30)
+        return see(scan, *args, **kwargs)
+
+    monkeypatch.setattr(VaultScan, "see", slow)
+    engine = build_engine(
+        EnginePaths.under(tmp_path), EngineSettings(scope_map=MAP, load_seconds=30)
+    )
+    opening = asyncio.create_task(engine.open())
+    asked = asyncio.create_task(
+        engine.service.recall(
+            "奶奶花生过敏吗", conversation_id=group(777), limit=3, token_budget=500
+        )
+    )
+    try:
+        assert await asyncio.to_thread(reading.wait, 30)
+        assert not (await asyncio.wait({asked}, timeout=0.2))[0]
+    finally:
+        go_on.set()
+    assert [hit.preview for hit in (await asked).hits] == [PEANUTS]
+    await opening
+    await engine.close()
+
+
 async def test_a_cancelled_opening_leaves_nothing_owned(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
