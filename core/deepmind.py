@@ -35,7 +35,7 @@ class DeepMind:
         """Recall for the person's words and put the result behind them, once a turn."""
         plugin = self._plugin
         plugin.astrbot_is_up()
-        conversation_id = await plugin.turns.conversation_id(event)
+        conversation_id = await plugin.turns.conversation_id(event, request.conversation)
         plugin.spawn(greet(plugin, conversation_id, plugin.turns.actor(event)))
         if plugin.turns.is_command(event) or not plugin.turns.claim_injection(event):
             return

@@ -19,13 +19,18 @@ class PersonaReader:
         self._context = context
         self._texts = texts
 
-    async def __call__(self, event: AstrMessageEvent) -> str | None:
-        """The persona's id, empty for none, None if AstrBot could not tell."""
+    async def __call__(self, event: AstrMessageEvent, conversation: Any = None) -> str | None:
+        """The persona's id, empty for none, None if AstrBot could not tell.
+
+        ``conversation``: AstrBot's own, where it is at hand. To ask for it is to read all of its
+        history from a database.
+        """
         umo = event.unified_msg_origin
         try:
-            manager = self._context.conversation_manager
-            current = await manager.get_curr_conversation_id(umo)
-            conversation = await manager.get_conversation(umo, current) if current else None
+            if conversation is None:
+                manager = self._context.conversation_manager
+                current = await manager.get_curr_conversation_id(umo)
+                conversation = await manager.get_conversation(umo, current) if current else None
             selected = await self._context.persona_manager.resolve_selected_persona(
                 umo=umo,
                 conversation_persona_id=conversation.persona_id if conversation else None,

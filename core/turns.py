@@ -24,8 +24,9 @@ _STOPPING = "agent_stop_requested"
 _SCHEDULER = "cron"
 _ERROR = "err"
 
-PersonaLookup = Callable[[AstrMessageEvent], Awaitable[str | None]]
-"""The persona in force: empty for none, None if it cannot be told."""
+PersonaLookup = Callable[[AstrMessageEvent, Any], Awaitable[str | None]]
+"""The persona in force: empty for none, None if it cannot be told. From an event and, where it is
+at hand, AstrBot's conversation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,21 +35,25 @@ class TurnReader:
 
     personas: PersonaLookup
 
-    async def conversation_id(self, event: AstrMessageEvent) -> ConversationId:
+    async def conversation_id(
+        self, event: AstrMessageEvent, conversation: Any = None
+    ) -> ConversationId:
         """Where the event comes from. A malformed origin is passed on, and refused further in.
 
         Found once a turn, for the persona stands in AstrBot's database. What another load of the
         plugin found is not used: its values are of other classes.
+
+        ``conversation``: AstrBot's own, None where it is not at hand.
         """
         finder, found = event.get_extra(_CONVERSATION) or (None, None)
         if finder is self and isinstance(found, ConversationId):
             return found
-        made = await self._conversation_id(event)
+        made = await self._conversation_id(event, conversation)
         if made.persona is not None:
             event.set_extra(_CONVERSATION, (self, made))
         return made
 
-    async def _conversation_id(self, event: AstrMessageEvent) -> ConversationId:
+    async def _conversation_id(self, event: AstrMessageEvent, conversation: Any) -> ConversationId:
         umo = event.unified_msg_origin
         try:
             parsed = ConversationId.parse(umo)
@@ -67,7 +72,7 @@ class TurnReader:
             kind=kind,
             peer=(event.get_sender_id() or None) if private else None,
             group=group or None,
-            persona=await self.personas(event),
+            persona=await self.personas(event, conversation),
         )
 
     @staticmethod

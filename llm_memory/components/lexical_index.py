@@ -173,13 +173,15 @@ class SqliteLexicalIndex:
                 tokens = view.postings(question.terms)
                 score = scores(view.documents, tokens)
                 places = _best(score, k)
-                keys, refused = view.keys(map(int, places))
+                keys, refused = view.keys(places.tolist())
         best = float(score[places[0]]) if len(places) else 1.0
         shares = _coverage(question, view, tokens, places)
         found = tuple(
-            LexicalMatch(keys[place], float(score[place]) / best, share)
-            for place, share in zip(map(int, places), shares, strict=True)
-            if place in keys and scope_filter.admits(keys[place].scope)
+            LexicalMatch(key, own / best, share)
+            for place, own, share in zip(
+                places.tolist(), score[places].tolist(), shares, strict=True
+            )
+            if (key := keys.get(place)) is not None and scope_filter.admits(key.scope)
         )
         return LexicalMatches(found, refused)
 
@@ -278,7 +280,8 @@ def _coverage(
         row[:] = held[places]
         held[token.places] = 0.0
     lengths = view.documents.text[places]
-    return [float(share) for share in coverage(weights, asked, holds, lengths)]
+    shares: list[float] = coverage(weights, asked, holds, lengths).tolist()
+    return shares
 
 
 @contextlib.contextmanager

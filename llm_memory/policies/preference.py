@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Collection, Sequence
-from datetime import date, datetime, tzinfo
+from datetime import date, tzinfo
 
 from ..models.conversation import Actor
 from ..models.data_models import StoredMemory
@@ -99,12 +99,16 @@ def speaker_factor(passage: Passage, name: str, asker: Actor | None) -> float:
     return SPEAKER if asker is not None and asker.person and origin.person == asker.person else 1.0
 
 
-def salience(passage: Passage, now: datetime, uses: int = 0) -> float:
+def salience(passage: Passage, now: float, uses: int = 0) -> float:
     """0.85 to 1.15: how strong it is (reinforced, important), how new, half so in a month, and how
-    often it was found useful. What was never used is not held back for it: it may be new."""
+    often it was found useful. What was never used is not held back for it: it may be new.
+
+    ``now`` is a POSIX time: hundreds are weighed in one recall, and to take the difference of two
+    times is to ask a zone for its offset.
+    """
     if not isinstance(passage, StoredMemory):
         return 1.0
-    age = max((now - moment_of(passage)).total_seconds() / 86_400, 0.0)
+    age = max((now - moment_of(passage).timestamp()) / 86_400, 0.0)
     recency = 2 * float(0.5 ** (age / _HALF_LIFE_DAYS)) - 1
     strength = (passage.memory.strength - _MIDDLE) / _MIDDLE
     access = 1 - float(0.5 ** (uses / _USES)) if uses > 0 else 0.0

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, tzinfo
 
 from ..models.conversation import Actor
 from ..models.passages import Passage
@@ -71,12 +71,14 @@ def is_about_time_alone(subject: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """What is asked, as far as it concerns the order and the floor."""
+    """What is asked, as far as it concerns the order and the floor. ``asked_at`` is a POSIX time,
+    ``zone`` the asker's."""
 
     times: Sequence[TimeSpan]
     speaker: str
     asker: Actor | None
-    asked_at: datetime
+    asked_at: float
+    zone: tzinfo | None
     word_floor: float
     dense_floor: float
     by_time: bool = False
@@ -102,7 +104,7 @@ class Judge:
         floor = lexical_floor(language, among) if word_floor is None else word_floor
         speaker = named_speaker(query, passages)
         by_time = is_about_time_alone(subject)
-        return cls(times, speaker, asker, now, floor, dense_floor, by_time)
+        return cls(times, speaker, asker, now.timestamp(), now.tzinfo, floor, dense_floor, by_time)
 
     def candidate(
         self,
@@ -121,7 +123,7 @@ class Judge:
             similarity: Of the embedder, None where it did not.
             uses: How often it was found useful.
         """
-        span = in_time(passage, self.times, self.asked_at.tzinfo)
+        span = in_time(passage, self.times, self.zone)
         floor = self.word_floor
         if span is not None:
             floor *= _IN_TIME

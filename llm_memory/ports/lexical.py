@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from ..models.scope import ScopeFilter
 from .index import Key
@@ -40,8 +40,7 @@ class LexicalQuery:
     subject: str
 
 
-@dataclass(frozen=True, slots=True)
-class LexicalMatch:
+class LexicalMatch(NamedTuple):
     """A record that shares words with a query.
 
     Attributes:

@@ -63,9 +63,10 @@ class DayRecall:
         of_these = [
             one for stored in found.values() if (one := dated(stored, ask.times, zone)) is not None
         ]
+        asked_at = ask.now.timestamp()
         factors = {
             key_of(one.stored): speaker_factor(one.stored, "", ask.asker)
-            * salience(one.stored, ask.now, self._uses.of(key_of(one.stored)))
+            * salience(one.stored, asked_at, self._uses.of(key_of(one.stored)))
             for one in of_these
         }
         of_these.sort(key=lambda one: -factors[key_of(one.stored)])

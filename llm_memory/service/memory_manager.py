@@ -347,11 +347,12 @@ class MemoryManager:
         self, ask: Ask, topics: Iterable[TopicQuestion], candidates: list[Candidate]
     ) -> list[Candidate]:
         """The candidates, and the newest of what stands in the files that are asked for."""
+        asked_at = ask.now.timestamp()
 
         def factor(passage: Passage) -> float:
             span = in_time(passage, ask.times, ask.now.tzinfo)
             time_and_asker = time_factor(span) * speaker_factor(passage, "", ask.asker)
-            return time_and_asker * salience(passage, ask.now, self._uses.of(key_of(passage)))
+            return time_and_asker * salience(passage, asked_at, self._uses.of(key_of(passage)))
 
         for asked in topics:
             read = islice(self._passages.of_topics({asked.topic}, ask.scope_filter), READ)

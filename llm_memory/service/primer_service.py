@@ -27,6 +27,7 @@ from ..ports.loop import LoopBook
 from ..ports.sleep import ScopePages
 from .catalogue import Catalogue
 from .identifiers import Clock
+from .last_seen import LastSeen
 
 _DAYS_BACK = 14
 _SPEAKERS_BACK = 30
@@ -58,7 +59,7 @@ class PrimerService:
         clock: Clock,
     ) -> None:
         self._catalogue = catalogue
-        self._book = book
+        self._seen = LastSeen(book)
         self._pages = pages
         self._settings = settings
         self._clock = clock
@@ -80,7 +81,7 @@ class PrimerService:
         if self._settings.prime_after_hours <= 0 or scope_filter.everything:
             return Primer()
         now, scope = self._clock(), scope_filter.scopes[0]
-        before = await asyncio.to_thread(self._book.see, conversation.umo, scope.name, at=now)
+        before = await self._seen.before(conversation.umo, scope, now)
         pause = timedelta(hours=self._settings.prime_after_hours)
         if before is None or now - before < pause:
             return Primer()
@@ -116,6 +117,7 @@ class PrimerService:
     def clear(self) -> None:
         """Let go of what is kept."""
         self._primed.clear()
+        self._seen.clear()
 
     def _note(
         self, conversation: ConversationId, scope_filter: ScopeFilter, made: Primer, when: Primed

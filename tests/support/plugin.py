@@ -84,7 +84,7 @@ class FakePlugin:
     version = "v0.0.0"
 
     def __init__(self, rig: Rig, language: str = "zh-CN", persona: str | None = "") -> None:
-        async def personas(_: object) -> str | None:
+        async def personas(_: object, __: object) -> str | None:
             return persona
 
         self._rig = rig

@@ -31,6 +31,7 @@ from astrbot_plugin_scoped_memory.llm_memory.policies.preference import (
 from astrbot_plugin_scoped_memory.llm_memory.policies.time_expressions import TimeSpan, find_times
 
 NOW = datetime(2026, 11, 21, 18, 0, tzinfo=UTC)
+ASKED_AT = NOW.timestamp()
 AHEAD = timedelta(days=400)
 
 
@@ -123,27 +124,29 @@ def test_who_is_unknown_is_not_taken_for_another_who_is_unknown() -> None:
     st.integers(0, 10**9),
 )
 def test_salience_stays_within_its_share(strength: int, age: timedelta, uses: int) -> None:
-    found = salience(said(strength=strength, at=NOW - age), NOW, uses)
+    found = salience(said(strength=strength, at=NOW - age), ASKED_AT, uses)
     assert 1 - SALIENCE - 1e-9 <= found <= 1 + SALIENCE + 1e-9
 
 
 @given(st.integers(1, 99), st.integers(0, 1000))
 def test_the_stronger_and_the_newer_are_more_salient(strength: int, age: int) -> None:
     at = NOW - timedelta(days=age)
-    own = salience(said(strength=strength, at=at), NOW)
-    assert salience(said(strength=strength + 1, at=at), NOW) > own
-    assert salience(said(strength=strength, at=at - timedelta(days=1)), NOW) <= own
+    own = salience(said(strength=strength, at=at), ASKED_AT)
+    assert salience(said(strength=strength + 1, at=at), ASKED_AT) > own
+    assert salience(said(strength=strength, at=at - timedelta(days=1)), ASKED_AT) <= own
 
 
 @given(st.integers(1, 100), st.integers(0, 40))
 def test_what_was_useful_is_more_salient_each_time_a_little_less(strength: int, uses: int) -> None:
-    never, one, two = (salience(said(strength=strength), NOW, uses + n) for n in (0, 1, 2))
+    never, one, two = (salience(said(strength=strength), ASKED_AT, uses + n) for n in (0, 1, 2))
     assert never < one < two
     assert two - one < one - never
 
 
 def test_recency_is_half_gone_in_a_month() -> None:
-    now, month, ever = (salience(said(at=NOW - timedelta(days=n)), NOW) for n in (0, 30, 100_000))
+    now, month, ever = (
+        salience(said(at=NOW - timedelta(days=n)), ASKED_AT) for n in (0, 30, 100_000)
+    )
     assert now - month == pytest.approx((now - ever) / 2)
 
 

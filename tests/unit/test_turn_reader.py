@@ -47,7 +47,7 @@ def event(
     return PlainEvent(text, message, PlatformMetadata(adapter, "", account), session)
 
 
-async def persona_is_butler(_: object) -> str | None:
+async def persona_is_butler(_: object, __: object) -> str | None:
     """A persona lookup."""
     return "管家"
 
@@ -237,6 +237,15 @@ async def test_the_persona_is_the_one_that_astrbot_selects() -> None:
         "platform_name": "aiocqhttp",
         "provider_settings": {"of": "qq1:GroupMessage:777"},
     }
+
+
+async def test_a_conversation_at_hand_is_not_read_again() -> None:
+    managers = FakeManagers(selected="管家", own="女仆", failing="conversation")
+    told = event(MessageType.GROUP_MESSAGE, "777", group="777", sender=MING)
+    reader = TurnReader(PersonaReader(managers, Texts("zh-CN")))
+    at_hand = SimpleNamespace(persona_id="门房")
+    assert (await reader.conversation_id(told, at_hand)).persona == "管家"
+    assert managers.asked["conversation_persona_id"] == "门房"
 
 
 async def test_a_chat_without_a_conversation_asks_with_none() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -176,13 +177,13 @@ class View:
         """Who stands there; and how many were refused, for their rows name another scope."""
         known: dict[int, Key] = {}
         refused = 0
+        ends = [part.start + part.length for part in self._parts]
         by_part: dict[int, list[int]] = defaultdict(list)
         for place in places:
             if place >= self._written:
                 known[place] = self._fresh[place - self._written][0].key
-                continue
-            number = next(n for n, p in enumerate(self._parts) if place < p.start + p.length)
-            by_part[number].append(place)
+            else:
+                by_part[bisect_right(ends, place)].append(place)
         for number, own in by_part.items():
             part = self._parts[number]
             for some in batched(own, IN_ONE_QUESTION):
