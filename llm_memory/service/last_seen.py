@@ -36,23 +36,22 @@ class LastSeen:
         Raises StateUnavailable where nobody can tell.
         """
         known = self._known.get(conversation)
-        # Not where a clock was set back either: what is written would lie in the future.
-        if known is not None and known.scope == scope.name:
-            before = known.at
-            if timedelta() <= now - known.written < WRITTEN_EVERY:
-                known.at = now
-                self._known.move_to_end(conversation)
-                return before
-            await asyncio.to_thread(self._book.see, conversation, scope.name, at=now)
-        else:
-            found = await asyncio.to_thread(self._book.see, conversation, scope.name, at=now)
-            before = found if known is None or found is None else max(found, known.at)
+        if known is not None and known.scope == scope.name and _lately(known.written, now):
+            before, known.at = known.at, now
+            self._known.move_to_end(conversation)
+            return before
+        found = await asyncio.to_thread(self._book.see, conversation, scope.name, at=now)
         self._known[conversation] = _Seen(scope.name, now, now)
         self._known.move_to_end(conversation)
         while len(self._known) > _KEPT:
             self._known.popitem(last=False)
-        return before
+        return found if known is None else known.at
 
     def clear(self) -> None:
         """Let go of what is known."""
         self._known.clear()
+
+
+def _lately(written: datetime, now: datetime) -> bool:
+    """Not where a clock was set back: what is written lies in the future then."""
+    return timedelta() <= now - written < WRITTEN_EVERY
