@@ -11,6 +11,7 @@ import re
 import unicodedata
 
 from ..models.data_models import RejectReason
+from .lazy_pattern import LazyPattern
 
 _LEAST = 4
 """A Han character, kana or Hangul syllable counts two, any other letter or digit one."""
@@ -18,7 +19,7 @@ _LEAST = 4
 _WIDE = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]")
 
 # One piece of chatter. Longest first: what is left over after a piece must be chatter, too.
-_FILLER = re.compile(
+_FILLER = LazyPattern(
     r"(?:"
     r"不好意思|没关系|没问题|不客气|不用谢|知道了?啦?|明白了?|了解了?|收到了?|谢谢(?:你们?|您|"
     r"大家|啦|了)?|"
@@ -40,7 +41,7 @@ _FILLER = re.compile(
     r"then|k|kk)(?![a-z0-9])"
     r")"
 )
-_HEDGE = re.compile(
+_HEDGE = LazyPattern(
     r"可能|也许|或许|大概|大约|好像|似乎|应该|说不定|没准|估计|我猜|猜|恐怕|不一定|不确定|"
     r"不太?清楚|"
     r"谁知道|(?:maybe|perhaps|possibly|probably|presumably|likely|might(?: be)?|could be|i guess|"
@@ -48,23 +49,23 @@ _HEDGE = re.compile(
     r"it depends)(?![a-z])"
 )
 # Small words that carry nothing of their own beside a hedge.
-_LITTLE = re.compile(
+_LITTLE = LazyPattern(
     r"我们?|你们?|他们?|她们?|它|是|会|有|这样?|那样?|也|都|就|还|不|很|太|"
     r"(?:i|it|is|so|that|this|he|she|they|we|you|be|do|does|yes|no|but|or|a|the|not|will|"
     r"would)(?![a-z])"
 )
-_GUESS = re.compile(
+_GUESS = LazyPattern(
     r"我(?:只是|就是|也是)?(?:瞎|乱)?猜|我估计|我也?不太?(?:确定|清楚|敢肯定)|"
     r"\b(?:i guess|i suppose|i(?:'m| am) (?:just )?guessing|my guess|just a guess|"
     r"i(?:'m| am) not (?:really )?sure|not sure)\b",
     re.IGNORECASE,
 )
-_DOUBT = re.compile(
+_DOUBT = LazyPattern(
     r"可能|也许|或许|大概|好像|似乎|说不定|没准|吧|"
     r"\b(?:maybe|perhaps|possibly|probably|might|may|could)\b",
     re.IGNORECASE,
 )
-_WORRY = re.compile(r"是否|要不要|该不该|\b(?:whether|sure (?:if|about))\b", re.IGNORECASE)
+_WORRY = LazyPattern(r"是否|要不要|该不该|\b(?:whether|sure (?:if|about))\b", re.IGNORECASE)
 _LONGEST_GUESS = 80
 
 
@@ -92,7 +93,7 @@ def _weight(words: str) -> int:
     return len(letters) + len(_WIDE.findall(letters))
 
 
-def _covered(words: str, *pieces: re.Pattern[str]) -> bool:
+def _covered(words: str, *pieces: LazyPattern) -> bool:
     """True if the text is nothing but such pieces. One pass; no piece is tried twice."""
     at = 0
     while at < len(words):
@@ -123,7 +124,7 @@ def _is_guess(text: str) -> bool:
 
 
 _FENCED = re.compile(r"\s*(```|~~~)[^\n]*\n.*\n?\s*\1\s*", re.DOTALL)
-_STRONG = re.compile(
+_STRONG = LazyPattern(
     r"""\s*(?:
       (?:async\s+)?def\s+\w+\s*\(.*                                   # Python
     | class\s+\w+\s*(?:\([^)]*\))?\s*[:{]\s*
@@ -147,7 +148,7 @@ _STRONG = re.compile(
     )\s*""",
     re.VERBOSE,
 )
-_WEAK = re.compile(
+_WEAK = LazyPattern(
     r"\s*(?:[\[\](){};,]+|(?:return|else|try|finally|break|continue|pass|raise|throw|yield|end|"
     r"fi|done)"
     r"\b[^\u4e00-\u9fff]*[;:{}]?|\w+\s*[-+*/]?=\s*\S.*|(?:\#|//|/\*|\*|--|<!--|</?[A-Za-z]).*|"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from . import time_spans as calendar
+from .lazy_pattern import LazyPattern
 from .numerals import number
 from .time_spans import Days, Moment, Rule, alternatives, no_time
 
@@ -162,7 +163,7 @@ _NOT_A_DAY = (
 _BEFORE_A_DAY = "(?<![月座房楼路街巷弄门牌学工尾账车卡编型代单票证排])"
 
 RULES: tuple[Rule, ...] = tuple(
-    (re.compile(pattern), make)
+    (LazyPattern(pattern), make)
     for pattern, make in (
         (
             f"(?<![如过])(?P<word>大前年|去年|[今本明]年){_NOT_A_YEAR}{_IN_A_YEAR}",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from . import time_spans as calendar
+from .lazy_pattern import LazyPattern
 from .numerals import number
 from .time_spans import Days, Moment, Rule, alternatives, no_time
 
@@ -36,7 +37,7 @@ _COUNT = "(?:[0-9]{1,4}|[一二两三四五六七八九十百]{1,5}|半|好?几�
 _HOURS = {"小时": 1.0, "钟头": 1.0, "分钟": 1 / 60, "秒": 1 / 3600, "秒钟": 1 / 3600}
 _UNIT_DAYS = {"天": 1, "日": 1, "周": 7, "星期": 7, "礼拜": 7, "月": 30, "年": 365}
 _WEEKS = frozenset({"周", "星期", "礼拜"})
-_FROM_NOW = re.compile(
+_FROM_NOW = LazyPattern(
     '(?:^|[\\s，。！？；：、,.!?;:（(“"]|[我你您他她它咱]|们|大家|[会要将再就在约定说等是到去来]'
     "|大概|可能|打算|准备|计划)$"
 )
@@ -129,7 +130,7 @@ _NOT_COUNTED = "(?!次|遍|趟|个(?!月)|人次|张|篇)"
 _ACQUIRED = "性|获得|形成|养成|习得|免疫|失调|因素|环境|教育|努力(?!学|工|复|准)"
 
 RULES: tuple[Rule, ...] = tuple(
-    (re.compile(pattern), make)
+    (LazyPattern(pattern), make)
     for pattern, make in (
         (f"{alternatives(word for word in _DAY_WORDS if word[0] not in '前后明')}", _day_word),
         # 目前天气, 以前天天: the day before yesterday is in neither.

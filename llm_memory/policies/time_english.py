@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from . import time_spans as calendar
+from .lazy_pattern import LazyPattern
 from .time_english_counts import LEFT, RIGHT, plain, spaced
 from .time_spans import Days, Moment, Rule, alternatives, no_time
 
@@ -138,7 +139,7 @@ _WHOLE = alternatives(WEEKDAYS)
 _SHORT = "(?-i:" + alternatives(_SHORT_WEEKDAYS) + ")"
 
 RULES: tuple[Rule, ...] = tuple(
-    (re.compile(f"{LEFT}(?:{pattern}){RIGHT}", re.IGNORECASE), make)
+    (LazyPattern(f"{LEFT}(?:{pattern}){RIGHT}", re.IGNORECASE), make)
     for pattern, make in (
         (f"(?P<word>{spaced([*_DAY_WORDS])})", _day_word),
         (

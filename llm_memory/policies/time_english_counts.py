@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from . import time_spans as calendar
+from .lazy_pattern import LazyPattern
 from .numerals import ENGLISH_NUMBERS, number
 from .time_spans import Days, Moment, Rule, alternatives
 
@@ -29,7 +30,7 @@ _COUNT = (
     "(?:(?:a )?(?:few|couple(?: of)?)|several|some|[0-9]{1,4}|an?|half an?|"
     f"(?:{alternatives(ENGLISH_NUMBERS)})(?:-(?:{alternatives(ENGLISH_NUMBERS)}))?)"
 )
-_PAST_TENSE = re.compile(
+_PAST_TENSE = LazyPattern(
     r"\b(?:was|were|did|had|been|built|made|wrote|read|ran|took|went|lost|won|got|learnt|came|done"
     r"|once|twice|times?|(?<!is )(?<!are )(?<!be )(?!(?:need|feed|speed|proceed|succeed)\b)"
     r"[a-z]{2,20}ed)\b[^.!?]{0,40}$",
@@ -113,7 +114,7 @@ def _vague(match: re.Match[str], moment: Moment) -> Days | None:
 LEFT, RIGHT = "(?<![A-Za-z0-9_'\u2019-])", "(?:['\u2019]s)?(?![A-Za-z0-9_-])"
 
 RULES: tuple[Rule, ...] = tuple(
-    (re.compile(f"{LEFT}(?:{pattern}){RIGHT}", re.IGNORECASE), make)
+    (LazyPattern(f"{LEFT}(?:{pattern}){RIGHT}", re.IGNORECASE), make)
     for pattern, make in (
         (f"(?P<word>{spaced([*_VAGUE])})", _vague),
         (

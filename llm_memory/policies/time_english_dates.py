@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from . import time_spans as calendar
+from .lazy_pattern import LazyPattern
 from .numerals import number
 from .time_spans import Days, Moment, Rule, alternatives
 
@@ -125,7 +126,7 @@ _EDGE = "(?:the\\s{1,3})?(?P<edge>early|mid|late|beginning of|start of|middle of
 _IN = "(?:in|since|until|till|by|during|before|after|of|from|through|around|to)"
 
 RULES: tuple[Rule, ...] = tuple(
-    (re.compile(f"{_LEFT}(?:{pattern}){_RIGHT}", re.IGNORECASE), make)
+    (LazyPattern(f"{_LEFT}(?:{pattern}){_RIGHT}", re.IGNORECASE), make)
     for pattern, make in (
         (f"{_MONTH}{_GAP}(?:the{_GAP})?{_DAY}(?:,?{_GAP}{_YEAR}|(?(nth)|{_COUNTED}))", _date),
         (f"{_DAY}{_GAP}(?:of{_GAP}|{_NO_VERB}){_MONTH}(?:,?{_GAP}(?:of{_GAP})?{_YEAR})?", _date),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from . import time_spans as calendar
+from .lazy_pattern import LazyPattern
 from .time_spans import Days, Moment, Rule
 
 
@@ -20,7 +21,7 @@ _ALONE = r"(?<![0-9A-Za-z/_.\-])"
 _YEAR = "(?P<year>(?:1[89]|2[01])[0-9]{2})"
 
 RULES: tuple[Rule, ...] = tuple(
-    (re.compile(pattern), make)
+    (LazyPattern(pattern), make)
     for pattern, make in (
         (
             rf"{_ALONE}{_YEAR}(?P<sign>[-/.])(?P<month>1[0-2]|0?[1-9])(?P=sign)"

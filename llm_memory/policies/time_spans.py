@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 
+from .lazy_pattern import LazyPattern
+
 DAYS_A_WEEK = 7
 MONTHS_A_YEAR = 12
 _LEAP_YEARS_APART = 8
@@ -95,7 +97,7 @@ class Moment:
         return abs(((days.end if behind else days.start) - self.local_day).days), behind
 
 
-Rule = tuple[re.Pattern[str], Callable[[re.Match[str], Moment], Days | None]]
+Rule = tuple[LazyPattern, Callable[[re.Match[str], Moment], Days | None]]
 """What matches, and what it makes of the match; None: the words are taken, and are no time."""
 
 

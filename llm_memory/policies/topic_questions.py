@@ -11,6 +11,7 @@ import unicodedata
 from dataclasses import dataclass
 
 from ..models.data_models import Topic
+from .lazy_pattern import LazyPattern
 from .topic_questions_chinese import AFTER, CHINESE, CHINESE_DONE
 from .topic_questions_english import ENGLISH, ENGLISH_DONE
 
@@ -24,7 +25,7 @@ _AFTER = re.compile(r"(?: (?:again|please|exactly|so far|at the moment|then))+$"
 _SENTENCES = re.compile(r"[。!?;:\n~…]+|\.+(?=\s|$)")
 _PARTS = re.compile("[,、]+")
 """Both as NFKC leaves the signs."""
-_FRAME = re.compile(
+_FRAME = LazyPattern(
     r"\s*(?:在|关于|对于|如果|要是|当|除了|(?:in|for|about|when|if|during|besides)\b)"
 )
 """What stands behind it in a sentence is asked of that alone: 在这部电影里，我最喜欢哪个场景."""
@@ -45,8 +46,8 @@ class TopicQuestion:
     done: bool = False
 
 
-def _one(pattern: str, after: str = "") -> re.Pattern[str]:
-    return re.compile(f"(?:{pattern}){after}", re.IGNORECASE)
+def _one(pattern: str, after: str = "") -> LazyPattern:
+    return LazyPattern(f"(?:{pattern}){after}", re.IGNORECASE)
 
 
 _QUESTIONS = (

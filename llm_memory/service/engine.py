@@ -16,6 +16,7 @@ from ..models.shelf import folder_of
 from ..models.sleep import Postponed
 from ..models.status import EngineStatus, IndexState
 from ..models.turns import Feedback, FeedbackReport, Ticket
+from ..policies.lazy_pattern import compile_all
 from ..policies.trust import Trust
 from ..ports import Embedder
 from .arrivals import make_arrivals
@@ -130,6 +131,7 @@ class Engine:
         parts = self._parts
         patience = self._settings.open_retry_seconds
         await own_folders(parts.locks, patience, given_up=lambda: self._closing)
+        await asyncio.to_thread(compile_all)
         # Before the index and a search import numpy at the same time, each half of it.
         await parts.scanner.prepare()
         await asyncio.to_thread(settle_formats, parts.formats)
