@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import shutil
 import statistics
 import time
@@ -97,8 +98,9 @@ class Bot:
 
 async def measure_bot(root: Path, size: int, *, rounds: int, turns: int) -> dict[str, Any]:
     """Three bots: ``bare``, ``full`` with our plugin and ``size`` memories in its vault, and
-    ``listed`` with a plugin that does nothing, but has our requirements.txt: AstrBot looks through
-    all installed packages for each plugin that has one, before it loads it.
+    ``listed`` with a plugin that does nothing, but has our requirements.txt and our tools: AstrBot
+    looks through all installed packages for each plugin that has the one, before it loads it, and
+    checks the description of every tool at every message.
 
     Starts take turns, so that a slower hour of the machine slows all of them.
     """
@@ -112,26 +114,34 @@ async def measure_bot(root: Path, size: int, *, rounds: int, turns: int) -> dict
         shutil.copy(installed / "requirements.txt", listed.process.plugins / _TIMER)
         if size:
             write_vault(full.process.plugin_data / "memory", memories(size))
-        for (
-            bot
-        ) in bots.values():  # bytecode is written, AstrBot's first start over, the index built
+        # Bytecode is written, AstrBot's first start over, the index built.
+        for bot in (full, bare, listed):
             await bot.start()
             if bot is full:
                 await bot.indexed(size)
+                await _take_tools(full, model, listed.process.plugins / _TIMER)
             await bot.stop()
         await _starts(bots, rounds)
-        await asyncio.gather(bare.start(), full.start())
+        await asyncio.gather(*(bot.start() for bot in bots.values()))
         await full.indexed(size)
         memory = {"bare": await bare.memory(), "full": await full.memory()}
         figures = {
             "memories": size,
             "start": _start_figures(bots),
             "memory_mb": memory,
-            "turn": await ask_both(bare, full, turns),
+            "turn": await ask_all(bots, turns),
         }
-        await bare.stop()
-        await full.stop()
+        for bot in bots.values():
+            await bot.stop()
     return figures
+
+
+async def _take_tools(full: Bot, model: ScriptedModel, folder: Path) -> None:
+    """As the model is sent them."""
+    await full.onebot.connected()
+    await full.round_trip("你好")
+    tools = json.dumps(model.requests[-1].body["tools"])
+    (folder / "tools.json").write_text(tools, encoding="utf-8")
 
 
 async def new_bot(stack: AsyncExitStack, root: Path, model: ScriptedModel) -> Bot:
@@ -174,28 +184,33 @@ def _start_figures(bots: dict[str, Bot]) -> dict[str, Any]:
     return figures
 
 
-async def ask_both(bare: Bot, full: Bot, count: int) -> dict[str, Any]:
-    """The same questions to both, by turns: round trips, and what the hooks took of them."""
-    for bot in (bare, full):
+async def ask_all(bots: dict[str, Bot], count: int) -> dict[str, Any]:
+    """The same questions to ``bare``, ``full`` and whoever else is there, by turns: round trips,
+    and what the hooks took of them."""
+    for bot in bots.values():
         await bot.onebot.connected()
         for text in questions(3):  # the first message of a conversation does more than the others
             await bot.round_trip(text)
-    times: dict[str, list[float]] = {"bare": [], "full": []}
+    times: dict[str, list[float]] = {name: [] for name in bots}
     for number, text in enumerate(questions(count)):
-        pair = [("bare", bare), ("full", full)]
-        for name, bot in pair if number % 2 else reversed(pair):
-            times[name].append(await bot.round_trip(text))
-    own = statistics.median(times["bare"])
+        order = list(bots)
+        for name in order[number % len(order) :] + order[: number % len(order)]:
+            times[name].append(await bots[name].round_trip(text))
+    median = {name: statistics.median(took) for name, took in times.items()}
+    bare, full = bots["bare"], bots["full"]
     hooks, nothing = (spread(bot.hooks("hooks")[-count:]) for bot in (full, bare))
     ends, no_ends = (spread(bot.hooks("ends")[-count:]) for bot in (full, bare))
     return {
-        "round_trip_ms_bare": spread(times["bare"]),
-        "round_trip_ms_full": spread(times["full"]),
-        "full_by_bare": round(statistics.median(times["full"]) / own, 3),
+        **{f"round_trip_ms_{name}": spread(took) for name, took in times.items()},
+        **{
+            f"full_by_{name}": round(median["full"] / own, 3)
+            for name, own in median.items()
+            if name != "full"
+        },
         "hooks_ms_bare": nothing,
         "hooks_ms_full": hooks,
-        "added_p95_by_round_trip": round((hooks["p95"] - nothing["p50"]) / own, 3),
+        "added_p95_by_round_trip": round((hooks["p95"] - nothing["p50"]) / median["bare"], 3),
         "ends_ms_bare": no_ends,
         "ends_ms_full": ends,
-        "queued_p95_by_round_trip": round((ends["p95"] - no_ends["p50"]) / own, 4),
+        "queued_p95_by_round_trip": round((ends["p95"] - no_ends["p50"]) / median["bare"], 4),
     }

@@ -3,12 +3,17 @@
 Copied into a bot as its ``main.py``. The first hook of a kind notes the time, the last one the
 difference, one line each, in files beside this one: ``hooks.txt`` of those before the model is
 asked, ``ends.txt`` of those after it has answered.
+
+With a ``tools.json`` beside it, as a model was sent it, it has these tools, which do nothing:
+AstrBot checks the description of every plugin's tool at every message.
 """
 
+import json
 import time
 from pathlib import Path
 from typing import Any
 
+from astrbot.api import FunctionTool
 from astrbot.api.event import AstrMessageEvent, filter
 from astrbot.api.provider import ProviderRequest
 from astrbot.api.star import Star
@@ -26,6 +31,13 @@ def _write(name: str, event: AstrMessageEvent) -> None:
 
 class HookTimer(Star):
     """Of each kind two hooks, one before and one after those of all others."""
+
+    async def initialize(self) -> None:
+        """Take the tools, if there are any."""
+        file = _HERE / "tools.json"
+        if file.exists():
+            told = [tool["function"] for tool in json.loads(file.read_text(encoding="utf-8"))]
+            self.context.add_llm_tools(*(FunctionTool(**tool) for tool in told))
 
     @filter.on_llm_request(priority=_FIRST)
     async def first(self, event: AstrMessageEvent, req: ProviderRequest) -> None:

@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
-from bot_part import ask_both, new_bot
+from bot_part import ask_all, new_bot
 from gauges import spread
 from samples import questions
 
@@ -36,7 +36,7 @@ async def measure_observe(root: Path, *, turns: int) -> dict[str, Any]:
         for bot in (bare, full):
             await bot.start()
         await full.indexed(0)
-        turn = await ask_both(bare, full, turns)
+        turn = await ask_all({"bare": bare, "full": full}, turns)
         status = await full.panel.ready()
         for bot in (bare, full):
             await bot.stop()
