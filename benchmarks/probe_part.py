@@ -25,11 +25,12 @@ from astrbot_plugin_scoped_memory.llm_memory.components.vector_store import Chro
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import ScopeFilter
 from astrbot_plugin_scoped_memory.llm_memory.policies.text import embedded_text
 from astrbot_plugin_scoped_memory.llm_memory.ports import Fingerprint, IndexRecord, Key
+from astrbot_plugin_scoped_memory.llm_memory.service.arms import NEIGHBOURS
 
 if TYPE_CHECKING:
     from astrbot_plugin_scoped_memory.llm_memory.ports import Vector, Vectors
 
-_WANTED = 50
+_WANTED = NEIGHBOURS
 """What a recall asks the store for."""
 _TOP = 10
 _SAME = 1e-5

@@ -37,9 +37,9 @@ WIDEST: Final = 5000
 _LEAST: Final = 40
 _SEEN_IN: Final = 4
 """The wide answer is taken if ``k`` visible ones are among the first ``4 k``."""
-_BREADTH: Final = 16
-"""Neighbours asked for per wanted one. Chroma's graph is searched as widely as is asked for, and
-what comes late in an answer is incomplete; so many are what a filter that admits a quarter sees."""
+_BREADTH: Final = 8
+"""Neighbours asked for per wanted one, twice as many as are looked at: Chroma's graph is searched
+as widely as is asked for, and what comes late in an answer is incomplete."""
 _EF_SEARCH: Final = 200
 """So widely it is searched in any case."""
 _MOST_SKIPPED: Final = 31
