@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
-
-from astrbot.api import logger
 
 from ...llm_memory import (
     Actor,
     ConversationId,
-    EngineClosed,
-    EngineOff,
     Hit,
     Primer,
     PrimerPart,
@@ -20,6 +15,7 @@ from ...llm_memory import (
 from ...llm_memory.policies.text import estimate_tokens
 from ..plugin_context import PluginContext
 from ..texts import Texts
+from .deadline import in_time
 from .injection_service import CLOSE, OPEN, hit_line, safe
 
 
@@ -89,18 +85,15 @@ class PrimerInjection:
         unread = self._plugin.reads_prompt_only(conversation_id) and not config.inject_into_prompt
         if loop.prime_after_hours <= 0 or unread:
             return Primer()
-        try:
-            async with asyncio.timeout(config.recall_deadline_ms / 1000):
-                return await self._plugin.service.prime(
-                    conversation_id=conversation_id,
-                    actor=actor,
-                    written=as_written(texts),
-                    token_budget=loop.prime_tokens - frame_tokens(texts),
-                )
-        except TimeoutError:
-            logger.warning(texts.say("log.prime_deadline", ms=config.recall_deadline_ms))
-        except (EngineClosed, EngineOff):
-            pass  # a reload, or the notice has said it
-        except Exception:  # noqa: BLE001  (whatever it is, the turn goes on without)
-            logger.exception(texts.say("log.prime_failed"))
-        return Primer()
+        return await in_time(
+            self._plugin,
+            lambda: self._plugin.service.prime(
+                conversation_id=conversation_id,
+                actor=actor,
+                written=as_written(texts),
+                token_budget=loop.prime_tokens - frame_tokens(texts),
+            ),
+            lambda _: Primer(),
+            late="log.prime_deadline",
+            failed="log.prime_failed",
+        )
