@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from ..models.data_models import StoredMemory
@@ -25,9 +25,16 @@ class Follower(Protocol):
 class LivingMemories:
     """The catalogue and the indexes that follow it. Touched from the event loop only."""
 
-    def __init__(self, catalogue: Catalogue, followers: Sequence[Follower]) -> None:
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        followers: Sequence[Follower],
+        grown: Callable[[int], None] = lambda _: None,
+    ) -> None:
+        """``grown`` is told how many were loaded: the followers are not."""
         self._catalogue = catalogue
         self._followers = tuple(followers)
+        self._grown = grown
         self.writing = asyncio.Lock()
         """Held by whoever writes to the vault, until catalogue and indexes know of it."""
 
@@ -36,6 +43,12 @@ class LivingMemories:
         self._catalogue.put(stored)
         for follower in self._followers:
             follower.enqueue(stored)
+
+    def load(self, stored: Sequence[StoredMemory]) -> None:
+        """They stood in the vault at the start; what is known already is newer, and stays. The
+        indexes are compared with all that lives when they are opened."""
+        self._catalogue.load(stored)
+        self._grown(len(stored))
 
     def drop(self, stored: StoredMemory) -> None:
         """It is out of the vault."""

@@ -13,7 +13,7 @@ from ..ports import Key
 from .catalogue import Catalogue
 from .living import LivingMemories
 
-_SLICE = 200
+_SLICE = 50
 """Memories told to the indexes between two looks at the event loop."""
 
 
@@ -57,7 +57,7 @@ class LivingFiles:
     async def load(self, memories: Iterable[StoredMemory]) -> None:
         """Take in what was read; what is known already is newer, and stays."""
         for some in batched(memories, _SLICE):
-            self._catalogue.load(some)
+            self._living.load(some)
             await asyncio.sleep(0)
 
     async def renew(self, file: SeenFile) -> None:

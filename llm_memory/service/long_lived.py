@@ -8,10 +8,10 @@ from typing import Final
 
 from ..models.data_models import StoredMemory
 
-MANY: Final = 10_000
+MANY: Final = 2_000
 """Memories from which on it matters: a full collection over 100,000 takes a quarter of a second,
 and the whole interpreter with it."""
-GROWTH: Final = 5_000
+GROWTH: Final = 2_000
 
 
 class LongLived:
@@ -33,7 +33,11 @@ class LongLived:
 
     def enqueue(self, _: StoredMemory) -> None:
         """One more, or one that takes the place of another: that makes objects, too."""
-        self._count += 1
+        self.grow(1)
+
+    def grow(self, count: int) -> None:
+        """So many more at once."""
+        self._count += count
         if self._count >= self._next:
             self._next = self._count + GROWTH
             self._frozen = True

@@ -41,7 +41,7 @@ def make_writing(
     """Opens nothing."""
     vault, catalogue = parts.vault, recalling.catalogue
     followers: list[Follower] = [recalling.indexing, recalling.pending, recalling.long_lived]
-    living = LivingMemories(catalogue, followers)
+    living = LivingMemories(catalogue, followers, recalling.long_lived.grow)
     checks = DraftChecks(settings.privacy_mode, parts.private_data)
     near = NearDuplicates(catalogue, recalling.indexing, seconds=settings.embed_draft_seconds)
     editor = MemoryEditor(vault, catalogue, living, notices, checks, clock)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import gc
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, StoredMemory
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC
+from astrbot_plugin_scoped_memory.llm_memory.service.catalogue import Catalogue
+from astrbot_plugin_scoped_memory.llm_memory.service.living import LivingMemories
 from astrbot_plugin_scoped_memory.llm_memory.service.long_lived import GROWTH, MANY, LongLived
 
 STORED = StoredMemory(
@@ -61,3 +64,19 @@ def test_the_interpreters_own_collector_is_what_is_told() -> None:
     finally:
         living.release()
     assert gc.get_freeze_count() == 0
+
+
+def test_what_is_read_at_the_start_counts_as_what_is_written_later() -> None:
+    calls = Calls()
+    long_lived = calls.living()
+    catalogue = Catalogue()
+    living = LivingMemories(catalogue, (), long_lived.grow)
+    many = [
+        replace(STORED, memory=replace(STORED.memory, memory_id=f"m-{number:010}"))
+        for number in range(MANY)
+    ]
+    living.load(many[:-1])
+    assert calls == []
+    living.load(many[-1:])
+    assert calls == ["freeze"]
+    assert len(catalogue) == MANY
