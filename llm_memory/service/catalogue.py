@@ -9,7 +9,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
-from datetime import date, tzinfo
+from datetime import date, datetime, timedelta, timezone, tzinfo
+from functools import lru_cache
 
 from ..models.data_models import Memory, StoredMemory, Topic
 from ..models.passages import Passage, passage_id, place_name
@@ -68,9 +69,8 @@ class Catalogue:
             person=sys.intern(origin.person),
             conversation=sys.intern(origin.conversation),
         )
-        kept = replace(
-            stored, path=sys.intern(stored.path), memory=replace(memory, provenance=shared)
-        )
+        known = replace(memory, provenance=shared, created_at=_at_its_offset(memory.created_at))
+        kept = replace(stored, path=sys.intern(stored.path), memory=known)
         self._by_scope.setdefault(stored.scope.name, {})[memory.memory_id] = kept
         self._same_words[_words_key(stored.scope, memory)] = memory.memory_id
         self._folded[key_of(kept)] = fold(embedded_text(memory))
@@ -162,3 +162,17 @@ def _words_key(scope: Scope, memory: Memory) -> tuple[str, str, str, bool]:
     nor takes it away."""
     origin = memory.provenance
     return scope.name, origin.person or origin.who, same_words(memory.judgment), origin.trusted
+
+
+def _at_its_offset(moment: datetime) -> datetime:
+    """The same moment, its zone only an offset: recall asks hundreds for their time, and the
+    machine's zone asks the system each time."""
+    if isinstance(moment.tzinfo, timezone):
+        return moment
+    offset = moment.utcoffset()
+    return moment if offset is None else moment.replace(tzinfo=_zone(offset), fold=0)
+
+
+@lru_cache(maxsize=256)
+def _zone(offset: timedelta) -> timezone:
+    return timezone(offset)
