@@ -24,8 +24,9 @@ from .lexical_records import lexical_hash, lexical_record
 from .notice_board import NoticeBoard
 from .passages import Passages
 
-FRESH = 200
-"""Passages not written yet that take part in a search: those that share the most with it."""
+FRESH = 50
+"""Passages not written yet that take part in a search: those that share the most with it. Each is
+cut into words first, which takes a third of a millisecond."""
 _LOOKED_AT = 5000
 """Of so many, the newest, among them."""
 _BATCH = 100
