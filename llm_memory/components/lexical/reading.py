@@ -101,6 +101,7 @@ class View:
         """Of what is not written yet: its session, what it follows on, and how much that means."""
         first = dict(zip((p.name for p in self._parts), self._first_sessions(), strict=True))
         parts = {part.name: part for part in self._parts}
+        begun = {name: self._begun(part) for name, part in parts.items()}
         known: dict[tuple[str, str], tuple[int, int]] = {}  # session, and its last document so far
         found: tuple[list[int], list[int], list[float]] = ([], [], [])
         for place, (record, _) in enumerate(self._fresh, start=self._written):
@@ -108,7 +109,9 @@ class View:
             if name not in known:
                 known[name] = sessions, NONE
                 part = parts.get(record.key.scope)
-                last = part and self._last_of(part, record)
+                last = None
+                if part and record.session in begun[part.name]:
+                    last = self._last_of(part, record)
                 if part and last:
                     known[name] = first[part.name] + last[0], part.start + last[1]
                 else:
@@ -125,6 +128,20 @@ class View:
         counts = [int(rows["session"].max()) + 1 for rows in self._frames]
         return [sum(counts[:number]) for number in range(len(counts))]
 
+    def _begun(self, part: Part) -> set[str]:
+        """The sessions of what is not written yet that have documents in the tables."""
+        names = {r.session for r, _ in self._fresh if r.key.scope == part.name}
+        found: set[str] = set()
+        for some in batched(names, IN_ONE_QUESTION):
+            rows = _in_one_row(
+                self._connection,
+                "SELECT group_concat(number || ':' || hex(name)) FROM session WHERE scope = ?"  # noqa: S608  (placeholders only)
+                f" AND name IN ({','.join('?' * len(some))})",
+                (part.scope, *some),
+            )
+            found.update(_unhexed(name).decode() for _, name in rows)
+        return found
+
     def _last_of(self, part: Part, record: LexicalRecord) -> tuple[int, int] | None:
         """The number of the record's session, and of the last document in it."""
         row = self._connection.execute(
@@ -139,15 +156,18 @@ class View:
 
     def _replace(self, text: list[Floats], both: list[Floats]) -> None:
         """What is written anew counts as it is now, not as it was."""
-        for record, _ in self._fresh:
-            for number, part in enumerate(self._parts):
-                if part.name == record.key.scope:
-                    old = self._connection.execute(
-                        "SELECT number FROM document WHERE scope = ? AND id = ?",
-                        (part.scope, record.key.memory_id),
-                    ).fetchone()
-                    if old is not None and 0 <= old[0] < part.length:
-                        text[number][old[0]] = both[number][old[0]] = 0
+        for number, part in enumerate(self._parts):
+            names = [r.key.memory_id for r, _ in self._fresh if r.key.scope == part.name]
+            for some in batched(names, IN_ONE_QUESTION):
+                rows = _in_one_row(
+                    self._connection,
+                    "SELECT group_concat(number) FROM document WHERE scope = ?"  # noqa: S608  (placeholders only)
+                    f" AND id IN ({','.join('?' * len(some))})",
+                    (part.scope, *some),
+                )
+                for old in (int(at) for (at,) in rows):
+                    if 0 <= old < part.length:
+                        text[number][old] = both[number][old] = 0
 
     def postings(self, terms: Sequence[str]) -> list[Postings]:
         """Of each term, in the order of ``terms``."""
