@@ -17,7 +17,7 @@ from .imports import import_whole
 from .lexical import reading
 from .lexical.question import Question
 from .lexical.scoring import AROUND, Postings, coverage, scores
-from .lexical.tables import FORMAT, LOOK, SCHEMA, Words, write
+from .lexical.tables import FORMAT, LOOK, SCHEMA, Words, scope_number, write
 from .tokenizer import Tokenizer
 
 if TYPE_CHECKING:
@@ -138,6 +138,9 @@ class SqliteLexicalIndex:
                 raise IndexUnavailable("the file is another one, or gone", code="missing")
             with _transaction(connection, "BEGIN IMMEDIATE"):
                 write(connection, with_words, gone)
+                # Here, for nobody waits for it here.
+                for scope in {record.key.scope for record in records}:
+                    self._measure(connection, scope_number(connection, scope))
             for record in records:
                 self._words.pop((record.key, record.content_hash), None)
 
