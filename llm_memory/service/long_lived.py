@@ -9,8 +9,8 @@ from typing import Final
 from ..models.data_models import StoredMemory
 
 MANY: Final = 200
-"""Memories from which on it matters. A full collection over 100,000 takes a quarter of a second, and
-the whole interpreter with it; what a bot has imported alone takes a tenth."""
+"""Memories from which on it matters. A full collection over 100,000 takes a quarter of a second,
+and the whole interpreter with it; what a bot has imported alone takes a tenth."""
 GROWTH: Final = 2_000
 
 
