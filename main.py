@@ -10,6 +10,7 @@ from astrbot.api.event import AstrMessageEvent, MessageEventResult, filter
 from astrbot.api.provider import LLMResponse, ProviderRequest
 from astrbot.api.star import Context, Star, StarTools
 
+from .core.collector import collector_paused
 from .core.names import NAME, ROOT, plugin_version
 from .core.requirements import demand_packages
 
@@ -19,15 +20,16 @@ demand_packages(
     plugin_version(),
 )
 
-from .core.commands import Command, Commands  # noqa: E402  (what they need has been looked for)
-from .core.deepmind import DeepMind  # noqa: E402
-from .core.group_chatter import GroupChatter  # noqa: E402
-from .core.plugin_context import PluginContext  # noqa: E402
-from .core.web_api import RECALLS_ROUTE, ROUTE, RecallsApi, StatusApi  # noqa: E402
-from .tools.core_memory_recall import RecallTool  # noqa: E402
-from .tools.core_memory_remember import RememberTool  # noqa: E402
-from .tools.expand_memory import ExpandTool  # noqa: E402
-from .tools.update_tasks import TasksTool  # noqa: E402
+with collector_paused():  # what these need has been looked for
+    from .core.commands import Command, Commands
+    from .core.deepmind import DeepMind
+    from .core.group_chatter import GroupChatter
+    from .core.plugin_context import PluginContext
+    from .core.web_api import RECALLS_ROUTE, ROUTE, RecallsApi, StatusApi
+    from .tools.core_memory_recall import RecallTool
+    from .tools.core_memory_remember import RememberTool
+    from .tools.expand_memory import ExpandTool
+    from .tools.update_tasks import TasksTool
 
 _FIRST = 10_000
 """Of hooks: one that stops the event keeps it from those behind it."""
