@@ -48,9 +48,12 @@ def may_replace(stored: StoredMemory, text: str, turn: QueuedTurn) -> bool:
     """Whether ``text``, learned from a turn, may take the place of an older entry of its speaker.
 
     He must have said at least half of what is new in it, and a negation where one comes or goes.
-    What a person wrote by hand stays, and so do standing instructions.
+    What a person wrote by hand stays, and so do standing instructions. What was said before the
+    entry took nothing of it back: conversations are not read in the order in which people talked.
     """
     old = stored.memory
+    if turn.observed_at < old.created_at:
+        return False
     if old.provenance.source is Source.PERSON or topic_of(stored.path) is Topic.INSTRUCTIONS:
         return False
     known = content(old.judgment) | content(turn.who) | content(old.provenance.who)

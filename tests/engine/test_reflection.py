@@ -289,6 +289,26 @@ async def test_nobody_else_replaces_them_and_both_stay(
         assert texts_of(rig) == {"家人": ["小明住在上海", "小明住在北京"]}
 
 
+async def test_a_conversation_that_is_read_late_does_not_bring_back_what_was_so_before(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path, chat=ScriptedChat()) as rig:
+        chat = rig.engine._parts.chat
+        assert isinstance(chat, ScriptedChat)
+        elsewhere = private(1002)
+        await say(rig, "我住在北京")
+        await say(rig, "我搬到上海了", where=elsewhere)
+        chat.say([answer(learned("小明住在上海"))])
+        await reflect(rig, elsewhere)
+        newer = only(rig).memory
+        found = {"old_id": newer.memory_id, "new": learned("小明住在北京")}
+        chat.say([json.dumps({"contradictions": [found]})])
+        assert (await reflect(rig)).dropped == 1
+        assert texts_of(rig) == {"家人": ["小明住在上海", "小明住在北京"]}
+        older = next(s for s in rig.engine._catalogue.all() if "北京" in s.memory.judgment)
+        assert older.memory.created_at < newer.created_at
+
+
 async def test_a_memory_of_another_scope_cannot_be_contradicted_not_even_a_public_one(
     tmp_path: Path,
 ) -> None:
