@@ -34,7 +34,7 @@ demo: env-demo ## play the story in a real AstrBot and leave it running (ARGS=--
 	@$(BIN)/python scripts/demo.py $(ARGS)
 
 test: env-full env-oldest lint types contracts ## everything, as CI runs it
-	@$(PYTEST) -n $(JOBS) --dist loadfile $(ARGS)
+	@$(PYTEST) -n $(JOBS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 quick: env-dev ## unit and property tests with few examples; starts no AstrBot, loads no model
 	@# Importing AstrBot takes longer than all of these tests: what imports it waits for `make test`.

@@ -5,6 +5,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parent
@@ -40,3 +41,9 @@ settings.register_profile(
 )
 settings.register_profile("soak", max_examples=2000, deadline=None, suppress_health_check=_SLOW)
 settings.load_profile("ci")  # `--hypothesis-profile=quick` on the command line wins
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files that start an AstrBot first: they take minutes each, and one of them at the very end
+    would leave the other process of `make test` with nothing to do."""
+    items.sort(key=lambda item: item.get_closest_marker("e2e") is None)

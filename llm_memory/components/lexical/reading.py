@@ -129,7 +129,10 @@ class View:
         return [sum(counts[:number]) for number in range(len(counts))]
 
     def _begun(self, part: Part) -> set[str]:
-        """The sessions of what is not written yet that have documents in the tables."""
+        """The sessions of what is not written yet that have documents in the tables.
+
+        Each comes with its number, for one without a name would else look like no row.
+        """
         names = {r.session for r, _ in self._fresh if r.key.scope == part.name}
         found: set[str] = set()
         for some in batched(names, IN_ONE_QUESTION):
