@@ -10,6 +10,7 @@ from astrbot.api.provider import LLMResponse, ProviderRequest
 from astrbot.core.agent.message import TextPart
 
 from ..llm_memory import ConversationId, EngineClosed, EngineOff, Primer, Turn
+from .follow_ups import FollowUps
 from .plugin_context import PluginContext
 from .services.injection_service import fence
 from .services.primer_injection import PrimerInjection, opening
@@ -30,6 +31,7 @@ class DeepMind:
         self._plugin = plugin
         self._retrieval = RetrievalService(plugin)
         self._primers = PrimerInjection(plugin)
+        self._follow_ups = FollowUps()
 
     async def before_request(self, event: AstrMessageEvent, request: ProviderRequest) -> None:
         """Recall for the person's words and put the result behind them, once a turn."""
@@ -39,6 +41,8 @@ class DeepMind:
         plugin.spawn(greet(plugin, conversation_id, plugin.turns.actor(event)))
         if plugin.turns.is_command(event) or not plugin.turns.claim_injection(event):
             return
+        self._follow_ups.begins(event)
+        plugin.turns.note_began(event, plugin.clock())
         query = plugin.turns.user_text(event)
         actor = plugin.turns.actor(event)
         view, recall, primer = await asyncio.gather(
@@ -64,9 +68,13 @@ class DeepMind:
         logger.info(say("log.primed", id=conversation_id, hours=hours, count=count))
 
     def listens_to(self, event: AstrMessageEvent) -> bool:
-        """Whether a message that does not address the bot is to be heard."""
+        """Whether a message that does not address the bot is to be heard. Every message comes by
+        here, so this is where it is seen to come while a turn goes on."""
         plugin, config = self._plugin, self._plugin.config
-        if not (config.observe_groups and config.engine.loop.reads_turns):
+        if not config.engine.loop.reads_turns:
+            return False
+        self._follow_ups.comes(event)
+        if not config.observe_groups:
             return False
         if not plugin.turns.is_overheard(event):
             return False
@@ -86,7 +94,8 @@ class DeepMind:
         if reply is None or turns.is_command(event) or not turns.is_a_persons(event):
             return
         if turns.claim_answer(event):
-            await self._queue(event, turns.take_words(event), reply)
+            words = [turns.take_words(event), *turns.take_follow_ups(event)]
+            await self._queue(event, "\n".join(filter(None, words)), reply)
 
     async def _queue(self, event: AstrMessageEvent, words: str, reply: str) -> None:
         """Never raises, and holds up the turn no longer than ``_QUEUE_SECONDS``: what takes longer
@@ -96,7 +105,7 @@ class DeepMind:
         recalled = turns.recalled(event)
         # Something was shown, and nobody knows under which map: that is another one than now.
         view = turns.view(event) or (_UNKNOWN if recalled else "")
-        turn = Turn(turns.actor(event), words, reply, recalled, view=view)
+        turn = Turn(turns.actor(event), words, reply, recalled, turns.began(event), view)
         writing = plugin.spawn(self._write(event, turn))
         await asyncio.wait({writing}, timeout=_QUEUE_SECONDS)
 

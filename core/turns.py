@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from astrbot.api.event import AstrMessageEvent
@@ -19,6 +20,11 @@ _TAKEN = "scoped_memory_words_taken"
 _RECALLED = "scoped_memory_recalled"
 _VIEW = "scoped_memory_view"
 _CONVERSATION = "scoped_memory_conversation"
+_BEGAN = "scoped_memory_began"
+_FOLLOW_UPS = "scoped_memory_follow_ups"
+_MOST_FOLLOW_UPS = 20
+_CAPTURED = "_follow_up_captured"
+"""AstrBot's own: the message went into a turn that was going on."""
 _STOPPING = "agent_stop_requested"
 """AstrBot's own: the person has told it to stop, and what it says then is not the model's."""
 _SCHEDULER = "cron"
@@ -140,6 +146,31 @@ class TurnReader:
             return ""
         event.set_extra(_TAKEN, True)
         return cls.user_text(event)
+
+    @staticmethod
+    def note_follow_up(going: AstrMessageEvent, event: AstrMessageEvent) -> None:
+        """The speaker of a turn that goes on has said something more: held by that turn alone."""
+        held: list[AstrMessageEvent] = going.get_extra(_FOLLOW_UPS) or []
+        if event.get_sender_id() == going.get_sender_id() and len(held) < _MOST_FOLLOW_UPS:
+            going.set_extra(_FOLLOW_UPS, [*held, event])
+
+    @classmethod
+    def take_follow_ups(cls, event: AstrMessageEvent) -> list[str]:
+        """What of it AstrBot has put into this turn. The rest has turns of its own."""
+        held: list[AstrMessageEvent] = event.get_extra(_FOLLOW_UPS) or []
+        taken = (cls.take_words(one) for one in held if one.get_extra(_CAPTURED))
+        return [words for words in taken if words]
+
+    @staticmethod
+    def note_began(event: AstrMessageEvent, now: datetime) -> None:
+        """When the turn began: the first time stays."""
+        event.set_extra(_BEGAN, event.get_extra(_BEGAN) or now)
+
+    @staticmethod
+    def began(event: AstrMessageEvent) -> datetime | None:
+        """When that was, None where nobody looked."""
+        found = event.get_extra(_BEGAN)
+        return found if isinstance(found, datetime) else None
 
     @staticmethod
     def note_view(event: AstrMessageEvent, view: str) -> None:

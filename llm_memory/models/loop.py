@@ -93,6 +93,8 @@ class Resting(StrEnum):
     NO_PROVIDER = "no_provider"
     BUDGET = "budget"
     """Today's tokens are spent."""
+    OVERHEARD = "overheard"
+    """Half of today's tokens are spent; what is left is for turns that were said to the bot."""
     BACKOFF = "backoff"
     """Calls failed; the next one is made later."""
     PAUSED_LEARNING = "learning_paused"

@@ -27,6 +27,7 @@ class NoticeCode(StrEnum):
     LOOP_RESET = "loop_reset"
     LOOP_UNAVAILABLE = "loop_unavailable"
     QUEUE_FULL = "queue_full"
+    CHATTER_FULL = "chatter_full"
     SLEEP_FAILED = "sleep_failed"
     BACKUP_FAILED = "backup_failed"
     PAGE_LEFT = "page_left"

@@ -149,7 +149,8 @@ class LoopSettings:
         call_seconds: The most that one call may take.
         retry_seconds: After the first, second, … failed call in a row; the last for all that
             follow.
-        most_queued: With so many turns on disk no more are queued.
+        most_queued: With so many turns on disk no more are queued; with half as many, none that
+            was not said to the bot.
         prime_after_hours: A conversation that comes back after so long is told where things stand;
             0 for never.
         prime_tokens: The most that this costs.

@@ -35,12 +35,15 @@ class TurnStore(Protocol):
         """Those that are still to be read, in a batch or not, in the order in which they came."""
         ...
 
-    def lines(self) -> list[WaitingLine]:
-        """What waits and is in no batch yet, the oldest line first."""
+    def lines(self, *, addressed: bool = False) -> list[WaitingLine]:
+        """What waits and is in no batch yet, the oldest line first. ``addressed``: of turns
+        that were said to the bot, in private or answered by it, as if there were no others."""
         ...
 
-    def waiting(self, line: WaitingLine, limit: int) -> list[QueuedTurn]:
-        """The first turns of a line."""
+    def waiting(
+        self, line: WaitingLine, limit: int, *, addressed: bool = False
+    ) -> list[QueuedTurn]:
+        """The first turns of a line, or of those in it that were said to the bot."""
         ...
 
     def make_batch(self, batch: Batch, ticket_ids: Collection[str]) -> None:

@@ -69,6 +69,11 @@ class Asking:
         allowed = await self._spending.allows(prompt.user, prompt.system, answer=REPLY_TOKENS)
         return Resting.NO if allowed else Resting.BUDGET
 
+    async def may_overhear(self) -> bool:
+        """Whether what was not said to the bot may be read, too: until half of the day's tokens are
+        spent. The other half is for those who talk to it. Raises StateUnavailable."""
+        return await self._spending.left() * 2 > self._spending.daily
+
     async def ask(self, prompt: Prompt, conversation: str) -> str:
         """The answer. Raises ChatFailed, StateUnavailable."""
         if self._chat is None:

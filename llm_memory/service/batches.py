@@ -35,12 +35,18 @@ class Batches:
         self._idle = timedelta(minutes=settings.idle_minutes)
 
     def next(
-        self, now: datetime, conversation: str | None, passed: Collection[str]
+        self,
+        now: datetime,
+        conversation: str | None,
+        passed: Collection[str],
+        *,
+        overheard: bool = True,
     ) -> Reading | None:
         """What is to be read now, but for batches that were ``passed`` over: answers that are to be
         stored first, then whoever failed least often.
 
-        With a conversation, all that waits of it, due or not. Who is off the record waits.
+        With a conversation, all that waits of it, due or not. Who is off the record waits; and
+        what was not said to the bot, unless ``overheard``.
         """
         paused = self._book.paused()
         found = [
@@ -53,11 +59,11 @@ class Batches:
         ]
         begun = sorted(found, key=lambda one: (one.attempts, one.state is BatchState.OPEN))
         if not begun or begun[0].attempts:  # who failed waits until the others had their turn
-            for line in self._turns.lines():
+            for line in self._turns.lines(addressed=not overheard):
                 is_paused = bool({line.conversation, line.map_key} & paused.keys())
                 if is_paused or not self._wanted(line, now, conversation):
                     continue
-                reading = self._of_line(line, now)
+                reading = self._of_line(line, now, overheard=overheard)
                 if reading.batch.batch_id not in passed:
                     return reading
         if not begun:
@@ -65,7 +71,8 @@ class Batches:
         turns = tuple(self._turns.of_batch(begun[0].batch_id))
         if not turns:  # somebody has taken them out
             self._turns.drop(())  # and with them goes what holds none
-            return self.next(now, conversation, {*passed, begun[0].batch_id})
+            passed = {*passed, begun[0].batch_id}
+            return self.next(now, conversation, passed, overheard=overheard)
         return Reading(begun[0], turns)
 
     def make(self, reading: Reading) -> None:
@@ -83,6 +90,10 @@ class Batches:
             return line.conversation == conversation
         return is_due(line, now, after_turns=self._settings.after_turns, idle=self._idle)
 
+    def is_off_the_record(self, batch: Batch) -> bool:
+        """Its conversation was paused since it was begun: what it teaches waits, too."""
+        return self._is_paused(batch, self._book.paused())
+
     def _is_paused(self, batch: Batch, paused: Mapping[str, datetime]) -> bool:
         """By its own id, or by that of the group, where a platform splits one by member."""
         if not paused:
@@ -90,16 +101,17 @@ class Batches:
         keys = {turn.map_key for turn in self._turns.of_batch(batch.batch_id)}
         return bool({batch.conversation, *keys} & paused.keys())
 
-    def _of_line(self, line: WaitingLine, now: datetime) -> Reading:
-        turns = self._turns.waiting(line, MOST_TURNS)
+    def _of_line(self, line: WaitingLine, now: datetime, *, overheard: bool) -> Reading:
+        turns = self._turns.waiting(line, MOST_TURNS, addressed=not overheard)
         turns = turns[: how_many_fit(turns, self._settings.daily_tokens - REPLY_TOKENS)]
         batch_id = derived_id("b", *(turn.ticket_id for turn in turns))
         names = (line.scope, line.conversation, line.persona)
         return Reading(Batch(batch_id, *names, now), tuple(turns), made=False)
 
-    def seconds_until_due(self, now: datetime) -> float | None:
+    def seconds_until_due(self, now: datetime, *, overheard: bool = True) -> float | None:
         """Until the next line is due, None where nothing waits."""
-        waits = [seconds_until_due(line, now, idle=self._idle) for line in self._turns.lines()]
+        lines = self._turns.lines(addressed=not overheard)
+        waits = [seconds_until_due(line, now, idle=self._idle) for line in lines]
         open_ = [batch for batch in self._turns.batches() if batch.state is not BatchState.DEAD]
         return min([*waits, *(0.0 for _ in open_)], default=None)
 

@@ -73,6 +73,8 @@ from .tasks import TaskDoer, TaskList
 from .transfer import Terms, Transfer
 from .turn_queue import TurnQueue
 
+_PAUSED = "paused"
+"""The mark of a conversation that is off the record: it sees nothing."""
 _HOPS_SECONDS = 3.0
 """A model waits for the answer: after this long the first of two hops is the answer."""
 
@@ -306,7 +308,8 @@ class CognitiveService:
         await self._life.ready()
         if not self._off_record.known:
             return NotObserved(note="pauses_unknown")
-        if self._off_record.since(conversation_id):
+        if self._off_record.since(conversation_id) or turn.view == _PAUSED:
+            # Also where it has come to an end meanwhile: it was said off the record.
             return NotObserved(note="paused")
         scope = self._access.writable(conversation_id)
         if turn.view and turn.view != self._access.view(conversation_id):
@@ -317,6 +320,8 @@ class CognitiveService:
     async def view(self, *, conversation_id: ConversationId) -> str:
         """A mark of what the conversation sees now, for ``Turn.view``. It names nothing."""
         await self._life.begun()
+        if self._off_record.since(conversation_id):
+            return _PAUSED
         return self._access.view(conversation_id)
 
     async def feedback(self, feedback: Feedback, *, ticket: Ticket) -> FeedbackReport:

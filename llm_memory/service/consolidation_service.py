@@ -76,6 +76,8 @@ class ConsolidationService:
         self._busy = busy
         self._learns = learns
         self._running: asyncio.Task[SleepReport] | None = None
+        self._awake = asyncio.Event()
+        self._awake.set()
         self._pages_open = False
         self._closed = False
         self.report = SleepReport()
@@ -142,6 +144,7 @@ class ConsolidationService:
         postponed = self._postponed(patient=patient)
         if postponed is not Postponed.NO:
             return replace(SleepReport(reason=reason), postponed=postponed)
+        self._awake.clear()
         self._running = task = asyncio.create_task(self._run(reason), name="scoped-memory-sleep")
         try:
             return await asyncio.shield(task)
@@ -151,6 +154,11 @@ class ConsolidationService:
             raise
         finally:
             self._running = None
+            self._awake.set()
+
+    async def over(self) -> None:
+        """None goes on."""
+        await self._awake.wait()
 
     def _postponed(self, *, patient: bool) -> Postponed:
         if self._closed:

@@ -9,7 +9,6 @@ from datetime import datetime
 
 from ..errors import EngineOff
 from ..log import logger
-from ..models.migration import MigrationState
 from ..models.notices import Notice
 from ..models.settings import EngineSettings
 from ..models.shelf import folder_of
@@ -78,6 +77,7 @@ class Engine:
             parts, settings, recalling, writing, self._book, self._notices, clock, hooks
         )
         self.loop, self._primer = made.loop, made.primer
+        self.migrations.wait_for(self.loop.sleep.over)
         self.service = CognitiveService(
             settings,
             self._book,
@@ -176,7 +176,7 @@ class Engine:
         """Why no consolidation may begin now."""
         if not self._ready:
             return Postponed.UNREADY
-        if self.migrations.status().state is MigrationState.RUNNING:
+        if self.migrations.going:
             return Postponed.MIGRATING
         building = self._indexing.state is IndexState.BUILDING
         return Postponed.BUILDING if building else Postponed.NO

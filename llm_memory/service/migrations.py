@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -92,6 +92,7 @@ class Migrations:
         self._walking: asyncio.Task[None] | None = None
         self._known: dict[str, tuple[Job, Tally]] = {}
         self._bringing = False
+        self._undoing = 0
         self._ran = False
         self._detail = ""
 
@@ -151,6 +152,18 @@ class Migrations:
         if walking is not None:
             walking.cancel()
             await asyncio.gather(walking, return_exceptions=True)
+
+    @property
+    def going(self) -> bool:
+        """Records are being brought, or a person has what was brought undone. Not while a source is
+        waited for: nobody knows for how long."""
+        status = self.status()
+        brings = status.state is MigrationState.RUNNING and not status.waiting
+        return self._undoing > 0 or brings
+
+    def wait_for(self, others_done: Callable[[], Awaitable[None]]) -> None:
+        """No batch is begun before this returns."""
+        self._walker.others_done = others_done
 
     def status(self) -> MigrationStatus:
         """Now. Asks nobody, so it costs nothing."""
@@ -259,12 +272,14 @@ class Migrations:
     async def _interrupted(self) -> AsyncIterator[None]:
         """Nothing is brought meanwhile; the batch under way has come to its end. What was
         interrupted goes on, however this ends."""
+        self._undoing += 1
         try:
             await self._stop_walking()
             async with self._turn:
                 await self._refresh()
                 yield
         finally:
+            self._undoing -= 1
             self._again.set()
 
     async def close(self) -> None:

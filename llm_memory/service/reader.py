@@ -114,6 +114,8 @@ class Reader:
         self, reading: Reading, prompt: Prompt, report: ReflectionReport, *, urgent: bool
     ) -> ReflectionReport:
         """What the answer says into the vault. One that cannot be used is asked for once more."""
+        if await asyncio.to_thread(self._batches.is_off_the_record, reading.batch):
+            return report
         parsed = await asyncio.to_thread(parse_reply, reading.batch.reply)
         if isinstance(parsed, Unreadable):
             if reading.batch.error.startswith(_REPAIRED):
@@ -147,6 +149,8 @@ class Reader:
             return replace(report)
         stored = sum(isinstance(one, Stored | Replaced) for one in applied.outcomes)
         logger.debug("读完 {} 轮，记下 {} 条", len(reading.turns), stored)
+        if applied.dropped:
+            logger.info("读对话的模型有 {} 处说到看不到或不能改的记忆，没有采用", applied.dropped)
         return replace(
             report,
             read=report.read + len(reading.turns),

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -48,6 +48,8 @@ class RecordWalker:
         self._going = asyncio.Event()
         self._going.set()
         self._progress: dict[str, Progress] = {}
+        self.others_done: Callable[[], Awaitable[None]] = _at_once
+        """Waits for whoever else goes over all memories; awaited before each batch."""
 
     @property
     def paused(self) -> bool:
@@ -125,6 +127,7 @@ class RecordWalker:
         while left:
             if not though_paused:
                 await self._going.wait()
+            await self.others_done()
             began = time.monotonic()
             most = min(self._pace.batch, MOST_AT_ONCE)
             ids = [left.popleft() for _ in range(min(most, len(left)))]
@@ -185,6 +188,10 @@ class RecordWalker:
             return [Outcome(ids[0], Fate.BROKEN, patched=False, reason=type(error).__name__)]
         luck.failed.clear()
         return outcomes
+
+
+async def _at_once() -> None:
+    return
 
 
 @dataclass(slots=True)

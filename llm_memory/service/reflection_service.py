@@ -129,7 +129,11 @@ class ReflectionService:
         return self._asking.nobody()
 
     async def _seconds_until_due(self) -> float:
-        due = await asyncio.to_thread(self._batches.seconds_until_due, self._clock())
+        overheard = self.last.resting is not Resting.OVERHEARD
+        ask = self._batches.seconds_until_due
+        due = await asyncio.to_thread(ask, self._clock(), overheard=overheard)
+        if due is None and not overheard:
+            return _OFTEN
         if due is None or self.last.resting in (Resting.OFF, Resting.PAUSED_LEARNING):
             return _SELDOM
         if self.last.resting in (Resting.BUDGET, Resting.NO_PROVIDER):
@@ -163,12 +167,23 @@ class ReflectionService:
     ) -> ReflectionReport:
         passed: set[str] = set()
         while True:
+            # Who asks for a conversation means all that is said in it.
+            overheard = conversation is not None or await self._asking.may_overhear()
             reading = await asyncio.to_thread(
-                self._batches.next, self._clock(), conversation, passed
+                self._batches.next, self._clock(), conversation, passed, overheard=overheard
             )
             if reading is None:
-                return report
+                return report if overheard else await self._leaving_overheard(report, passed)
             passed.add(reading.batch.batch_id)
             report = await self._reader.read(reading, report, urgent=urgent)
             if report.resting in (Resting.BACKOFF, Resting.BUDGET):
                 return report
+
+    async def _leaving_overheard(
+        self, report: ReflectionReport, passed: set[str]
+    ) -> ReflectionReport:
+        """All is read that was said to the bot, and no more may be: says so where more waits."""
+        more = await asyncio.to_thread(self._batches.next, self._clock(), None, passed)
+        if more is None or report.resting is not Resting.NO:
+            return report
+        return replace(report, resting=Resting.OVERHEARD)

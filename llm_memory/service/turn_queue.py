@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from ..errors import StateUnavailable, VaultWriteFailed
 from ..log import logger
-from ..models.conversation import ConversationId
+from ..models.conversation import ConversationId, ConversationKind
 from ..models.data_models import Rejected
 from ..models.notices import Notice, NoticeCode
 from ..models.scope import Scope
@@ -57,24 +57,29 @@ class TurnQueue:
             return NotObserved(scope.why)
         if not self._settings.reads_turns:
             return NotObserved(note="off")
+        # What the bot only overhears takes no place from what is said to it.
+        most, code = self._settings.most_queued, NoticeCode.QUEUE_FULL
+        if not turn.reply_text and conversation_id.kind is not ConversationKind.PRIVATE:
+            most, code = most // 2, NoticeCode.CHATTER_FULL
         try:
-            outcome = await asyncio.to_thread(self._put, turn, scope, conversation_id)
+            outcome = await asyncio.to_thread(self._put, turn, scope, conversation_id, most)
         except (VaultWriteFailed, StateUnavailable) as error:
             logger.warning("这一轮没有排进队列：{}", error)
             return NotObserved(note="not_written")
         match outcome:
             case NotObserved(note="full"):
-                params = {"count": str(self._settings.most_queued)}
-                self._notices.post(Notice(NoticeCode.QUEUE_FULL, params=params))
+                self._notices.post(Notice(code, params={"count": str(most)}))
             case Ticket():
-                self._notices.clear(NoticeCode.QUEUE_FULL)
+                self._notices.clear(code)
         return outcome
 
-    def _put(self, turn: Turn, scope: Scope, conversation_id: ConversationId) -> ObserveOutcome:
+    def _put(
+        self, turn: Turn, scope: Scope, conversation_id: ConversationId, most: int
+    ) -> ObserveOutcome:
         user_text, reply_text = self._kept(turn.user_text), self._kept(turn.reply_text)
         if not user_text and not reply_text:
             return NotObserved(note="empty")
-        if self._turns.count() >= self._settings.most_queued:
+        if self._turns.count() >= most:
             return NotObserved(note="full")
         now = self._clock()
         queued = QueuedTurn(

@@ -116,6 +116,30 @@ def test_lines_tell_what_waits_by_scope_conversation_and_persona_the_oldest_firs
     assert stores.turns.waiting(lines[3], 9) == [put[4]]
 
 
+def test_turns_that_were_said_to_the_bot_are_told_as_if_there_were_no_others(
+    stores: Stores,
+) -> None:
+    put = [
+        turn(1, reply_text=""),
+        turn(2),
+        turn(3, reply_text=""),
+        turn(4),
+        turn(5, reply_text=""),
+        turn(6, "公司", WORK, reply_text=""),
+    ]
+    for one in put:
+        stores.turns.put(one)
+    assert len(stores.turns.lines(addressed=True)) == 1
+    private = turn(7, conversation="aiocqhttp:FriendMessage:5", reply_text="")
+    stores.turns.put(private)
+    line, alone = stores.turns.lines(addressed=True)
+    assert line == WaitingLine("家人", FAMILY, "管家", 2, put[1].observed_at, put[3].observed_at)
+    assert stores.turns.waiting(line, 9, addressed=True) == [put[1], put[3]]
+    assert stores.turns.waiting(line, 9) == put[:5]
+    assert stores.turns.waiting(alone, 9, addressed=True) == [private]
+    assert [line.count for line in stores.turns.lines()] == [5, 1, 1]
+
+
 def test_what_is_in_a_batch_waits_in_no_line_and_comes_in_its_order(stores: Stores) -> None:
     for number in (1, 2, 3):
         stores.turns.put(turn(number))

@@ -33,6 +33,8 @@ class Talker(Star):
         yield event.plain_result("我自己说了")
 """
 TALKER_METADATA = "name: astrbot_plugin_talker\ndesc: talks\nversion: 1.0.0\nauthor: tests\n"
+CAPTURED = "Captured follow-up message"
+"""What AstrBot logs where it puts a message into the turn that goes on."""
 CONFIG: JsonObject = {
     "conversation_scope_map": MAP,
     "reflection_provider": "auto",
@@ -124,6 +126,32 @@ async def test_a_turn_with_tools_is_one_turn_and_a_refusal_is_one_too(
         ("地下室的水阀在哪", "在楼梯左边。"),
         ("教我撬锁", "抱歉，这个我不能帮你。"),
     ]
+
+
+async def test_what_is_said_into_a_turn_that_goes_on_is_part_of_it(
+    running: Rig, person: Person
+) -> None:
+    chat = private(person)
+    running.model.on(
+        "周末的菜单", call("core_memory_recall", {"query": "菜单", "limit": 3}), then="不放香菜。"
+    )
+    running.model.hold()
+    await running.onebot.say(chat, person, "帮我想想周末的菜单")
+
+    async def asked() -> bool:
+        return running.model.asked("周末的菜单") != []
+
+    await until(asked, within=20, what="the request to the model")
+    await running.onebot.say(chat, person, "对了，我吃不了香菜")
+    await running.bot.logged(f"{CAPTURED} for active agent run, umo={chat.umo}")
+    running.model.release()
+    await running.onebot.reply(chat)
+    assert any("香菜" in result for result in running.model.asked("周末的菜单")[-1].tool_results)
+    (found,) = await queued(running, chat, 1)
+    assert found.user_text == "帮我想想周末的菜单\n对了，我吃不了香菜"
+    assert found.reply_text == "不放香菜。"
+    await running.turn(chat, person, "就这样吧")
+    assert [turn.user_text for turn in await queued(running, chat, 2)][1:] == ["就这样吧"]
 
 
 async def test_a_provider_that_fails_and_a_command_leave_no_turn(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     StateUnavailable,
     StoredMemory,
 )
+from astrbot_plugin_scoped_memory.llm_memory.models.migration import Fate, Outcome, WalkBatch
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import EngineSettings
 from astrbot_plugin_scoped_memory.llm_memory.models.sleep import Postponed
 from astrbot_plugin_scoped_memory.llm_memory.models.status import IndexState
@@ -114,6 +116,25 @@ async def test_one_night_takes_no_more_than_a_quarter_of_a_scope_the_weakest_fir
     assert all(found[0].strength <= 5 for found in gone.values())
     first = {m.memory_id for m in memories[::2]}
     assert set(gone) == first
+
+
+async def test_what_fades_and_what_merges_in_one_night_is_a_quarter_together(
+    tmp_path: Path,
+) -> None:
+    weak = passive(1, "早就不喝的那种水", strength=10)
+    twice = [
+        passive(10 * n + k, f"{who}{verb}喝乌龙茶", person=f"aiocqhttp:{n}", who=who)
+        for n, who in ((1, "小明"), (2, "小红"), (3, "小刚"))
+        for k, verb in enumerate(("喜欢", "爱"))
+    ]
+    plant(tmp_path, "家人", "preferences.md", [weak, *twice, passive(99, "别的一件事")])
+    find_useless(tmp_path, "家人", weak)
+    async with running(tmp_path, embedder=OneDirection("乌龙茶"), clock=at_night()) as rig:
+        left = []
+        for _ in range(3):
+            await night(rig)
+            left.append(len(entries(tmp_path, "家人")))
+    assert left == [6, 5, 4]
 
 
 async def test_what_a_person_makes_of_a_weak_memory_while_it_waits_is_what_counts(
@@ -244,7 +265,74 @@ async def test_while_memories_are_brought_from_elsewhere_no_night_begins(tmp_pat
         for patient in (True, False):
             report = await sleep.run_once("nightly", patient=patient)
             assert report.postponed is Postponed.MIGRATING
-    assert not (tmp_path / "backups").exists()
+        assert not (tmp_path / "backups").exists()
+        gone = MigrationStatus(state=MigrationState.RUNNING, waiting="unreachable")
+        rig.engine.migrations.status = lambda: gone  # type: ignore[method-assign]
+        assert (await sleep.run_once("nightly")).backup  # it may never be back
+
+
+async def test_what_a_person_has_undone_is_undone_before_a_night_begins(tmp_path: Path) -> None:
+    async with running(tmp_path, clock=at_night(), follow=False) as rig:
+        sleep = rig.engine.loop.sleep
+        async with rig.engine.migrations._interrupted():
+            assert (await sleep.run_once("nightly")).postponed is Postponed.MIGRATING
+        assert (await sleep.run_once("nightly")).postponed is Postponed.NO
+
+
+class Arriving:
+    """Two records from elsewhere, as a migration walks over them."""
+
+    name = "arriving"
+
+    def __init__(self) -> None:
+        self.listed = asyncio.Event()
+        self.brought: list[str] = []
+
+    async def list(self) -> list[str]:
+        self.listed.set()
+        return ["a", "b"]
+
+    async def step(self, ids: Sequence[str]) -> WalkBatch:
+        self.brought += ids
+        return WalkBatch(tuple(Outcome(one, Fate.ADOPTED, patched=False) for one in ids))
+
+
+@pytest.mark.parametrize("cut_off", [False, True])
+async def test_what_comes_from_elsewhere_waits_until_a_night_is_over(
+    tmp_path: Path, cut_off: bool
+) -> None:
+    memory = passive(1, "一件事", strength=60)
+    plant(tmp_path, "家人", JOURNAL, [memory])
+    find_useless(tmp_path, "家人", memory)
+    async with running(tmp_path, clock=at_night(), follow=False) as rig:
+        engine, begun, goes_on = rig.engine, asyncio.Event(), threading.Event()
+        loop, vault = asyncio.get_running_loop(), engine._parts.vault
+        write = vault.replace
+
+        def slow(stored: StoredMemory, changed: Memory) -> StoredMemory:
+            loop.call_soon_threadsafe(begun.set)
+            goes_on.wait(30)
+            return write(stored, changed)
+
+        vault.replace = slow  # type: ignore[method-assign]
+        night_task = asyncio.create_task(engine.loop.sleep.run_once("nightly"))
+        await begun.wait()
+        walk = Arriving()
+        await asyncio.to_thread(engine._parts.migrations.open)
+        walking = asyncio.create_task(engine.migrations._walker.run(walk, though_paused=True))
+        await walk.listed.wait()
+        await engine.loop.status()  # goes through a thread, as the walk does
+        for _ in range(50):
+            await asyncio.sleep(0)
+        assert walk.brought == []
+        if cut_off:
+            night_task.cancel()
+        goes_on.set()
+        async with asyncio.timeout(30):
+            await walking
+        assert night_task.done()
+        await asyncio.gather(night_task, return_exceptions=True)
+        assert walk.brought == ["a", "b"]
 
 
 async def test_a_run_that_was_cut_off_is_brought_to_its_end_and_does_nothing_twice(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -178,24 +179,52 @@ async def test_where_nobody_reads_turns_none_is_kept(tmp_path: Path) -> None:
     assert rows(tmp_path) == []
 
 
+def drop(root: Path, turns: Sequence[Mapping[str, object]]) -> None:
+    """As when they are read."""
+    file = SqliteLoopFile(root / "state" / "loop.sqlite")
+    file.open()
+    SqliteTurnStore(file).drop([str(row["ticket_id"]) for row in turns])
+    file.close()
+
+
 async def test_a_full_queue_throws_nothing_away_says_so_once_and_goes_on_when_there_is_room(
     tmp_path: Path,
 ) -> None:
     async with running(tmp_path, settings=with_loop(most_queued=2)) as rig:
-        first = await observe(rig, "第一句")
-        assert isinstance(first, Ticket)
+        assert isinstance(await observe(rig, "第一句"), Ticket)
         await observe(rig, "第二句")
         for _ in range(3):
             assert await observe(rig, "第三句") == NotObserved(note="full")
         assert [notice.code for notice in rig.notices] == [NoticeCode.QUEUE_FULL]
         assert [row["user_text"] for row in rows(tmp_path)] == ["第一句", "第二句"]
-        file = SqliteLoopFile(tmp_path / "state" / "loop.sqlite")
-        file.open()
-        SqliteTurnStore(file).drop([first.ticket_id])  # as when it is read
-        file.close()
+        drop(tmp_path, rows(tmp_path)[:1])
         assert isinstance(await observe(rig, "第四句"), Ticket)
         assert (await rig.engine.status()).notices == ()
     assert [row["user_text"] for row in rows(tmp_path)] == ["第二句", "第四句"]
+
+
+async def test_what_is_overheard_leaves_half_of_the_queue_to_those_who_talk_to_the_bot(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path, settings=with_loop(most_queued=4)) as rig:
+        for number in range(2):
+            assert isinstance(await observe(rig, f"闲聊{number}", ""), Ticket)
+        for number in range(2):
+            assert await observe(rig, "还在闲聊", "") == NotObserved(note="full")
+            assert isinstance(await observe(rig, f"叫你的{number}"), Ticket)
+        assert [notice.code for notice in rig.notices] == [NoticeCode.CHATTER_FULL]
+        assert await observe(rig, "再叫你一声") == NotObserved(note="full")
+        standing = {notice.code for notice in (await rig.engine.status()).notices}
+        assert standing == {NoticeCode.CHATTER_FULL, NoticeCode.QUEUE_FULL}
+        assert {notice.params["count"] for notice in rig.notices} == {"2", "4"}
+        drop(tmp_path, rows(tmp_path)[3:])
+        unanswered = Turn(person(1002), "私下说的，没有等到回答", "")
+        outcome = await rig.engine.service.observe(unanswered, conversation_id=private(1002))
+        assert isinstance(outcome, Ticket)
+        drop(tmp_path, rows(tmp_path)[:3])
+        assert isinstance(await observe(rig, "又闲聊", ""), Ticket)
+        assert isinstance(await observe(rig, "又叫你"), Ticket)
+        assert (await rig.engine.status()).notices == ()
 
 
 async def test_a_persona_that_cannot_be_told_is_kept_as_none(tmp_path: Path) -> None:

@@ -72,6 +72,18 @@ async def test_what_a_person_wrote_beside_the_block_stays_and_what_the_bot_wrote
     assert "第3件事" not in (folder / "archive" / "MEMORY-2.md").read_text("utf-8")
 
 
+async def test_what_the_bot_wrote_into_the_primer_before_is_kept_too(tmp_path: Path) -> None:
+    folder = pages(tmp_path)
+    for number, text in enumerate(("回答要短", "写公历")):
+        rule = passive(number, text, trusted=True, active=True)
+        plant(tmp_path, "家人", "instructions.md", [rule])
+        await night(tmp_path, number)
+    assert "写公历" in content_of((folder / "PRIMER.md").read_text("utf-8"))
+    kept = (folder / "archive" / "PRIMER.md").read_text("utf-8")
+    assert "回答要短" in kept
+    assert "写公历" not in kept
+
+
 @pytest.mark.parametrize(
     "text", [f"{BEGIN}\n我删了一行\n", f"{BEGIN}\n{END}\n{BEGIN}\n{END}\n", f"{END}\n{BEGIN}\n"]
 )

@@ -24,6 +24,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 from astrbot_plugin_scoped_memory.llm_memory.errors import ChatFailed
 from astrbot_plugin_scoped_memory.llm_memory.models.loop import Batch
 from astrbot_plugin_scoped_memory.llm_memory.ports import Key
+from astrbot_plugin_scoped_memory.llm_memory.ports.chat import Completion
 from astrbot_plugin_scoped_memory.llm_memory.ports.loop import Evidence
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.support.engines import (
@@ -383,7 +384,7 @@ async def test_secrets_and_chatter_do_not_come_through_this_door_either(tmp_path
     async with running(tmp_path, chat=chat) as rig:
         await say(rig, "我的密码是那个")
         assert (await reflect(rig)).read == 1
-        assert not any("hunter2" in text for texts in texts_of(rig).values() for text in texts)
+        assert texts_of(rig) == {"家人": ["小明的密码是 [密码已隐藏]"]}
 
 
 async def test_a_scope_whose_folder_is_gone_costs_no_call_and_its_turns_wait(
@@ -422,6 +423,29 @@ async def test_a_conversation_that_is_off_the_record_waits_until_it_is_on_it_aga
         assert len(chat.calls) == begun
         await rig.engine.service.resume(conversation_id=FAMILY, actor=admin)
         assert (await rig.engine.loop.reflection.read_due()).read == 1
+
+
+@pytest.mark.parametrize("first", [answer(learned(PEANUTS)), "不是 JSON"])
+async def test_an_answer_that_comes_after_the_pause_is_stored_after_the_resume(
+    tmp_path: Path, first: str
+) -> None:
+    chat, admin = ScriptedChat(first, answer(learned(PEANUTS))), person(9, admin=True)
+    chat.release.clear()
+    async with running(tmp_path, chat=chat, settings=with_loop(after_turns=1)) as rig:
+        reader, service = rig.engine.loop.reflection, rig.engine.service
+        await say(rig, "奶奶对花生过敏")
+        reading = asyncio.create_task(reader.read_due())
+        await chat.asked.wait()
+        await service.pause(conversation_id=FAMILY, actor=admin)
+        chat.release.set()
+        report = await reading
+        assert (report.read, report.waiting, texts_of(rig)) == (0, 1, {})
+        assert (await reader.read_due()).read == 0
+        assert len(chat.calls) == 1
+        await service.resume(conversation_id=FAMILY, actor=admin)
+        assert (await reader.read_due()).read == 1
+        assert texts_of(rig) == {"家人": [PEANUTS]}
+        assert len(chat.calls) == (1 if first.startswith("{") else 2)
 
 
 async def test_nothing_is_read_while_the_scope_filter_is_off(tmp_path: Path) -> None:
@@ -491,6 +515,23 @@ async def test_it_looks_when_woken_and_else_a_minute_apart_at_least(tmp_path: Pa
         assert waits[1] == timedelta(minutes=10).total_seconds()
         assert waits[2] == 60.0  # due in six seconds, and looked for in a minute
         assert min(waits) >= 60.0
+
+
+async def test_while_only_overheard_turns_wait_it_looks_seldom_but_not_for_those_to_the_bot(
+    tmp_path: Path,
+) -> None:
+    chat, clock = ScriptedChat(otherwise=Completion("{}", tokens=30_000)), StandingClock()
+    settings = with_loop(after_turns=2, idle_minutes=5)
+    async with running(tmp_path, chat=chat, clock=clock, settings=settings) as rig:
+        reader = rig.engine.loop.reflection
+        for _ in range(4):
+            await say(rig, "闲聊了一句", reply="")
+            await reader.read_due()
+        assert reader.resting is Resting.OVERHEARD
+        assert await reader._seconds_until_due() == 600.0
+        await say(rig, "叫到你的一句")
+        await reader.read_due()
+        assert await reader._seconds_until_due() == 300.0
 
 
 async def test_what_is_applied_again_after_a_crash_finds_all_of_it_done(

@@ -332,6 +332,46 @@ async def test_when_the_tokens_of_a_day_are_spent_turns_wait_for_the_next_local_
         assert (await reader.read_due()).resting is Resting.BUDGET
 
 
+async def test_what_was_overheard_takes_half_of_the_days_tokens_and_no_more(
+    tmp_path: Path,
+) -> None:
+    chat, clock = ScriptedChat(otherwise=Completion("{}", tokens=4_000)), StandingClock()
+    settings = with_loop(after_turns=3, daily_tokens=20_000)
+    async with running(tmp_path, chat=chat, clock=clock, settings=settings, follow=False) as rig:
+        reader = rig.engine.loop.reflection
+        for number in range(8):
+            for _ in range(3):
+                await say(rig, f"第{number}回闲聊", reply="")
+            await reader.read_due()
+        assert len(chat.calls) == 3  # with the third, half of it was spent
+        status = await rig.engine.loop.status()
+        assert (status.resting, status.queue.waiting) == (Resting.OVERHEARD, 15)
+        for number in range(2):
+            await say(rig, f"叫到你的第{number}句")
+        assert (await reader.read_due()).resting is Resting.OVERHEARD  # two are not three yet
+        await say(rig, "叫到你的第2句")
+        report = await reader.read_due()
+        assert (report.read, report.waiting, report.resting) == (3, 15, Resting.OVERHEARD)
+        assert all(f"叫到你的第{number}句" in chat.calls[3].prompt for number in range(3))
+        assert "闲聊" not in chat.calls[3].prompt
+        clock.forward(days=1)
+        assert (await reader.read_due()).read == 15
+        await say(rig, "闲聊", reply="")
+        await reflect(rig)
+        assert "闲聊" in chat.calls[-1].prompt  # an admin asks for all of it
+
+
+async def test_with_half_of_the_day_left_what_was_overheard_is_read_with_the_rest(
+    tmp_path: Path,
+) -> None:
+    chat = ScriptedChat()
+    async with running(tmp_path, chat=chat, settings=with_loop(after_turns=2)) as rig:
+        await say(rig, "刚才说的闲聊", reply="")
+        await say(rig, "叫到你的一句")
+        assert (await rig.engine.loop.reflection.read_due()).read == 2
+        assert len(chat.calls) == 1
+
+
 @pytest.mark.parametrize("told", [None, 0, -5, 10**12])
 async def test_tokens_that_a_service_does_not_count_or_cannot_mean_are_estimated(
     tmp_path: Path, told: int | None

@@ -138,6 +138,7 @@ class Rig:
     embedder: Embedder
     root: Path
     notices: list[Notice]
+    clock: Callable[[], datetime]
 
     async def remember(self, text: str, where: ConversationId, who: Actor | None = None) -> Stored:
         """Store, and be told that it was."""
@@ -204,6 +205,7 @@ async def running(
     """An engine over ``root``; the index task runs unless ``follow`` is False."""
     notices: list[Notice] = []
     chosen = embedder or FakeEmbedder()
+    now = clock or Ticker()
     loop_file = SqliteLoopFile(root / "state" / "loop.sqlite")
     engine = Engine(
         EngineParts(
@@ -241,14 +243,14 @@ async def running(
         ),
         replace(settings or QUICK, scope_map=scope_map),
         on_notice=notices.append,
-        clock=clock or Ticker(),
+        clock=now,
     )
     task: asyncio.Task[None] | None = None
     try:
         await engine.open()
         if follow:
             task = asyncio.create_task(engine.run(chosen))
-        yield Rig(engine, chosen, root, notices)
+        yield Rig(engine, chosen, root, notices, now)
     finally:
         if task is not None:
             task.cancel()

@@ -88,6 +88,7 @@ class FakePlugin:
             return persona
 
         self._rig = rig
+        self.clock = rig.clock
         self.config = PluginConfig(language=language)
         self.texts = Texts(language)
         self.turns = TurnReader(personas)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import weakref
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -20,7 +23,13 @@ from astrbot_plugin_scoped_memory.llm_memory import CognitiveService, EngineSett
 from astrbot_plugin_scoped_memory.llm_memory.components.loop.file import SqliteLoopFile
 from astrbot_plugin_scoped_memory.llm_memory.components.loop.turn_store import SqliteTurnStore
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import QueuedTurn
-from astrbot_plugin_scoped_memory.tests.support.engines import group, private, running
+from astrbot_plugin_scoped_memory.tests.support.engines import (
+    Ticker,
+    group,
+    person,
+    private,
+    running,
+)
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, tool_context
 from astrbot_plugin_scoped_memory.tests.support.turn_plugin import TurnPlugin
 from astrbot_plugin_scoped_memory.tools.base import MemoryTool
@@ -126,6 +135,76 @@ async def test_whatever_the_answer_is_the_turn_is_kept(
         await DeepMind(cast("Any", plugin)).finished(cast("Any", event), response)
         await plugin.settled()
     assert said(tmp_path) == [(QUESTION, reply)]
+
+
+async def test_what_is_said_into_a_turn_that_goes_on_is_said_in_it(tmp_path: Path) -> None:
+    async with running(tmp_path) as rig:
+        plugin = TurnPlugin(rig)
+        mind, asked = DeepMind(cast("Any", plugin)), FakeEvent.in_group(777, QUESTION)
+        request = ProviderRequest(prompt=QUESTION)
+        early = FakeEvent.in_group(777, "早前的一句")
+        assert not mind.listens_to(cast("Any", early))
+        await mind.before_request(cast("Any", asked), request)
+        into = [FakeEvent.in_group(777, words) for words in ("还有腰果", " ", "和核桃")]
+        stranger = FakeEvent.in_group(777, "我也问一句", sender="10002")
+        elsewhere = FakeEvent.in_group(888, "别处的一句")
+        next_turn = FakeEvent.in_group(777, "那杏仁呢")
+        for event in (asked, *into, stranger, elsewhere, next_turn):
+            assert not mind.listens_to(cast("Any", event))
+        for event in (early, *into, stranger, elsewhere):
+            event.set_extra("_follow_up_captured", {"target_run_id": "1"})
+        for event in (asked, next_turn):
+            await mind.finished(cast("Any", event), answer())
+            await plugin.settled()
+    assert said(tmp_path) == [(f"{QUESTION}\n还有腰果\n和核桃", "不能吃"), ("那杏仁呢", "不能吃")]
+
+
+async def test_where_nobody_reads_turns_none_holds_what_comes_meanwhile(tmp_path: Path) -> None:
+    off = EngineSettings(loop=LoopSettings(reads_turns=False))
+    async with running(tmp_path) as rig:
+        for engine, held in ((EngineSettings(), 20), (off, 0)):
+            plugin = TurnPlugin(rig, engine=engine)
+            mind, asked = DeepMind(cast("Any", plugin)), FakeEvent.in_group(777, QUESTION)
+            await mind.before_request(cast("Any", asked), ProviderRequest(prompt=QUESTION))
+            for number in range(30):
+                mind.listens_to(cast("Any", FakeEvent.in_group(777, f"第{number}句")))
+            assert len(asked.get_extra("scoped_memory_follow_ups") or []) == held
+            await plugin.settled()
+            kept = weakref.ref(asked)
+            del asked
+            gc.collect()
+            assert kept() is None  # and what it held goes with it
+
+
+async def test_a_turn_was_said_when_it_began_however_long_the_answer_takes(
+    tmp_path: Path,
+) -> None:
+    clock = Ticker(datetime(2026, 11, 21, 23, 59, 50, tzinfo=UTC))
+    async with running(tmp_path, clock=clock, follow=False) as rig:
+        plugin, event = TurnPlugin(rig), FakeEvent.in_group(777, "我明天要去体检")
+        mind = DeepMind(cast("Any", plugin))
+        await mind.before_request(cast("Any", event), ProviderRequest(prompt=event.message_str))
+        clock.now += timedelta(minutes=3)
+        await mind.finished(cast("Any", event), answer())
+        await plugin.settled()
+    (turn,) = queued(tmp_path)
+    assert turn.observed_at.date() == date(2026, 11, 21)
+
+
+async def test_what_was_said_off_the_record_stays_so_though_the_answer_comes_later(
+    tmp_path: Path,
+) -> None:
+    admin = person(9, admin=True)
+    async with running(tmp_path) as rig:
+        plugin, service = TurnPlugin(rig), rig.engine.service
+        mind, event = DeepMind(cast("Any", plugin)), FakeEvent.in_group(777, "礼物藏在柜子里")
+        await service.pause(conversation_id=group(777), actor=admin)
+        await mind.before_request(cast("Any", event), ProviderRequest(prompt=event.message_str))
+        await service.resume(conversation_id=group(777), actor=admin)
+        await mind.finished(cast("Any", event), answer())
+        await plugin.settled()
+        await finish(plugin)
+    assert said(tmp_path) == [(QUESTION, "不能吃")]
 
 
 async def test_where_astrbot_has_no_answer_there_is_no_turn(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ who said what it answers is told by the turns, not by it."""
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -33,9 +33,12 @@ from astrbot_plugin_scoped_memory.llm_memory.policies.reflection_prompt import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.policies.reflection_reading import read_reply
 from astrbot_plugin_scoped_memory.llm_memory.policies.reflection_reply import (
+    KINDS,
     Correction,
+    Joining,
     NewMemory,
     ReflectionReply,
+    parse_reply,
 )
 
 SHANGHAI = ZoneInfo("Asia/Shanghai")
@@ -69,6 +72,18 @@ GROUP = [
     turn("我来开车", "q:3", "小明", ticket_id="t-3"),
     turn("那我带水", ticket_id="t-4", observed_at=AT + timedelta(minutes=1)),
 ]
+
+
+@pytest.mark.parametrize("kind", [ReflectionReply, NewMemory, Correction, Joining])
+def test_a_reader_is_asked_for_each_field_that_is_read(kind: Any) -> None:
+    for field in fields(kind):
+        assert f'"{field.name}": ' in SYSTEM
+
+
+def test_a_reader_is_told_what_kinds_there_are_and_what_stands_for_nothing() -> None:
+    assert f'"kind": "{"|".join(name for name in KINDS if name.isascii())}"' in SYSTEM
+    assert "没有可学的就输出 {}" in SYSTEM
+    assert parse_reply("{}") == ReflectionReply()
 
 
 def test_three_who_talk_at_once_are_three_speakers_though_two_have_one_name() -> None:

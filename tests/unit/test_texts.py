@@ -64,6 +64,7 @@ PARAMS: dict[NoticeCode, Mapping[str, str]] = {
     NoticeCode.LOOP_RESET: {},
     NoticeCode.LOOP_UNAVAILABLE: {"path": "夹", "detail": "满"},
     NoticeCode.QUEUE_FULL: {"count": "5000"},
+    NoticeCode.CHATTER_FULL: {"count": "2500"},
     NoticeCode.SLEEP_FAILED: {"detail": "满"},
     NoticeCode.BACKUP_FAILED: {"detail": "满"},
     NoticeCode.PAGE_LEFT: {"scope": "家人", "path": "MEMORY.md"},

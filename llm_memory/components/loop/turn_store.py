@@ -8,6 +8,7 @@ from datetime import date, datetime
 from itertools import batched
 from typing import Any, Final
 
+from ...models.conversation import ConversationKind
 from ...models.loop import Batch, BatchState, QueueSize, WaitingLine
 from ...models.turns import QueuedTurn
 from .file import SqliteLoopFile, sound
@@ -22,14 +23,19 @@ _BATCH: Final = (
     "SELECT batch_id, scope, conversation, persona, made_at, state, reply, attempts, error"
     " FROM batch ORDER BY place"
 )
-_LINES: Final = """
+_ADDRESSED: Final = (
+    f"(? = 0 OR reply_text <> '' OR conversation LIKE '%:{ConversationKind.PRIVATE}:%')"
+)
+"""Was said to the bot; with 0 any turn is as good."""
+_LINES: Final = f"""
 SELECT l.scope, l.conversation, l.persona, l.turns, oldest.observed_at, newest.observed_at,
     newest.map_key
 FROM (SELECT scope, conversation, persona, COUNT(*) AS turns, MIN(place) AS first,
         MAX(place) AS last
-    FROM turn WHERE batch_id = '' AND is_read = 0 GROUP BY scope, conversation, persona) l
+    FROM turn WHERE batch_id = '' AND is_read = 0 AND {_ADDRESSED}
+    GROUP BY scope, conversation, persona) l
 JOIN turn oldest ON oldest.place = l.first JOIN turn newest ON newest.place = l.last
-ORDER BY l.first"""
+ORDER BY l.first"""  # noqa: S608  (a constant)
 _SIZE: Final = """
 WITH told AS (
     SELECT t.place, t.observed_at, t.is_read, b.batch_id IS NOT NULL AS is_dead
@@ -76,8 +82,8 @@ class SqliteTurnStore:
             found += self._file.rows(_TURN + named, some)
         return [_turn(row) for row in sorted(found, key=lambda row: int(row[-1]))]
 
-    def lines(self) -> list[WaitingLine]:
-        rows = self._file.rows(_LINES)
+    def lines(self, *, addressed: bool = False) -> list[WaitingLine]:
+        rows = self._file.rows(_LINES, (int(addressed),))
         return [
             WaitingLine(
                 scope,
@@ -91,11 +97,13 @@ class SqliteTurnStore:
             for scope, conversation, persona, count, oldest, newest, map_key in rows
         ]
 
-    def waiting(self, line: WaitingLine, limit: int) -> list[QueuedTurn]:
+    def waiting(
+        self, line: WaitingLine, limit: int, *, addressed: bool = False
+    ) -> list[QueuedTurn]:
         rows = self._file.rows(
             _TURN + "batch_id = '' AND is_read = 0 AND scope = ? AND conversation = ?"
-            " AND persona = ? ORDER BY place LIMIT ?",
-            (line.scope, line.conversation, line.persona, limit),
+            f" AND persona = ? AND {_ADDRESSED} ORDER BY place LIMIT ?",
+            (line.scope, line.conversation, line.persona, int(addressed), limit),
         )
         return [_turn(row) for row in rows]
 
