@@ -8,7 +8,8 @@ longrun_world.py), each turn as a bot does it: recall, primer, answer, observe. 
 reads the turns (longrun_reader.py): it learns what was mentioned, and answers now and then with
 broken JSON, with an error, with ids and scopes that are none of its business. Each night at four
 the memory is consolidated, and the day's figures are taken. What must hold is counted at the end:
-turns lost, memories said twice, words of a private scope anywhere outside of it.
+turns lost, memories said twice, words of a private scope anywhere outside of it, files, tokens and
+memory without bounds. What does not hold is named, and the exit status is 1.
 """
 
 import argparse
@@ -37,6 +38,7 @@ from longrun_checks import (  # noqa: E402
     living_figures,
     look_at_store,
     spent_by_day,
+    what_holds,
 )
 from longrun_reader import Reader  # noqa: E402
 from longrun_world import Message, World  # noqa: E402
@@ -215,7 +217,7 @@ async def run(root: Path, options: argparse.Namespace) -> dict[str, Any]:
     for day, figures in days.items():
         figures |= spent[day]
     kept = kept_turns(root)
-    return {
+    figures = {
         "turns": len(weeks.observed),
         "conversations": len(world.where),
         "scopes": len(world.people),
@@ -247,6 +249,7 @@ async def run(root: Path, options: argparse.Namespace) -> dict[str, Any]:
         "turn_ms": spread(weeks.turn_ms),
         "observe_ms": spread(weeks.observe_ms),
     }
+    return figures | {"holds": what_holds(figures)}
 
 
 def _sizes(root: Path) -> dict[str, float]:
@@ -275,6 +278,9 @@ def main() -> None:
     if options.json:
         options.json.write_text(json.dumps(figures, indent=1, ensure_ascii=False), "utf-8")
     sys.stdout.write(table(figures))
+    broken = [promise for promise, held in figures["holds"].items() if not held]
+    if broken:
+        sys.exit(f"not so: {'; '.join(broken)}")
 
 
 if __name__ == "__main__":

@@ -20,6 +20,12 @@ from astrbot_plugin_scoped_memory.llm_memory.policies.timeline import DIGEST_TAG
 
 JUDGMENT = re.compile(r"(?P<who>\S+?)的(?P<topic>\S+?)是(?P<value>\S+)")
 """What the reader makes of what was mentioned."""
+_FILES_OF_A_SCOPE, _FILES_OF_A_DAY, _BACKUPS = 30, 3, 7
+"""Topics, pages, their former texts and archives; a journal, what left that day; those kept."""
+_LAST_CALL = 1.02
+"""What a call costs is known when it was made: the last one of a day may go over."""
+_FLAT, _FLAT_MB = 1.15, 64
+"""So much more at the end than in the middle: there are more memories, and noise."""
 
 
 @dataclass
@@ -128,3 +134,26 @@ def _archive(root: Path, scope: str) -> str:
 
 def _says(text: str, fact: Fact) -> bool:
     return f"{fact.who}的{fact.topic}" in text
+
+
+def what_holds(figures: Mapping[str, Any]) -> dict[str, bool]:
+    """What the loop promises, and whether this run kept it."""
+    days = list(figures["days"].values())
+    last, middle = days[-1], days[(len(days) - 1) // 2]
+    memories, queue = figures["memories"], figures["queue"]
+    a_scope = _FILES_OF_A_SCOPE + _FILES_OF_A_DAY * len(days)
+    return {
+        "no turn is lost or read twice": not any(
+            figures[name] for name in ("turns_lost", "turns_refused", "turns_read_twice")
+        ),
+        "no memory is lost or there twice": not memories["lost"] and not memories["twice"],
+        "no word of a scope is outside of it": not memories["mixed"]
+        and not any(place["leaks"] for place in figures["isolation"].values()),
+        "the queue is read to its end": not queue["end"] and not queue["dead"],
+        "no day costs more than its tokens": figures["tokens"]["most_a_day"]
+        <= figures["budget"] * _LAST_CALL,
+        "files stay few": last["memory_files"] <= figures["scopes"] * a_scope
+        and last["backups_files"] <= _BACKUPS,
+        "memory use is flat": last["rss_mb"]
+        <= max(middle["rss_mb"] * _FLAT, middle["rss_mb"] + _FLAT_MB),
+    }

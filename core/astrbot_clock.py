@@ -11,9 +11,14 @@ from ..llm_memory import local_now
 
 
 def clock_of(context: Any) -> Callable[[], datetime]:
-    """AstrBot's ``timezone`` setting, else the machine's zone: journals go by day."""
-    zone = zone_of(context)
-    return local_now if zone is None else lambda: datetime.now(zone)
+    """AstrBot's ``timezone`` setting, else the machine's zone: journals go by day. Looked up each
+    time, for AstrBot itself goes by a changed setting at once."""
+
+    def now() -> datetime:
+        zone = zone_of(context)
+        return local_now() if zone is None else datetime.now(zone)
+
+    return now
 
 
 def zone_of(context: Any) -> ZoneInfo | None:

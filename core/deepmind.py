@@ -24,6 +24,10 @@ two on an idle machine: what takes longer goes on behind the answer."""
 _UNKNOWN = "unknown"
 
 
+async def _nothing() -> Primer:
+    return Primer()
+
+
 class DeepMind:
     """What happens around one request to the model."""
 
@@ -48,7 +52,10 @@ class DeepMind:
         view, recall, primer = await asyncio.gather(
             self._retrieval.view(conversation_id),
             self._retrieval.recall_for_turn(query, conversation_id, actor),
-            self._primers.for_turn(conversation_id, actor),
+            # What AstrBot tells itself, a timer that goes off, is nobody who comes back.
+            self._primers.for_turn(conversation_id, actor)
+            if plugin.turns.is_a_persons(event)
+            else _nothing(),
         )
         plugin.turns.note_view(event, view)
         if primer.sections:

@@ -47,6 +47,8 @@ def why_text(texts: Texts, explained: Explained) -> str:
                 similarity=_number(considered.similarity),
             )
         )
+        if hit is not None and (gone := explained.instead_of.get(hit.memory_id)):
+            lines.append(say("explain.instead_of", ids="、".join(gone), id=gone[-1]))
     rest = trace.candidates - min(len(explained.candidates), _SHOWN)
     if not explained.candidates:
         lines.append(say("explain.no_candidates"))

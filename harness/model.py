@@ -7,7 +7,7 @@ from types import TracebackType
 
 from aiohttp import web
 
-from .script import Answer, JsonObject, ModelRequest, Reading, Script, ToolCall, reader_of
+from .script import Answer, Failure, JsonObject, ModelRequest, Reading, Script, ToolCall, reader_of
 from .vectors import Embedding, base64_floats, spoiled
 
 CHAT_MODEL = "scripted-chat"
@@ -90,6 +90,8 @@ class ScriptedModel:
         (self.readings if reader else self.requests).append(request)
         await self._open.wait()
         answer = self.script.read(reader, request) if reader else self.script.answer(request)
+        if isinstance(answer, Failure):
+            return web.json_response({"error": {"message": "scripted"}}, status=answer.status)
         message, reason = _message(answer, serial=len(self.requests))
         if request.body.get("stream"):
             return await _streamed(http, message, reason)

@@ -94,8 +94,15 @@ class ModelRequest:
         return "\n".join(pieces)
 
 
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """The service answers with this status, and with no words of a model."""
+
+    status: int
+
+
 type Answer = str | Callable[[ModelRequest], str]
-type Reading = JsonObject | Callable[[ModelRequest], JsonObject | str]
+type Reading = JsonObject | Failure | Callable[[ModelRequest], JsonObject | str]
 
 READERS = {"reflection": "你替一个聊天机器人整理长期记忆", "journal": "你替机器人写日记"}
 """How the memory's own calls begin their system prompt: no person talks in them."""
@@ -146,7 +153,7 @@ class Script:
         """What is written of a day whose turns contain `contains`."""
         self.journals.insert(0, (contains, text))
 
-    def read(self, reader: str, request: ModelRequest) -> str:
+    def read(self, reader: str, request: ModelRequest) -> str | Failure:
         """What a reader of turns is answered."""
         text = request.everything
         if reader == "journal":
@@ -156,7 +163,9 @@ class Script:
             if words in text:
                 del self.readings[index]
                 said = reply(request) if callable(reply) else reply
-                return said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
+                if isinstance(said, str | Failure):
+                    return said
+                return json.dumps(said, ensure_ascii=False)
         return "{}"
 
     def answer(self, request: ModelRequest) -> tuple[ToolCall, ...] | str:

@@ -10,6 +10,7 @@ from pydantic.dataclasses import dataclass
 from ..core.plugin_context import PluginContext
 from ..core.services.injection_service import hit_line
 from ..llm_memory import OFF_THE_RECORD, Actor, ConversationId
+from ..llm_memory.policies.days_told import WEEK
 from .arguments import Arguments
 from .base import MemoryTool
 
@@ -72,6 +73,7 @@ class RecallTool(MemoryTool):
             token_budget=_TOKEN_BUDGET,
             actor=actor,
             chained=related,
+            days=0 if arguments.given.get("limit") else WEEK,
         )
         if OFF_THE_RECORD in recall.trace.notes:
             return f"ok {plugin.texts.say('pause.recalled_nothing')}"

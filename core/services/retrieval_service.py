@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...llm_memory import Actor, ConversationId, Recall, Trace
+from ...llm_memory.policies.days_told import WEEK
 from ...llm_memory.policies.text import estimate_tokens
 from ..plugin_context import PluginContext
 from .deadline import in_time
@@ -29,7 +30,8 @@ class RetrievalService:
     async def recall_for_turn(
         self, query: str, conversation_id: ConversationId, actor: Actor | None = None
     ) -> Recall:
-        """At most ``auto_inject_topk`` memories; none if the deadline passes first.
+        """At most ``auto_inject_topk`` memories, but of a week that is asked for one a day; none if
+        the deadline passes first.
 
         The budget is for all that is written, the words around the memories too.
         """
@@ -45,6 +47,7 @@ class RetrievalService:
                 token_budget=config.inject_token_budget - estimate_tokens(fence((), texts)),
                 actor=actor,
                 line=lambda hit: f"{_NUMBERED}{hit_line(hit, texts)}\n",
+                days=WEEK,
             ),
             lambda why: Recall(trace=Trace(notes=(why,))),
             late="log.deadline",

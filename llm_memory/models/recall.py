@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -131,10 +132,11 @@ class Told:
 @dataclass(frozen=True, slots=True)
 class Explained:
     """A recall and what can be shown of its candidates: text and pointer, None for what is gone or
-    not to be seen."""
+    not to be seen; and, by id, whose place one of them has taken."""
 
     told: Told
     candidates: tuple[tuple[Considered, Hit | None], ...]
+    instead_of: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

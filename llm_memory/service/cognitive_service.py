@@ -155,6 +155,7 @@ class CognitiveService:
         line: Callable[[Hit], str] | None = None,
         only: Collection[Arm] | None = None,
         chained: bool = False,
+        days: int = 0,
     ) -> Recall:
         """At most ``limit`` relevant memories that fit the budget; none where none is relevant.
 
@@ -163,6 +164,8 @@ class CognitiveService:
             line: What is injected of a hit; the budget counts its tokens.
             only: Ask these arms alone, for comparisons.
             chained: Ask again with what the memories of whom the question names say.
+            days: What answers a question about days alone may be one memory for each of so many
+                of them, whatever the limit is. The budget holds.
         """
         await self._life.begun(patience=self._settings.load_seconds)
         scope_filter = self._access.readable(conversation_id)
@@ -189,6 +192,7 @@ class CognitiveService:
                 asker=actor,
                 line=line,
                 only=only,
+                days=days,
             )
         self._manager.note(conversation_id.umo, query, recall.trace)
         return recall

@@ -7,6 +7,7 @@ from datetime import date, datetime, timedelta
 
 from ..errors import IndexUnavailable
 from ..models.data_models import StoredMemory
+from ..policies.days_told import limit_of
 from ..policies.preference import days, salience, speaker_factor
 from ..policies.ranking import Candidate
 from ..policies.relevance import is_about_time_alone
@@ -43,13 +44,14 @@ class DayRecall:
         """True for a question that names days and asks for nothing else."""
         return bool(ask.times) and is_about_time_alone(ask.subject)
 
-    async def candidates(self, ask: Ask, limit: int) -> list[Candidate]:
+    async def candidates(self, ask: Ask, limit: int, each: int) -> tuple[list[Candidate], int]:
         """The digests of the days, then what was said on them; nothing of other days but what
-        names one of these. All of it is relevant. In order: the scores say no more."""
+        names one of these. All of it is relevant. In order: the scores say no more. And how many
+        of them are the answer: one for each of ``each`` days, where that is more than ``limit``."""
         zone = ask.now.tzinfo
         bounds = days(ask.times)
         if bounds is None:
-            return []
+            return [], limit
         # Each span by itself: 昨天和去年五月 must not be all that lies between.
         found = {
             key_of(stored): stored
@@ -71,11 +73,12 @@ class DayRecall:
         }
         of_these.sort(key=lambda one: -factors[key_of(one.stored)])
         own = ask.scope_filter.scopes[0].name
+        limit = limit_of(of_these, limit, each)
         ordered = in_order(of_these, own=own, limit=limit)[:MOST]
         return [
             Candidate(stored, 0.0, score=1.0 - place / MOST, factor=factors[key_of(stored)])
             for place, stored in enumerate(ordered)
-        ]
+        ], limit
 
     async def _others(self, ask: Ask, bounds: tuple[date, date]) -> list[StoredMemory]:
         """What an index knows beside the catalogue: what waits to enter the vault, and what was

@@ -28,6 +28,7 @@ from ..models.turns import Contradiction, Merge, QueuedTurn
 from ..policies.derived_ids import derived_id
 from ..policies.reflection_guards import may_merge, may_replace
 from ..policies.speakers import NOBODY
+from ..policies.successors import joining, replacing
 from ..policies.text import clean
 from ..ports import Key
 from .catalogue import Catalogue
@@ -104,7 +105,7 @@ class Lessons:
             return await self.learn(replace(draft, active=False), lesson, memory_id), bool(again)
         draft = replace(
             draft,
-            reasoning=f"{draft.reasoning}\n取代 {old_id}".strip(),
+            reasoning=replacing(draft.reasoning, old_id),
             tags=(*draft.tags, *old.memory.tags),
             strength=max(draft.strength, old.memory.strength),
             active=old.memory.active,
@@ -146,7 +147,7 @@ class Lessons:
         origin = newest.provenance
         draft = replace(
             draft,
-            reasoning=f"{draft.reasoning}\n合并自 {'、'.join(merge.memory_ids)}".strip(),
+            reasoning=joining(draft.reasoning, merge.memory_ids),
             tags=(*draft.tags, *(tag for old in olds for tag in old.memory.tags)),
             kind=newest.kind,
             strength=max(old.memory.strength for old in olds),

@@ -27,6 +27,7 @@ from ..models.recall import (
 from ..models.scope import ScopeFilter
 from ..models.settings import EngineSettings
 from ..models.turns import Feedback
+from ..policies.days_told import choose_days
 from ..policies.fusion import fuse, sureness
 from ..policies.preference import (
     in_time,
@@ -36,6 +37,7 @@ from ..policies.preference import (
 )
 from ..policies.ranking import Candidate, Sifted, as_hit, choose, sift
 from ..policies.relevance import MANY, Judge, dense_floor, lexical_floor
+from ..policies.successors import predecessors
 from ..policies.tasks import is_done, is_task
 from ..policies.text import preview
 from ..policies.timeline import repeats_entries
@@ -139,11 +141,14 @@ class MemoryManager:
         asker: Actor | None = None,
         line: Callable[[Hit], str] | None = None,
         only: Collection[Arm] | None = None,
+        days: int = 0,
     ) -> Recall:
         """The best visible passages for a query, within limit and budget. Never raises for a
         broken index or embedder: then another arm answers, and at last a scan.
 
         Args:
+            days: A question about days alone may be answered by one memory for each of so many,
+                whatever the limit is.
             asker: Who asks: 我 is that person.
             line: What will be injected of a hit, for the budget.
             only: Ask these arms alone, LEXICAL or DENSE, and no reranker: for comparisons.
@@ -160,7 +165,7 @@ class MemoryManager:
         by_date = only is None and not topics and self._days.answers(ask)
         lost: dict[DropReason, int] = {}
         if by_date:
-            arm, candidates = Arm.DATES, await self._days.candidates(ask, limit)
+            arm, (candidates, limit) = Arm.DATES, await self._days.candidates(ask, limit, days)
             stages.lap("days")
         else:
             arm, candidates, lost = await self._search(ask, only, notes, stages)
@@ -170,14 +175,23 @@ class MemoryManager:
         # Where all of a topic is asked for, or all of a day, no text answers better than another.
         if only is None and not by_date and all(asked.narrowed for asked in topics):
             sifted, reranker = await self._rerank(query, sifted, lost, notes, stages)
-        choice = choose(
-            sifted,
-            limit=limit,
-            token_budget=token_budget,
-            preview_chars=self._settings.preview_chars,
-            line=line,
-            query=query,
-        )
+        if by_date:
+            choice = choose_days(
+                sifted,
+                limit=limit,
+                token_budget=token_budget,
+                preview_chars=self._settings.preview_chars,
+                line=line,
+            )
+        else:
+            choice = choose(
+                sifted,
+                limit=limit,
+                token_budget=token_budget,
+                preview_chars=self._settings.preview_chars,
+                line=line,
+                query=query,
+            )
         stages.lap("choose")
         trace = Trace(
             scopes=scope_filter.names,
@@ -379,16 +393,23 @@ class MemoryManager:
         """The last recalls of a conversation that the reader may see, with the words of what still
         lives and is visible."""
         return [
-            Explained(told, tuple((c, self._shown(c, scope_filter)) for c in told.trace.considered))
-            for told in self.told.of(conversation, scope_filter)
+            self._explained(told, scope_filter) for told in self.told.of(conversation, scope_filter)
         ]
 
-    def _shown(self, considered: Considered, scope_filter: ScopeFilter) -> Hit | None:
-        key = Key(considered.scope_name, considered.memory_id)
-        passage = self._passages.get(key) if scope_filter.admits(key.scope) else None
-        if passage is None:
-            return None
-        return as_hit(Candidate(passage, 0.0), self._settings.preview_chars)
+    def _explained(self, told: Told, scope_filter: ScopeFilter) -> Explained:
+        candidates: list[tuple[Considered, Hit | None]] = []
+        instead_of: dict[str, tuple[str, ...]] = {}
+        for considered in told.trace.considered:
+            key = Key(considered.scope_name, considered.memory_id)
+            passage = self._passages.get(key) if scope_filter.admits(key.scope) else None
+            if passage is None:
+                candidates.append((considered, None))
+                continue
+            hit = as_hit(Candidate(passage, 0.0), self._settings.preview_chars)
+            candidates.append((considered, hit))
+            if isinstance(passage, StoredMemory) and (gone := predecessors(passage.memory)):
+                instead_of[hit.memory_id] = gone
+        return Explained(told, tuple(candidates), instead_of)
 
     async def feedback(
         self, feedback: Feedback, scope_filter: ScopeFilter, *, recalled: Collection[str]

@@ -85,12 +85,17 @@ class PrimerService:
         pause = timedelta(hours=self._settings.prime_after_hours)
         if before is None or now - before < pause:
             return Primer()
-        owner = await asyncio.to_thread(self._owners_words, scope)
-        people = self._people(conversation, scope, actor, now)
-        entries = self._entries(scope_filter, now)
-        made = await asyncio.to_thread(
-            _made, entries, people, owner, scope, now, written, token_budget
-        )
+        try:
+            owner = await asyncio.to_thread(self._owners_words, scope)
+            people = self._people(conversation, scope, actor, now)
+            entries = self._entries(scope_filter, now)
+            made = await asyncio.to_thread(
+                _made, entries, people, owner, scope, now, written, token_budget
+            )
+        except asyncio.CancelledError:  # the turn could not wait: the next one is told
+            self._seen.take_back(conversation.umo, before)
+            raise
+        self._seen.told(conversation.umo)
         if made.sections:
             self._note(conversation, scope_filter, made, Primed(now, now - before, (), 0, 0))
         return replace(made, away=now - before)

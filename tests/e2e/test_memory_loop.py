@@ -8,7 +8,7 @@ import pytest_asyncio
 from astrbot_plugin_scoped_memory.harness.places import Person, group, private
 from astrbot_plugin_scoped_memory.harness.records import files_with, noted_turns, scopes_with
 from astrbot_plugin_scoped_memory.harness.rig import Rig
-from astrbot_plugin_scoped_memory.harness.script import JsonObject, ModelRequest
+from astrbot_plugin_scoped_memory.harness.script import Failure, JsonObject, ModelRequest
 from astrbot_plugin_scoped_memory.harness.waiting import until
 
 pytestmark = [
@@ -104,22 +104,23 @@ async def test_what_is_mentioned_in_passing_is_known_the_next_day_and_corrected_
     assert living == []
     (home,) = [path for path in files_with(running.memory, SOY) if "archive" not in path.parts]
     assert home.parts[:2] == ("scopes", "家人")
-    new_id = memory_id(running, SOY)
+    old_id, new_id = memory_id(running, OATS, archived=True), memory_id(running, SOY)
     assert new_id in (running.memory / archived).read_text(encoding="utf-8")
     why = await running.onebot.ask(FATHER_CHAT, FATHER, "/memory why")
     assert SOY in why
     assert new_id in why
+    assert old_id in why
     assert OATS not in why
 
 
-def memory_id(rig: Rig, words: str) -> str:
-    """The id in the heading that has these words, in a living file."""
+def memory_id(rig: Rig, words: str, *, archived: bool = False) -> str:
+    """The id in the heading that has these words, in a living file or in the archive."""
     for path in files_with(rig.memory, words):
-        if "archive" not in path.parts:
+        if ("archive" in path.parts) is archived:
             for line in (rig.memory / path).read_text(encoding="utf-8").splitlines():
                 if words in line and "^m-" in line:
                     return "m-" + line.partition("^m-")[2].split()[0]
-    message = f"no living entry with {words!r}"
+    message = f"no such entry with {words!r}"
     raise AssertionError(message)
 
 
@@ -173,6 +174,30 @@ async def test_a_reload_while_turns_are_read_loses_none_and_learns_nothing_twice
     assert text.count("风车在日落时最好看") == 1
     assert len(readings_of(running, "风车")) == 2
     assert (await running.panel.ready())["loop"]["dead"] == 0
+
+
+async def test_a_service_that_fails_is_asked_once_a_call_and_its_turns_are_read_in_the_end(
+    running: Rig,
+) -> None:
+    room, model = group(999_003), running.model
+    await running.turn(room, MOTHER, "楼上新搬来的邻居每天傍晚吹陶笛")
+    await queued(running, "陶笛")
+    for status, asked in ((500, 1), (429, 2)):
+        model.on_reflection("陶笛", Failure(status))
+        told = await running.onebot.ask(room, MOTHER, "/memory reflect")
+        # AstrBot would try again by itself: each of these would be paid for.
+        assert len(readings_of(running, "陶笛")) == asked
+        assert str(status) in told
+        assert str(status) in await running.onebot.ask(FATHER_CHAT, FATHER, "/memory status")
+        assert files_with(running.memory, "陶笛") == []
+    model.on_reflection("陶笛", {"new_memories": [learned("楼上新来的邻居会吹陶笛")]})
+    await running.onebot.ask(room, MOTHER, "/memory reflect")
+    assert len(readings_of(running, "陶笛")) == 3
+    (home,) = files_with(running.memory, "会吹陶笛")
+    assert home.parts[1] == "public"
+    loop = (await running.panel.ready())["loop"]
+    assert (loop["error"], loop["dead"]) == ("", 0)
+    assert loop["failed_today"] >= 2
 
 
 async def test_an_incognito_conversation_is_neither_queued_nor_read_nor_reminded(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -28,7 +29,9 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     TaskAction,
     TaskChange,
 )
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
 from astrbot_plugin_scoped_memory.llm_memory.policies.text import estimate_tokens
+from astrbot_plugin_scoped_memory.llm_memory.service.primer_service import PrimerService
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     QUICK,
     Rig,
@@ -321,6 +324,44 @@ async def test_a_command_is_no_turn(tmp_path: Path) -> None:
         assert "交房租" in await turn(plugin, hello())
 
 
+async def test_what_a_timer_asks_the_bot_is_nobody_who_comes_back(tmp_path: Path) -> None:
+    clock = Ticker()
+    async with running(tmp_path, clock=clock, follow=False) as rig:
+        await a_family(rig)
+        plugin = plugin_of(rig)
+        await turn(plugin, hello())
+        for _ in range(4):
+            clock.now += 2 * HOURS
+            reminded = await turn(plugin, hello(text="该给绿萝浇水了", platform="cron"))
+            assert "交房租" not in reminded
+        assert "交房租" in await turn(plugin, hello())
+
+
+async def test_a_turn_that_could_not_wait_for_it_leaves_it_to_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, disk = Ticker(), threading.Event()
+    read = PrimerService._owners_words
+
+    def slow(self: PrimerService, scope: Scope) -> str:
+        assert disk.wait(30)
+        return read(self, scope)
+
+    async with running(tmp_path, clock=clock, follow=False) as rig:
+        await a_family(rig)
+        plugin = plugin_of(rig)
+        await turn(plugin, hello())
+        clock.now += 7 * HOURS
+        with monkeypatch.context() as patch:
+            patch.setattr(PrimerService, "_owners_words", slow)
+            hurried = plugin_of(rig)
+            hurried.config = replace(hurried.config, recall_deadline_ms=50)
+            assert await turn(hurried, hello()) == ""
+            disk.set()
+        assert "交房租" in await turn(plugin, hello())
+        assert await turn(plugin, hello()) == ""
+
+
 async def test_with_the_filter_switched_off_nobody_is_told_of_all_scopes(tmp_path: Path) -> None:
     clock = Ticker()
     async with running(tmp_path, clock=clock, follow=False) as rig:
@@ -395,6 +436,19 @@ async def test_a_pause_is_counted_in_true_hours_whatever_the_clocks_do(tmp_path:
         assert await turn(plugin, hello()) == ""
         at[0] += 6 * HOURS
         assert "交房租" in await turn(plugin, hello())
+    # On 25 October 2026 one hour less seems to pass than does, on 29 March one more.
+    for month, day, hours in ((10, 24, 6.5), (3, 28, 5.5)):
+        evening = datetime(2026, month, day, 22, 0, tzinfo=UTC)
+        at[0] = evening
+        root = tmp_path / str(month)
+        async with running(root, clock=clock, follow=False) as rig:
+            await a_family(rig)
+            plugin = plugin_of(rig)
+            for minutes in (0, 1, 2):
+                at[0] = evening + timedelta(minutes=minutes)
+                await turn(plugin, hello())
+            at[0] += timedelta(hours=hours)
+            assert ("交房租" in await turn(plugin, hello())) is (hours > 6)
     # A clock that was set back is no pause.
     at[0] = before
     async with running(tmp_path, clock=clock, follow=False) as rig:

@@ -12,6 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from astrbot_plugin_scoped_memory.core.config import LANGUAGES
+from astrbot_plugin_scoped_memory.core.explanation import why_text
+from astrbot_plugin_scoped_memory.core.texts import Texts
 from astrbot_plugin_scoped_memory.llm_memory import (
     MemoryDraft,
     MemoryKind,
@@ -263,6 +266,12 @@ async def test_who_takes_his_own_words_back_replaces_them_and_undo_brings_them_b
         assert now.judgment == "小明住在上海"
         assert now.strength == 70
         assert old_id in now.reasoning
+        await rig.recall("小明住在哪里", FAMILY)
+        (explained, *_) = await rig.engine.service.explain(conversation_id=FAMILY)
+        for language in LANGUAGES:
+            texts = Texts(language)
+            line = texts.say("explain.instead_of", ids=old_id, id=old_id)
+            assert line in why_text(texts, explained).split("\n")
         await rig.engine.service.restore(
             old_id, conversation_id=FAMILY, actor=person(9, admin=True)
         )

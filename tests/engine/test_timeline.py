@@ -11,6 +11,8 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from astrbot_plugin_scoped_memory.core.explanation import why_text
+from astrbot_plugin_scoped_memory.core.services.injection_service import fence
+from astrbot_plugin_scoped_memory.core.services.retrieval_service import RetrievalService
 from astrbot_plugin_scoped_memory.core.texts import Texts
 from astrbot_plugin_scoped_memory.llm_memory import (
     Arm,
@@ -23,6 +25,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Stored,
 )
 from astrbot_plugin_scoped_memory.llm_memory.markdown.entry import render
+from astrbot_plugin_scoped_memory.llm_memory.policies.text import estimate_tokens
 from astrbot_plugin_scoped_memory.llm_memory.policies.timeline import (
     DIGEST_TAG,
     MADE_OF_ENTRIES,
@@ -34,6 +37,9 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
     person,
     running,
 )
+from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, tool_context
+from astrbot_plugin_scoped_memory.tests.support.turn_plugin import TurnPlugin
+from astrbot_plugin_scoped_memory.tools.core_memory_recall import RecallTool
 
 FAMILY, COMPANY, PUBLIC = group(777), group(888), group(999)
 SHANGHAI, NEW_YORK = ZoneInfo("Asia/Shanghai"), ZoneInfo("America/New_York")
@@ -350,3 +356,67 @@ async def test_a_memory_that_was_forgotten_moved_or_changed_is_found_where_it_is
         assert await told(rig, "昨天聊了什么", COMPANY) == ["家里搬了家"]
         await service.forget(newest["家里养了猫"], conversation_id=FAMILY, actor=admin)
         assert await told(rig, "昨天聊了什么") == ["家里搬了家"]
+
+
+async def a_week_of_long_digests(rig: Rig, monday: datetime) -> None:
+    for number in range(7):
+        day = monday.date() + timedelta(days=number)
+        text = f"{day.isoformat()}：第{number}天" + "大家聊了很多琐碎的事" * 24
+        digest(rig.root, day, text)
+    await rig.engine.reconcile()
+
+
+async def test_of_a_week_a_turn_is_told_every_day_however_long_the_journals_are(
+    tmp_path: Path,
+) -> None:
+    monday = local(SHANGHAI, 2026, 11, 9, 12, 0)
+    clock = Clock(monday + timedelta(days=9), SHANGHAI)
+    async with running(tmp_path, clock=clock, follow=False) as rig:
+        await a_week_of_long_digests(rig, monday)
+        plugin = TurnPlugin(rig)
+        assert plugin.config.auto_inject_topk == 3
+        service = RetrievalService(plugin)  # type: ignore[arg-type]
+        for question in ("上周我们做了什么", "what did we do last week"):
+            hits = (await service.recall_for_turn(question, FAMILY)).hits
+            told = [hit.preview.partition("：")[2][:3] for hit in hits]
+            assert told == [f"第{number}天" for number in range(7)], question
+            budget = plugin.config.inject_token_budget
+            assert estimate_tokens(fence(hits, plugin.texts)) <= budget
+        yesterday = (await service.recall_for_turn("上周五聊了什么", FAMILY)).hits
+        assert len(yesterday) == 1
+        assert len(yesterday[0].preview) > 200  # one day may say more
+
+
+async def test_of_a_year_the_last_week_is_told_and_more_than_its_limit_of_no_single_day(
+    tmp_path: Path,
+) -> None:
+    first = local(SHANGHAI, 2026, 10, 1, 12, 0)
+    clock = Clock(first, SHANGHAI)
+    async with running(tmp_path, clock=clock, follow=False) as rig:
+        for number in range(12):
+            digest(rig.root, first.date() + timedelta(days=number), f"第{number}天浇了花")
+            digest(rig.root, first.date() + timedelta(days=number), "有集市", scope="public")
+        await rig.engine.reconcile()
+        clock.now = first + timedelta(days=40)
+        service = RetrievalService(TurnPlugin(rig))  # type: ignore[arg-type]
+        hits = (await service.recall_for_turn("2026年聊了什么", FAMILY)).hits
+        assert [hit.preview for hit in hits] == [f"第{number}天浇了花" for number in range(5, 12)]
+        for number in range(9):
+            at = first + timedelta(days=30, minutes=number)
+            await happened(rig, clock, at, f"买了{number}盆绿萝")
+        clock.now = first + timedelta(days=31)
+        assert len((await service.recall_for_turn("昨天聊了什么", FAMILY)).hits) == 3
+
+
+async def test_the_tool_tells_a_week_too_unless_the_model_wants_fewer(tmp_path: Path) -> None:
+    monday = local(SHANGHAI, 2026, 11, 9, 12, 0)
+    clock = Clock(monday + timedelta(days=9), SHANGHAI)
+    async with running(tmp_path, clock=clock, follow=False) as rig:
+        await a_week_of_long_digests(rig, monday)
+        plugin = TurnPlugin(rig)
+        tool = RecallTool(source=lambda: plugin)
+        context = tool_context(FakeEvent.in_group(777))
+        whole = await tool.call(context, query="上周我们做了什么")
+        assert [f"第{number}天" in whole for number in range(7)] == [True] * 7
+        few = await tool.call(context, query="上周我们做了什么", limit=2)
+        assert [f"第{number}天" in few for number in range(7)] == [False] * 5 + [True] * 2

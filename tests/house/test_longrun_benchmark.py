@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -59,3 +60,25 @@ def test_each_day_stays_in_its_budget_and_has_its_journals(figures: dict[str, An
     assert all(day["journals"] > 0 and day["errors"] == 0 for day in days)
     assert figures["primers"]["count"] > 0
     assert figures["primers"]["most_tokens"] <= 1000
+
+
+def test_what_it_promises_is_looked_at_and_holds(figures: dict[str, Any]) -> None:
+    holds = figures["holds"]
+    assert len(holds) == 7
+    assert [promise for promise, held in holds.items() if not held] == []
+
+
+def test_what_grows_without_bounds_is_found(
+    figures: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    what_holds = import_module("longrun_checks").what_holds
+    first, last = list(figures["days"])
+    for name, value, promise in (
+        ("memory_files", 1000, "files stay few"),
+        ("backups_files", 8, "files stay few"),
+        ("rss_mb", 3 * figures["days"][first]["rss_mb"], "memory use is flat"),
+    ):
+        days = {**figures["days"], last: {**figures["days"][last], name: value}}
+        holds = what_holds({**figures, "days": days})
+        assert [told for told, held in holds.items() if not held] == [promise]

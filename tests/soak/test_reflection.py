@@ -20,7 +20,7 @@ def test_a_reader_that_is_killed_twenty_times_has_lost_nothing(
     chance = random.Random(seed)
     first = kills = 0
     for _ in range(KILLS):
-        child = Child(tmp_path, first, TURNS, chance.randrange(1, 60))
+        child = Child(tmp_path, first, TURNS, chance.randrange(1, 170))
         kills += child.ends() == "killed"
         first = child.said + 1
         assert faults_so_far(tmp_path) == []

@@ -7,12 +7,8 @@ has this number; with 0 it comes to its end and prints how many there were.
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -20,44 +16,15 @@ import checkout  # noqa: E402
 
 checkout.register()
 
-from astrbot_plugin_scoped_memory.llm_memory.components import transactions  # noqa: E402
-from astrbot_plugin_scoped_memory.llm_memory.components.loop import file as loop_file  # noqa: E402
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat  # noqa: E402
+from astrbot_plugin_scoped_memory.tests.support.deaths import Deaths  # noqa: E402
 from astrbot_plugin_scoped_memory.tests.support.engines import Ticker, running  # noqa: E402
 from astrbot_plugin_scoped_memory.tests.support.nights import NIGHT, OneDirection  # noqa: E402
 
 
-class Deaths:
-    """Counts writes, and dies at one."""
-
-    def __init__(self, at: int) -> None:
-        self.at = at
-        self.count = 0
-        self.armed = False
-
-    def __call__(self) -> None:
-        if self.armed:
-            self.count += 1
-            if self.count == self.at:
-                os.kill(os.getpid(), signal.SIGKILL)
-
-    def around(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        def counted(*arguments: Any, **options: Any) -> Any:
-            self()
-            done = call(*arguments, **options)
-            self()
-            return done
-
-        return counted
-
-
 async def main(root: Path, at: int) -> None:
     deaths = Deaths(at)
-    os.fsync = deaths.around(os.fsync)
-    os.replace = deaths.around(os.replace)
-    Path.replace = deaths.around(Path.replace)  # type: ignore[method-assign]
-    both = transactions.all_or_nothing
-    loop_file.all_or_nothing = deaths.around(both)  # type: ignore[attr-defined]
+    deaths.watch()
     clock = Ticker(NIGHT)
     chat = ScriptedChat(otherwise="这一天过得很好。")
     async with running(root, embedder=OneDirection("乌龙茶"), clock=clock, chat=chat) as rig:

@@ -2,25 +2,21 @@
 
     python reflecting_child.py ROOT FIRST LAST POINT
 
-says ``said N`` for each turn that is queued, and ``done`` at the end, when nothing waits any more.
-At the POINT-th of the points where a kill is interesting, before and after each thing that is
-written to disk, it kills itself with SIGKILL; at none for 0.
+says ``said N`` for each turn that is queued, and ``done COUNT`` at the end, when nothing waits any
+more: how many points there were at which a kill makes a difference (deaths.py). At the POINT-th of
+them it kills itself with SIGKILL; at none for 0.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import os
 import re
 import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable
-from functools import wraps
 from pathlib import Path
-from typing import Any
 
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
@@ -33,6 +29,7 @@ from astrbot_plugin_scoped_memory.llm_memory.components.ledger import SqliteLedg
 from astrbot_plugin_scoped_memory.llm_memory.components.vault import MarkdownVault
 from astrbot_plugin_scoped_memory.tests.fakes.chat import Call, ScriptedChat
 from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import NoWords
+from astrbot_plugin_scoped_memory.tests.support.deaths import Deaths
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, private, running
 from astrbot_plugin_scoped_memory.tests.support.reflecting import with_loop
 
@@ -78,48 +75,20 @@ def _lines(text: str) -> list[dict[str, str]]:
 
 async def live(root: Path, first: int, last: int, point: int) -> None:
     """Say the turns that are left, and have all that waits read meanwhile."""
-    fate = Fate(point)
+    deaths = Deaths(point)
+    deaths.watch()
     chat = ScriptedChat(otherwise=read)
     settings = with_loop(after_turns=4, idle_minutes=0.0, retry_seconds=(0.0,))
     async with running(root, chat=chat, settings=settings, follow=False, words=NoWords()) as rig:
-        parts = rig.engine._parts
-        fate.around(parts.vault, "append", "archive")
-        fate.around(parts.turns, "make_batch", "put_batch", "settle")
-        fate.around(parts.state, "count_use")
+        deaths.armed = True
         for number in range(first, last):
             await _say(rig, number)
             if number % 5 == 4:
                 await _read(rig)
         while (await _read(rig)).waiting:
             pass
-        say("done")
-
-
-class Fate:
-    """Counts the points, and strikes at one of them."""
-
-    def __init__(self, point: int) -> None:
-        self._left = point
-
-    def point(self) -> None:
-        self._left -= 1
-        if not self._left:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    def around(self, part: Any, *names: str) -> None:
-        """A point before and after each call of these methods."""
-        for name in names:
-            setattr(part, name, self._around(getattr(part, name)))
-
-    def _around(self, method: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(method)
-        def called(*given: Any, **named: Any) -> Any:
-            self.point()
-            result = method(*given, **named)
-            self.point()
-            return result
-
-        return called
+        deaths.armed = False
+        say(f"done {deaths.count}")
 
 
 async def _say(rig: Rig, number: int) -> None:
@@ -146,10 +115,12 @@ def say(text: str) -> None:
 
 
 class Child:
-    """The program, started by a test. ``said`` is the number of the last turn that was queued."""
+    """The program, started by a test. ``said`` is the number of the last turn that was queued;
+    ``points`` counts those of a life that came to its end."""
 
     def __init__(self, root: Path, first: int, last: int, point: int = 0) -> None:
         self.said = first - 1
+        self.points: int | None = None
         self._process = subprocess.Popen(
             [sys.executable, "-P", __file__, str(root), *map(str, (first, last, point))],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, encoding="utf-8",
@@ -158,16 +129,18 @@ class Child:
     def ends(self) -> str:
         """``killed``, ``done``, or what went wrong."""
         out, errors = self._process.communicate(timeout=240)
-        lines = out.split("\n")
-        for line in lines:
+        for line in out.split("\n"):
             self._heard(line.strip())
         if self._process.returncode == -signal.SIGKILL:
             return "killed"
-        return "done" if "done" in lines else errors
+        return errors if self.points is None else "done"
 
     def _heard(self, line: str) -> None:
-        if line.startswith("said "):
-            self.said = int(line.split()[1])
+        word, _, number = line.partition(" ")
+        if word == "said":
+            self.said = int(number)
+        elif word == "done":
+            self.points = int(number)
 
 
 def faults(root: Path, count: int) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -79,3 +81,48 @@ async def test_of_more_conversations_than_it_keeps_the_disk_tells(
     for name in ("a", "b", "c"):
         await seen.before(name, FAMILY, NOON)
     assert await seen.before("a", FAMILY, NOON + MINUTE) == NOON
+
+
+class Slow(Book):
+    """One whose disk answers when a test says so."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = threading.Event()
+        self.go_on = threading.Event()
+
+    def see(self, conversation: str, scope: str, *, at: datetime) -> datetime | None:
+        self.asked.set()
+        assert self.go_on.wait(30)
+        return super().see(conversation, scope, at=at)
+
+
+async def test_a_turn_that_did_not_wait_for_the_disk_is_not_the_last_one() -> None:
+    book: Any = Slow()
+    book.rows[HERE] = (FAMILY.name, NOON)
+    seen = LastSeen(book)
+    turn = asyncio.create_task(seen.before(HERE, FAMILY, NOON + 9 * MINUTE))
+    await asyncio.to_thread(book.asked.wait, 30)
+    turn.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await turn
+    book.go_on.set()
+    me = asyncio.current_task()
+    await asyncio.gather(*(task for task in asyncio.all_tasks() if task is not me))
+    assert await seen.before(HERE, FAMILY, NOON + 10 * MINUTE) == NOON
+    assert await seen.before(HERE, FAMILY, NOON + 11 * MINUTE) == NOON + 10 * MINUTE
+
+
+async def test_turns_that_never_wait_long_enough_are_turns_in_the_end(book: Any) -> None:
+    seen = LastSeen(book)
+    await seen.before(HERE, FAMILY, NOON)
+    told = []
+    for number in range(1, 5):
+        before = await seen.before(HERE, FAMILY, NOON + number * MINUTE)
+        seen.take_back(HERE, before)
+        told.append(before)
+    assert told == [NOON, NOON, NOON, NOON + 3 * MINUTE]
+    seen.told(HERE)
+    before = await seen.before(HERE, FAMILY, NOON + 9 * MINUTE)
+    seen.take_back(HERE, before)
+    assert await seen.before(HERE, FAMILY, NOON + 10 * MINUTE) == before

@@ -8,7 +8,10 @@ import pytest
 
 from astrbot_plugin_scoped_memory.core.commands import Commands
 from astrbot_plugin_scoped_memory.core.config import LANGUAGES
+from astrbot_plugin_scoped_memory.core.texts import Texts
 from astrbot_plugin_scoped_memory.llm_memory.errors import ChatFailed
+from astrbot_plugin_scoped_memory.llm_memory.models.sleep import Postponed
+from astrbot_plugin_scoped_memory.llm_memory.ports.chat import Completion
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, running
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, FakePlugin
@@ -123,3 +126,47 @@ async def test_a_conversation_off_the_record_is_not_read(tmp_path: Path) -> None
         await ask(rig, "pause")
         assert "/memory resume" in await ask(rig, "reflect")
         assert chat.calls == []
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+async def test_the_status_tells_calls_tokens_queue_and_what_went_wrong_last(
+    tmp_path: Path, language: str
+) -> None:
+    good = Completion(answer(learned(PEANUTS)), tokens=4321)
+    chat = ScriptedChat(good, ChatFailed("failed: APIError 500"))
+    texts = Texts(language)
+    async with running(tmp_path, chat=chat, follow=False) as rig:
+        await say(rig, "奶奶对花生过敏")
+        await ask(rig, "reflect", language)
+        told = await ask(rig, "status", language)
+        spent = {"calls": 1, "failed": 0, "tokens": 4321, "budget": 50_000}
+        assert texts.say("loop.spent", **spent) in told
+        assert "APIError" not in told
+        ticket = await say(rig, "奶奶还怕辣")
+        await ask(rig, "reflect", language)
+        told = await ask(rig, "status", language)
+        spent |= {"calls": 2, "failed": 1}
+        assert texts.say("loop.spent", **spent) in told
+        assert texts.say("loop.error", detail="failed: APIError 500") in told
+        (waiting,) = rig.engine._parts.turns.turns(ticket.ids)
+        oldest = f"{waiting.observed_at:%Y-%m-%d %H:%M}"
+        assert texts.say("loop.queue", waiting=1, read=1, dead=0, oldest=oldest) in told
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+async def test_without_a_model_the_status_says_what_is_off_and_the_rest_works(
+    tmp_path: Path, language: str
+) -> None:
+    chat, say_ = ScriptedChat(), Texts(language).say
+    chat.present = False
+    for model, why in ((chat, "no_provider"), (None, "off")):
+        async with running(tmp_path, chat=model, follow=False) as rig:
+            await say(rig, "奶奶对花生过敏")
+            told = await ask(rig, "status", language)
+            assert say_("loop.resting", why=say_(f"resting.{why}")) in told
+            await ask(rig, f"add 奶奶住在{why}号楼", language)
+            assert f"{why}号楼" in await ask(rig, "search 奶奶住在哪里", language)
+            report = await rig.engine.loop.sleep.run_once("command")
+            assert (report.postponed, report.errors) == (Postponed.NO, ())
+            assert report.backup
+    assert chat.calls == []

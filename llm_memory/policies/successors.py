@@ -1,0 +1,29 @@
+"""What a memory says of those whose place it took, in the last line of its reasons. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from ..models.data_models import Memory, Source
+
+_ID = "m-[0-9a-z]{4,32}"
+_LINE = re.compile(f"(?:取代|合并自) ({_ID}(?:、{_ID})*)")
+
+
+def replacing(reasoning: str, old_id: str) -> str:
+    """The reasons of one that stands in the place of another."""
+    return f"{reasoning}\n取代 {old_id}".strip()
+
+
+def joining(reasoning: str, old_ids: Sequence[str]) -> str:
+    """The reasons of one that stands in the place of several."""
+    return f"{reasoning}\n合并自 {'、'.join(old_ids)}".strip()
+
+
+def predecessors(memory: Memory) -> tuple[str, ...]:
+    """Those whose place it took, as far as it was learned from what was said."""
+    found = _LINE.fullmatch(memory.reasoning.rpartition("\n")[2].strip())
+    if found is None or memory.provenance.source is not Source.REFLECTION:
+        return ()
+    return tuple(found[1].split("、"))
