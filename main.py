@@ -151,7 +151,7 @@ class ScopedMemoryPlugin(Star):
 
     @memory.command("why", alias={"为什么"})
     async def memory_why(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
-        """上一次为什么想起了这些，或什么也没想起"""
+        """上一次为什么想起了这些，或什么也没想起；后面写 2 到 5，看更早的"""
         async for result in self._reply(event, "why"):
             yield result
 

@@ -32,7 +32,8 @@ _ADAPTER = "aiocqhttp"
 
 def rows(path: Path) -> list[dict[str, Any]]:
     """The rows of a JSONL file."""
-    lines = path.read_text(encoding="utf-8").splitlines()
+    # Not splitlines(): a text may hold a line end of Unicode's own.
+    lines = path.read_text(encoding="utf-8").split("\n")
     return [json.loads(line) for line in lines if line.strip()]
 
 
@@ -90,7 +91,7 @@ class Question:
             row["conv"],
             row["lang"],
             row["question"],
-            frozenset(row["gold_ids"]),
+            frozenset(map(str, row["gold_ids"])),
             row.get("category", ""),
             asked,
         )
@@ -126,8 +127,8 @@ class Library:
                 Row(
                     str(row["id"]),
                     row["conv"],
-                    row.get("scope", ""),
-                    row.get("speaker", ""),
+                    row.get("scope") or "",
+                    row.get("speaker") or "",
                     row["text"],
                     _moment(row.get("time")) or _NO_TIME,
                 )
@@ -153,15 +154,16 @@ class Library:
         return self._by_memory[hit.memory_id]
 
     def write_vault(self, root: Path, *, context: bool = True) -> None:
-        """Every row as an entry of its conversation's journal, with the row before if wanted."""
+        """Every row as an entry of its conversation's journal; ``context`` is the row before it in
+        its session."""
         stored = []
         for name, talk in self._talks.items():
-            before: list[Row | None] = [None, *talk[:-1]]
-            for row, previous in zip(talk, before, strict=True):
+            last: dict[str, Row] = {}
+            for row in talk:
                 memory_id = f"m-{len(self._by_memory):010d}"
                 self._by_memory[memory_id] = row
-                follows = context and previous is not None and previous.session == row.session
-                before_it = f"{previous.speaker}: {previous.text}" if previous and follows else ""
+                before = last.get(row.session) if context else None
+                last[row.session] = row
                 memory = Memory(
                     memory_id=memory_id,
                     judgment=row.text,
@@ -173,7 +175,7 @@ class Library:
                         conversation=f"{_ADAPTER}:{row.session}",
                         source=Source.IMPORT,
                     ),
-                    context=before_it,
+                    context=f"{before.speaker}: {before.text}" if before else "",
                 )
                 path = f"journal/{row.at:%Y-%m-%d}.md"
                 stored.append(StoredMemory(self._scopes[name], path, memory))

@@ -1,11 +1,14 @@
 """What the plugin costs: latency, throughput, stalls of the event loop, start-up and memory.
 
-    python benchmarks/latency.py [--sizes 1000,10000] [--only engine,recall,probe,bot] [--json FILE]
+    python benchmarks/latency.py [--sizes 1000,10000] [--only engine,recall,reconcile,probe,bot]
+        [--json FILE]
 
 - ``engine``: recall by stage, opening, index building and writing, with the longest time that an
   event loop stood still meanwhile, in this process.
 - ``recall``: recall with both arms among fifty scopes against one query of SQLite's FTS5; a tiny
   scope's answers beside large ones and alone; vectors made anew from the embedding cache; memory.
+- ``reconcile``: a start over files that nobody has changed against reading them, a look while the
+  bot runs, and files that were edited (``benchmarks/reconcile.py``), up to ``--whole`` entries.
 - ``probe``: the vector store's query against Chroma's own filter and numpy's brute force.
 - ``bot``: a real AstrBot with the plugin and one without, started and asked by turns.
 - ``observe``: the same two, asked only: what queueing the finished turn adds, of AstrBot's own
@@ -44,9 +47,10 @@ from gauges import noise  # noqa: E402
 from observe_part import measure_observe  # noqa: E402
 from probe_part import measure_probe  # noqa: E402
 from recall_part import measure_recall  # noqa: E402
+from reconcile import measure_reconcile  # noqa: E402
 from table import table  # noqa: E402
 
-PARTS = ("engine", "recall", "probe", "bot", "observe")
+PARTS = ("engine", "recall", "reconcile", "probe", "bot", "observe")
 _DIM, _SMALL_DIM = 1024, 384
 
 
@@ -96,6 +100,8 @@ async def measure(wanted: argparse.Namespace, root: Path) -> dict[str, Any]:
                     rebuild=size <= wanted.rebuild,
                 )
             )
+        if "reconcile" in parts and size <= wanted.whole:
+            figures["reconcile"].append(await measure_reconcile(root / f"reconcile-{size}", size))
         if "probe" in parts:
             figures["probe"].append(
                 await measure_probe(

@@ -17,6 +17,7 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scripts"))
 
@@ -140,6 +141,16 @@ async def measure(root: Path, entries: int) -> dict[str, float]:
     return {**found, **best}
 
 
+async def measure_reconcile(root: Path, entries: int) -> dict[str, Any]:
+    """The figures of ``entries`` memories."""
+    seconds = await measure(root, entries)
+    return {
+        "memories": entries,
+        "seconds": {name: round(value, 4) for name, value in seconds.items()},
+        "start_to_read": round(seconds["start"] / seconds["read"], 2),
+    }
+
+
 def main() -> None:
     """Measure and tell."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
@@ -147,12 +158,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        seconds = asyncio.run(measure(Path(folder), args.entries))
-    figures = {
-        "entries": args.entries,
-        "seconds": {name: round(value, 4) for name, value in seconds.items()},
-        "start_to_read": round(seconds["start"] / seconds["read"], 2),
-    }
+        figures = asyncio.run(measure_reconcile(Path(folder), args.entries))
     text = json.dumps(figures, indent=2)
     sys.stdout.write(text + "\n")
     if args.json:

@@ -118,7 +118,8 @@ async def measure_order(
             milliseconds.append(took)
             relevance[question.id] = max((hit.relevance for hit in recall.hits), default=0.0)
             if question.category != ADVERSARIAL:
-                gold = {library.rows[row_id].session for row_id in question.gold}
+                # What the labels name and the corpus lacks is a miss, and has no session.
+                gold = {library.rows[one].session for one in question.gold if one in library.rows}
                 sessions.append(session_found([row.session for row in found], gold))
                 if any(row.id in question.gold for row in found[:5]):
                     answered.add(question.id)

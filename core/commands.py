@@ -45,6 +45,8 @@ _LISTED = 10
 _SEARCH_BUDGET = 4000
 _PREVIEW = 80
 _STATUS_SECONDS = 1.0
+_BACK = ("1", "2", "3", "4", "5")
+"""As many recalls of a conversation as are told of."""
 
 Command = Callable[[ConversationId, Actor, str], Awaitable[str]]
 
@@ -193,13 +195,16 @@ class Commands:
             return self._say("search.nothing")
         return "\n".join(hit_line(hit, self._plugin.texts) for hit in recall.hits)
 
-    async def why(self, conversation_id: ConversationId, _: Actor, __: str) -> str:
-        """How the last recall of this conversation came to what it found."""
+    async def why(self, conversation_id: ConversationId, actor: Actor, rest: str) -> str:
+        """How the last recall of this conversation went; with a number behind, an earlier one."""
         texts, service = self._plugin.texts, self._plugin.service
+        back = int(rest) if rest in _BACK else 1
         explained = await service.explain(conversation_id=conversation_id)
-        primed = await service.last_primer(conversation_id=conversation_id)
+        primed = await service.last_primer(conversation_id=conversation_id) if back == 1 else None
         lines = [primed_text(texts, primed)] if primed is not None else []
-        lines += [why_text(texts, explained[0])] if explained else []
+        lines += [
+            why_text(texts, one, back=back, admin=actor.admin) for one in explained[back - 1 : back]
+        ]
         return "\n".join(lines) or self._say("explain.nothing")
 
     async def add(self, conversation_id: ConversationId, actor: Actor, text: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..llm_memory import Arm, Explained, Hit, Primed, Told
+from ..llm_memory import GIVEN_UP, Arm, Explained, Hit, Primed, Told
 from .services.injection_service import safe, safe_pointer
 from .texts import Texts
 
@@ -13,12 +13,22 @@ _PREVIEW = 40
 _QUERY = 60
 
 
-def why_text(texts: Texts, explained: Explained) -> str:
-    """The last question, the way to its answer, and the best candidates, one a line."""
+def why_text(texts: Texts, explained: Explained, *, back: int = 1, admin: bool = False) -> str:
+    """A question, the way to its answer, and the best candidates, one a line.
+
+    Args:
+        back: It is the last one, the last but one, and so on.
+        admin: Who reads it may hear what a broken part says of the machine.
+    """
     told, trace = explained.told, explained.told.trace
     say = texts.say
     lines = [
-        say("explain.head", query=safe(told.query)[:_QUERY], time=f"{told.at:%m-%d %H:%M:%S}"),
+        say(
+            "explain.head" if back == 1 else "explain.earlier",
+            query=safe(told.query)[:_QUERY],
+            time=f"{told.at:%m-%d %H:%M:%S}",
+            back=back,
+        ),
         say(
             "explain.way",
             arm=say(f"arm.{trace.arm}"),
@@ -34,7 +44,7 @@ def why_text(texts: Texts, explained: Explained) -> str:
         lines.append(say("explain.topics", names="、".join(f"{name}.md" for name in trace.topics)))
     if trace.through:
         lines.append(say("explain.through", ids="、".join(trace.through)))
-    lines += [say("explain.note", text=safe(note)) for note in trace.notes]
+    lines += [_note(texts, note, admin=admin) for note in trace.notes]
     for considered, hit in explained.candidates[:_SHOWN]:
         reason = "hit" if considered.dropped is None else considered.dropped.value
         lines.append(
@@ -50,11 +60,24 @@ def why_text(texts: Texts, explained: Explained) -> str:
         if hit is not None and (gone := explained.instead_of.get(hit.memory_id)):
             lines.append(say("explain.instead_of", ids="、".join(gone), id=gone[-1]))
     rest = trace.candidates - min(len(explained.candidates), _SHOWN)
-    if not explained.candidates:
-        lines.append(say("explain.no_candidates"))
-    elif rest > 0:
+    if rest > 0:
         lines.append(say("explain.rest", count=rest))
+    if trace.dropped:
+        counts = (
+            say("explain.count", fate=say(f"fate.{reason.value}"), count=count)
+            for reason, count in trace.dropped.items()
+        )
+        lines.append(say("explain.dropped", counts=say("private.and").join(counts)))
+    if not explained.candidates and GIVEN_UP not in trace.notes:
+        lines.append(say("explain.no_candidates"))
     return "\n".join(lines)
+
+
+def _note(texts: Texts, note: str, *, admin: bool) -> str:
+    if note == GIVEN_UP:
+        return texts.say("explain.given_up")
+    # A part that is broken may name folders and addresses.
+    return texts.say("explain.note", text=safe(note if admin else note.partition(":")[0]))
 
 
 def primed_text(texts: Texts, primed: Primed) -> str:

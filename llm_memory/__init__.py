@@ -58,6 +58,7 @@ from .models.notes import NoteChunk, NoteSection
 from .models.notices import Notice, NoticeCode, Severity
 from .models.primer import Primed, Primer, PrimerPart, PrimerSection
 from .models.recall import (
+    GIVEN_UP,
     OFF_THE_RECORD,
     Arm,
     DropReason,
@@ -118,6 +119,7 @@ from .service.primer_service import Written
 from .service.reflection_service import ReflectionService
 
 __all__ = [
+    "GIVEN_UP",
     "OFF_THE_RECORD",
     "Actor",
     "Arm",

@@ -12,6 +12,8 @@ from .notes import NoteSection
 
 OFF_THE_RECORD = "off_the_record"
 """In a trace's notes: the conversation is paused, so nothing was looked for."""
+GIVEN_UP = "given_up"
+"""In a trace's notes: whoever asked did not wait for the end, so nothing was shown."""
 
 
 class Arm(StrEnum):

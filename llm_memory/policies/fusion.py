@@ -9,6 +9,12 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Iterable, Mapping
 from itertools import islice
 
+_NEAR, _FAR = 10, 50
+_FEWEST = 20
+_CHANCE, _SURE = 1.0, 4.0
+"""Of ``outstanding``: what chance gives now and then, and never."""
+_MORE = 1.3
+"""So much more an embedder counts where it is sure: with the most trust, 0.8 of all."""
 _LOOKED_AT = 5
 _LEAST_SURE = 0.3
 LEAST_FOUND = 1 / 3
@@ -53,6 +59,36 @@ def sureness(coverages: Iterable[float], floor: float) -> float:
     cover so little of the question that even it is there by chance."""
     best = max(islice(coverages, _LOOKED_AT), default=0.0)
     return min(max(best / floor, _LEAST_SURE), 1.0) if floor > 0 else 1.0
+
+
+def outstanding(similarities: Iterable[float]) -> float:
+    """How far the nearest stands out of an embedder's answer, whatever it calls near: about 0, and
+    seldom above 1, where it is the nearest by chance.
+
+    The upper end of what is near by chance falls off exponentially: its i-th and the next lie
+    ``t / i`` apart. So t is told by those from the tenth to the fiftieth, and how far the first
+    would lie before the tenth by t.
+    """
+    ordered = sorted(similarities, reverse=True)[:_FAR]
+    near = min(_NEAR, len(ordered) // 3)
+    if len(ordered) < _FEWEST or ordered[near - 1] <= ordered[-1]:
+        return 0.0
+    before, between = _steps(1, near), _steps(near, len(ordered))
+    fall = (ordered[near - 1] - ordered[-1]) / between
+    return (ordered[0] - ordered[near - 1]) / fall - before
+
+
+def _steps(first: int, last: int) -> float:
+    return sum(1 / step for step in range(first, last))
+
+
+def surer(dense_weight: float, similarities: Iterable[float]) -> float:
+    """An embedder's weight for one question: more where its answer leaves no doubt. None stays
+    none: what is no judge of meaning is often sure of itself."""
+    if dense_weight <= 0:
+        return 0.0
+    share = (outstanding(similarities) - _CHANCE) / (_SURE - _CHANCE)
+    return min(dense_weight * (1 + _MORE * min(max(0.0, share), 1.0)), 1.0)
 
 
 def fuse[K: Hashable](

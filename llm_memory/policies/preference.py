@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import date, tzinfo
 
-from ..models.conversation import Actor
 from ..models.data_models import StoredMemory
 from ..models.passages import Passage, moment_of, said_by
 from .passage_text import shown_text
@@ -89,14 +88,22 @@ def _folded(text: str) -> str:
     return unicodedata.normalize("NFKC", text).casefold().strip()
 
 
-def speaker_factor(passage: Passage, name: str, asker: Actor | None) -> float:
-    """More for what the one named said; with ``asker``, for what that person said."""
+def ids_of(person: str, links: Mapping[str, str]) -> frozenset[str]:
+    """The ids that one person speaks under, by the owner's links; none for nobody."""
+    if not person:
+        return frozenset()
+    own = links.get(person, person)
+    return frozenset((person, own, *(one for one, linked in links.items() if linked == own)))
+
+
+def speaker_factor(passage: Passage, name: str, asker: Collection[str]) -> float:
+    """More for what the one named said, and for what was said under an id of ``asker``'s."""
     if not isinstance(passage, StoredMemory):
         return 1.0
     origin = passage.memory.provenance
     if name and origin.who == name:
         return SPEAKER
-    return SPEAKER if asker is not None and asker.person and origin.person == asker.person else 1.0
+    return SPEAKER if origin.person in asker else 1.0
 
 
 def salience(passage: Passage, now: float, uses: int = 0) -> float:

@@ -8,7 +8,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 
-from ..models.conversation import Actor
 from ..models.passages import Passage
 from .language import Language
 from .preference import in_time, named_speaker, salience, speaker_factor, time_factor
@@ -76,7 +75,7 @@ class Judge:
 
     times: Sequence[TimeSpan]
     speaker: str
-    asker: Actor | None
+    asker: Collection[str]
     asked_at: float
     zone: tzinfo | None
     word_floor: float
@@ -92,7 +91,7 @@ class Judge:
         *,
         subject: str,
         times: Sequence[TimeSpan],
-        asker: Actor | None,
+        asker: Collection[str],
         now: datetime,
         language: Language | None,
         word_floor: float | None,
@@ -100,6 +99,7 @@ class Judge:
         among: int = MANY,
     ) -> Judge:
         """``passages`` are all candidates: a name in the question is that of one who speaks.
+        ``asker``: the ids of who asks of himself.
         ``among`` so many that the asker sees, as far as that matters."""
         floor = lexical_floor(language, among) if word_floor is None else word_floor
         speaker = named_speaker(query, passages)

@@ -173,27 +173,28 @@ class CognitiveService:
             return Recall(trace=Trace(notes=("refused",)))
         if self._off_record.since(conversation_id):
             return Recall(trace=Trace(notes=(OFF_THE_RECORD,)))
-        if chained:
-            recall = await self._manager.chained_recall(
-                query,
-                scope_filter,
-                limit=limit,
-                token_budget=token_budget,
-                asker=actor,
-                line=line,
-                seconds=_HOPS_SECONDS,
-            )
-        else:
-            recall = await self._manager.comprehensive_recall(
-                query,
-                scope_filter,
-                limit=limit,
-                token_budget=token_budget,
-                asker=actor,
-                line=line,
-                only=only,
-                days=days,
-            )
+        with self._manager.noting_failure(conversation_id.umo, query, scope_filter):
+            if chained:
+                recall = await self._manager.chained_recall(
+                    query,
+                    scope_filter,
+                    limit=limit,
+                    token_budget=token_budget,
+                    asker=actor,
+                    line=line,
+                    seconds=_HOPS_SECONDS,
+                )
+            else:
+                recall = await self._manager.comprehensive_recall(
+                    query,
+                    scope_filter,
+                    limit=limit,
+                    token_budget=token_budget,
+                    asker=actor,
+                    line=line,
+                    only=only,
+                    days=days,
+                )
         self._manager.note(conversation_id.umo, query, recall.trace)
         return recall
 

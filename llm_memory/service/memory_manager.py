@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from itertools import islice
 
 from ..errors import EmbeddingFailed, IndexUnavailable
@@ -15,6 +16,7 @@ from ..models.conversation import Actor
 from ..models.data_models import StoredMemory, Topic
 from ..models.passages import Passage, place_name
 from ..models.recall import (
+    GIVEN_UP,
     Arm,
     Considered,
     DropReason,
@@ -28,7 +30,7 @@ from ..models.scope import ScopeFilter
 from ..models.settings import EngineSettings
 from ..models.turns import Feedback
 from ..policies.days_told import choose_days
-from ..policies.fusion import fuse, sureness
+from ..policies.fusion import fuse, sureness, surer
 from ..policies.preference import (
     in_time,
     salience,
@@ -85,12 +87,20 @@ class Answer:
     vectors: Found | None = None
     behind: Mapping[Key, Passage | None] = field(default_factory=dict)
     """What the embedder's index did not know when it was asked."""
+    trust: float = 0.0
+    """The embedder's, for the language of the question."""
 
     @property
     def arm(self) -> Arm:
         if self.words is not None:
             return Arm.HYBRID if self.vectors is not None else Arm.LEXICAL
         return Arm.DENSE if self.vectors is not None else Arm.SCAN
+
+    @property
+    def weight(self) -> float:
+        """Of the vectors, beside the words."""
+        near = {} if self.vectors is None else self.vectors.similarities
+        return surer(self.trust, near.values()) if near else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,17 +168,21 @@ class MemoryManager:
             return Recall(trace=Trace(scopes=scope_filter.names))
         stages = Stopwatch()
         notes: list[str] = []
-        ask = read_question(query, scope_filter, asker, self._clock(), self._trust.weight)
+        links = self._settings.identity_links
+        ask = read_question(query, scope_filter, asker, self._clock(), self._trust.weight, links)
         stages.lap("read")
         await self._passages.ahead(query, scope_filter)
         topics = topic_questions(query) if only is None else ()
         by_date = only is None and not topics and self._days.answers(ask)
         lost: dict[DropReason, int] = {}
+        weight = 0.0
         if by_date:
             arm, (candidates, limit) = Arm.DATES, await self._days.candidates(ask, limit, days)
             stages.lap("days")
         else:
-            arm, candidates, lost = await self._search(ask, only, notes, stages)
+            answer = await self._ask(ask, only, notes, stages)
+            arm, weight = answer.arm, answer.weight
+            candidates, lost = await self._search(ask, answer, stages)
             candidates = self._with_topics(ask, topics, candidates)
         sifted = sift(c for c in candidates if scope_filter.admits(place_name(c.passage)))
         reranker = ""
@@ -198,7 +212,7 @@ class MemoryManager:
             arm=arm,
             candidates=len(candidates),
             considered=choice.considered,
-            dense_weight=ask.dense_weight if arm is Arm.HYBRID else 0.0,
+            dense_weight=weight if arm is Arm.HYBRID else 0.0,
             tokens=sum(hit.tokens for hit in choice.hits),
             reranker=reranker,
             dropped=lost | choice.dropped,
@@ -231,19 +245,18 @@ class MemoryManager:
         )
 
     async def _search(
-        self, ask: Ask, only: Collection[Arm] | None, notes: list[str], stages: Stopwatch
-    ) -> tuple[Arm, list[Candidate], dict[DropReason, int]]:
+        self, ask: Ask, answer: Answer, stages: Stopwatch
+    ) -> tuple[list[Candidate], dict[DropReason, int]]:
         """What the indexes name, or a scan where they cannot answer."""
-        answer = await self._ask(ask, only, notes, stages)
         if answer.arm is Arm.SCAN:
             everything = self._passages.visible(ask.scope_filter)
-            candidates = await self._arms.scan(ask.text, ask.scope_filter, everything)
+            candidates = await self._scan(ask, everything)
             lost: dict[DropReason, int] = {}
             stages.lap("scan")
         else:
             candidates, lost = await self._join(ask, answer, stages)
         # What a digest repeats answers by itself, and says more.
-        return answer.arm, [c for c in candidates if not repeats_entries(c.passage)], lost
+        return [c for c in candidates if not repeats_entries(c.passage)], lost
 
     async def _ask(
         self, ask: Ask, only: Collection[Arm] | None, notes: list[str], stages: Stopwatch
@@ -257,7 +270,7 @@ class MemoryManager:
             self._words(ask, notes) if words else _nothing(),
             self._vectors(ask, notes) if vectors else _nothing(),
         )
-        answer = Answer(*found, behind)
+        answer = Answer(*found, behind, ask.dense_weight)
         if answer.arm is Arm.SCAN and words and not vectors and only is None:
             answer = Answer(None, await self._vectors(ask, notes), behind)
         stages.lap("index")
@@ -284,11 +297,10 @@ class MemoryManager:
     ) -> tuple[list[Candidate], dict[DropReason, int]]:
         """The candidates of the arms, in one order, and how many the arms should not have named."""
         words, vectors = answer.words or Found(), answer.vectors or Found()
-        weight = ask.dense_weight if answer.words is not None else 1.0
         scores = fuse(
             words.scores,
             vectors.scores,
-            dense_weight=weight if answer.vectors else 0.0,
+            dense_weight=answer.weight if answer.words is not None else 1.0,
             sureness=_sureness(ask, words),
             behind=answer.behind,
         )
@@ -311,11 +323,22 @@ class MemoryManager:
         stages.lap("join")
         if answer.words is None:  # what the embedder's index does not hold yet
             waiting = [passage for passage in answer.behind.values() if passage is not None]
-            candidates += await self._arms.scan(ask.text, ask.scope_filter, waiting)
+            candidates += await self._scan(ask, waiting)
             stages.lap("scan")
         refused = words.refused + vectors.refused
         lost = {DropReason.SCOPE: refused, DropReason.GONE: len(scores) - len(living)}
         return candidates, {reason: count for reason, count in lost.items() if count}
+
+    async def _scan(self, ask: Ask, passages: Iterable[Passage]) -> list[Candidate]:
+        """What shares words with the question; time, asker and salience weigh here, too."""
+        found = await self._arms.scan(ask.text, ask.scope_filter, passages)
+        weighed = []
+        for candidate in found:
+            factor = self._factor(ask, candidate.passage)
+            # What is below the floor stays behind all that is not.
+            score = candidate.relevance * (factor if candidate.relevance > 0 else 1.0)
+            weighed.append(replace(candidate, score=score, factor=factor))
+        return weighed
 
     async def _rerank(
         self,
@@ -361,13 +384,6 @@ class MemoryManager:
         self, ask: Ask, topics: Iterable[TopicQuestion], candidates: list[Candidate]
     ) -> list[Candidate]:
         """The candidates, and the newest of what stands in the files that are asked for."""
-        asked_at = ask.now.timestamp()
-
-        def factor(passage: Passage) -> float:
-            span = in_time(passage, ask.times, ask.now.tzinfo)
-            time_and_asker = time_factor(span) * speaker_factor(passage, "", ask.asker)
-            return time_and_asker * salience(passage, asked_at, self._uses.of(key_of(passage)))
-
         for asked in topics:
             read = islice(self._passages.of_topics({asked.topic}, ask.scope_filter), READ)
             if asked.topic is Topic.TASKS:
@@ -380,14 +396,37 @@ class MemoryManager:
                 found = [stored for stored in read if is_done(stored) == asked.done]
             else:
                 found = list(read)
-            candidates = with_topic(candidates, found, narrowed=asked.narrowed, factor=factor)
+            candidates = with_topic(
+                candidates, found, narrowed=asked.narrowed, factor=partial(self._factor, ask)
+            )
         return candidates
+
+    def _factor(self, ask: Ask, passage: Passage) -> float:
+        span = in_time(passage, ask.times, ask.now.tzinfo)
+        time_and_asker = time_factor(span) * speaker_factor(passage, "", ask.asker)
+        uses = self._uses.of(key_of(passage))
+        return time_and_asker * salience(passage, ask.now.timestamp(), uses)
 
     def note(self, conversation: str, query: str, trace: Trace) -> None:
         """Keep for a while how a recall went."""
         if trace.candidates or trace.notes or trace.milliseconds:
             asked = preview(query, MOST_QUERY)
             self.told.note(Told(conversation, asked, self._clock(), trace))
+
+    @contextlib.contextmanager
+    def noting_failure(
+        self, conversation: str, query: str, scope_filter: ScopeFilter
+    ) -> Iterator[None]:
+        """A recall that comes to no end is noted, too: why nothing came is what one asks most."""
+        began = time.perf_counter()
+        try:
+            yield
+        except BaseException as error:
+            why = GIVEN_UP if isinstance(error, asyncio.CancelledError) else type(error).__name__
+            spent = {why: (time.perf_counter() - began) * 1000}
+            trace = Trace(scopes=scope_filter.names, notes=(why,), milliseconds=spent)
+            self.note(conversation, query, trace)
+            raise
 
     def explain(self, conversation: str, scope_filter: ScopeFilter) -> list[Explained]:
         """The last recalls of a conversation that the reader may see, with the words of what still

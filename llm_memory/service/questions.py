@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
 from ..models.conversation import Actor
 from ..models.scope import ScopeFilter
 from ..policies.language import Language, language_of
-from ..policies.preference import is_first_person, without_times
+from ..policies.preference import ids_of, is_first_person, without_times
 from ..policies.text import clean
 from ..policies.time_expressions import TimeSpan, find_times
 
@@ -23,14 +23,15 @@ class Ask:
 
     Attributes:
         text: Cleaned, bounded.
+        asker: The ids of who asks of himself; none in any other question.
         times: The times that it names.
         subject: The text without them.
-        dense_weight: The embedder's share in the order.
+        dense_weight: How far the embedder is trusted for the language.
     """
 
     text: str
     scope_filter: ScopeFilter
-    asker: Actor | None
+    asker: frozenset[str]
     now: datetime
     times: tuple[TimeSpan, ...]
     subject: str
@@ -53,14 +54,16 @@ def read_question(
     asker: Actor | None,
     now: datetime,
     weight: Callable[[Language | None], float],
+    links: Mapping[str, str],
 ) -> Ask:
-    """``query`` is readable; ``weight`` tells the embedder's share for a language."""
+    """``query`` is readable; ``weight`` tells the embedder's share for a language; ``links`` who is
+    the same person."""
     times = find_times(query, now)
     language = language_of(query)
     return Ask(
         text=query,
         scope_filter=scope_filter,
-        asker=asker if asker is not None and is_first_person(query) else None,
+        asker=ids_of(asker.person, links) if asker and is_first_person(query) else frozenset(),
         now=now,
         times=times,
         subject=without_times(query, times),

@@ -144,6 +144,43 @@ async def test_last_week_is_the_calendars_last_week_on_every_day_of_this_one(
         assert await told(rig, "上周三发生了什么") == ["记下了2号气球"]
 
 
+async def test_lately_is_the_last_weeks(tmp_path: Path) -> None:
+    today = local(SHANGHAI, 2026, 11, 20, 12, 0)
+    clock = Clock(today, SHANGHAI)
+    async with running(tmp_path, clock=clock, follow=False) as rig:
+        for days_ago in (40, 15, 14, 3, 0):
+            await happened(rig, clock, today - timedelta(days=days_ago), f"放了{days_ago}号气球")
+        clock.now = today + timedelta(hours=1)
+        for question, since in (
+            ("最近我们聊了什么", 14),
+            ("最近发生了什么事", 14),
+            ("what happened recently", 30),
+        ):
+            recall = await rig.recall(question, FAMILY)
+            assert recall.trace.arm is Arm.DATES
+            lately = {f"放了{days_ago}号气球" for days_ago in (15, 14, 3, 0) if days_ago <= since}
+            assert {hit.preview for hit in recall.hits} == lately, question
+
+
+async def test_what_is_taken_by_date_keeps_within_the_budget_too(tmp_path: Path) -> None:
+    noon = local(SHANGHAI, 2026, 11, 20, 12, 0)
+    clock = Clock(noon, SHANGHAI)
+    async with running(tmp_path, clock=clock, follow=False) as rig:
+        for number in range(6):
+            await happened(rig, clock, noon, f"记下了{number}号气球" + "，很高" * 9 * (number % 2))
+        clock.now = noon + timedelta(days=1)
+        whole = await rig.recall("昨天聊了什么", FAMILY, limit=20)
+        assert len(whole.hits) == 6
+        for budget in range(0, whole.tokens, 11):
+            recall = await rig.engine.service.recall(
+                "昨天聊了什么", conversation_id=FAMILY, limit=20, token_budget=budget
+            )
+            assert recall.trace.arm is Arm.DATES
+            assert recall.tokens == recall.trace.tokens <= budget
+            # What is too long is passed over: a short one behind it still fits.
+            assert bool(recall.hits) is (budget >= min(hit.tokens for hit in whole.hits))
+
+
 async def test_of_two_times_what_lies_between_is_no_part(tmp_path: Path) -> None:
     noon = local(SHANGHAI, 2026, 11, 20, 12, 0)
     clock = Clock(noon, SHANGHAI)

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.timeout(300)  # the first test waits for all parts
 def figures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     target = tmp_path_factory.mktemp("latency") / "figures.json"
     command = [sys.executable, str(ROOT / "benchmarks" / "latency.py"), "--json", str(target)]
-    command += ["--sizes", "120", "--only", "engine,recall,probe"]
+    command += ["--sizes", "120", "--only", "engine,recall,reconcile,probe"]
     command += ["--queries", "8", "--writes", "10"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stderr
@@ -51,6 +51,17 @@ def test_recall_is_compared_with_full_text_and_a_tiny_scope_with_itself_alone(
     assert set(recall["full_text_ms"]) == SPREAD
     assert recall["tiny_scope_same_as_alone"] == {"lexical": 1, "dense": 1}
     assert recall["rebuild"]["embedded_again"] == 0
+
+
+def test_a_start_over_unchanged_files_is_compared_with_reading_them(
+    figures: dict[str, Any],
+) -> None:
+    reconcile = figures["reconcile"][0]
+    assert reconcile["memories"] == 120
+    assert {"read", "start", "look", "one_file_edited", "all_files_edited"} <= set(
+        reconcile["seconds"]
+    )
+    assert reconcile["start_to_read"] > 0
 
 
 def test_the_store_is_compared_with_the_filter_and_with_brute_force(

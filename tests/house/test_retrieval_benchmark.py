@@ -1,7 +1,9 @@
-"""benchmarks/retrieval.py runs, and answers what docs/benchmarks.md and others read of it."""
+"""benchmarks/retrieval.py runs, and answers what docs/benchmarks.md and others read of it; so does
+benchmarks/rivals.py."""
 
 from __future__ import annotations
 
+import importlib
 import json
 import subprocess
 import sys
@@ -10,6 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from astrbot_plugin_scoped_memory.benchmarks.scores import means, scored, session_found
+from astrbot_plugin_scoped_memory.llm_memory.components.vault import MarkdownVault
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.timeout(300)
@@ -66,3 +71,96 @@ def test_it_runs_and_answers_what_is_read_of_it(tmp_path: Path, more: tuple[str,
     injected = [point["injected"] for point in found["curve"]]
     assert silent == sorted(silent)
     assert injected == sorted(injected, reverse=True)
+
+
+def test_each_figure_is_what_its_name_says() -> None:
+    found = [*"abcdefghij", "k"]
+    one = scored(found, {"c", "g", "k", "elsewhere"})
+    assert {name: round(value, 4) for name, value in one.items()} == {
+        "recall@1": 0.0,
+        "recall@5": 0.25,
+        "recall@10": 0.5,
+        "mrr": 0.3333,
+        "ndcg@10": round((1 / 2 + 1 / 3) / (1 + 0.63093 + 1 / 2 + 0.43068), 4),
+    }
+    assert set(scored(["a", "b"], {"a", "b"}).values()) == {1.0, 0.5}  # two have no room in one
+    assert set(scored([], {"a"}).values()) == {0.0}
+    assert session_found(["x", "y"], {"y", "z"}) == {"recall@5": 1.0, "recall@10": 1.0}
+    assert session_found([*"xxxxxy"], {"y"}) == {"recall@5": 0.0, "recall@10": 1.0}
+    assert means([{"mrr": 1.0}, {"mrr": 0.0}, {"mrr": 0.0}]) == {"mrr": 0.3333}
+
+
+def test_a_row_follows_on_the_one_before_in_its_own_session(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    labelled = importlib.import_module("labelled")
+    at = "2024-03-01T08:00:00"
+    raw = [
+        {"id": str(n), "conv": conv, "scope": session, "speaker": "小红", "text": text, "time": at}
+        for n, (conv, session, text) in enumerate(
+            [
+                ("c1", "早", "早一"), ("c1", "晚", "晚一"), ("c1", "早", "早二"),
+                ("c2", "早", "别人的"), ("c1", "晚", "晚二"), ("c1", "早", "早三"),
+            ]
+        )
+    ]  # fmt: skip
+    for context, follows in (
+        (True, {"早二": "小红: 早一", "早三": "小红: 早二", "晚二": "小红: 晚一"}),
+        (False, {}),
+    ):
+        root = tmp_path / str(context)
+        library = labelled.Library.read(raw)
+        library.write_vault(root, context=context)
+        vault = MarkdownVault(root)
+        memories = [one.memory for scope in vault.scopes() for one in vault.read(scope).memories]
+        assert len(memories) == len(raw)
+        assert {m.judgment: m.context for m in memories if m.context} == follows
+
+
+def test_odd_rows_are_read_and_other_languages_left_out(tmp_path: Path) -> None:
+    texts = ["嗯", "嗯", "卡号是4111111111111111", "猫叫\u2028团团", "狗叫\x85豆豆", "钥匙在鞋柜"]
+    corpus = [
+        {"id": n, "conv": "c/ 1", "scope": None, "speaker": None, "text": text, "time": None}
+        for n, text in enumerate(texts)
+    ]
+    queries = [
+        {"id": "q1", "conv": "c/ 1", "lang": "zh", "question": "钥匙在哪里", "gold_ids": [5, 99]},
+        {"id": "q2", "conv": "c/ 1", "lang": "zh", "question": "猫叫什么", "gold_ids": [3]},
+        {"id": "q3", "conv": "c/ 1", "lang": "zh", "question": "卡号是多少", "gold_ids": [2]},
+        {"id": "q4", "conv": "c/ 1", "lang": "zh", "question": "天气", "gold_ids": [4]}
+        | {"category": "adversarial"},
+        {"id": "q5", "conv": "c/ 1", "lang": "en", "question": "what is it", "gold_ids": [4]},
+    ]
+    out = tmp_path / "out.json"
+    command = [sys.executable, "-P", str(ROOT / "benchmarks" / "retrieval.py"), "--order-only"]
+    command += ["--corpus", str(rows_of(tmp_path / "c.jsonl", corpus))]
+    command += ["--queries", str(rows_of(tmp_path / "q.jsonl", queries))]
+    subprocess.run([*command, "--lang", "zh", "--json", str(out)], check=True, timeout=240)
+    found = json.loads(out.read_text("utf-8"))
+    # Half of the gold of the first question is in no row; the adversarial one counts nowhere else.
+    assert found["overall"]["recall@1"] == round(2.5 / 3, 4)
+    assert found["by_category"]["adversarial"]["recall@10"] == 0.0
+
+
+def test_the_rivals_are_measured_by_the_same_figures(tmp_path: Path) -> None:
+    corpus = [
+        {"id": f"{c}/{n}", "conv": c, "speaker": "小红", "text": text}
+        for c, talk in TALKS.items()
+        for n, text in enumerate(talk)
+    ]
+    queries = [
+        {"id": f"q{n}", "conv": c, "lang": "zh", "question": text, "gold_ids": [gold]}
+        | {"category": category}
+        for n, (c, text, gold, category) in enumerate(QUESTIONS)
+    ]
+    out = tmp_path / "out.json"
+    command = [sys.executable, "-P", str(ROOT / "benchmarks" / "rivals.py")]
+    command += ["--corpus", str(rows_of(tmp_path / "c.jsonl", corpus))]
+    command += ["--queries", str(rows_of(tmp_path / "q.jsonl", queries))]
+    subprocess.run([*command, "--lang", "zh", "--json", str(out)], check=True, timeout=240)
+    found = json.loads(out.read_text("utf-8"))
+    assert set(found) == {"memsearch-like", "livingmemory-like"}
+    for figures in found.values():
+        assert figures["recall@5"] == 1.0
+        assert set(figures) == set(scored([], {"a"}))

@@ -9,7 +9,7 @@ import pytest
 
 from astrbot_plugin_scoped_memory.core.explanation import told_json, why_text
 from astrbot_plugin_scoped_memory.core.texts import Texts
-from astrbot_plugin_scoped_memory.llm_memory import Explained, Told, Trace
+from astrbot_plugin_scoped_memory.llm_memory import GIVEN_UP, DropReason, Explained, Told, Trace
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Considered
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -25,3 +25,36 @@ def test_it_names_the_reranker_whose_order_it_is(language: str) -> None:
         panel = json.loads(json.dumps(told_json(told)))
         assert panel["reranker"] == name
         assert panel["candidates"][0]["reranked"] == 0.25
+
+
+def explained(trace: Trace) -> Explained:
+    return Explained(Told("c", "q", NOW, trace), ())
+
+
+@pytest.mark.parametrize("language", ["zh-CN", "en-US"])
+def test_it_counts_what_was_dropped_by_reason(language: str) -> None:
+    texts = Texts(language)
+    dropped = {DropReason.FLOOR: 41, DropReason.BUDGET: 7}
+    text = why_text(texts, explained(Trace(candidates=48, dropped=dropped)))
+    (line,) = (line for line in text.splitlines() if "41" in line)
+    for reason, count in dropped.items():
+        assert str(count) in line
+        assert texts.say(f"fate.{reason}") in line
+    assert "41" not in why_text(texts, explained(Trace(candidates=48)))
+
+
+@pytest.mark.parametrize("language", ["zh-CN", "en-US"])
+def test_what_a_broken_part_says_of_the_machine_is_told_to_admins_alone(language: str) -> None:
+    trace = explained(Trace(notes=("lexical: [Errno 28] full: '/srv/bot/index'",)))
+    assert "/srv/bot/index" in why_text(Texts(language), trace, admin=True)
+    told = why_text(Texts(language), trace)
+    assert "lexical" in told
+    assert "srv" not in told
+
+
+@pytest.mark.parametrize("language", ["zh-CN", "en-US"])
+def test_who_did_not_wait_is_not_told_that_nothing_was_found(language: str) -> None:
+    texts = Texts(language)
+    text = why_text(texts, explained(Trace(notes=(GIVEN_UP,))))
+    assert texts.say("explain.given_up") in text
+    assert texts.say("explain.no_candidates") not in text

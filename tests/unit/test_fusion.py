@@ -13,8 +13,10 @@ from astrbot_plugin_scoped_memory.llm_memory.policies.fusion import (
     LEAST_FOUND,
     beside,
     fuse,
+    outstanding,
     spread,
     sureness,
+    surer,
 )
 from astrbot_plugin_scoped_memory.llm_memory.policies.language import Language, language_of
 from astrbot_plugin_scoped_memory.llm_memory.policies.trust import MOST, PROBES, Trust, weight_of
@@ -79,6 +81,53 @@ def test_words_that_cover_little_of_a_question_count_little() -> None:
     assert sureness([0.2], 0.4) == pytest.approx(0.5)
     assert sureness([], 0.4) == sureness([0.0], 0.4) == pytest.approx(0.3)
     assert sureness([0.0] * 5 + [0.9], 0.4) == pytest.approx(0.3), "only the first five count"
+
+
+def by_chance(count: int, seed: int) -> list[float]:
+    """The hundred nearest of so many that have nothing to do with the question."""
+    chance = random.Random(seed)
+    return sorted((chance.gauss(0.2, 0.05) for _ in range(count)), reverse=True)[:100]
+
+
+@pytest.mark.parametrize("count", [50, 100, 1000, 10_000])
+def test_what_is_nearest_by_chance_stands_out_of_no_crowd(count: int) -> None:
+    found = [outstanding(by_chance(count, seed)) for seed in range(100)]
+    assert sum(one > 1 for one in found) <= 15
+    assert max(found) < 4
+    assert all(surer(0.2, by_chance(count, seed)) < 0.35 for seed in range(100))
+
+
+@pytest.mark.parametrize("count", [100, 1000, 10_000])
+def test_what_answers_stands_out_of_every_crowd_and_makes_an_embedder_count_more(
+    count: int,
+) -> None:
+    for seed in range(100):
+        crowd = by_chance(count, seed)
+        for answers in (1, 3):  # several may
+            assert outstanding([0.7] * answers + crowd) > 4
+            assert surer(MOST, [0.7] * answers + crowd) == pytest.approx(0.805)
+            assert surer(0.0, [0.7] * answers + crowd) == 0.0, "no trust stays none"
+
+
+near = st.lists(st.integers(0, 1000), min_size=20, max_size=100)
+
+
+@given(near, st.sampled_from([0.001, 0.25, 4.0]), st.sampled_from([-2.0, 0.0, 0.5]))
+def test_it_does_not_matter_what_a_model_calls_near(
+    found: list[int], width: float, start: float
+) -> None:
+    moved = [start + width * one for one in found]
+    assert outstanding(moved) == pytest.approx(outstanding(found), abs=1e-6)
+
+
+@given(st.lists(st.floats(-1, 1), max_size=60), st.floats(0, 1))
+def test_sure_of_itself_an_embedder_counts_no_less_and_never_more_than_all(
+    found: list[float], weight: float
+) -> None:
+    assert weight <= surer(weight, found) <= 1
+    assert surer(weight, [0.5] * len(found)) == weight
+    if len(found) < 20:
+        assert surer(weight, found) == weight, "too few to tell"
 
 
 @pytest.mark.parametrize("language", list(Language))

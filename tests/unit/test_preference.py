@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory import Actor
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     Memory,
     Provenance,
@@ -20,6 +19,7 @@ from astrbot_plugin_scoped_memory.llm_memory.policies.preference import (
     SALIENCE,
     SPEAKER,
     days,
+    ids_of,
     in_time,
     is_first_person,
     named_speaker,
@@ -106,16 +106,25 @@ def test_a_name_of_one_letter_names_nobody() -> None:
 
 
 def test_the_named_and_the_asker_are_preferred_and_nobody_else() -> None:
-    asker = Actor("aiocqhttp:1", "小明", False)
-    assert speaker_factor(said(who="小明"), "小明", None) == SPEAKER
+    asker = {"aiocqhttp:1"}
+    assert speaker_factor(said(who="小明"), "小明", ()) == SPEAKER
     assert speaker_factor(said(person="aiocqhttp:1"), "", asker) == SPEAKER
     assert speaker_factor(said(person="aiocqhttp:2", who="小明"), "", asker) == 1.0
-    assert speaker_factor(said(who="小红"), "小明", None) == 1.0
-    assert speaker_factor(said(), "", None) == 1.0
+    assert speaker_factor(said(who="小红"), "小明", ()) == 1.0
+    assert speaker_factor(said(), "", ()) == 1.0
 
 
 def test_who_is_unknown_is_not_taken_for_another_who_is_unknown() -> None:
-    assert speaker_factor(said(person="", who=""), "", Actor("", "小明", False)) == 1.0
+    assert speaker_factor(said(person="", who=""), "", ids_of("", {"": "小明"})) == 1.0
+
+
+def test_a_person_is_known_under_every_id_that_is_linked() -> None:
+    links = {"aiocqhttp:1": "小明", "telegram:5": "小明", "telegram:6": "小红"}
+    assert ids_of("telegram:5", links) == {"aiocqhttp:1", "telegram:5", "小明"}
+    assert ids_of("telegram:7", links) == {"telegram:7"}
+    # An id may be linked to another id instead of a name.
+    assert ids_of("aiocqhttp:1", {"telegram:5": "aiocqhttp:1"}) == {"aiocqhttp:1", "telegram:5"}
+    assert ids_of("", links) == frozenset()
 
 
 @given(

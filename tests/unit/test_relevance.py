@@ -44,7 +44,7 @@ def judged(
         [passage],
         subject=without_times(query, times),
         times=times,
-        asker=None,
+        asker=(),
         now=NOW,
         language=Language.CHINESE,
         word_floor=None,

@@ -8,11 +8,15 @@ from typing import Any
 
 import pytest
 
+from astrbot_plugin_scoped_memory.core.config import LANGUAGES
+from astrbot_plugin_scoped_memory.core.services.injection_service import fence
 from astrbot_plugin_scoped_memory.core.services.retrieval_service import RetrievalService
-from astrbot_plugin_scoped_memory.llm_memory import EngineOff, Recall
+from astrbot_plugin_scoped_memory.core.texts import Texts
+from astrbot_plugin_scoped_memory.llm_memory import GIVEN_UP, EngineOff, Recall
+from astrbot_plugin_scoped_memory.llm_memory.policies.text import estimate_tokens
 from astrbot_plugin_scoped_memory.llm_memory.ports import Vector
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
-from astrbot_plugin_scoped_memory.tests.support.engines import group, running
+from astrbot_plugin_scoped_memory.tests.support.engines import group, person, running
 from astrbot_plugin_scoped_memory.tests.support.turn_plugin import TurnPlugin
 
 SHORT = 50
@@ -53,6 +57,21 @@ async def test_past_the_deadline_a_recall_is_empty_and_says_so(tmp_path: Path) -
     assert recall.hits == ()
     assert recall.trace.notes == ("deadline",)
     assert (embedder.asked, embedder.cancelled) == (1, 1)
+
+
+async def test_a_recall_that_came_too_late_is_explained_too(tmp_path: Path) -> None:
+    embedder = HangingEmbedder()
+    async with running(tmp_path, embedder=embedder) as rig:
+        await rig.remember(PEANUTS, group(777))
+        await rig.until_indexed()
+        await recalled(TurnPlugin(rig, recall_deadline_ms=SHORT), "奶奶能吃花生酱吗")
+        service = rig.engine.service
+        (explained,) = await service.explain(conversation_id=group(777))
+        assert explained.told.query == "奶奶能吃花生酱吗"
+        assert explained.told.trace.notes == (GIVEN_UP,)
+        assert sum(explained.told.trace.milliseconds.values()) > 0
+        assert [told.query for told in service.last_recalls()] == ["奶奶能吃花生酱吗"]
+        assert await service.explain(conversation_id=group(888)) == []
 
 
 async def test_whoever_cancels_a_turn_is_obeyed(tmp_path: Path) -> None:
@@ -103,6 +122,30 @@ async def test_the_budget_of_the_config_bounds_the_previews(tmp_path: Path) -> N
         assert len(wide.hits) == 5
         assert 0 < len(narrow.hits) < 5
         assert sum(hit.tokens for hit in narrow.hits) <= tight
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+async def test_all_that_is_written_fits_the_budget_of_the_config(
+    tmp_path: Path, language: str
+) -> None:
+    async with running(tmp_path, follow=False) as rig:
+        for number in range(8):
+            who = person(number, "花" * 20 * (number % 3))
+            tail = "，花生过敏" * (5 * (number % 4))
+            await rig.remember(f"{PEANUTS}，第{number}次提到{tail}", group(777), who)
+        note = tmp_path / "memory" / "shared" / "饮食.md"
+        note.parent.mkdir(parents=True)
+        note.write_text("# 饮食\n\n## 奶奶\n\n奶奶对花生过敏，做菜要当心\n", "utf-8")
+        await rig.engine.scan_notes()
+        counts = set()
+        for budget in range(0, 1200, 47):
+            plugin = TurnPlugin(rig, auto_inject_topk=9, inject_token_budget=budget)
+            plugin.texts = Texts(language)
+            hits = (await recalled(plugin)).hits
+            if hits:
+                assert estimate_tokens(fence(hits, plugin.texts)) <= budget
+            counts.add(len(hits))
+        assert counts >= {0, 1, 2, 3, 9}
 
 
 async def test_an_engine_that_is_closed_or_off_recalls_nothing(tmp_path: Path) -> None:
