@@ -9,6 +9,8 @@ MAKEFLAGS += --no-print-directory
 # The Python that environments are made with; `make PYTHON=...` says which. Looked for only when one has to be made.
 PYTHON ?=
 ARGS ?=
+# Where tests are that run for minutes; tests/house/test_soaks.py looks that none is left out.
+SOAKS := tests/soak tests/contract/test_vector_store_chroma.py
 # Files of tests that run at a time in `make test`. Each process has a bot of its own.
 JOBS ?= 2
 
@@ -44,7 +46,7 @@ quick: env-dev ## unit and property tests with few examples; starts no AstrBot, 
 		tests/unit/test_*.py tests/property/test_*.py)
 
 soak: env-full env-oldest ## five minutes of load on the engine, two on AstrBot, many kill -9 (ARGS="--seed 7")
-	@$(PYTEST) -q tests/soak -m soak --timeout=3600 --hypothesis-profile=soak $(ARGS)
+	@$(PYTEST) -q $(SOAKS) -m soak --timeout=3600 --hypothesis-profile=soak $(ARGS)
 
 coverage: env-full ## branch coverage of core, tools and the engine, without the end-to-end tests
 	@$(PYTEST) -q -m "not e2e and not soak" --cov --cov-report=term --cov-report=html $(ARGS)

@@ -124,7 +124,7 @@ async def measure_bot(root: Path, size: int, *, rounds: int, turns: int) -> dict
         await _starts(bots, rounds)
         await asyncio.gather(*(bot.start() for bot in bots.values()))
         await full.indexed(size)
-        memory = {"bare": await bare.memory(), "full": await full.memory()}
+        memory = memory_figures(await bare.memory(), await full.memory())
         figures = {
             "memories": size,
             "start": _start_figures(bots),
@@ -134,6 +134,13 @@ async def measure_bot(root: Path, size: int, *, rounds: int, turns: int) -> dict
         for bot in bots.values():
             await bot.stop()
     return figures
+
+
+def memory_figures(bare: float | None, full: float | None) -> dict[str, float | None]:
+    """Megabytes, and what the plugin adds: None beyond Linux."""
+    added = round(full - bare, 1) if bare and full else None
+    ratio = round(full / bare, 3) if bare and full else None
+    return {"bare": bare, "full": full, "added": added, "full_by_bare": ratio}
 
 
 async def _take_tools(full: Bot, model: ScriptedModel, folder: Path) -> None:

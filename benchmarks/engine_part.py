@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from gauges import Stalls, spread, watched_loop
+from gauges import Stalls, spread, synced_appends, watched_loop
 from samples import FAMILY, memories, questions, write_vault
 
 from astrbot_plugin_scoped_memory.core.services.injection_service import fence
@@ -33,6 +33,7 @@ ELSEWHERE = ConversationId.parse("aiocqhttp:GroupMessage:888")
 _SETTINGS = EngineSettings(scope_map={HERE.umo: FAMILY.name})
 _TOP, _TOKENS = 3, 600
 _POLL_SECONDS = 0.05
+_ENTRY_BYTES = 300
 
 
 async def measure_engine(
@@ -51,7 +52,7 @@ async def measure_engine(
             "recall_ms": await _recalls(engine, queries),
         }
         if writes:
-            figures["write"] = await _writes(engine, writes)
+            figures["write"] = await _writes(engine, writes, root / "plain")
     return figures
 
 
@@ -110,8 +111,9 @@ async def _recalls(engine: Engine, count: int) -> dict[str, dict[str, float]]:
     return {stage: spread(values) for stage, values in stages.items()}
 
 
-async def _writes(engine: Engine, count: int) -> dict[str, Any]:
-    """Acknowledged one after the other; then the index follows."""
+async def _writes(engine: Engine, count: int, plain: Path) -> dict[str, Any]:
+    """Acknowledged one after the other; then the index follows. Beside them appends to the file
+    ``plain`` on the same disk."""
     actor = Actor("aiocqhttp:10001", "小明")
     fresh = memories(count, seed=7)
     acknowledged = []
@@ -124,4 +126,12 @@ async def _writes(engine: Engine, count: int) -> dict[str, Any]:
             acknowledged.append((time.perf_counter() - before) * 1000)
         await _caught_up(engine)
     figures = _rate(count, time.perf_counter() - began, stalls)
-    return {"memories": count, "acknowledged_ms": spread(acknowledged)} | figures
+    appended = spread(await asyncio.to_thread(synced_appends, plain, count, _ENTRY_BYTES))
+    told = spread(acknowledged)
+    return {
+        "memories": count,
+        "acknowledged_ms": told,
+        "plain_append_ms": appended,
+        "acknowledged_by_append_p50": round(told["p50"] / appended["p50"], 2),
+        "acknowledged_by_append_p95": round(told["p95"] / appended["p95"], 2),
+    } | figures

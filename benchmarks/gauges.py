@@ -11,6 +11,7 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 _TICK_SECONDS = 0.005
 
@@ -75,6 +76,30 @@ def noise(seconds: float = 2.0) -> dict[str, float]:
         return stalls
 
     return asyncio.run(idle()).summary()
+
+
+def beside_noise(figures: Any, noise_ms: float) -> None:
+    """Write beside all stalls in these figures how many times the machine's own they were."""
+    inner = figures.values() if isinstance(figures, dict) else figures
+    for value in inner:
+        if isinstance(value, dict | list):
+            beside_noise(value, noise_ms)
+    if isinstance(figures, dict) and "stalls" in figures:
+        stalls = figures["stalls"]
+        stalls["by_noise"] = round(stalls["largest_ms"] / noise_ms, 2) if noise_ms else None
+
+
+def synced_appends(path: Path, count: int, size: int) -> list[float]:
+    """Milliseconds that a plain append of so many bytes takes, the disk's part included: what
+    nobody can be quicker than who acknowledges only what is on the disk."""
+    took = []
+    with path.open("ab", buffering=0) as file:
+        for _ in range(count):
+            began = time.perf_counter()
+            file.write(b"x" * size)
+            os.fsync(file.fileno())
+            took.append((time.perf_counter() - began) * 1000)
+    return took
 
 
 def cpu_seconds(pid: int) -> float | None:

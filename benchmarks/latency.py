@@ -15,8 +15,9 @@
   round trip (``queued_p95_by_round_trip``); and the append alone, in this process.
 
 Everything that could differ from machine to machine is measured beside something to compare it
-with; ``noise`` is how long a loop that does nothing stood still. Memories are made up, from a
-seed. Half of them are public, 30 % of them lie in the scope that is asked from.
+with: what is called ``…_by_…`` is such a ratio. ``noise`` is how long a loop that does nothing
+stood still, and ``by_noise`` the longest stall in units of its longest. Memories are made up, from
+a seed. Half of them are public, 30 % of them lie in the scope that is asked from.
 
 Vectors of the built-in embedder have 1024 numbers. Above ``--whole`` memories they get 384, as a
 small model's have, or building the index would take hours; the figures say which (``dim``).
@@ -43,7 +44,7 @@ checkout.register()
 
 from bot_part import measure_bot  # noqa: E402
 from engine_part import measure_engine  # noqa: E402
-from gauges import noise  # noqa: E402
+from gauges import beside_noise, noise  # noqa: E402
 from observe_part import measure_observe  # noqa: E402
 from probe_part import measure_probe  # noqa: E402
 from recall_part import measure_recall  # noqa: E402
@@ -128,6 +129,7 @@ def main() -> None:
     figures: dict[str, Any] = {"python": platform.python_version(), "noise": noise()}
     with tempfile.TemporaryDirectory() as folder:
         figures |= asyncio.run(measure(wanted, Path(folder)))
+    beside_noise(figures, figures["noise"]["largest_ms"])
     sys.stdout.write(table(figures))
     if wanted.json is not None:
         wanted.json.write_text(json.dumps(figures, indent=2), encoding="utf-8")

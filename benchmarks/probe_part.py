@@ -56,7 +56,9 @@ async def measure_probe(root: Path, size: int, *, dim: int, queries: int) -> dic
     stored = memories(size)
     embedder = LexicalEmbedder(Tokenizer(), dim=dim)
     await embedder.prepare()
+    began = time.perf_counter()
     vectors = await embedder.embed_documents([embedded_text(one.memory) for one in stored])
+    embedding = time.perf_counter() - began
     asked = [await embedder.embed_query(text) for text in questions(queries)]
     await embedder.close()
     store = ChromaVectorStore(EmbeddedChroma(root / "chroma"), pace=WritePace(sleep=lambda _: None))
@@ -74,6 +76,7 @@ async def measure_probe(root: Path, size: int, *, dim: int, queries: int) -> dic
         "memories": size,
         "dim": dim,
         "adds_a_second": round(size / seconds, 1),
+        "adding_by_embedding": round(seconds / embedding, 2),
         **ways,
         "filter_by_store": round(medians["filter"] / medians["store"], 2),
         "brute_by_store": round(medians["brute"] / medians["store"], 2),

@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
-from gauges import resident_megabytes, spread
+from gauges import resident_megabytes, spread, watched_loop
 from retrieval_run import seconds_to_fill
 from samples import memories, questions, write_vault
 
@@ -218,17 +218,18 @@ def _full_text(path: Path, stored: Sequence[StoredMemory], count: int) -> dict[s
     return spread(spent)
 
 
-async def _rebuilt(root: Path, dim: int, first: float) -> dict[str, float]:
+async def _rebuilt(root: Path, dim: int, first: float) -> dict[str, Any]:
     """The vector index is gone, the embedding cache is not."""
     index = EnginePaths.under(root).index
     for path in index.glob("chroma*"):
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     (index / "manifest.json").unlink()
     embedder = CountedEmbedder(Tokenizer(), dim=dim)
-    async with _running(root, embedder) as engine:
+    async with _running(root, embedder) as engine, watched_loop() as stalls:
         seconds = await seconds_to_fill(engine)
     return {
         "seconds": round(seconds, 1),
         "by_first": round(seconds / first, 2),
         "embedded_again": embedder.embedded,
+        "stalls": stalls.summary(),
     }

@@ -138,6 +138,14 @@ def sift(candidates: Iterable[Candidate]) -> Sifted:
     return Sifted(above, [candidate for candidate in ordered if candidate.relevance < 0] + wrong)
 
 
+def beside_relevant(found: list[Candidate], fresh: list[Candidate]) -> list[Candidate]:
+    """Both, where ``fresh`` was measured otherwise: the best of what was ``found`` is the first on
+    its own scale even if it has nothing to do with the question."""
+    if any(candidate.relevance >= 0 for candidate in fresh):
+        found = [c if c.relevance >= 0 else replace(c, score=c.relevance) for c in found]
+    return found + fresh
+
+
 def _spread(ordered: Iterable[Candidate], limit: int) -> Iterator[Candidate]:
     """The same ones; what repeats one of the first comes last."""
     first: list[Gist] = []

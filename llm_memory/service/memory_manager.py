@@ -37,7 +37,7 @@ from ..policies.preference import (
     speaker_factor,
     time_factor,
 )
-from ..policies.ranking import Candidate, Sifted, as_hit, choose, sift
+from ..policies.ranking import Candidate, Sifted, as_hit, beside_relevant, choose, sift
 from ..policies.relevance import MANY, Judge, dense_floor, lexical_floor
 from ..policies.successors import predecessors
 from ..policies.tasks import is_done, is_task
@@ -323,7 +323,7 @@ class MemoryManager:
         stages.lap("join")
         if answer.words is None:  # what the embedder's index does not hold yet
             waiting = [passage for passage in answer.behind.values() if passage is not None]
-            candidates += await self._scan(ask, waiting)
+            candidates = beside_relevant(candidates, await self._scan(ask, waiting))
             stages.lap("scan")
         refused = words.refused + vectors.refused
         lost = {DropReason.SCOPE: refused, DropReason.GONE: len(scores) - len(living)}

@@ -40,14 +40,25 @@ async def test_a_package_that_cannot_be_installed_is_asked_for_once_and_then_don
         assert running.bot.logs().count(ABSENT) == 1
 
 
-async def test_a_chromadb_that_cannot_be_imported_is_said_once_and_the_vault_answers(
-    tmp_path: Path,
+NO_CHROMA = {
+    "cannot be imported": ("raise ImportError('another CPU')", "没有装好 chromadb"),
+    "wants another processor": (
+        "import os, signal; os.kill(os.getpid(), signal.SIGILL)",
+        "这台机器的处理器跑不了 chromadb",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", NO_CHROMA)
+async def test_a_chromadb_that_does_not_run_here_is_said_once_and_the_vault_answers(
+    tmp_path: Path, kind: str
 ) -> None:
+    program, cause = NO_CHROMA[kind]
     async with Rig(tmp_path / "bot") as running:
         running.bot.kill9()
         shadow = running.root / "chromadb"
         shadow.mkdir()
-        (shadow / "__init__.py").write_text("raise ImportError('another CPU')\n", encoding="utf-8")
+        (shadow / "__init__.py").write_text(f"{program}\n", encoding="utf-8")
         await running.start()
         assert (await running.remember(ROOM, SPEAKER, FACT)).startswith("ok")
 
@@ -57,5 +68,6 @@ async def test_a_chromadb_that_cannot_be_imported_is_said_once_and_the_vault_ans
         await until(off, within=60, what="an index that is off")
         assert FACT in (await running.turn(ROOM, SPEAKER, QUESTION)).injected
         assert FACT in await running.recall(ROOM, SPEAKER, QUESTION)
-        assert len((await running.panel.status())["warnings"]) == 1
+        (warning,) = (await running.panel.status())["warnings"]
+        assert cause in warning
         assert running.bot.logs().count("向量索引暂时不可用") == 1

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from astrbot_plugin_scoped_memory.llm_memory import (
     EmbeddingFailed,
+    IndexPace,
     IndexState,
     IndexUnavailable,
     NoticeCode,
@@ -153,6 +154,20 @@ async def test_a_full_disk_stops_writes_and_nothing_else(tmp_path: Path) -> None
         await rig.until_indexed()
         assert store.count() == 2
         assert await standing(rig) == set()
+
+
+async def test_what_waits_for_the_index_is_found_beside_all_that_it_holds(tmp_path: Path) -> None:
+    store = Full()
+    async with running_on_vectors(tmp_path, store=store) as rig:
+        for number in range(40):
+            await rig.remember(f"第{number}号柜子里是旧书", group(777))
+        await rig.until_indexed()
+        store.full = True
+        await rig.remember(PEANUTS, group(777))
+        recall = await rig.recall(PEANUTS, group(777))
+        assert recall.trace.arm is Arm.DENSE
+        assert [hit.preview for hit in recall.hits] == [PEANUTS]
+        assert await rig.texts("明天的天气怎么样", group(777)) == []
 
 
 class Stuck(InMemoryVectorStore):
@@ -459,6 +474,10 @@ async def test_a_worn_collection_is_built_anew_behind(tmp_path: Path) -> None:
         assert store.count() == 1
         assert (await rig.recall(QUESTION, group(777))).trace.arm is Arm.DENSE
         assert NoticeCode.INDEX_REBUILT not in said(rig)
+
+
+def test_an_index_counts_as_settled_after_five_seconds() -> None:
+    assert IndexPace().idle_seconds == 5.0
 
 
 async def test_the_index_settles_once_after_the_writes_and_again_after_the_next(

@@ -1,6 +1,7 @@
 """The docs say what the code does: settings, commands, tools, warnings, formats, links."""
 
 import ast
+import inspect
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -12,7 +13,9 @@ from typing import Any
 import pytest
 import yaml
 
+from astrbot_plugin_scoped_memory.core.background_initializer import BackgroundInitializer
 from astrbot_plugin_scoped_memory.core.config import LANGUAGES, PluginConfig, read_config
+from astrbot_plugin_scoped_memory.core.plugin_context import PluginContext
 from astrbot_plugin_scoped_memory.llm_memory import DmScope, GroupScope, NoticeCode, PrivacyMode
 from astrbot_plugin_scoped_memory.llm_memory.markdown.entry import render
 from astrbot_plugin_scoped_memory.llm_memory.markdown.escaping import unescape
@@ -201,9 +204,21 @@ def sections_of(text: str) -> dict[str, list[str]]:
     return found
 
 
+def warnings_beside_notices() -> set[str]:
+    """The texts that the status shows as warnings without a notice of the engine's."""
+    shown = (PluginContext.warnings, PluginContext._warning_text)
+    source = "\n".join(inspect.getsource(method) for method in shown)
+    faults = re.findall(
+        r"self\.fault = self\._texts\.say\(\"([a-z_.]+)\"", inspect.getsource(BackgroundInitializer)
+    )
+    return {*re.findall(r"\"(log\.[a-z_]+)\"", source), *faults}
+
+
 def test_every_warning_says_in_one_paragraph_what_to_do() -> None:
     short = (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")
-    for code in sections_of(TROUBLES):
+    others = warnings_beside_notices()
+    assert len(others) >= 3
+    for code in {*sections_of(TROUBLES), *NoticeCode, *others}:
         lines = [line for line in short.splitlines() if line.startswith(f"**[`{code}`]")]
         assert len(lines) == 1, code
 
@@ -324,6 +339,24 @@ def test_every_file_that_the_house_names_exists() -> None:
     named = re.findall(r"`((?:tests|core|tools|llm_memory|harness|scripts)/[\w./]*)`", text)
     assert named
     assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+def test_every_test_that_a_promise_names_exists() -> None:
+    text = (DOCS / "reliability.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`(tests/[\w./]+\.py)`", text))
+    assert len(named) > 20
+    assert [name for name in sorted(named) if not (ROOT / name).exists()] == []
+
+
+def test_the_compose_file_of_the_server_lets_nobody_in_but_through_the_door() -> None:
+    text = (DOCS / "chroma-server.md").read_text(encoding="utf-8")
+    assert "**Chroma 1.x 没有任何身份验证**" in text
+    blocks = re.findall(r"^```yaml\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    services = yaml.safe_load("".join(blocks))["services"]
+    assert set(services) == {"chroma", "door"}
+    assert services["chroma"]["image"].startswith("chromadb/chroma:1.")
+    assert "ports" not in services["chroma"]
+    assert "reverse_proxy chroma:8000" in text
 
 
 def test_the_pictures_are_shown_and_small_enough_to_load() -> None:

@@ -36,9 +36,11 @@ def test_the_engine_is_measured_by_stage_with_the_stalls_of_the_loop(
     assert engine["memories"] == 120
     assert {"read", "index", "choose", "inject", "total"} <= set(engine["recall_ms"])
     assert all(set(stage) == SPREAD for stage in engine["recall_ms"].values())
-    assert set(engine["build"]["stalls"]) == STALLS
-    assert set(engine["write"]["stalls"]) == STALLS
+    for stalls in (engine["build"]["stalls"], engine["write"]["stalls"]):
+        assert set(stalls) == {*STALLS, "by_noise"}
+    assert engine["build"]["a_second"] > 0
     assert engine["write"]["a_second"] > 0
+    assert engine["write"]["acknowledged_by_append_p95"] > 0
     assert set(figures["noise"]) == STALLS
 
 
@@ -51,6 +53,8 @@ def test_recall_is_compared_with_full_text_and_a_tiny_scope_with_itself_alone(
     assert set(recall["full_text_ms"]) == SPREAD
     assert recall["tiny_scope_same_as_alone"] == {"lexical": 1, "dense": 1}
     assert recall["rebuild"]["embedded_again"] == 0
+    assert set(recall["rebuild"]["stalls"]) == {*STALLS, "by_noise"}
+    assert recall["hybrid_by_full_text_p95"] > 0
 
 
 def test_a_start_over_unchanged_files_is_compared_with_reading_them(
@@ -73,6 +77,9 @@ def test_the_store_is_compared_with_the_filter_and_with_brute_force(
     assert probe["brute"]["recall_at_10"] == 1
     assert probe["store"]["recall_at_10"] > 0.9  # so few records are found by any way
     assert probe["filter_by_store"] > 0
+    assert probe["brute_by_store"] > 0
+    assert probe["adds_a_second"] > 0
+    assert probe["adding_by_embedding"] > 0
 
 
 def test_an_unknown_part_is_refused_by_name() -> None:

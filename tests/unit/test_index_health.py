@@ -202,12 +202,17 @@ def test_a_folder_with_orphans_gets_no_seal(folder: Path) -> None:
     assert child.started == 2
 
 
-def test_a_folder_that_lost_a_segment_while_it_was_open_gets_no_seal(folder: Path) -> None:
+@pytest.mark.parametrize("settles", [False, True])
+def test_a_folder_that_lost_a_segment_while_it_was_open_gets_no_seal(
+    folder: Path, settles: bool
+) -> None:
     child = Child()
     kept = keeper(folder, child)
     kept.admit("1")
     kept.opened(1)
     shutil.rmtree(folder / SEGMENT)
+    if settles:
+        kept.settled("1", 1)
     kept.closed("1")
     session(folder, child)
     assert child.started == 2

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from ...errors import IndexUnavailable, ScopedMemoryError
+from .probe import verdict_on
 
 RETRIES: Final = 3
 RETRY_PAUSE: Final = 0.05
@@ -17,6 +18,8 @@ RETRY_PAUSE: Final = 0.05
 _MISSING: Final = "missing"
 _PASSING: Final = "Error finding id"
 """Chroma's reader met a writer; the same question a moment later has an answer."""
+_OUTSIDE: Final = frozenset({"busy", "full", "unreadable"})
+"""What is not the index's fault: it would be no better if it were begun anew."""
 
 
 @contextmanager
@@ -31,9 +34,23 @@ def translated(doing: str) -> Iterator[None]:
     except (ScopedMemoryError, KeyboardInterrupt, SystemExit, GeneratorExit, CancelledError):
         raise
     except BaseException as error:
-        code = _MISSING if isinstance(error, ImportError) else "fault"
-        message = f"{doing}: {type(error).__name__}: {error}"
-        raise IndexUnavailable(message, code=code) from error
+        met = _met_first(error)
+        message = f"{doing}: {type(met).__name__}: {met}"
+        raise IndexUnavailable(message, code=_code_of(met)) from error
+
+
+def _met_first(error: BaseException) -> BaseException:
+    """Where Chroma cannot begin, it stumbles over what it has not made yet when it tidies up."""
+    while isinstance(error, AttributeError) and error.__context__ is not None:
+        error = error.__context__
+    return error
+
+
+def _code_of(error: BaseException) -> str:
+    if isinstance(error, ImportError):
+        return _MISSING
+    verdict = verdict_on(str(error))
+    return verdict if verdict in _OUTSIDE else "fault"
 
 
 def attempt[T](doing: str, call: Callable[[], T]) -> T:

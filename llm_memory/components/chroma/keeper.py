@@ -160,7 +160,8 @@ class IndexKeeper:
         Why an earlier index was set aside before it; empty if none was.
         """
         self._doubted = False
-        self._look_for_orphans(collections)
+        self._segments = frozenset()
+        self._look_around(collections)
         reason, self._reason = self._reason, ""
         self._note(replace(self._health, openings=0))
         return reason
@@ -190,21 +191,23 @@ class IndexKeeper:
 
     def settled(self, version: str, collections: int) -> None:
         """Nothing is being written, by a Chroma of that version with so many collections."""
-        self._look_for_orphans(collections)
+        self._look_around(collections)
         self._note(self._sealed_now(version))
 
     def closed(self, version: str) -> None:
-        """Chroma has closed the folder, in order. What somebody took out of it meanwhile, it has
-        not noticed."""
+        """Chroma has closed the folder, in order."""
         with suppress(OSError):
             self._doubted = self._doubted or not self._segments <= self._present()
         self._note(replace(self._sealed_now(version), unclosed=0))
 
-    def _look_for_orphans(self, collections: int) -> None:
-        """More segments than collections: the rest are of collections that were dropped."""
+    def _look_around(self, collections: int) -> None:
+        """More segments than collections: the rest are of collections that were dropped. Fewer
+        segments than before: somebody took them out, and Chroma has not noticed."""
         with suppress(OSError):
-            self._segments = self._present()
-            self._untidy = len(self._segments) > collections
+            present = self._present()
+            self._doubted = self._doubted or not self._segments <= present
+            self._segments = present
+            self._untidy = len(present) > collections
 
     def _present(self) -> frozenset[str]:
         return frozenset(path.name for path in segments(self._folder))

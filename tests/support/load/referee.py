@@ -30,9 +30,11 @@ _FAILURES = frozenset({"leak", "misplaced", "missing", "wrong", "refused"})
 @dataclass(frozen=True, slots=True)
 class End:
     """How and when a process is ended: after so many acknowledged writes, or so many seconds after
-    its engine was open (or, for ``ready``, after its index was ready)."""
+    its engine was open (or, for ``ready``, after its index was ready). With ``children`` the
+    process that holds its index is ended, too, as when a container or the power goes."""
 
     by: signal.Signals = signal.SIGKILL
+    children: bool = False
     seconds: float = 0.0
     ready: bool = False
     writes: int | None = None
@@ -74,6 +76,7 @@ class Referee:
             env=_environment(),
             stdout=asyncio.subprocess.PIPE,
             stderr=errors,
+            start_new_session=True,
         )
         errors.close()
         assert process.stdout is not None
@@ -89,8 +92,9 @@ class Referee:
             if killer is not None:
                 killer.cancel()
                 await asyncio.gather(killer, return_exceptions=True)
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
+            if process.returncode is None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
         self.figures.seconds += time.monotonic() - started
         self._judge(status, end)
 
@@ -105,7 +109,10 @@ class Referee:
             await asyncio.sleep(end.seconds)
         self.figures.ended_while[self._index] += 1
         with contextlib.suppress(ProcessLookupError):
-            process.send_signal(end.by)
+            if end.children:
+                os.killpg(process.pid, end.by)
+            else:
+                process.send_signal(end.by)
 
     def _judge(self, status: int, end: End | None) -> None:
         """A process ends as it was meant to, or not. An index that a kill has left broken is the
@@ -231,7 +238,8 @@ async def soak(root: Path, *, seconds: float, kills: int, seed: int) -> Figures:
     for by in ends:
         # Some are killed while they open and reload, most while the index is written.
         busy = chance.random() < 0.25
-        end = End(by, short * chance.uniform(0.2, 1.4), ready=not busy)
+        whole = by is signal.SIGKILL and chance.random() < 0.5
+        end = End(by, whole, short * chance.uniform(0.2, 1.4), ready=not busy)
         await referee.life(end, pause=0.2, reload_every=chance.uniform(2.0, 8.0) if busy else None)
         await referee.check()
     await referee.life(seconds=5.0)

@@ -1,0 +1,133 @@
+"""A whole engine whose index is forbidden: at its start, and while it runs.
+
+    python forbidden_index.py FOLDER
+
+plays in FOLDER and prints a JSON object with what was found in each phase. Nothing is forbidden to
+root: it is started by ``without_roots_rights``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
+    import checkout
+
+    checkout.register()
+
+from astrbot_plugin_scoped_memory.llm_memory import NoticeCode
+from astrbot_plugin_scoped_memory.tests.support.engines import Rig
+from astrbot_plugin_scoped_memory.tests.support.indexed import (
+    FAMILY,
+    Tried,
+    answered,
+    assert_whole,
+    build,
+    indexed,
+    standing,
+    until_said,
+    words,
+)
+from astrbot_plugin_scoped_memory.tests.support.small_disk import give_up
+
+_DROP_FROM_BOUNDING_SET = 24
+_OVERRIDE_RIGHTS, _READ_ALL = 1, 2
+_TRIES = 4
+"""More faults in a row than an index is forgiven."""
+_KNOWN = words(3, "家里")
+
+
+def without_roots_rights(program: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a script of ours that may read and write no more than what rights say, even if we are
+    root: its children, too."""
+    is_root = os.geteuid() == 0
+    return subprocess.run(
+        [sys.executable, "-P", str(program), str(folder)],
+        capture_output=True, text=True, encoding="utf-8", timeout=300, check=False,
+        preexec_fn=_give_up if is_root and sys.platform == "linux" else None,
+    )  # fmt: skip
+
+
+def _give_up() -> None:
+    libc = ctypes.CDLL(None)
+    for right in (_OVERRIDE_RIGHTS, _READ_ALL):
+        libc.prctl(_DROP_FROM_BOUNDING_SET, right, 0, 0, 0)
+
+
+async def done_without(rig: Rig, store: Tried, text: str) -> dict[str, Any]:
+    """What the bot does while the index is forbidden, and tried again and again."""
+    await rig.remember(text, FAMILY)
+    await until_said(rig, NoticeCode.INDEX_OFF)
+    tried = store.openings
+    async with asyncio.timeout(60):
+        while store.openings < tried + _TRIES:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    return {
+        "cause": (await until_said(rig, NoticeCode.INDEX_OFF))["cause"],
+        "answers": [await answered(rig, one) for one in (_KNOWN, text)],
+    }
+
+
+async def well(rig: Rig, root: Path, *texts: str) -> dict[str, Any]:
+    """Whether all is as before: raises AssertionError if not everything is found."""
+    await rig.until_indexed()
+    await assert_whole(rig, *texts)
+    aside = [path.name for path in (root / "index").glob("chroma.broken-*")]
+    return {"standing": sorted(await standing(rig)), "set_aside": aside}
+
+
+async def play(root: Path) -> dict[str, Any]:
+    """All phases."""
+    await build(root)
+    chroma = root / "index" / "chroma"
+    database = chroma / "chroma.sqlite3"
+    found: dict[str, Any] = {}
+    texts: list[str] = []
+    phases = {
+        "the database": (database, 0, 0o600),
+        "writing to the database": (database, 0o400, 0o600),
+        "the folder": (chroma, 0, 0o700),
+    }
+    for name, (path, mode, before) in phases.items():
+        path.chmod(mode)
+        store = Tried(root)
+        async with indexed(root, store=store) as rig:
+            texts.append(f"第{len(texts)}句是在启动时说的")
+            found[name] = await done_without(rig, store, texts[-1])
+            path.chmod(before)
+            found[name]["afterwards"] = await well(rig, root, *texts)
+    store = Tried(root)
+    async with indexed(root, store=store) as rig:
+        await rig.until_indexed()
+        chroma.chmod(0o500)  # no journal can be made beside the database
+        texts.append("这一句是在运行时说的")
+        found["while it runs"] = await done_without(rig, store, texts[-1])
+        chroma.chmod(0o700)
+        found["while it runs"]["afterwards"] = await well(rig, root, *texts)
+    return found
+
+
+def rights_count(folder: Path) -> bool:
+    """Whether something can be forbidden to us."""
+    secret = folder / "secret"
+    secret.touch(mode=0)
+    try:
+        secret.read_bytes()
+    except PermissionError:
+        return True
+    return False
+
+
+if __name__ == "__main__":
+    here = Path(sys.argv[1])
+    if not rights_count(here):
+        give_up("root's rights cannot be given up here")
+    sys.stdout.write(json.dumps(asyncio.run(play(here / "data")), ensure_ascii=False))

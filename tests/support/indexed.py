@@ -1,0 +1,120 @@
+"""Engines over a real Chroma in a process of its own: a vault of some size, found by vectors."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Collection, Sequence
+from contextlib import AbstractAsyncContextManager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from astrbot_plugin_scoped_memory.llm_memory import Memory, NoticeCode
+from astrbot_plugin_scoped_memory.llm_memory.components.chroma.worker_store import (
+    WorkerStore,
+    worker_command,
+)
+from astrbot_plugin_scoped_memory.llm_memory.markdown.entry import render
+from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm
+from astrbot_plugin_scoped_memory.llm_memory.ports import Vectors
+from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
+from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, running_on_vectors
+
+FAMILY, WORK = group(777), group(888)
+COUNT = 60
+"""In one scope, and as many in another: a graph has files of its own from 100 records on."""
+_FIRST = datetime(2026, 11, 1, 8, tzinfo=UTC)
+_THINGS = ("旧书", "毛线", "钉子", "相册", "茶叶", "灯泡", "雨伞", "棋盘")
+
+
+class Counted(FakeEmbedder):
+    """Counts what it embeds for the index: a rebuild has its vectors in the cache."""
+
+    documents = 0
+
+    async def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        self.documents += len(texts)
+        return await super().embed_documents(texts)
+
+
+class Tried(WorkerStore):
+    """Chroma as bots have it; counts how often it was opened."""
+
+    def __init__(self, root: Path) -> None:
+        index = root / "index"
+        super().__init__(worker_command(index / "chroma", index / "native.json"))
+        self.openings = 0
+
+    def open(self) -> str:
+        self.openings += 1
+        return super().open()
+
+
+def words(number: int, place: str) -> str:
+    """What one of the memories says."""
+    return f"{place}{number}号柜子里放着{_THINGS[number % len(_THINGS)]}"
+
+
+def write_files(memory: Path) -> None:
+    """The vault, written by hand: the engine would sync each entry."""
+    for scope, place, base in (("家人", "家里", 0), ("公司", "公司", COUNT)):
+        folder = memory / "scopes" / scope
+        folder.mkdir(parents=True)
+        entries = [
+            render(
+                Memory(f"m-{base + n:014d}", words(n, place), _FIRST + timedelta(minutes=base + n))
+            )
+            for n in range(COUNT)
+        ]
+        (folder / "entities.md").write_text("\n".join(entries), encoding="utf-8")
+
+
+def indexed(root: Path, **options: Any) -> AbstractAsyncContextManager[Rig]:
+    """An engine over ``root`` that has no index of words, and Chroma as bots have it."""
+    return running_on_vectors(root, **{"store": Tried(root), "embedder": Counted(), **options})
+
+
+async def build(root: Path) -> Path:
+    """A data folder whose index is complete, closed in order."""
+    write_files(root / "memory")
+    async with indexed(root) as rig:
+        await rig.until_indexed()
+    return root
+
+
+def copied(root: Path, target: Path) -> Path:
+    """Files with their times."""
+    return shutil.copytree(root, target, symlinks=True)
+
+
+async def answered(rig: Rig, text: str, *, only: Collection[Arm] | None = None) -> tuple[Arm, str]:
+    """Who answered a question of the family's in the memory's own words, and the best answer."""
+    recall = await rig.engine.service.recall(
+        text, conversation_id=FAMILY, limit=5, token_budget=5000, only=only
+    )
+    return recall.trace.arm, recall.hits[0].preview if recall.hits else ""
+
+
+async def assert_whole(rig: Rig, *more: str) -> None:
+    """The index alone finds what the family remembers; the other scope sees nothing of it."""
+    for text in (*(words(number, "家里") for number in range(0, COUNT, 6)), *more):
+        assert await answered(rig, text, only=(Arm.DENSE,)) == (Arm.DENSE, text)
+    recall = await rig.recall(words(7, "家里"), WORK, limit=9)
+    assert {hit.scope_name for hit in recall.hits} == {"公司"}
+
+
+async def standing(rig: Rig) -> set[NoticeCode]:
+    """What the status shows, but for the words that these engines do without."""
+    codes = {notice.code for notice in (await rig.engine.status()).notices}
+    return codes - {NoticeCode.LEXICAL_OFF}
+
+
+async def until_said(rig: Rig, code: NoticeCode) -> dict[str, str]:
+    """Wait for a notice to stand. What it says."""
+    async with asyncio.timeout(60):
+        while True:
+            for notice in (await rig.engine.status()).notices:
+                if notice.code is code:
+                    return dict(notice.params)
+            await asyncio.sleep(0.01)
