@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import stat
 import sys
 import threading
 from collections.abc import Callable
@@ -57,7 +58,8 @@ class FolderWatcher:
         self, stop: threading.Event, started: Callable[[], None], changed: Callable[[], None]
     ) -> None:
         """Blocks. Raises WatchUnavailable."""
-        if not self._folder.is_dir():
+        watched = _identity(self._folder)
+        if watched is None:
             raise WatchUnavailable("no such folder")
         kind = _kind_of(self._folder)
         if kind in _FOREIGN:
@@ -85,9 +87,22 @@ class FolderWatcher:
                     is_told = True
                 if batch:
                     changed()
+                # What was moved away, or lies below a disk that was put in its place, is watched
+                # on, and of what stands there now nobody would tell.
+                if _identity(self._folder) != watched:
+                    raise WatchUnavailable("another folder is in its place")
         except (ImportError, OSError, RuntimeError) as error:
             # watchfiles wraps what the system says; a full table of watches is one of these.
             raise WatchUnavailable(str(error) or type(error).__name__) from error
+
+
+def _identity(folder: Path) -> tuple[int, int] | None:
+    """What tells a folder from another one of its name; None where there is none."""
+    try:
+        status = folder.stat()
+    except OSError:
+        return None
+    return (status.st_dev, status.st_ino) if stat.S_ISDIR(status.st_mode) else None
 
 
 def _kind_of(folder: Path) -> str:

@@ -11,6 +11,7 @@ from ..models.conversation import Actor
 from ..models.data_models import Memory, StoredMemory
 from ..models.primer import Primer, PrimerPart, PrimerSection
 from ..models.recall import Hit
+from .instructions import order_like
 from .preference import is_first_person
 from .ranking import Candidate, as_hit
 from .tasks import is_done
@@ -60,17 +61,23 @@ class Material:
     days: Sequence[StoredMemory] = ()
 
 
+def tellable(entries: Iterable[StoredMemory]) -> list[StoredMemory]:
+    """Without what somebody would like to be obeyed and nobody vouches for: whoever asks for it
+    finds it, but nobody is told of it unasked."""
+    return [stored for stored in entries if not stored.memory.quoted]
+
+
 def rules(entries: Iterable[StoredMemory]) -> list[StoredMemory]:
     """Of the instructions those that somebody vouches for, the strongest first, then the newest.
     What nobody vouches for is no rule, wherever it stands."""
-    own = [s for s in entries if s.memory.provenance.trusted and not s.memory.quoted]
+    own = [s for s in tellable(entries) if s.memory.provenance.trusted]
     return sorted(own, key=_strongest)[: _MOST[PrimerPart.RULES]]
 
 
 def open_tasks(entries: Iterable[StoredMemory], own: str) -> list[StoredMemory]:
     """Of the tasks those that are not done: of the scope named ``own`` first, the strongest first,
     then the newest."""
-    left = [stored for stored in entries if not is_done(stored)]
+    left = [stored for stored in tellable(entries) if not is_done(stored)]
     left.sort(key=lambda stored: (stored.scope.name != own, *_strongest(stored)))
     return left[: _MOST[PrimerPart.TASKS]]
 
@@ -79,7 +86,7 @@ def last_days(entries: Iterable[StoredMemory], own: str, zone: tzinfo | None) ->
     """Of the journal the last days that have something, the newest day first, of a day its digest
     before its entries; the scope named ``own`` before others."""
     by_scope: dict[str, dict[date, list[StoredMemory]]] = {}
-    for stored in entries:
+    for stored in tellable(entries):
         days = by_scope.setdefault(stored.scope.name, {})
         days.setdefault(local_day(stored, zone), []).append(stored)
     chosen: list[StoredMemory] = []
@@ -94,7 +101,7 @@ def about_people(
 ) -> list[StoredMemory]:
     """What entities and preferences tell of them: what names them, and what they said of
     themselves. A few of each, the strongest first, in the order of the people."""
-    known = sorted(entries, key=lambda s: (s.scope.name != own, *_strongest(s)))
+    known = sorted(tellable(entries), key=lambda s: (s.scope.name != own, *_strongest(s)))
     chosen: dict[tuple[str, str], StoredMemory] = {}
     for person in people:
         of_this = [stored for stored in known if _speaks_of(person, stored.memory)]
@@ -177,7 +184,8 @@ class _Shelf:
             return shelf
         if part is PrimerPart.PEOPLE:
             known = (one_line(person.name)[:_LONGEST_NAME] for person in material.people)
-            names = tuple(dict.fromkeys(name for name in known if name))[:MOST_PEOPLE]
+            plain = (name for name in known if name and order_like(name) is None)
+            names = tuple(dict.fromkeys(plain))[:MOST_PEOPLE]
         hits = [_hit(stored) for stored in _of_part(part, material)]
         costs = [_cost(line(hit)) for hit in hits]
         shelf = cls(part, _cost(heading(part, names)), costs)

@@ -25,12 +25,12 @@ _FILLER = LazyPattern(
     r"大家|啦|了)?|"
     r"多谢|感谢(?:你|您)?|辛苦了?|早上好|中午好|下午好|晚上好|早安|晚安|午安|你们?好|您好|大家好|"
     r"在吗|"
-    r"在不在|再见|拜拜|回头见|好嘞|好呀|好吧|好的?|行吧?|可以的?|是的?|对的?|没事|不用了?|"
-    r"真的吗?|这样啊?|那就这样|就这样|随便|不知道|"
+    r"在不在|再见|拜拜|回头见|好嘞|好呀|好吧|好[的滴哒]?|行吧?|可以的?|是的?|对的?|没事|不用了?|"
+    r"真的吗?|这样啊?|那就这样|就这样|随便|不知道|那|笑死(?:我了?)?|23{3,}|6{3,}|"
     r"[嗯哦噢喔啊呃额唔诶欸哎唉哈呵嘿嘻嘛呀吧呢啦了哇的]|"
     r"はい|うん|ええ|ありがとう(?:ございます)?|了解(?:です|しました)?|おはよう|こんにちは|"
     r"(?:no problem|you'?re welcome|you are welcome|thank you(?: (?:so|very) much)?|"
-    r"thanks(?: a lot)?|"
+    r"thanks(?: a lot)?|thank u|okey[ -]?dokey|"
     r"good (?:morning|afternoon|evening|night)|see you(?: later)?|got it|i see|sounds good|"
     r"all right|"
     r"never ?mind|of course|no worries|i don'?t know|idk|okay|ok|thx|ty|sure|yes|yeah|yep|yup|"
@@ -50,7 +50,7 @@ _HEDGE = LazyPattern(
 )
 # Small words that carry nothing of their own beside a hedge.
 _LITTLE = LazyPattern(
-    r"我们?|你们?|他们?|她们?|它|是|会|有|这样?|那样?|也|都|就|还|不|很|太|"
+    r"我们?|你们?|他们?|她们?|它|是|会|有|这样?|那样?|也|都|就|还|不|很|太|觉得|感觉|"
     r"(?:i|it|is|so|that|this|he|she|they|we|you|be|do|does|yes|no|but|or|a|the|not|will|"
     r"would)(?![a-z])"
 )
@@ -139,12 +139,19 @@ _STRONG = LazyPattern(
     | (?:(?:public|private|protected|static|final|void|int|long|float|double|bool|boolean|char|
         string|String|auto|fn|func|struct|enum|interface|impl)\s+)+[\w<>\[\]*&]+\s*(?:\(.*|\{.*|=.*;)
     | (?:if|for|while|switch|elif|else\s+if|catch|with)\b[^\u4e00-\u9fff]*(?:\)\s*\{?|\{|\w\)?:)\s*
+    | (?:if|for|while)\b[^\u4e00-\u9fff]*:\s*(?:pass|break|continue)\s*
     | [\w.$\[\]'"]+\s*(?:[-+*/%|&^]|<<|>>)?=\s*[^=].*;                # a = b;
+    | [A-Za-z_]\w*\s*=\s*[\[({].*\sfor\s+\w+\s+in\s.*[\])}]          # a = [f(b) for b in c]
+    | export\s+[A-Z][A-Z0-9_]*=\S*                                    # a shell's
+    | (?:\$\s+)?(?:sudo\s+)?(?:ls|git|docker|kubectl|curl|wget|tar|chmod|chown|grep|find|ssh|scp|
+        rsync|ps|df|du|rm|cp|mv|mkdir|pip3?|npm|apt(?:-get)?|python3?|systemctl|journalctl)
+        (?:\s+[^\s\u4e00-\u9fff]+){0,9}\s+--?[A-Za-z][\w-]*(?:[=\s][^\u4e00-\u9fff]*)?
     | [A-Za-z_$][\w.$]*\([^()]*(?:\([^()]*\)[^()]*)*\)\s*[;{]?        # call(x)
     | [A-Za-z_]\w*\s*(?:[-+*/%]?=|:=)\s*[A-Za-z_][\w.]*\(.*\);?       # x = call(y)
     | (?:</?[A-Za-z!][^<>]*>\s*)+                                      # markup
     | (?i:select\s.+\sfrom\s.+|insert\s+into\s.+|update\s+\w+\s+set\s.+|delete\s+from\s.+|
         (?:create|drop|alter)\s+table\s.+);
+    | SELECT\s[^\u4e00-\u9fff]{1,400}\sFROM\s[^\u4e00-\u9fff]+
     )\s*""",
     re.VERBOSE,
 )

@@ -97,7 +97,9 @@ class VaultFollower:
             try:
                 await self._watcher.watch(self._started, self._woken.set)
             except WatchUnavailable as error:
-                self.watching = False
+                if self.watching:
+                    self.watching, failures = False, 0
+                    self._woken.set()  # from now on the looks follow one another sooner
                 seconds = self._pace.scan_seconds
                 logger.info(
                     "没有人告知记忆文件的变化（{}），改为每 {:.0f} 秒看一次", error, seconds

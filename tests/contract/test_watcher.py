@@ -131,6 +131,22 @@ async def test_a_folder_that_is_not_there_is_not_watched(tmp_path: Path) -> None
         await FolderWatcher(tmp_path / "no").watch(lambda: None, lambda: None)
 
 
+@pytest.mark.parametrize("anew", [False, True])
+async def test_a_folder_that_is_not_the_same_any_more_is_watched_no_longer(
+    tmp_path: Path, anew: bool
+) -> None:
+    folder, started = tmp_path / "memory", asyncio.Event()
+    folder.mkdir()
+    watch = asyncio.create_task(FolderWatcher(folder).watch(started.set, lambda: None))
+    async with asyncio.timeout(30):
+        await started.wait()
+        folder.rename(tmp_path / "away")
+        if anew:
+            folder.mkdir()
+        with pytest.raises(WatchUnavailable):
+            await watch
+
+
 async def test_the_common_threads_stay_free(tmp_path: Path) -> None:
     """A thread that is taken for good would be one of a handful."""
     async with real(tmp_path).watching():

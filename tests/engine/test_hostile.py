@@ -45,7 +45,7 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
     private,
     running,
 )
-from astrbot_plugin_scoped_memory.tests.support.hostile import Said, others, ours
+from astrbot_plugin_scoped_memory.tests.support.hostile import FOLDER, Said, others, ours
 
 ROOM, READER = group(777), private(1002)
 OURS, OTHERS = ours(), others()
@@ -215,6 +215,16 @@ def test_there_are_enough_of_them_and_each_way_in_is_tried() -> None:
     assert len(ATTACKS) >= 60
     assert len([said for said in OURS if not said.is_attack]) >= 40
     assert {said.way for said in ATTACKS} == {"judgment", "reasoning", "tag", "name", "context"}
+
+
+def test_data_that_should_be_there_and_is_not_is_no_reason_to_skip(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(FOLDER, str(tmp_path))
+    with pytest.raises(OSError, match="hostile"):
+        others()
+    (tmp_path / "hostile.dev.jsonl").write_text('{"kind": "attack", "text": "x"}\n', "utf-8")
+    assert others() == [Said("x")]
 
 
 @pytest.mark.parametrize("said", OURS, ids=range(len(OURS)))

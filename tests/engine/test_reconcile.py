@@ -316,10 +316,13 @@ async def test_words_that_lose_their_id_get_it_back(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "name", [".entities.md.swp", "entities.md~", "4913", "#entities.md#", ".#entities.md",
-             "entities.md.tmp", ".0f0f.tmp", "preferences.conflict.md"],
+             "entities.md.tmp", ".0f0f.tmp", "preferences.conflict.md", ".entities.md.a8Xk2f",
+             ".git/x.md", ".obsidian/x.md", ".trash/x.md", ".entities.md.kate-swp",
+             ".syncthing.entities.md.tmp", "entities.md.part", ".stfolder/x.md"],
 )  # fmt: skip
 async def test_an_editors_own_files_are_nobodys(tmp_path: Path, name: str) -> None:
     def deed(bot: Bot) -> None:
+        bot.file(name).parent.mkdir(exist_ok=True)
         bot.file(name).write_text("## 不是记忆 ^m-temp1\n", "utf-8")
 
     bot = await after(tmp_path, deed, restart=False)
@@ -382,15 +385,15 @@ async def test_thousands_of_files_at_once_are_taken_in_and_go_again(tmp_path: Pa
     async with living(tmp_path) as bot:
         await bot.says(PEANUTS)
         other = bot.folder().with_name("新来的")
-        for number in range(600):
+        for number in range(2000):
             path = other / f"{number % 20}" / f"{number}.md"
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(f"## 第{number}件事 ^m-many{number:05d}\n> 2026-01-01T00:00+08:00\n")
         await bot.look()
-        assert bot.catalogue.counts() == {"家人": 1, "新来的": 600}
+        assert bot.catalogue.counts() == {"家人": 1, "新来的": 2000}
         bot.check()
         for part in range(19):
             shutil.rmtree(other / str(part))
         await bot.look()
-        assert bot.held() == {"新来的": "570"}
-        assert bot.catalogue.counts() == {"家人": 1, "新来的": 600}
+        assert bot.held() == {"新来的": "1900"}
+        assert bot.catalogue.counts() == {"家人": 1, "新来的": 2000}

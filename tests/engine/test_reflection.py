@@ -81,6 +81,27 @@ async def test_what_was_mentioned_in_passing_is_remembered_where_it_was_said(
         assert (await rig.engine.status()).queue == 0
 
 
+async def test_no_transcript_stands_in_the_vault_and_a_memory_says_where_it_was_said(
+    tmp_path: Path,
+) -> None:
+    said = ("奶奶昨天吃了花生又起疹子，原来是过敏", "今天食堂的鱼香肉丝咸得要命")
+    chat = ScriptedChat(answer(learned(PEANUTS, who="s1")), "聊了奶奶的过敏和食堂。")
+    clock = StandingClock()
+    async with running(tmp_path, chat=chat, clock=clock) as rig:
+        for text in said:
+            await say(rig, text, reply="那可要多留神才行呀")
+        assert (await reflect(rig)).stored == 1
+        assert only(rig).memory.provenance.conversation == FAMILY.umo
+        clock.forward(days=1)
+        assert (await rig.engine.loop.sleep.run_once("nightly")).journals == 1
+    pages = [path for path in (tmp_path / "memory").rglob("*") if path.is_file()]
+    written = "".join(path.read_text("utf-8") for path in pages)
+    assert PEANUTS in written
+    assert "聊了奶奶的过敏和食堂" in written
+    for words in (*said, "那可要多留神才行呀"):
+        assert words not in written
+
+
 async def test_a_map_change_before_the_reading_moves_no_words(tmp_path: Path) -> None:
     async with running(tmp_path, chat=ScriptedChat()) as rig:
         await say(rig, "奶奶对花生过敏")

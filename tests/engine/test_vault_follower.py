@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import shutil
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -36,9 +37,14 @@ class Rounds:
 
     async def next(self) -> None:
         """Until one more round was made."""
-        self.more.clear()
+        await self.reach(self.count + 1)
+
+    async def reach(self, count: int) -> None:
+        """Until so many were made."""
         async with asyncio.timeout(30):
-            await self.more.wait()
+            while self.count < count:
+                self.more.clear()
+                await self.more.wait()
 
 
 @contextlib.asynccontextmanager
@@ -114,12 +120,12 @@ async def test_where_nobody_tells_the_files_are_looked_at_now_and_then(
         await bot.says(PEANUTS)
         watcher = FakeWatcher(missing="" if fails_later else "no room")
         often = replace(AT_ONCE, rare_scan_seconds=3600.0)
-        async with following(bot, watcher, often):
+        async with following(bot, watcher, often) as rounds:
             if fails_later:
                 await watcher.started.wait()
+                await rounds.reach(2)  # from now on the looks are rare
                 watcher.missing = "its disk is gone"
                 watcher.fail("its disk is gone")
-                watcher.change()
             edited(bot.file(), ("花生", "核桃"))
             await until(bot, "奶奶对核桃过敏")
 
@@ -134,6 +140,20 @@ async def test_a_watcher_that_failed_is_asked_again(
             watcher.missing = ""
             async with asyncio.timeout(30):
                 await watcher.started.wait()
+
+
+async def test_one_that_fails_again_after_it_went_well_is_asked_again_as_soon(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vault_follower, "_WATCH_AGAIN", (0.01, 3600.0))
+    async with living(tmp_path) as bot:
+        watcher = FakeWatcher()
+        async with following(bot, watcher, NEVER), asyncio.timeout(30):
+            for _ in range(3):
+                await watcher.started.wait()
+                watcher.fail("its folder was moved")
+                while watcher.is_watched:  # noqa: ASYNC110  (nobody tells)
+                    await asyncio.sleep(0.001)
 
 
 @pytest.mark.parametrize("error", [VaultWriteFailed("x"), OSError("x"), RuntimeError("x")])
@@ -154,6 +174,26 @@ async def test_a_look_that_fails_is_followed_by_others(
             edited(bot.file(), ("花生", "核桃"))
             await until(bot, "奶奶对核桃过敏")
         assert failures == []
+
+
+async def test_a_tree_that_was_away_is_followed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the real watcher, which goes on watching the folder that was moved."""
+    monkeypatch.setattr(vault_follower, "_WATCH_AGAIN", (0.01,))
+    async with living(tmp_path) as bot:
+        await bot.says(PEANUTS)
+        memory, copy = tmp_path / "memory", tmp_path / "copy"
+        shutil.copytree(memory, copy)
+        async with following(bot, FolderWatcher(memory), NEVER) as rounds:
+            await rounds.reach(2)  # because it began to be told
+            memory.rename(tmp_path / "away")
+            copy.rename(memory)
+            edited(bot.file(), ("花生", "核桃"))
+            await until(bot, "奶奶对核桃过敏")
+            edited(bot.file(), ("核桃", "腰果"))
+            await until(bot, "奶奶对腰果过敏")
+            bot.check()
 
 
 async def test_with_the_real_watcher_an_edit_is_taken_in_soon(tmp_path: Path) -> None:

@@ -64,15 +64,21 @@ class Story:
         await self.bot.start()
         await self.look()
 
-    async def look(self) -> None:
+    async def rest(self) -> None:
+        """Nobody writes for so long that the bot waits for nothing more."""
         await self.bot.look()
         while (due := self.bot.reconciler.next_due) is not None:
             self.watch.seconds += due
             await self.bot.look()
         await self.bot.look()
+
+    def known(self) -> list[tuple[str, str]]:
+        return sorted((s.scope.name, s.memory.judgment) for s in self.bot.catalogue.all())
+
+    async def look(self) -> None:
+        await self.rest()
         self.bot.check()
-        found = [(s.scope.name, s.memory.judgment) for s in self.bot.catalogue.all()]
-        assert sorted(found) == sorted(self.alive)
+        assert self.known() == sorted(self.alive)
         assert self.bot.held() == {}
         self.unlooked = False
 
@@ -133,6 +139,12 @@ class Story:
         scope, text = self.forgotten.pop(memory_id)
         assert await self.bot.restores(memory_id, scope) is not None
         self.alive.append((scope.name, text))
+
+    async def brings_all_back(self) -> None:
+        """All that was forgotten, by command or by hand."""
+        while self.forgotten:
+            await self.restores(0, 0)
+        await self.look()
 
     async def moves(self, one: int, two: int) -> None:
         """By command, and perhaps the process ends between copying and cutting."""
@@ -381,6 +393,7 @@ async def play(story: list[Step]) -> None:
                 await told.act(step)
             await told.look()
             await told.restarts(0, 0)
+            await told.brings_all_back()
         finally:
             told.bot.stop()
 

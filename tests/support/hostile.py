@@ -11,7 +11,8 @@ ROOT = Path(__file__).resolve().parents[2]
 OURS = ROOT / "tests" / "data" / "attacks.jsonl"
 FOLDER = "SCOPED_MEMORY_BENCH"
 """The environment variable that names the folder with ``hostile.dev.jsonl``: data that is not ours
-to hand on. Without it, ``../shared/bench`` beside the checkout; without that, there is none."""
+to hand on; one that it names and that lacks the file is an error. Without it, ``../shared/bench``
+beside the checkout; without that, there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +39,15 @@ def ours() -> list[Said]:
 
 
 def others() -> list[Said]:
-    """A collection made by others, empty where it is not at hand."""
-    folder = Path(os.environ.get(FOLDER) or ROOT.parent / "shared" / "bench")
+    """A collection made by others, empty where it is not at hand. Raises OSError where the
+    environment says that it is."""
+    named = os.environ.get(FOLDER)
+    folder = Path(named) if named else ROOT.parent / "shared" / "bench"
     try:
         lines = (folder / "hostile.dev.jsonl").read_text(encoding="utf-8").splitlines()
     except OSError:
+        if named:
+            raise
         return []
     rows = map(json.loads, lines)
     return [Said(row["text"], label="" if row["kind"] == "attack" else "harmless") for row in rows]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+import re
 import string
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -69,6 +71,23 @@ def test_what_is_private_is_found_and_little_else(
 def test_both_languages_are_understood(lang: str) -> None:
     everything = over_all(score([x for x in LINES if x.lang == lang], PrivateData()).values())
     assert min(everything.recall, everything.precision) >= 0.97
+
+
+def test_the_page_for_owners_tells_what_is_measured() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "privacy.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\S+) \| (\d+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|$", page, re.M)
+    told = {name: tuple(map(float, numbers)) for name, *numbers in rows}
+    whole, alone = score(LINES, PrivateData()), score(LINES, find)
+    everything, rest = over_all(whole.values()), over_all(alone.values())
+    measured = [*((whole[kind], alone[kind]) for kind in PrivateKind), (everything, rest)]
+    assert len(told) == len(measured)
+    for (name, (marked, *shares)), (one, without) in zip(told.items(), measured, strict=True):
+        assert marked == one.marked, name
+        for share, exactly in zip(shares, (one.recall, one.precision, without.recall), strict=True):
+            assert share == pytest.approx(exactly, abs=0.006), name
+    plain = sum(not line.private for line in LINES)
+    assert f"有 {len(LINES)} 行" in page
+    assert f"标出 {everything.marked} 处该隐去的，其中 {plain} 行一处都没有" in page
 
 
 def test_what_is_hidden_is_found_no_second_time() -> None:

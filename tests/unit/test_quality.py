@@ -26,20 +26,26 @@ KEPT = [
     "https://example.org/wiki 是团队手册",
     "{小明} 生日在五月", "[重要] 周五交房租", "x = 5 是他设的上限", "爸，妈：身体都好",
     "7 号楼 3 单元",
-    "了解一下：年会在一月", "嗯嗯是我家猫的名字",
+    "了解一下：年会在一月", "嗯嗯是我家猫的名字", "那就是他的车", "666 路公交到他家", "2333 房间",
+    "笑死我了是她的网名", "我觉得可能是过敏", "感觉他可能生病了", "也许他会来",
+    "只用 git 的 main 分支",
+    "git is hard for Tom", "docker runs on his laptop", "export duties rose for a while",
+    "find the spare key - it is in the shed", "for him: tea, for her: pass the coffee",
+    "select the wine from the list", "x = 3 for him, 4 for her", "用 git push -f 之前先问小王",
 ]  # fmt: skip
 FILLER = [
     "嗯嗯好的", "ok thanks", "好的", "好的好的，谢谢！", "哈哈哈哈", "收到", "知道了", "没问题",
     "晚安",
     "早上好", "谢谢大家", "嗯", "哦哦", "行", "对对对", "好吧", "OK", "Thank you so much!", "lol",
     "haha", "Yes, sure.", "no problem", "got it, thanks", "Hmm", "hi", "you're welcome", "ｏｋ",
-    "はい、ありがとうございます", "好的👌", "嗯……好吧。",
+    "はい、ありがとうございます", "好的👌", "嗯……好吧。", "那好吧", "哈哈哈哈哈笑死",
+    "233333", "66666", "好滴好滴", "thank u", "okey dokey",
 ]  # fmt: skip
 SPECULATION = [
     "可能吧", "I guess maybe", "也许吧", "说不定", "大概是吧", "不确定", "maybe", "Probably not.",
     "who knows", "我猜他可能是北京人吧", "我估计大概下周吧", "I guess he might like tea",
     "not sure, maybe on Monday", "我也不太确定，好像是三楼", "嗯，可能会吧",
-    "I'm just guessing, perhaps it is blue",
+    "I'm just guessing, perhaps it is blue", "我觉得可能是吧", "感觉好像是吧",
 ]  # fmt: skip
 SHORT = ["Tom", "7", "猫", "x1", "^_^ 猫", "[猫]", "v2", "a b"]
 CODE = [
@@ -51,6 +57,8 @@ CODE = [
     "SELECT name FROM users WHERE id = 3;", "<div><br></div>", "if (a > b) {\n  run();\n}",
     "public class A {\n  int x = 1;\n}", "for i in range(3):\n    print(i)  # 打印",
     "x = compute(y)", "@app.route('/')\ndef home():\n    pass", "function f() { return 1; }",
+    "while True: pass", "SELECT * FROM users", "export PATH=$PATH:/usr/bin", "ls -la | grep foo",
+    'git commit -m "fix"', "a = [i * 2 for i in range(10)]", "curl -s https://example.org/x",
 ]  # fmt: skip
 
 
