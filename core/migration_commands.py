@@ -24,6 +24,7 @@ _PATIENCE_SECONDS = 5.0
 """What takes longer goes on behind, and the status tells of it."""
 _LETTERS = 10
 _ID = 60
+_SOURCES = 400
 _WORDS = {
     "status": "status",
     "状态": "status",
@@ -74,12 +75,15 @@ class MigrationCommands:
                 return self._say("migrate.usage")
 
     async def _status(self) -> str:
-        status = (await self._plugin.status()).migration
+        engine = await self._plugin.status()
+        if not engine.ready:  # nobody has looked yet
+            return self._say("migrate.head", state=self._say("migrate.opening"))
+        status = engine.migration
         lines = [self._state(status)]
         if status.tally.scanned or status.remaining:
             lines.append(numbers_text(self._plugin.texts, status.tally, status.remaining))
         lines += [
-            self._say("migrate.batch", batch=batch, source=safe(source)[:_ID])
+            self._say("migrate.batch", batch=batch, source=safe(source)[:_SOURCES])
             for batch, source in status.batches.items()
         ]
         return "\n".join(lines)

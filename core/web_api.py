@@ -53,7 +53,8 @@ class StatusApi:
             "memories": {"total": status.total, "by_scope": dict(status.by_scope)},
             "notes": {"total": sum(status.notes.values()), "by_folder": dict(status.notes)},
             "migration": migration_json(status.migration),
-            "queue": status.queue,
+            # All that waits to be worked off: vectors (``backlog``) and turns (``loop.waiting``).
+            "queue": status.backlog + status.queue,
             "loop": loop_json(status.loop),
             "backlog": status.backlog,
             "warnings": plugin.warnings(status),

@@ -379,6 +379,10 @@ class MarkdownVault:
         with self._lock:
             return self._archive.holds(scope, memory_ids, by=by)
 
+    def archived_ids(self) -> set[str]:
+        with self._lock:
+            return self._archive.ids()
+
     def _living(self, scope: Scope, memory_id: str) -> StoredMemory | None:
         for path in self._tree.survey(scope).files:
             with contextlib.suppress(VaultFileBroken):

@@ -113,6 +113,15 @@ class VaultArchive:
             if not noted or noted in copy.noted.extra
         }
 
+    def ids(self) -> set[str]:
+        """Every id that an archive of any scope names. Nothing is parsed."""
+        found: set[bytes] = set()
+        for scope, _ in self._tree.folders():
+            for path in self._tree.archived_files(scope) if scope is not None else ():
+                with contextlib.suppress(VaultFileBroken):
+                    found.update(_ANY_ID.findall(self._tree.read(path, patient=True).raw))
+        return {name.decode() for name in found}
+
     def edited(self, scope: Scope, memory_id: str) -> Copy | None:
         """The entry before its last edit."""
         found = _in_order(self._copies(scope, [memory_id], edited=True), _EDITED)

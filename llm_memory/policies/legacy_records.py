@@ -31,6 +31,8 @@ QUARANTINE: Final = Scope.parse(QUARANTINE_NAME, derived=True)
 SCOPE_KEY: Final = "memory_scope"
 ORIGIN: Final = "原号"
 """Names the piece of an entry that holds the ids under which others kept it."""
+UNKNOWN_CONVERSATION: Final = "unknown_conversation"
+_STATED: Final = "原域"
 _SEPARATOR = ",  "
 """Between a judgment and its tags in the text that was embedded."""
 _TITLE = 200
@@ -145,7 +147,7 @@ def judge_living(record: Foreign, now: datetime, scope_of: ScopeOf) -> Judged:
         return adopted(PUBLIC, found, stated=True)
     scope = scope_of(where, persona) if where else None
     if scope is None:
-        return quarantined(found, session, "unknown_conversation")
+        return quarantined(found, session, UNKNOWN_CONVERSATION)
     return adopted(scope, found, stated=True)
 
 
@@ -172,7 +174,7 @@ def adopted_id(scope: str, judgment: str) -> str:
 
 def quarantined(memory: Memory, name: object, reason: str) -> Quarantined:
     """Two scopes of which neither is legal stay two: their memories are not joined."""
-    piece = as_piece("原域", name)
+    piece = as_piece(_STATED, name)
     return Quarantined(
         replace(
             memory,
@@ -182,6 +184,22 @@ def quarantined(memory: Memory, name: object, reason: str) -> Quarantined:
         piece.partition("：")[2],
         reason,
     )
+
+
+def placed_as_before(judged: Judged, scope: str, memory_id: str) -> Judged:
+    """A record that was judged before, changed since: where its words stood they belong, whatever
+    the map says of its conversation now. ``scope`` and ``memory_id`` tell where that was."""
+    if isinstance(judged, Broken) or not scope:
+        return judged
+    extra = tuple(p for p in judged.memory.extra if not p.startswith(f"{_STATED}："))
+    memory = replace(judged.memory, extra=extra)
+    if scope == QUARANTINE_NAME:
+        before: Adopted | Quarantined = quarantined(
+            memory, memory.provenance.conversation, UNKNOWN_CONVERSATION
+        )
+    else:
+        before = adopted(planned_scope(scope), memory, stated=True)
+    return before if before.memory.memory_id == memory_id else judged
 
 
 def planned_scope(name: str) -> Scope:

@@ -135,6 +135,10 @@ class Staging(Protocol):
         """Of the planned records."""
         ...
 
+    def planned(self, batch: str) -> Sequence[Planned]:
+        """What becomes of each of them; known for good."""
+        ...
+
     def rows(
         self, batch: str, record_ids: Collection[str]
     ) -> Sequence[tuple[Planned, Memory | None]]:

@@ -222,6 +222,11 @@ class Vault(Protocol):
         """Which of these lie in the archive of the scope; with ``by``, because of that one."""
         ...
 
+    def archived_ids(self) -> set[str]:
+        """Every id that an archive names, of whatever scope: what was forgotten, and what lives
+        and was something else before."""
+        ...
+
     def restore(self, scope: Scope, memory_id: str) -> StoredMemory | None:
         """Bring an archived entry back to the file it came from; None if there is none."""
         ...

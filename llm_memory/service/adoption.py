@@ -28,7 +28,7 @@ from .adoption_walk import AdoptionWalk
 from .catalogue import Catalogue
 from .identifiers import Clock, make_id
 from .intake import Intake
-from .legacy_reading import LegacyReading, Reading
+from .legacy_reading import KIND, LegacyReading, Reading
 from .legacy_vectors import LegacyVectors
 from .lexical_service import LexicalService
 from .notice_board import NoticeBoard
@@ -36,7 +36,6 @@ from .record_walker import RecordWalker
 from .scope_book import ScopeBook
 from .scope_migration import Phase
 
-KIND: Final = "adoption"
 _WORDS_SECONDS: Final = 0.1
 
 
@@ -61,7 +60,7 @@ class Adoption:
         enabled: bool,
     ) -> None:
         """``enabled``: the owner wants it. A dry run may be had at any time."""
-        self._reader = LegacyReading(stores, staging, vault, catalogue, book, clock)
+        self._reader = LegacyReading(stores, staging, store, vault, catalogue, book, clock)
         self._staging = staging
         self._store = store
         self._walker = walker
@@ -76,6 +75,7 @@ class Adoption:
         self.phase = Phase.IDLE
         self.waiting = ""
         self.detail = ""
+        self.at: Job | None = None
 
     async def run(self) -> None:
         """What was begun goes on; then what is new in the other plugins' stores. Once.
@@ -169,6 +169,7 @@ class Adoption:
         return StagedBatch(batch, tuple(by_name), count)
 
     async def _walk(self, staged: StagedBatch, job: Job) -> None:
+        self.at = job
         walk = AdoptionWalk(
             job, staged.batch, self._staging, self._store, self._catalogue, self._intake,
             self._vectors, self._vault,

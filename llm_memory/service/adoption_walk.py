@@ -43,6 +43,8 @@ class AdoptionWalk:
         self._intake = intake
         self._vectors = vectors
         self._vault = vault
+        self._archived: set[str] = set()
+        """Ids of what may have been forgotten anywhere, as it was when the walk began."""
 
     @property
     def name(self) -> str:
@@ -51,6 +53,7 @@ class AdoptionWalk:
 
     async def list(self) -> Sequence[str]:
         """All that was planned."""
+        self._archived = await asyncio.to_thread(self._vault.archived_ids)
         return await asyncio.to_thread(self._staging.ids, self._batch)
 
     async def step(self, ids: Sequence[str]) -> WalkBatch:
@@ -77,8 +80,9 @@ class AdoptionWalk:
     ) -> None:
         ids = set(memories)
         forgotten = await asyncio.to_thread(self._vault.forgotten, scope, ids)
-        there = {i for i in ids if self._catalogue.get(Key(scope.name, i)) is not None}
-        fresh = [memories[i] for i in memories if i not in there and i not in forgotten]
+        there = {i: stored for i in ids if (stored := self._living(i)) is not None}
+        gone = forgotten | self._archived
+        fresh = [memories[i] for i in memories if i not in there and i not in gone]
         # Noted before it stands there: whoever takes the batch back must know of all of it.
         added = [
             Added(scope.name, m.memory_id, entry_digest(m), first[scope.name, m.memory_id])
@@ -90,4 +94,10 @@ class AdoptionWalk:
         except StateUnavailable as error:
             logger.debug("旧向量读不出来：{}", error)
         await self._intake.take(scope, fresh)
-        await self._intake.strengthen(scope, [memories[i] for i in memories if i in there])
+        for memory_id, stored in there.items():
+            await self._intake.strengthen(stored.scope, [memories[memory_id]])
+
+    def _living(self, memory_id: str) -> StoredMemory | None:
+        """Wherever: an id is made of the scope, too, so elsewhere a person has moved it there."""
+        keys = (Key(name, memory_id) for name in self._catalogue.counts())
+        return next((stored for key in keys if (stored := self._catalogue.get(key))), None)

@@ -7,7 +7,7 @@ import asyncio
 import json
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import batched
@@ -106,6 +106,7 @@ class LegacyListing:
         self._clock = clock
         self._rest = rest
         self._settled: frozenset[str] = frozenset()
+        self._archived: set[str] = set()
         self._late = 0
         self._asking: asyncio.Future[None] | None = None
         self.listed: dict[str, Listed] = {}
@@ -120,6 +121,7 @@ class LegacyListing:
         """
         self.forget()
         self._settled = settled
+        self._archived = await self._call(self._vault.archived_ids)
         self._pending.look_ahead_with(self._ahead)
         try:
             read = await self._read_all(show=True)
@@ -213,13 +215,15 @@ class LegacyListing:
         return listed, made.memories
 
     def forgotten(
-        self, places: Iterable[tuple[str, str]], scopes: Mapping[str, Scope]
+        self, places: Collection[tuple[str, str]], scopes: Mapping[str, Scope]
     ) -> set[tuple[str, str]]:
-        """Those that somebody has forgotten since an earlier walk brought them. Blocks."""
+        """Those that somebody has forgotten since an earlier walk brought them, here or where they
+        were moved. What lives is not asked for. Blocks."""
+        elsewhere = {place for place in places if place[1] in self._archived}
         by_scope: dict[str, set[str]] = {}
         for scope, memory_id in places:
             by_scope.setdefault(scope, set()).add(memory_id)
-        return {
+        return elsewhere | {
             (scope, memory_id)
             for scope, ids in by_scope.items()
             for memory_id in self._vault.forgotten(scopes[scope], ids)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Collection, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import batched
 from typing import Final
 
@@ -18,8 +18,8 @@ from ..models.migration import Fate
 from ..models.resolution import Usable
 from ..models.scope import Scope
 from ..policies.legacy_plan import Plan, Planned, plan
-from ..policies.legacy_records import Foreign, Judged, judge, judge_living
-from ..ports import Key, Vault
+from ..policies.legacy_records import Foreign, Judged, judge, judge_living, placed_as_before
+from ..ports import Vault
 from ..ports.legacy import (
     FoundStore,
     LegacyStores,
@@ -28,10 +28,13 @@ from ..ports.legacy import (
     StoreKind,
     StoreUnreadable,
 )
+from ..ports.migration import MigrationStore
 from .catalogue import Catalogue
 from .identifiers import Clock
 from .scope_book import ScopeBook
 
+KIND: Final = "adoption"
+"""Of the jobs that bring what was read."""
 _SLICE: Final = 200
 """Records judged between two looks at the event loop."""
 
@@ -53,6 +56,16 @@ class Reading:
                 yield planned, self.records[planned.record_id]
 
 
+@dataclass(slots=True)
+class _Known:
+    """What earlier batches hold: by the ids of records, by the names that their stores have for
+    them, and the ids of memories."""
+
+    records: dict[str, Planned] = field(default_factory=dict)
+    named: dict[str, Planned] = field(default_factory=dict)
+    memories: set[str] = field(default_factory=set)
+
+
 class LegacyReading:
     """Changes nothing but what lies in the scratch folder. Touched from the event loop only."""
 
@@ -60,6 +73,7 @@ class LegacyReading:
         self,
         stores: LegacyStores,
         staging: Staging,
+        store: MigrationStore,
         vault: Vault,
         catalogue: Catalogue,
         book: ScopeBook,
@@ -67,6 +81,7 @@ class LegacyReading:
     ) -> None:
         self._stores = stores
         self._staging = staging
+        self._store = store
         self._vault = vault
         self._catalogue = catalogue
         self._book = book
@@ -103,6 +118,7 @@ class LegacyReading:
                 unread.append((store, "damaged", one.fault))
             read.append(one)
         known = await asyncio.to_thread(self._known)
+        gone = await asyncio.to_thread(self._vault.archived_ids) | known.memories
         records: dict[str, Foreign] = {}
         judged: list[tuple[str, Judged]] = []
         for one in read:
@@ -110,19 +126,27 @@ class LegacyReading:
             while some := await asyncio.to_thread(next, slices, ()):
                 await asyncio.to_thread(self._judge, one, some, known, records, judged)
         living = list(self._catalogue.all())
-        made = await asyncio.to_thread(self._plan, judged, living)
+        made = await asyncio.to_thread(self._plan, judged, living, gone)
         return Reading(tuple(read), tuple(unread), records, made)
 
-    def _known(self) -> set[str]:
-        """The records that an earlier batch holds. Blocks."""
-        batches = self._staging.batches()
-        return {name for staged in batches for name in self._staging.ids(staged.batch)}
+    def _known(self) -> _Known:
+        """Blocks."""
+        known = _Known()
+        for staged in self._staging.batches():
+            letters = self._store.dead_letters(f"{KIND}-{staged.batch}", staged.count)
+            never_came = {letter.record_id for letter in letters if not letter.scope}
+            for one in self._staging.planned(staged.batch):
+                known.records[one.record_id] = one
+                known.named[_name(one.record_id)] = one
+                if one.record_id not in never_came:
+                    known.memories.add(one.memory_id)
+        return known
 
     def _judge(
         self,
         read: ReadStore,
         some: Sequence[Foreign],
-        known: set[str],
+        known: _Known,
         records: dict[str, Foreign],
         judged: list[tuple[str, Judged]],
     ) -> None:
@@ -130,14 +154,17 @@ class LegacyReading:
         now = self._clock()
         for record in some:
             record_id = _record_id(record)
-            if record_id in known:
+            if record_id in known.records:
                 continue
             number = 1
             while (own := record_id if number == 1 else f"{record_id}#{number}") in records:
                 number += 1
             records[own] = record
             if read.store.kind is StoreKind.LIVING:
-                judged.append((own, judge_living(record, now, self._scope_of)))
+                one = judge_living(record, now, self._scope_of)
+                if (before := known.named.get(_name(record_id))) is not None:
+                    one = placed_as_before(one, before.scope, before.memory_id)
+                judged.append((own, one))
             else:
                 judged.append((own, judge(record, now)))
 
@@ -150,14 +177,32 @@ class LegacyReading:
         found = self._book.resolve(replace(parsed, group=group, persona=persona))
         return found.scope if isinstance(found, Usable) else None
 
-    def _plan(self, judged: Sequence[tuple[str, Judged]], living: Sequence[StoredMemory]) -> Plan:
-        """Blocks."""
-        stands = {Key(one.scope.name, one.memory.memory_id) for one in living}
-        return plan(
+    def _plan(
+        self,
+        judged: Sequence[tuple[str, Judged]],
+        living: Sequence[StoredMemory],
+        gone: Collection[str],
+    ) -> Plan:
+        """``gone``: the ids of what was there, whether or not it lives. Blocks."""
+        # An id is made of the scope, too: where it lives in another one, a person moved it there,
+        # and where it was and lives no more, a person wants it no more.
+        lives = {one.memory.memory_id for one in living}
+        made = plan(
             judged,
             scopes={scope.name for scope in self._vault.scopes()},
-            stands=lambda scope, memory_id: Key(scope, memory_id) in stands,
+            stands=lambda _, memory_id: memory_id in lives or memory_id in gone,
         )
+        memories = {
+            place: memory
+            for place, memory in made.memories.items()
+            if place[1] in lives or place[1] not in gone
+        }
+        return replace(made, memories=memories)
+
+
+def _name(record_id: str) -> str:
+    """Of a record, whatever stands in it."""
+    return record_id.rpartition(":")[0]
 
 
 def _record_id(record: Foreign) -> str:

@@ -45,6 +45,8 @@ class Migration(Protocol):
     """Why it does not get on just now: a stable code, empty if it does."""
     detail: str
     """Why it failed."""
+    at: Job | None
+    """The job that it works on, or worked on last, as it is kept."""
 
     async def run(self) -> None:
         """To the end. Sets ``phase``; may raise, and then it is FAILED."""
@@ -188,8 +190,13 @@ class Migrations:
             reversed=Phase.REVERSED in phases,
             waiting=next(iter((*waiting, *self._walker.waits())), ""),
             detail=next((text for text in details if text), ""),
-            batches={job.batch: job.source for job, _ in self._known.values()},
+            batches={job.batch: job.source for job in self._jobs()},
         )
+
+    def _jobs(self) -> list[Job]:
+        """Those that were known, and those that were begun since."""
+        known = [job for job, _ in self._known.values()]
+        return [*known, *(part.at for part in self._parts if part.at is not None)]
 
     def _state(self, phases: Sequence[Phase]) -> MigrationState:
         if self._detail or Phase.FAILED in phases:

@@ -103,6 +103,7 @@ class ScopeMigration:
         self.phase = Phase.IDLE
         self.waiting = ""
         self.detail = ""
+        self.at: Job | None = None
 
     @property
     def name(self) -> str:
@@ -225,8 +226,8 @@ class ScopeMigration:
         self._first = await self._listing.make(settled, self._first)
         listed = self._listing.listed
         if listed and self._job is not None:
-            running = replace(self._job, state=JobState.RUNNING)
-            await self._call(self._store.put_job, running)
+            self.at = replace(self._job, state=JobState.RUNNING)
+            await self._call(self._store.put_job, self.at)
             logger.info("{}：有 {} 条旧记忆要收进来", self._collection.label, len(listed))
         return list(listed)
 
@@ -272,14 +273,14 @@ class ScopeMigration:
         memories = {
             place: self._listing.memories[place] for place in places if not self._lives(place[1])
         }
-        forgotten = await self._call(self._listing.forgotten, memories, self._listing.scopes)
+        for place in await self._call(self._listing.forgotten, memories, self._listing.scopes):
+            del memories[place]
         first: dict[tuple[str, str], str] = {}
         for one in planned:
             first.setdefault((one.scope, one.memory_id), one.record_id)
         fresh = [
             Added(scope, memory_id, entry_digest(memory), first[scope, memory_id])
             for (scope, memory_id), memory in memories.items()
-            if (scope, memory_id) not in forgotten
         ]
         # Noted before it stands there: whoever takes the batch back must know of all of it.
         await self._call(self._store.keep_added, batch, fresh)

@@ -1,5 +1,7 @@
-"""A bot takes in five thousand memories of another plugin behind its back, and is killed in it."""
+"""A bot takes in five thousand memories of another plugin behind its back; it is killed in it,
+switched off and on, and gets another map."""
 
+import asyncio
 import random
 
 import pytest
@@ -7,6 +9,7 @@ import pytest
 from astrbot_plugin_scoped_memory.harness.places import Person, group
 from astrbot_plugin_scoped_memory.harness.rig import Rig
 from astrbot_plugin_scoped_memory.tests.support.adopting_bot import Adoption
+from astrbot_plugin_scoped_memory.tests.support.legacy_stores import photograph
 
 pytestmark = [
     pytest.mark.e2e,
@@ -18,7 +21,7 @@ HOME, ELSEWHERE = group(556), group(557)
 SPEAKER = Person(5556, "阿丙")
 
 
-async def test_kill_9_in_an_adoption_loses_nothing_and_what_came_is_recalled_in_its_scope(
+async def test_kill_9_off_and_on_and_another_map_lose_nothing_and_what_came_is_in_its_scope(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     root = tmp_path_factory.mktemp("adopting-bot")
@@ -26,7 +29,16 @@ async def test_kill_9_in_an_adoption_loses_nothing_and_what_came_is_recalled_in_
     chance = random.Random(5)
     config = {"adopt_legacy": True, "conversation_scope_map": {HOME.umo: "家人"}}
     async with Rig(root, config=config) as rig:
-        await adoption.kill(rig, chance.randrange(1000, 4500), chance)
+        await adoption.kill(rig, chance.randrange(3600, 4500), chance)
+        await adoption.running(rig)
+        await rig.panel.enable(enabled=False)
+        stopped = photograph(rig.memory)
+        await asyncio.sleep(1)
+        assert photograph(rig.memory) == stopped
+        await rig.panel.enable(enabled=True)
+        await rig.panel.activated()
+        await adoption.running(rig)
+        await rig.panel.map_scopes({HOME.umo: "家人", ELSEWHERE.umo: "公司"})
         status = await adoption.done(rig)
         adopted, merged, quarantined, broken = adoption.expected.tally
         assert status == {
@@ -36,6 +48,8 @@ async def test_kill_9_in_an_adoption_loses_nothing_and_what_came_is_recalled_in_
         assert adoption.faults(rig) == []
         turn = await rig.turn(HOME, SPEAKER, "外婆的第1234件事是什么")
         assert "外婆的第1234件事" in turn.injected
+        turn = await rig.turn(ELSEWHERE, SPEAKER, "第3号用户喜欢第几种茶")
+        assert "第3号用户喜欢第3种茶" in turn.injected
         turn = await rig.turn(ELSEWHERE, SPEAKER, "外婆的第1234件事是什么")
         assert "外婆的第1234件事" not in turn.injected
         warnings = "\n".join((await rig.panel.status())["warnings"])

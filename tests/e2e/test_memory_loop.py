@@ -73,7 +73,7 @@ async def test_what_is_mentioned_in_passing_is_known_the_next_day_and_corrected_
     assert scopes_with(running.memory, "燕麦奶") == set()
     await running.onebot.ask(FAMILY, MOTHER, "/memory reflect")
     await running.onebot.ask(COMPANY, COLLEAGUE, "/memory reflect")
-    assert (await running.panel.ready())["queue"] == 0
+    assert (await running.panel.ready())["loop"]["waiting"] == 0
     assert scopes_with(running.memory, OATS) == {"家人"}
     assert scopes_with(running.memory, REPORT) == {"公司"}
 

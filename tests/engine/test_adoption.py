@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import shutil
 import sqlite3
@@ -14,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory import NoticeCode
+from astrbot_plugin_scoped_memory.llm_memory import NoticeCode, WalkPace
 from astrbot_plugin_scoped_memory.llm_memory.components.legacy.staging import AdoptionStaging
 from astrbot_plugin_scoped_memory.llm_memory.components.legacy.stores import (
     JsonlStore,
@@ -47,6 +48,12 @@ from astrbot_plugin_scoped_memory.tests.support.legacy_stores import (
     make_simple,
     photograph,
     vector,
+)
+from astrbot_plugin_scoped_memory.tests.support.migrating import (
+    migrating,
+    until_done,
+    until_state,
+    until_status,
 )
 
 ADOPTING = replace(QUICK, adopt_legacy=True)
@@ -324,6 +331,28 @@ async def test_a_batch_that_was_taken_back_stays_away_until_it_is_asked_for(
     assert len(vault_of(simple.root)["家人"]) == 31
 
 
+async def test_a_batch_is_known_while_it_comes_and_can_be_taken_back_in_the_middle(
+    simple: Simple,
+) -> None:
+    simple.make(450)
+    slow = replace(ADOPTING, walk_pace=WalkPace(batch=20, least_pause=0.02, most_pause=0.02))
+    others = stores_of(simple.root, simple.plugins)
+    async with running(simple.root, others=others, settings=slow) as rig, migrating(rig):
+        status = await until_status(rig, lambda status: status.tally.scanned >= 100)
+        (batch,) = status.batches
+        assert status.batches[batch] == "angel_memory/memory_center/index/simple_memory.db"
+        report = await rig.engine.migrations.take_back(batch)
+        assert report is not None
+        assert 100 <= report.restored < 450
+        status = await until_state(rig, MigrationState.IDLE)
+        assert (status.reversed, status.tally, status.remaining) == (True, Tally(), 0)
+        assert vault_of(simple.root) == {}
+        assert await rig.engine.migrations.begin_again() == 1
+        status = await until_done(rig)
+        assert (status.tally.adopted, list(status.batches)) == (450, [batch])
+        assert len(vault_of(simple.root)["家人"]) == 450
+
+
 async def test_a_memory_that_a_person_forgot_does_not_come_back_with_the_next_batch(
     simple: Simple,
 ) -> None:
@@ -514,22 +543,31 @@ def test_a_disk_that_is_full_half_way_stops_it_until_there_is_room(tmp_path: Pat
 class Vectored:
     """A store that was read, with vectors of an embedder. Implements ``LegacyStores``."""
 
-    def __init__(self, folder: Path, embedder: FakeEmbedder, count: int) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        embedder: FakeEmbedder,
+        count: int,
+        *,
+        first: int = 0,
+        name: str = "angel_memory/memory_x",
+    ) -> None:
         folder.mkdir(parents=True)
         self.records = folder / "records.jsonl"
         self.vectors = folder / "vectors.sqlite"
         self.count = count
-        self.store = FoundStore("angel_memory/memory_x", StoreKind.ANGEL_CHROMA, "1", "-")
+        self.store = FoundStore(name, StoreKind.ANGEL_CHROMA, "1", "-")
         lines = []
         with sqlite3.connect(self.vectors) as database:
             database.execute("CREATE TABLE vector (id TEXT, text TEXT, dim INTEGER, vector BLOB)")
-            for number in range(count):
-                name, document, metadata, _ = angel_record(number, scope="家人")
-                lines.append(json.dumps({"id": name, "document": document, "fields": metadata}))
+            for number in range(first, first + count):
+                record_id, document, metadata, _ = angel_record(number, scope="家人")
+                line = {"id": record_id, "document": document, "fields": metadata}
+                lines.append(json.dumps(line))
                 row = embedder._one(document or "") * 3  # of another length
                 database.execute(
                     "INSERT INTO vector VALUES (?, ?, ?, ?)",
-                    (name, document, len(row), row.astype("<f4").tobytes()),
+                    (record_id, document, len(row), row.astype("<f4").tobytes()),
                 )
         self.records.write_text("\n".join(lines), encoding="utf-8")
 
@@ -539,8 +577,6 @@ class Vectored:
 
     def scratch(self, *, keep: bool) -> Any:
         """None is needed."""
-        import contextlib
-
         return contextlib.nullcontext("")
 
     def read(self, store: FoundStore, scratch: str) -> JsonlStore:
@@ -566,6 +602,42 @@ async def test_vectors_of_the_same_model_are_used_and_not_made_again(
         assert 0 < embedder.calls < 30
         texts = await rig.texts("第7号用户喜欢什么", FAMILY_ROOM)
         assert "第7号用户喜欢第7种茶" in texts
+
+
+async def test_of_two_databases_of_other_dimensions_the_vectors_of_the_fitting_one_are_used(
+    tmp_path: Path,
+) -> None:
+    embedder, longer = FakeEmbedder(dim=16), FakeEmbedder(dim=64)
+    fitting = Vectored(tmp_path / "made", embedder, 60)
+    other = Vectored(tmp_path / "longer", longer, 60, first=100, name="angel_memory/memory_y")
+    async with running(
+        tmp_path / "own", others=Both(fitting, other), settings=ADOPTING, embedder=embedder
+    ) as rig:
+        await rig.until_indexed()
+        await rig.engine.migrations.run_once()
+        await rig.until_indexed()
+        assert rig.engine.migrations.status().tally.adopted == 120
+        # All of the one that does not fit, and a sample of the other.
+        assert 60 <= embedder.calls < 90
+
+
+class Both:
+    """Two stores. Implements ``LegacyStores``."""
+
+    def __init__(self, *stores: Vectored) -> None:
+        self._stores = {one.store.name: one for one in stores}
+
+    def find(self) -> Sequence[FoundStore]:
+        """In their order."""
+        return [one.store for one in self._stores.values()]
+
+    def scratch(self, *, keep: bool) -> Any:
+        """None is needed."""
+        return contextlib.nullcontext("")
+
+    def read(self, store: FoundStore, scratch: str) -> JsonlStore:
+        """By its name."""
+        return self._stores[store.name].read(store, scratch)
 
 
 async def test_vectors_of_another_model_of_the_same_length_are_not_used(tmp_path: Path) -> None:

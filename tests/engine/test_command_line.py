@@ -172,12 +172,17 @@ def test_an_id_that_stands_in_two_scopes_keeps_both(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize("command", ["export", "restore", "import"])
+@pytest.mark.parametrize("command", ["export", "restore", "import", "migrate-scope"])
 def test_nothing_is_touched_while_a_bot_has_the_folder_open(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
     file = write(tmp_path / "f.jsonl", HEADER, {"type": "memory", "judgment": PEANUTS})
-    rest = {"export": [], "restore": [str(file)], "import": [str(file), "--scope", "public"]}
+    rest = {
+        "export": [],
+        "restore": [str(file)],
+        "import": [str(file), "--scope", "public"],
+        "migrate-scope": ["--reverse"],
+    }
 
     async def beside(rig: Rig) -> None:
         await rig.remember(SHUT, group(999))

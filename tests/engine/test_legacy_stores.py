@@ -32,6 +32,7 @@ from astrbot_plugin_scoped_memory.llm_memory.components.legacy.stores import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.policies.legacy_records import Foreign
 from astrbot_plugin_scoped_memory.llm_memory.ports.legacy import StoreKind, StoreUnreadable
+from astrbot_plugin_scoped_memory.tests.engine.test_vault_disk import child
 from astrbot_plugin_scoped_memory.tests.support.legacy_stores import (
     ANGEL,
     LIVING,
@@ -220,18 +221,25 @@ def test_a_database_that_another_process_has_open_is_read(
         holder.communicate()
 
 
-def test_a_folder_that_may_only_be_read_is_read(chroma: Path, plugins: Path, run: Run) -> None:
-    place = put(chroma, plugins)
-    folders = [place, *(path for path in place.rglob("*") if path.is_dir())]
-    for path in place.rglob("*"):
-        path.chmod(0o555 if path.is_dir() else 0o444)
-    place.chmod(0o555)
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="no such rights on this system")
+def test_folders_that_may_only_be_read_are_read(
+    chroma: Path, plugins: Path, tmp_path: Path
+) -> None:
+    put(chroma, plugins)
+    row = {"id": "s1", "judgment": "一件事"}
+    make_simple(plugins / ANGEL / "memory_center/index/simple_memory.db", [row])
     try:
-        ((records, _),) = run.read().values()
-        assert told(records) == EXPECTED
+        found = child("read_only_stores.py", tmp_path)
     finally:
-        for folder in folders:
+        for folder in (plugins, *(path for path in plugins.rglob("*") if path.is_dir())):
             folder.chmod(0o755)
+    assert found == {
+        "locked": True,
+        "angel_memory/memory_openai/chromadb": ["chroma", len(ROWS), ""],
+        "angel_memory/memory_center/index/simple_memory.db": ["simple", 1, ""],
+        "untouched": True,
+        "left": [],
+    }
 
 
 def test_stores_of_no_bytes_hold_nothing(plugins: Path, run: Run) -> None:

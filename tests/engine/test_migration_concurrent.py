@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import ConversationId
+from astrbot_plugin_scoped_memory.llm_memory.components.legacy.stores import PluginStores
+from astrbot_plugin_scoped_memory.llm_memory.models.migration import MigrationState
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import WalkPace
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 from astrbot_plugin_scoped_memory.tests.fakes.vector_store import Disk, InMemoryVectorStore
-from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, group, person, running
+from astrbot_plugin_scoped_memory.tests.support.engines import (
+    QUICK,
+    Rig,
+    group,
+    person,
+    plain_words,
+    running,
+)
+from astrbot_plugin_scoped_memory.tests.support.legacy_stores import ANGEL, make_simple
 from astrbot_plugin_scoped_memory.tests.support.migrating import (
     fields,
     filled,
@@ -33,21 +48,40 @@ def mark(scope: str) -> str:
     return {"public": "橘子", "家人": "存折", "公司": "合同", "猫": "罐头"}[scope]
 
 
+def scoped_records() -> dict[str, dict[str, Any]]:
+    """As many in each scope; those of public name none."""
+    return {
+        f"old-{number}-{scope}": fields(
+            f"旧的第{number}份{mark(scope)}在柜子里",
+            **({} if scope == "public" else {"memory_scope": scope}),
+        )
+        for number in range(COUNT // 4)
+        for scope in SCOPES
+    }
+
+
+def on_a_server(_: Path) -> dict[str, Any]:
+    """A pre-scope plugin's collection, as options of an engine."""
+    return {"legacy": filled(scoped_records())}
+
+
+def beside_us(root: Path) -> dict[str, Any]:
+    """Another plugin's database, likewise."""
+    rows = [
+        {"id": name, "judgment": one["judgment"], "memory_scope": one.get("memory_scope", "")}
+        for name, one in scoped_records().items()
+    ]
+    plugins = root / "plugin_data"
+    make_simple(plugins / ANGEL / "memory_center" / "index" / "simple_memory.db", rows)
+    return {"others": PluginStores(plugins, root / "state" / "adoption-copies")}
+
+
+@pytest.mark.parametrize("arriving", [on_a_server, beside_us])
 async def test_four_scopes_are_written_and_read_all_the_while_without_a_leak_or_a_loss(
-    tmp_path: Path,
+    tmp_path: Path, arriving: Callable[[Path], dict[str, Any]]
 ) -> None:
-    source = filled(
-        {
-            f"old-{number}-{scope}": fields(
-                f"旧的第{number}份{mark(scope)}在柜子里",
-                **({} if scope == "public" else {"memory_scope": scope}),
-            )
-            for number in range(COUNT // 4)
-            for scope in SCOPES
-        }
-    )
     pace = WalkPace(batch=8, least_pause=0.01, most_pause=0.01)
-    settings = replace(QUICK, walk_pace=pace)
+    settings = replace(QUICK, walk_pace=pace, adopt_legacy=True)
     over = asyncio.Event()
     written: dict[str, list[str]] = {scope: [] for scope in SCOPES}
     leaks: list[tuple[str, str]] = []
@@ -73,7 +107,8 @@ async def test_four_scopes_are_written_and_read_all_the_while_without_a_leak_or_
             looks += 1
             await asyncio.sleep(0.04)
 
-    async with running(tmp_path, MAP, legacy=source, settings=settings) as rig, migrating(rig):
+    options = arriving(tmp_path)
+    async with running(tmp_path, MAP, settings=settings, **options) as rig, migrating(rig):
         people = [
             asyncio.create_task(act(rig, scope, room))
             for scope, room in ROOMS.items()
@@ -92,6 +127,27 @@ async def test_four_scopes_are_written_and_read_all_the_while_without_a_leak_or_
             assert best == f"旧的第7份{mark(scope)}在柜子里"
             for text in written[scope]:
                 assert text in await rig.texts(text, room)
+
+
+@pytest.mark.parametrize("arriving", [on_a_server, beside_us])
+async def test_done_is_said_when_all_is_found_by_words(
+    tmp_path: Path, arriving: Callable[[Path], dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = plain_words(tmp_path / "index" / "lexical.sqlite")
+    write = words.write
+
+    def slowly(*arguments: Any) -> None:
+        time.sleep(0.3)
+        write(*arguments)
+
+    monkeypatch.setattr(words, "write", slowly)
+    settings = replace(QUICK, adopt_legacy=True)
+    options = arriving(tmp_path)
+    async with running(tmp_path, MAP, settings=settings, words=words, **options) as rig:
+        await rig.engine.migrations.run_once()
+        assert rig.engine.migrations.status().state is MigrationState.DONE
+        assert await asyncio.to_thread(words.count) == COUNT
+        assert (await rig.engine.status()).total == COUNT
 
 
 async def test_a_record_of_our_own_that_lost_its_scope_gets_the_one_of_its_file_and_not_public(

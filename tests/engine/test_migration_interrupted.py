@@ -258,27 +258,27 @@ async def test_what_was_forgotten_or_moved_before_a_restart_does_not_come_back(
         # All is in the vault, and nobody has noted that it is.
         monkeypatch.setattr(rig.engine._parts.migrations, "settle", lambda *_: None)
         await rig.engine.migrations.run_once()
-        for number, act in ((5, "forget"), (6, "move")):
+        service = rig.engine.service
+        for number, acts in ((5, ["forget"]), (6, ["move"]), (7, ["move", "forget"])):
             (hit, *_) = (await rig.recall(f"第{number}号柜子放了什么工具", ELSEWHERE)).hits
-            if act == "forget":
-                await rig.engine.service.forget(
-                    hit.memory_id, conversation_id=ELSEWHERE, actor=admin
-                )
-            else:
-                await rig.engine.service.move(
-                    hit.memory_id, "家人", conversation_id=ELSEWHERE, actor=admin
-                )
+            where = ELSEWHERE
+            for act in acts:
+                if act == "forget":
+                    await service.forget(hit.memory_id, conversation_id=where, actor=admin)
+                else:
+                    await service.move(hit.memory_id, "家人", conversation_id=where, actor=admin)
+                    where = group(777)
         monkeypatch.undo()
     paused = replace(SMALL, migration_paused=True)
     async with running(tmp_path, legacy=source, settings=paused) as rig, migrating(rig):
         await until_status(rig, lambda status: status.remaining == 54)
-        for text in ("工具5x", "工具6x"):
-            found = await rig.texts("第5号第6号柜子放了什么工具", ELSEWHERE, limit=50)
+        for text in ("工具5x", "工具6x", "工具7x"):
+            found = await rig.texts("第5号第6号第7号柜子放了什么工具", ELSEWHERE, limit=50)
             assert not [t for t in found if t.endswith(text)]
     async with running(tmp_path, legacy=source, settings=SMALL) as rig, migrating(rig):
         status = await until_done(rig)
         assert status.tally == ALL
-        assert await memories(rig) == {"public": 48, "家人": 2, "quarantine": 1}
-        for text in ("工具5x", "工具6x"):
-            found = await rig.texts("第5号第6号柜子放了什么工具", ELSEWHERE, limit=50)
+        assert await memories(rig) == {"public": 47, "家人": 2, "quarantine": 1}
+        for text in ("工具5x", "工具6x", "工具7x"):
+            found = await rig.texts("第5号第6号第7号柜子放了什么工具", ELSEWHERE, limit=50)
             assert not [t for t in found if t.endswith(text)]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 import signal
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,10 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     MigrationState,
     build_engine,
 )
+from astrbot_plugin_scoped_memory.llm_memory.__main__ import main
+from astrbot_plugin_scoped_memory.llm_memory.cli.place import NAME
+from astrbot_plugin_scoped_memory.llm_memory.components.vault import MarkdownVault
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC
 from astrbot_plugin_scoped_memory.tests.support import migration_child
 from astrbot_plugin_scoped_memory.tests.support.chroma_server import ServerProcess
 from astrbot_plugin_scoped_memory.tests.support.engines import group
@@ -39,7 +45,7 @@ ODD: dict[str, dict[str, Any]] = {
     "future": fields("时间在将来的一条", created_at=9_750_000_000),
     "broken-json": fields("关联坏了的一条", associations="{not json", state_snapshot="["),
     "empty": {"judgment": "", "strength": 5},
-    "long": fields("很长的一条" + "长" * 20_000),
+    "long": fields("很长的一条" + "长" * 350_000),
 }
 
 
@@ -114,12 +120,13 @@ async def test_killed_in_the_middle_twice_every_record_is_there_once_and_can_be_
     tmp_path: Path, server: ServerProcess, theirs: Any
 ) -> None:
     snapshot = everything(theirs)
-    first = await killed(tmp_path, server.url, after=random.randrange(10, 60))
-    second = await killed(tmp_path, server.url, after=random.randrange(80, 140))
+    root = tmp_path / "plugin_data" / NAME
+    first = await killed(root, server.url, after=random.randrange(10, 60))
+    second = await killed(root, server.url, after=random.randrange(80, 140))
     assert first < second < len(snapshot)
     family = "aiocqhttp:GroupMessage:777"
     settings = EngineSettings(chroma_url=server.url, scope_map={family: "家人"})
-    engine = build_engine(EnginePaths.under(tmp_path), settings)
+    engine = build_engine(EnginePaths.under(root), settings)
     migrating = None
     try:
         await engine.open()
@@ -162,10 +169,27 @@ async def test_killed_in_the_middle_twice_every_record_is_there_once_and_can_be_
             assert (document, dict(metadata or {}), vector) == (
                 snapshot[name][0], before, snapshot[name][2],
             )  # fmt: skip
-        await engine.migrations.reverse()
-        assert everything(theirs) == snapshot
     finally:
         if migrating is not None:
             migrating.cancel()
             await asyncio.gather(migrating, return_exceptions=True)
         await engine.close()
+    memories = {
+        stored.memory.judgment: stored.memory
+        for stored in MarkdownVault(root / "memory").read(PUBLIC).memories
+    }
+    assert memories["强度是文本的一条"].strength == 80
+    assert memories["时间是文本的一条"].created_at.replace(tzinfo=None) == datetime(2025, 6, 1, 12)  # noqa: DTZ001
+    assert memories["时间是毫秒的一条"].created_at == datetime.fromtimestamp(1_750_000_000, UTC)
+    for late in ("没有时间的一条", "时间在将来的一条"):
+        assert abs(datetime.now(UTC) - memories[late].created_at) < timedelta(hours=1)
+    (long,) = [one for judgment, one in memories.items() if judgment.startswith("很长的一条")]
+    assert long.reasoning.startswith(ODD["long"]["judgment"])
+
+    # As the owner does it: the server stands in the panel's settings.
+    config = tmp_path / "config" / f"{NAME}_config.json"
+    config.parent.mkdir()
+    config.write_text(json.dumps({"advanced": {"chroma_url": server.url}}), "utf-8")
+    asked = ["--data", str(root), "migrate-scope"]
+    assert await asyncio.to_thread(main, [*asked, "--reverse"]) == 0
+    assert everything(theirs) == snapshot

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.models.migration import MigrationState, Tally
 from astrbot_plugin_scoped_memory.llm_memory.ports.migration import ForeignRecord
@@ -69,6 +73,27 @@ async def test_every_record_ends_in_the_vault_under_its_scope_and_the_source_say
             old = dict(before[name].metadata or {})
             old.pop("memory_scope", None)
             assert metadata == old
+
+
+async def test_what_is_patched_stands_in_a_file_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = filled(legacy(450))
+    batches: list[int] = []
+    missing: list[str] = []
+    change = source.change
+
+    def looked_at(ids: Sequence[str], decide: Any) -> None:
+        files = (tmp_path / "memory").rglob("*.md")
+        words = "".join(path.read_text("utf-8") for path in files)
+        batches.append(len(ids))
+        missing.extend(one for one in ids if f"工具{int(one[4:])}x ^m-" not in words)
+        change(ids, decide)
+
+    monkeypatch.setattr(source, "change", looked_at)
+    async with running(tmp_path, legacy=source) as rig, migrating(rig):
+        await until_done(rig)
+    assert (sum(batches), max(batches), missing) == (450, 200, [])
 
 
 async def test_of_records_that_say_the_same_the_strongest_counts(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Ten times kill -9 in adoptions of five thousand records, in a real AstrBot."""
+"""Ten adoptions of five thousand records in a real AstrBot, each killed with -9 once or twice."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import pytest
 from astrbot_plugin_scoped_memory.harness.rig import Rig
 from astrbot_plugin_scoped_memory.tests.support.adopting_bot import Adoption
 
-pytestmark = [pytest.mark.soak, pytest.mark.timeout(3600)]
+pytestmark = [pytest.mark.soak, pytest.mark.timeout(7200)]
 
-ROUNDS, KILLS = 5, 2
+ROUNDS = 10
 
 
-async def test_adoptions_killed_ten_times_have_brought_every_record_once(
+async def test_ten_adoptions_that_are_killed_have_brought_every_record_once(
     tmp_path: Path, seed: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     chance = random.Random(seed)
@@ -24,8 +24,10 @@ async def test_adoptions_killed_ten_times_have_brought_every_record_once(
         root = tmp_path / f"bot-{number}"
         adoption = Adoption.beside(root)
         # One while the stores are read, now and then, and the others in the walk.
-        points = sorted((chance.randrange(-800, 4800) for _ in range(KILLS)), reverse=True)
-        points.sort(key=lambda left: left >= 0)
+        kills_now = chance.randint(1, 2)
+        # The last batches are too quick for whoever looks at a status.
+        points = [chance.randrange(-800, 4400) for _ in range(kills_now)]
+        points = sorted((p if p < 0 else p + 400 for p in points), key=lambda p: (p >= 0, -p))
         async with Rig(root, config={"adopt_legacy": True}) as rig:
             for left in points:
                 await adoption.kill(rig, left, chance)
@@ -35,5 +37,6 @@ async def test_adoptions_killed_ten_times_have_brought_every_record_once(
         kills += adoption.kills
     with capsys.disabled():
         told = "\n  ".join(kills)
-        print(f"\n  seed {seed}: killed {len(kills)} times, nothing lost or twice\n  {told}")  # noqa: T201
-    assert len(kills) == ROUNDS * KILLS
+        killed = f"{ROUNDS} rounds, killed {len(kills)} times"
+        print(f"\n  seed {seed}: {killed}, nothing lost or twice\n  {told}")  # noqa: T201
+    assert len(kills) >= ROUNDS

@@ -47,6 +47,16 @@ class Adoption:
         self.kills.append(f"{at['state']}, {at['remaining']} left")
         await rig.crash()
 
+    async def running(self, rig: Rig) -> JsonObject:
+        """The status of an adoption in whose middle it is."""
+
+        async def probe() -> JsonObject | None:
+            found: JsonObject = (await rig.panel.ready())["migration"]
+            assert found["state"] != "done", "it was too quick"
+            return found if found["state"] == "running" and found["remaining"] else None
+
+        return await until(probe, within=MINUTES, what="an adoption that goes on")
+
     async def done(self, rig: Rig) -> JsonObject:
         """The status at its end."""
 

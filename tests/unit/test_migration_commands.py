@@ -85,6 +85,18 @@ async def test_an_admin_sees_tries_begins_takes_back_and_reverses(
             assert usage == await say("что")
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
+async def test_before_anybody_has_looked_it_does_not_say_that_there_is_nothing(
+    tmp_path: Path, language: str
+) -> None:
+    async with running(tmp_path, legacy=filled(RECORDS)) as rig:
+        idle = await ask(rig, "", language=language)
+        await rig.engine.close()
+        shown = await ask(rig, "", language=language)
+    assert Texts(language).say("migrate.opening") in shown
+    assert shown != idle
+
+
 async def test_nobody_but_an_admin_hears_anything(tmp_path: Path) -> None:
     async with running(tmp_path, legacy=filled(RECORDS)) as rig:
         refused = {await ask(rig, words, admin=False) for words in ("", "reverse", "start", "坏的")}

@@ -20,6 +20,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.migration import (
     WalkBatch,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import WalkPace
+from astrbot_plugin_scoped_memory.llm_memory.service import record_walker
 from astrbot_plugin_scoped_memory.llm_memory.service.record_walker import RecordWalker
 
 QUICK = WalkPace(batch=3, least_pause=0.0, most_pause=0.0, retry_seconds=(0.0,))
@@ -88,9 +89,14 @@ async def test_no_batch_is_larger_than_two_hundred_and_no_rest_is_shorter_or_lon
     assert (pace.pause(0.001), pace.pause(0.1), pace.pause(9.0)) == (0.05, 0.1, 0.2)
 
 
-async def test_a_record_that_fails_is_a_dead_letter_and_the_others_go_on(
-    store: SqliteMigrationStore,
+async def test_a_record_that_fails_is_a_dead_letter_named_in_the_log_and_the_others_go_on(
+    store: SqliteMigrationStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(
+        record_walker.logger, "warning", lambda text, *values: told.append(text.format(*values))
+    )
+
     def fail(ids: Sequence[str]) -> None:
         if "e" in ids:
             raise KeyError("e")
@@ -99,6 +105,7 @@ async def test_a_record_that_fails_is_a_dead_letter_and_the_others_go_on(
     tally = await RecordWalker(store, QUICK).run(walk)
     assert (tally.scanned, tally.adopted, tally.broken) == (8, 7, 1)
     assert store.dead_letters("counting", 5) == (DeadLetter("counting", "e", "KeyError", ""),)
+    assert told == ["counting：有 1 条坏了，跳过：e（KeyError）"]
 
 
 async def test_a_source_that_does_not_answer_is_asked_again_with_a_fresh_list(

@@ -116,6 +116,12 @@ class AdoptionStaging:
         rows = self._rows(batch, "SELECT record_id FROM record ORDER BY number")
         return [str(record_id) for (record_id,) in rows]
 
+    def planned(self, batch: str) -> Sequence[Planned]:
+        rows = self._rows(
+            batch, "SELECT record_id, fate, scope, memory_id, reason FROM record ORDER BY number"
+        )
+        return [_planned(row) for row in rows]
+
     def rows(
         self, batch: str, record_ids: Collection[str]
     ) -> Sequence[tuple[Planned, Memory | None]]:

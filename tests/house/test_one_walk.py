@@ -1,0 +1,68 @@
+"""Whoever goes over many records of others, and comes to an end, goes through the record walker."""
+
+import ast
+from collections.abc import Iterator
+
+import pytest
+
+from astrbot_plugin_scoped_memory.tests.house.source import Module, module, modules
+
+WALKER = "llm_memory/service/record_walker.py"
+
+# What a loop of its own would need: to note how far it is, to know what is left, to rest between
+# two batches as a walk does.
+OF_A_WALK = ("_store.settle", "_store.settled", "_pace.pause")
+WALKS = {
+    "llm_memory/service/adoption_walk.py": {"AdoptionWalk"},
+    "llm_memory/service/batch_undo.py": {"TakeBack", "BringBack"},
+    "llm_memory/service/scope_migration.py": {"ScopeMigration"},
+    "llm_memory/service/scope_reversal.py": {"ScopeReversal"},
+}
+LOOKS = {
+    # Which records need not be read again.
+    "llm_memory/service/scope_migration.py": {"_store.settled"},
+    # Another store: of vectors, whose files are at rest.
+    "llm_memory/service/indexing_service.py": {"_store.settled"},
+}
+
+
+def means(subject: Module) -> set[str]:
+    """The means of a walk that a module uses itself, called or handed on."""
+    used = {ast.unparse(node) for node in ast.walk(subject.tree) if isinstance(node, ast.Attribute)}
+    return {mean for mean in OF_A_WALK if any(name.endswith(mean) for name in used)}
+
+
+def walks(subject: Module) -> Iterator[str]:
+    """The classes that list records and take steps over them."""
+    for node in ast.walk(subject.tree):
+        if isinstance(node, ast.ClassDef):
+            methods = {one.name for one in node.body if isinstance(one, ast.AsyncFunctionDef)}
+            if {"list", "step"} <= methods:
+                yield node.name
+
+
+def test_nobody_but_the_walker_has_the_means_of_a_walk() -> None:
+    found = {
+        subject.path: used
+        for subject in modules("core", "llm_memory")
+        if (used := means(subject) - LOOKS.get(subject.path, set()))
+    }
+    assert found == {WALKER: set(OF_A_WALK)}
+
+
+def test_all_that_comes_from_elsewhere_and_all_that_is_taken_back_is_a_walk() -> None:
+    services = modules("llm_memory/service")
+    found = {subject.path: set(walks(subject)) for subject in services}
+    assert {path: names for path, names in found.items() if names} == WALKS
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "async def f(self):\n    self._store.settle('x', [])",
+        "async def f(self):\n    await to_thread(self._store.settled, 'x')",
+        "async def f(self):\n    await sleep(self._pace.pause(1))",
+    ],
+)
+def test_a_planted_loop_is_found(code: str) -> None:
+    assert means(module(code))

@@ -1,0 +1,79 @@
+"""Other plugins' stores in folders that may only be read.
+
+    python read_only_stores.py FOLDER
+
+FOLDER holds ``plugin_data``; prints a JSON object, or ends with status 77 and a reason where rights
+cannot be made to count.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
+    import checkout
+
+    checkout.register()
+
+from astrbot_plugin_scoped_memory.llm_memory.components.legacy.stores import PluginStores
+from astrbot_plugin_scoped_memory.tests.support.legacy_stores import photograph
+from astrbot_plugin_scoped_memory.tests.support.small_disk import give_up
+
+_DROP = 24
+"""PR_CAPBSET_DROP"""
+_PAST_RIGHTS = (1, 2)
+"""CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH: to write, and to read, what the rights forbid."""
+_BEGUN = "READ_ONLY_STORES"
+
+
+def let_rights_count() -> None:
+    """For root, too, and for the processes that it starts: begins this program anew."""
+    if os.geteuid() != 0 or _BEGUN in os.environ:
+        return
+    prctl = getattr(ctypes.CDLL(None), "prctl", None)
+    if prctl is None or any(prctl(_DROP, right, 0, 0, 0) for right in _PAST_RIGHTS):
+        give_up("root keeps its rights here")
+    os.environ[_BEGUN] = "1"
+    os.execv(sys.executable, [sys.executable, "-P", *sys.argv])  # noqa: S606
+
+
+def lock_up(folder: Path) -> None:
+    """Nothing below may be written, nor anything made."""
+    for path in (folder, *sorted(folder.rglob("*"))):
+        path.chmod(0o555 if path.is_dir() else 0o444)
+
+
+def is_locked(folder: Path) -> bool:
+    """Whether we are one of those who may not."""
+    try:
+        (folder / "x").touch()
+    except PermissionError:
+        return True
+    return False
+
+
+def play(root: Path) -> dict[str, Any]:
+    """Each store: how it was read, how many records, and what was not."""
+    plugins = root / "plugin_data"
+    lock_up(plugins)
+    before = photograph(plugins)
+    stores = PluginStores(plugins, root / "own")
+    found: dict[str, Any] = {"locked": all(map(is_locked, [plugins, *plugins.glob("*/*")]))}
+    with stores.scratch(keep=True) as scratch:
+        for store in stores.find():
+            read = stores.read(store, scratch)
+            found[store.name] = [read.path.stem, len(list(read.records())), read.fault]
+    found["untouched"] = photograph(plugins) == before
+    found["left"] = [path.name for path in (root / "own").iterdir()]
+    return found
+
+
+if __name__ == "__main__":
+    let_rights_count()
+    sys.stdout.write(json.dumps(play(Path(sys.argv[1]))))
