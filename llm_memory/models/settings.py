@@ -103,7 +103,7 @@ class VaultPace:
 
     debounce_seconds: float = 1.5
     quiet_seconds: float = 5.0
-    scan_seconds: float = 15.0
+    scan_seconds: float = 60.0
     rare_scan_seconds: float = 600.0
 
 

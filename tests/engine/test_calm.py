@@ -1,6 +1,5 @@
 """A bot that nobody talks to rests: all that goes on behind it in the event loop looks at most
-once a minute. Changes of files are told by a thread; where nobody tells, they are looked for more
-often."""
+once a minute. Changes of files are told by a thread; where nobody tells, they are looked for."""
 
 from __future__ import annotations
 
@@ -76,3 +75,7 @@ async def test_with_a_turn_waiting_nothing_rings_within_a_minute(tmp_path: Path)
             for task in behind:
                 task.cancel()
             await asyncio.gather(*behind, return_exceptions=True)
+
+
+def test_where_nobody_tells_of_changes_files_are_looked_at_once_a_minute() -> None:
+    assert VaultPace().scan_seconds >= MINUTE  # that it is kept: test_vault_follower.py
