@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,7 +52,8 @@ class Turn:
 class Rig:
     """`async with Rig(root) as rig`: a running bot with the plugin in it, and its surroundings.
 
-    With `moved_clock`, `rig.clock` sets the time of the memory.
+    With `moved_clock`, `rig.clock` sets the time of the memory. `before_start` may put something
+    into its folders before anything runs.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class Rig:
         config: JsonObject | None = None,
         reply_seconds: float = REPLY_SECONDS,
         moved_clock: bool = False,
+        before_start: "Callable[[Rig], None] | None" = None,
     ) -> None:
         self.root = root
         self.source = source
@@ -80,6 +82,7 @@ class Rig:
         self._config = config
         self._reply_seconds = reply_seconds
         self._moved_clock = moved_clock
+        self._before_start = before_start
         self._stack = AsyncExitStack()
         self._numbers = itertools.count(1)
 
@@ -101,6 +104,8 @@ class Rig:
             await self._stack.enter_async_context(self.onebot)
             await self._stack.enter_async_context(self.panel)
             self._stack.callback(self.bot.kill9)
+            if self._before_start is not None:
+                self._before_start(self)
             await self.start()
         except BaseException:
             await self._stack.aclose()

@@ -54,12 +54,13 @@ async def test_a_chromadb_that_does_not_run_here_is_said_once_and_the_vault_answ
     tmp_path: Path, kind: str
 ) -> None:
     program, cause = NO_CHROMA[kind]
-    async with Rig(tmp_path / "bot") as running:
-        running.bot.kill9()
-        shadow = running.root / "chromadb"
+
+    def shadow_it(rig: Rig) -> None:
+        shadow = rig.root / "chromadb"
         shadow.mkdir()
         (shadow / "__init__.py").write_text(f"{program}\n", encoding="utf-8")
-        await running.start()
+
+    async with Rig(tmp_path / "bot", before_start=shadow_it) as running:
         assert (await running.remember(ROOM, SPEAKER, FACT)).startswith("ok")
 
         async def off() -> bool:
