@@ -173,7 +173,8 @@ class CognitiveService:
             return Recall(trace=Trace(notes=("refused",)))
         if self._off_record.since(conversation_id):
             return Recall(trace=Trace(notes=(OFF_THE_RECORD,)))
-        with self._manager.noting_failure(conversation_id.umo, query, scope_filter):
+        explanations = self._manager.explanations
+        with explanations.noting_failure(conversation_id.umo, query, scope_filter):
             if chained:
                 recall = await self._manager.chained_recall(
                     query,
@@ -195,7 +196,7 @@ class CognitiveService:
                     only=only,
                     days=days,
                 )
-        self._manager.note(conversation_id.umo, query, recall.trace)
+        explanations.note(conversation_id.umo, query, recall.trace)
         return recall
 
     async def prime(
@@ -256,11 +257,11 @@ class CognitiveService:
         scope_filter = self._access.readable(conversation_id)
         if scope_filter is None:
             return []
-        return self._manager.explain(conversation_id.umo, scope_filter)
+        return self._manager.explanations.of(conversation_id.umo, scope_filter)
 
     def last_recalls(self) -> list[Told]:
         """Of every conversation, the newest first: for whoever owns the files."""
-        return self._manager.told.all()
+        return self._manager.explanations.all()
 
     async def expand(self, pointer: str, *, conversation_id: ConversationId) -> Expansion:
         """The whole entry, or section of a note, behind a pointer that the conversation may see."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
@@ -16,14 +16,10 @@ from ..models.conversation import Actor
 from ..models.data_models import StoredMemory, Topic
 from ..models.passages import Passage, place_name
 from ..models.recall import (
-    GIVEN_UP,
     Arm,
-    Considered,
     DropReason,
-    Explained,
     Hit,
     Recall,
-    Told,
     Trace,
 )
 from ..models.scope import ScopeFilter
@@ -37,11 +33,9 @@ from ..policies.preference import (
     speaker_factor,
     time_factor,
 )
-from ..policies.ranking import Candidate, Sifted, as_hit, beside_relevant, choose, sift
+from ..policies.ranking import Candidate, Sifted, beside_relevant, choose, sift
 from ..policies.relevance import MANY, Judge, dense_floor, lexical_floor
-from ..policies.successors import predecessors
 from ..policies.tasks import is_done, is_task
-from ..policies.text import preview
 from ..policies.timeline import repeats_entries
 from ..policies.topic_candidates import READ, with_topic
 from ..policies.topic_questions import TopicQuestion, topic_questions
@@ -51,11 +45,11 @@ from .catalogue import key_of
 from .chained_recall import ChainedRecall
 from .day_recall import DayRecall
 from .embedder_trust import EmbedderTrust
+from .explanations import Explanations
 from .indexing_service import IndexingService
 from .passages import Passages
 from .questions import Ask, read_question, readable
 from .reranking import Reranking
-from .trace_log import MOST_QUERY, TraceLog
 from .use_counts import UseCounts
 
 
@@ -139,7 +133,7 @@ class MemoryManager:
             passages, arms, self.comprehensive_recall, settings.preview_chars
         )
         self.scope_check_drops = 0
-        self.told = TraceLog()
+        self.explanations = Explanations(passages, settings.preview_chars, clock)
 
     async def comprehensive_recall(
         self,
@@ -407,49 +401,6 @@ class MemoryManager:
         uses = self._uses.of(key_of(passage))
         return time_and_asker * salience(passage, ask.now.timestamp(), uses)
 
-    def note(self, conversation: str, query: str, trace: Trace) -> None:
-        """Keep for a while how a recall went."""
-        if trace.candidates or trace.notes or trace.milliseconds:
-            asked = preview(query, MOST_QUERY)
-            self.told.note(Told(conversation, asked, self._clock(), trace))
-
-    @contextlib.contextmanager
-    def noting_failure(
-        self, conversation: str, query: str, scope_filter: ScopeFilter
-    ) -> Iterator[None]:
-        """A recall that comes to no end is noted, too: why nothing came is what one asks most."""
-        began = time.perf_counter()
-        try:
-            yield
-        except BaseException as error:
-            why = GIVEN_UP if isinstance(error, asyncio.CancelledError) else type(error).__name__
-            spent = {why: (time.perf_counter() - began) * 1000}
-            trace = Trace(scopes=scope_filter.names, notes=(why,), milliseconds=spent)
-            self.note(conversation, query, trace)
-            raise
-
-    def explain(self, conversation: str, scope_filter: ScopeFilter) -> list[Explained]:
-        """The last recalls of a conversation that the reader may see, with the words of what still
-        lives and is visible."""
-        return [
-            self._explained(told, scope_filter) for told in self.told.of(conversation, scope_filter)
-        ]
-
-    def _explained(self, told: Told, scope_filter: ScopeFilter) -> Explained:
-        candidates: list[tuple[Considered, Hit | None]] = []
-        instead_of: dict[str, tuple[str, ...]] = {}
-        for considered in told.trace.considered:
-            key = Key(considered.scope_name, considered.memory_id)
-            passage = self._passages.get(key) if scope_filter.admits(key.scope) else None
-            if passage is None:
-                candidates.append((considered, None))
-                continue
-            hit = as_hit(Candidate(passage, 0.0), self._settings.preview_chars)
-            candidates.append((considered, hit))
-            if isinstance(passage, StoredMemory) and (gone := predecessors(passage.memory)):
-                instead_of[hit.memory_id] = gone
-        return Explained(told, tuple(candidates), instead_of)
-
     async def feedback(
         self, feedback: Feedback, scope_filter: ScopeFilter, *, recalled: Collection[str]
     ) -> Served:
@@ -485,7 +436,7 @@ class MemoryManager:
         """Let go of what is kept."""
         self._arms.clear()
         self._reranking.clear()
-        self.told.clear()
+        self.explanations.clear()
 
 
 def _sureness(ask: Ask, words: Found) -> float:
