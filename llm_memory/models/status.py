@@ -29,7 +29,8 @@ class IndexState(StrEnum):
 @dataclass(frozen=True, slots=True)
 class EngineStatus:
     """``by_scope`` counts living memories, ``notes`` the pieces of notes by their folder under the
-    memory root, ``backlog`` those of both that are not yet in the index."""
+    memory root, ``backlog`` those of both that are not yet in the index, ``leaving`` what has left
+    the vault and is still in the index: no recall shows it."""
 
     ready: bool
     embedder: str
@@ -37,6 +38,7 @@ class EngineStatus:
     by_scope: Mapping[str, int] = field(default_factory=dict)
     notes: Mapping[str, int] = field(default_factory=dict)
     backlog: int = 0
+    leaving: int = 0
     queue: int = 0
     scope_check_drops: int = 0
     words: IndexState = IndexState.WAITING

@@ -246,6 +246,7 @@ class Engine:
             by_scope=self._catalogue.counts(),
             notes={folder_of(name): count for name, count in self.notes.counts().items()},
             backlog=len(self._indexing.pending),
+            leaving=self._indexing.leaving,
             queue=loop.queue.waiting,
             scope_check_drops=self._manager.scope_check_drops,
             words=self._recalling.words.state,

@@ -54,6 +54,11 @@ class IndexQueue:
         listed = (stored for stored in self._entries.values() if stored is not None)
         return (*self._parked.values(), *listed)
 
+    @property
+    def removals(self) -> int:
+        """How many the index has to delete."""
+        return sum(stored is None for stored in self._entries.values())
+
     def snapshot(self) -> dict[Key, Passage | None]:
         """The whole list as it is now, by key; None is what is gone. A copy, made at once."""
         return {**self._parked, **self._entries} if self._parked else self._entries.copy()

@@ -98,6 +98,11 @@ class IndexingService:
         """Acknowledged, but not in the index yet: the newest last."""
         return self._queue.living
 
+    @property
+    def leaving(self) -> int:
+        """How many are gone, but may still be in the index."""
+        return self._queue.removals
+
     def behind(self) -> Mapping[Key, Passage | None]:
         """What the index does not know yet, as of now: None for what is gone."""
         return self._queue.snapshot()

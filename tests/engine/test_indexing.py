@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
 from astrbot_plugin_scoped_memory.llm_memory import EmbeddingFailed, IndexState, NoticeCode
-from astrbot_plugin_scoped_memory.llm_memory.ports import Vector, Vectors
+from astrbot_plugin_scoped_memory.llm_memory.ports import Key, Vector, Vectors
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 from astrbot_plugin_scoped_memory.tests.fakes.vector_store import InMemoryVectorStore
-from astrbot_plugin_scoped_memory.tests.support.engines import group, running
+from astrbot_plugin_scoped_memory.tests.support.engines import group, person, running
 
 
 class PickyEmbedder(FakeEmbedder):
@@ -96,3 +97,33 @@ async def test_a_text_that_cannot_be_embedded_does_not_keep_a_new_index_from_use
                 await asyncio.sleep(0.01)
         assert "有毒的一句" in await rig.texts("有毒的一句", group(777), limit=20)
         assert "第3件事" in await rig.texts("第3件事", group(777), limit=20)
+
+
+class SlowToDelete(InMemoryVectorStore):
+    """Holds what it is to delete until it may."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may = threading.Event()
+
+    def delete(self, keys: Sequence[Key]) -> None:
+        self.may.wait(30)
+        super().delete(keys)
+
+
+async def test_what_is_forgotten_counts_as_leaving_until_the_index_has_let_it_go(
+    tmp_path: Path,
+) -> None:
+    store = SlowToDelete()
+    async with running(tmp_path, store=store) as rig:
+        memory_id = (await rig.remember("奶奶对花生过敏", group(777))).memory.memory.memory_id
+        await rig.until_indexed()
+        service = rig.engine.service
+        await service.forget(memory_id, conversation_id=group(777), actor=person(10001))
+        status = await rig.engine.status()
+        assert (status.total, status.backlog, status.leaving) == (0, 0, 1)
+        assert await rig.texts("奶奶对花生过敏", group(777)) == []
+        assert store.count() == 1
+        store.may.set()
+        await rig.until_indexed()
+        assert store.count() == 0

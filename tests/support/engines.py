@@ -162,7 +162,8 @@ class Rig:
         async with asyncio.timeout(60):
             while True:
                 status = await self.engine.status()
-                if status.index is IndexState.READY and not status.backlog:
+                settled = not status.backlog and not status.leaving
+                if status.index is IndexState.READY and settled:
                     return
                 await asyncio.sleep(0.01)
 
