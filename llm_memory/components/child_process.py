@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -74,25 +75,76 @@ def run_child(command: Sequence[str], seconds: float) -> ChildEnd:
     Raises:
         OSError: it cannot be started.
     """
+    return _watched(command, seconds, lambda _: None)
+
+
+class Children:
+    """Those of one owner, who may give them up before their time. For any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._running: set[subprocess.Popen[bytes]] = set()
+        self._closed = False
+
+    def run(self, command: Sequence[str], seconds: float) -> ChildEnd:
+        """Like ``run_child``; late at once if it is given up, or was before."""
+        if self._closed:
+            return ChildEnd(None)
+        mine: list[subprocess.Popen[bytes]] = []
+
+        def begun(child: subprocess.Popen[bytes]) -> None:
+            mine.append(child)
+            with self._lock:
+                self._running.add(child)
+                if self._closed:
+                    child.kill()
+
+        try:
+            end = _watched(command, seconds, begun)
+        finally:
+            with self._lock:
+                self._running.difference_update(mine)
+        return ChildEnd(None, end.output, end.errors) if self._closed else end
+
+    def close(self) -> None:
+        """End those that run; none is started from now on. Waits for nothing."""
+        with self._lock:
+            self._closed = True
+            for child in self._running:
+                child.kill()
+
+
+def _watched(
+    command: Sequence[str], seconds: float, begun: Callable[[subprocess.Popen[bytes]], None]
+) -> ChildEnd:
+    """``run_child``, where ``begun`` is shown the child. Raises OSError."""
     ours, theirs = -1, -1
     try:
         theirs, ours = os.pipe()
-        done = subprocess.run(  # noqa: S603 - our own program
+        with subprocess.Popen(  # noqa: S603 - our own program
             [*command],
             stdin=theirs,
-            capture_output=True,
-            timeout=seconds,
-            check=False,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             env=child_environment(),
             creationflags=quiet_flags(),
-        )
-    except subprocess.TimeoutExpired as late:
-        return ChildEnd(None, _text(late.stdout), _text(late.stderr))
+        ) as child:
+            status: int | None = None
+            try:
+                begun(child)
+                output, errors = child.communicate(timeout=seconds)
+                status = child.returncode
+            except subprocess.TimeoutExpired:
+                child.kill()
+                output, errors = child.communicate()
+            except BaseException:
+                child.kill()
+                raise
     finally:
         for descriptor in (ours, theirs):
             if descriptor >= 0:
                 os.close(descriptor)
-    return ChildEnd(done.returncode, _text(done.stdout), _text(done.stderr))
+    return ChildEnd(status, _text(output), _text(errors))
 
 
 def child_environment() -> dict[str, str]:
@@ -111,7 +163,5 @@ def quiet_flags() -> int:
     return _NO_WINDOW if sys.platform == "win32" else 0
 
 
-def _text(output: bytes | str | None) -> str:
-    if isinstance(output, str):
-        return output[-_KEPT_OUTPUT:]
-    return (output or b"")[-_KEPT_OUTPUT:].decode(errors="replace")
+def _text(output: bytes) -> str:
+    return output[-_KEPT_OUTPUT:].decode(errors="replace")

@@ -82,6 +82,10 @@ class LegacyStores(Protocol):
         """Raises StoreUnreadable."""
         ...
 
+    def close(self) -> None:
+        """Nobody waits any more for what another thread reads. Idempotent."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class StagedBatch:

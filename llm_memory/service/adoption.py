@@ -230,4 +230,5 @@ class Adoption:
 
     async def close(self) -> None:
         """``run`` must have ended. Idempotent."""
+        self._reader.close()
         await asyncio.to_thread(self._staging.close)

@@ -103,6 +103,10 @@ class LegacyReading:
         finally:
             await asyncio.to_thread(stack.close)  # what was copied may take a while to remove
 
+    def close(self) -> None:
+        """What a thread still reads is given up: nobody waits for it."""
+        self._stores.close()
+
     async def read(self, stores: Sequence[FoundStore], folder: str) -> Reading:
         """All of some stores, and what is new in them planned. ``folder`` is a scratch folder; what
         was read stands there. Raises StateUnavailable."""

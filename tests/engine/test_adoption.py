@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 import shutil
 import sqlite3
 import sys
@@ -16,6 +17,7 @@ from typing import Any
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import NoticeCode, WalkPace
+from astrbot_plugin_scoped_memory.llm_memory.components.legacy import reader as legacy_reader
 from astrbot_plugin_scoped_memory.llm_memory.components.legacy.staging import AdoptionStaging
 from astrbot_plugin_scoped_memory.llm_memory.components.legacy.stores import (
     JsonlStore,
@@ -415,6 +417,48 @@ class Busy(PluginStores):
         if store.kind is StoreKind.ANGEL_SQLITE:
             raise StoreUnreadable("changing", "busy")
         return super().read(store, scratch)
+
+
+HANGS = """
+import os, pathlib, time
+pathlib.Path(__file__).with_suffix(".pid").write_text(str(os.getpid()))
+time.sleep(600)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="asks for a process by its number")
+async def test_an_engine_that_closes_leaves_no_child_reading(
+    simple: Simple, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    simple.make(3)
+    program = tmp_path / "hangs.py"
+    program.write_text(HANGS)
+    monkeypatch.setattr(legacy_reader, "__file__", str(program))
+    others = stores_of(simple.root, simple.plugins)
+    async with running(simple.root, others=others, settings=ADOPTING) as rig:
+        adopting = asyncio.create_task(rig.engine.migrations.run_once())
+        async with asyncio.timeout(30):
+            while not (number := _written(program.with_suffix(".pid"))):  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        adopting.cancel()
+        await asyncio.gather(adopting, return_exceptions=True)
+        assert _runs(number)
+    async with asyncio.timeout(30):
+        while _runs(number):  # noqa: ASYNC110  (nobody tells)
+            await asyncio.sleep(0.01)
+    assert vault_of(simple.root) == {}
+
+
+def _written(path: Path) -> int:
+    return int((path.exists() and path.read_text()) or 0)
+
+
+def _runs(number: int) -> bool:
+    try:
+        os.kill(number, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 async def test_a_torn_store_gives_what_it_can_and_the_owner_is_told(simple: Simple) -> None:

@@ -111,11 +111,3 @@ def test_where_no_process_can_be_started_we_go_on(
 def test_the_key_names_library_and_machine() -> None:
     assert machine_key("pytest").startswith(f"pytest {pytest.__version__} ")
     assert machine_key("pytest") == machine_key("pytest") != machine_key("numpy")
-
-
-def test_a_child_ends_when_its_parent_is_gone(tmp_path: Path) -> None:
-    """Its standard input is a pipe that nobody writes to, and that closes with us."""
-    program = tmp_path / "p.py"
-    program.write_text("import os, select; print(select.select([0], [], [], 0)[0])")
-    end = run_child((sys.executable, str(program)), 60)
-    assert (end.status, end.output.strip()) == (0, "[]")

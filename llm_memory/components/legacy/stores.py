@@ -15,7 +15,7 @@ from typing import Final
 from ...log import logger
 from ...policies.legacy_records import Foreign
 from ...ports.legacy import FoundStore, StoreKind, StoreUnreadable
-from ..child_process import ChildEnd, RunChild, import_path, python_program, run_child
+from ..child_process import ChildEnd, Children, RunChild, import_path, python_program
 from . import reader
 from .copying import CopyFailed, copy_store, files_of, fingerprint, real_size
 
@@ -65,13 +65,14 @@ class PluginStores:
     Args:
         neighbours: The folder in which plugins have their data folders.
         own: A folder of ours for copies, on the disk that has room for our state.
-        run: Starts the child.
+        run: Starts the child; None for one that ends with us.
     """
 
-    def __init__(self, neighbours: Path, own: Path, run: RunChild = run_child) -> None:
+    def __init__(self, neighbours: Path, own: Path, run: RunChild | None = None) -> None:
         self._neighbours = neighbours
         self._own = own
-        self._run = run
+        self._children = Children()
+        self._run = run or self._children.run
 
     def find(self) -> Sequence[FoundStore]:
         angel = self._neighbours / ANGEL
@@ -127,6 +128,9 @@ class PluginStores:
             raise StoreUnreadable("unreadable", str(error)) from error
         finally:
             shutil.rmtree(target / "copy", ignore_errors=True)
+
+    def close(self) -> None:
+        self._children.close()
 
     def _read(self, store: FoundStore, copy: Path, target: Path) -> JsonlStore:
         problem = ""
