@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from astrbot.api import logger, sp
 from astrbot.api.event import AstrMessageEvent, MessageEventResult, filter
 from astrbot.api.provider import LLMResponse, ProviderRequest
 from astrbot.api.star import Context, Star, StarTools
+from astrbot.api.web import json_response
 
 from .core.collector import collector_paused
-from .core.names import NAME, ROOT, plugin_version
+from .core.group_chatter import GroupChatter
+from .core.late_start import LateStart
+from .core.names import NAME, RECALLS_ROUTE, ROOT, STATUS_ROUTE, plugin_version
 from .core.requirements import demand_packages
+from .core.texts import Texts, chosen_language
+
+if TYPE_CHECKING:
+    from .core.commands import Command
+    from .core.deepmind import DeepMind
+    from .core.parts import Parts
+    from .tools.base import MemoryTool
 
 demand_packages(
     ROOT / "requirements.txt",
@@ -20,21 +30,26 @@ demand_packages(
     plugin_version(),
 )
 
-with collector_paused():  # what these need has been looked for
-    from .core.commands import Command, Commands
-    from .core.deepmind import DeepMind
-    from .core.group_chatter import GroupChatter
-    from .core.plugin_context import PluginContext
-    from .core.web_api import RECALLS_ROUTE, ROUTE, RecallsApi, StatusApi
-    from .tools.core_memory_recall import RecallTool
-    from .tools.core_memory_remember import RememberTool
-    from .tools.expand_memory import ExpandTool
-    from .tools.update_tasks import TasksTool
-
 _FIRST = 10_000
 """Of hooks: one that stops the event keeps it from those behind it."""
 _LAST = -10_000
-TOOLS = (RememberTool, RecallTool, ExpandTool, TasksTool)
+_LOADING_SECONDS = 10.0
+"""How long somebody who says something waits for a plugin that still loads. Loading takes a second
+or two after AstrBot's start, during which the bot would otherwise not have been there at all."""
+
+
+class Code(NamedTuple):
+    """What is imported late."""
+
+    parts: type[Parts]
+    tools: tuple[type[MemoryTool], ...]
+
+
+def _load() -> Code:
+    with collector_paused():  # what these need has been looked for
+        from .core.parts import Parts
+        from .tools import TOOLS
+    return Code(Parts, TOOLS)
 
 
 class ScopedMemoryPlugin(Star):
@@ -43,55 +58,84 @@ class ScopedMemoryPlugin(Star):
     def __init__(self, context: Context, config: dict[str, Any] | None = None) -> None:
         super().__init__(context, config)
         self._config = config
-        self._plugin: PluginContext | None = None
-        self._mind: DeepMind | None = None
-        self._commands: Commands | None = None
-        self._off = ""
+        self._parts: LateStart[Code, Parts] = LateStart(
+            _load, self._make, lambda _: logger.exception(self._why_not())
+        )
 
     async def initialize(self) -> None:
-        """Returns at once; everything slow happens behind."""
-        self.context.register_web_api(ROUTE, StatusApi(lambda: self._plugin), ["GET"], "status")
-        recalls = RecallsApi(lambda: self._plugin)
-        self.context.register_web_api(RECALLS_ROUTE, recalls, ["GET"], "recalls")
-        plugin = PluginContext(self.context, self._config, StarTools.get_data_dir(NAME))
-        if not plugin.config.enabled:
-            self._off = plugin.texts.say("log.disabled")
-            logger.info(self._off)
-            return
-        self._plugin = plugin
-        self._mind = DeepMind(plugin)
-        self._commands = Commands(plugin)
-        GroupChatter.use(self._mind.listens_to)
-        await self._add_tools()
-        plugin.open()
+        """At AstrBot's start it returns at once, and everything else happens afterwards."""
+        self.context.register_web_api(STATUS_ROUTE, self._status, ["GET"], "status")
+        self.context.register_web_api(RECALLS_ROUTE, self._recalls, ["GET"], "recalls")
+        # A reload. At start-up plugins come first, and providers one by one behind them.
+        if self.context.provider_manager.inst_map:
+            await self._parts.now()
+        else:
+            self._parts.later()
 
-    async def _add_tools(self) -> None:
+    async def _make(self, code: Code, just_started: bool) -> Parts:
+        parts = code.parts(self.context, self._config, StarTools.get_data_dir(NAME))
+        if parts.mind is not None:
+            GroupChatter.use(parts.mind.listens_to)
+            await self._add_tools(code.tools, parts)
+        parts.open(just_started=just_started)
+        return parts
+
+    async def _add_tools(self, tools: tuple[type[MemoryTool], ...], parts: Parts) -> None:
         # AstrBot applies the owner's choice of tools before it calls `initialize`.
         switched_off: list[str] = await sp.global_get("inactivated_llm_tools", [])
         manager = self.context.get_llm_tool_manager()
-        for tool in TOOLS:
-            made = tool(source=lambda: self._plugin)
+        for tool in tools:
+            made = tool(source=lambda: parts.plugin)
             made.active = made.name not in switched_off
             manager.remove_func(made.name)
             self.context.add_llm_tools(made)
 
+    @property
+    def _mind(self) -> DeepMind | None:
+        return self._parts.here.mind if self._parts.here is not None else None
+
     async def terminate(self) -> None:
         """On reload, disable and SIGINT. SIGTERM and worse do without: all is durable anyway."""
         GroupChatter.use(None)
-        if self._plugin is not None:
-            await self._plugin.close()
+        parts = await self._parts.close()
+        if parts is not None:
+            await parts.close()
+
+    async def _status(self) -> Any:
+        """What the route answers: also if nothing could be loaded."""
+        parts = await self._parts.within(_LOADING_SECONDS)
+        return json_response(self._unloaded()) if parts is None else await parts.status()
+
+    async def _recalls(self) -> Any:
+        parts = await self._parts.within(_LOADING_SECONDS)
+        return json_response({"recalls": []}) if parts is None else await parts.recalls()
+
+    def _unloaded(self) -> dict[str, Any]:
+        return {"version": plugin_version(), "ready": False, "warnings": [self._why_not()]}
+
+    def _why_not(self) -> str:
+        say = Texts(chosen_language(self._config)).say
+        fault = self._parts.fault
+        return say("log.load_failed", detail=fault) if fault else say("log.loading")
 
     @filter.on_astrbot_loaded()
     async def on_astrbot_loaded(self) -> None:
         """AstrBot 启动完成：可以选定嵌入方式了"""
-        if self._plugin is not None:
-            self._plugin.astrbot_is_up()
+        self._parts.astrbot_is_up()
+        if (parts := self._parts.here) is not None:
+            parts.astrbot_is_up()
+
+    @filter.on_waiting_llm_request()
+    async def on_waiting_llm_request(self, event: AstrMessageEvent) -> None:
+        """下一步就要定这一轮用哪些工具：等插件载入完"""
+        await self._parts.within(_LOADING_SECONDS)
 
     @filter.on_llm_request()
     async def on_llm_request(self, event: AstrMessageEvent, req: ProviderRequest) -> None:
         """在调用模型之前附上相关的记忆"""
-        if self._mind is not None:
-            await self._mind.before_request(event, req)
+        parts = await self._parts.within(_LOADING_SECONDS)
+        if parts is not None and parts.mind is not None:
+            await parts.mind.before_request(event, req)
 
     @filter.on_agent_done(priority=_FIRST)
     async def on_agent_done(
@@ -243,9 +287,12 @@ class ScopedMemoryPlugin(Star):
         self, event: AstrMessageEvent, name: str
     ) -> AsyncGenerator[MessageEventResult]:
         """Answer a command; the model is not asked."""
-        if self._commands is None:
-            yield event.plain_result(self._off)
+        parts = await self._parts.within(_LOADING_SECONDS)
+        if parts is None:
+            yield event.plain_result(self._why_not())
+        elif parts.commands is None:
+            yield event.plain_result(parts.off)
         else:
-            command: Command = getattr(self._commands, name)
-            yield event.plain_result(await self._commands.answer(event, command))
+            command: Command = getattr(parts.commands, name)
+            yield event.plain_result(await parts.commands.answer(event, command))
         event.stop_event()

@@ -17,9 +17,6 @@ from .texts import Texts
 
 _PATIENCE_SECONDS = 120.0
 """AstrBot says when it is up, but not to a plugin that is loaded afterwards."""
-_OPENING_SECONDS = 30.0
-"""Longer than AstrBot takes to start. One that was up long before, and has no provider, tells
-nothing: its owner looks at the status page meanwhile."""
 _BREATH_SECONDS = 5.0
 """After AstrBot's own start, before the index: importing Chroma and reading a dictionary take the
 interpreter for seconds, while the panel gives its first answers and the chat platforms connect."""
@@ -58,22 +55,17 @@ class BackgroundInitializer:
             self._up.set()
 
     async def run(self) -> None:
-        """Open; keep up with the files from then on; choose, and keep the index up.
-
-        Reading thousands of entries takes the interpreter for seconds, so it waits until AstrBot
-        has started: nobody can have asked anything before.
-        """
+        """Open; keep up with the files from then on; choose, and keep the index up."""
         following: asyncio.Task[None] | None = None
         migrating: asyncio.Task[None] | None = None
         reading: asyncio.Task[None] | None = None
         sleeping: asyncio.Task[None] | None = None
         try:
-            await self._wait_for_astrbot(_OPENING_SECONDS)
             await self._engine.open()
             following = asyncio.create_task(self._engine.follow(), name="scoped-memory-files")
             await self._announce()
             await self._engine.scan_notes()
-            await self._wait_for_astrbot(_PATIENCE_SECONDS)
+            await self._wait_for_astrbot()
             if self._just_started:
                 await asyncio.sleep(_BREATH_SECONDS)
             migration = MemoryScopeMigration(self._engine, self._texts)
@@ -109,8 +101,8 @@ class BackgroundInitializer:
         if summary.ignored or summary.held:
             logger.warning(say("log.map_bad", ignored=summary.ignored, held=summary.held))
 
-    async def _wait_for_astrbot(self, seconds: float) -> None:
+    async def _wait_for_astrbot(self) -> None:
         """It has its providers then, too."""
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(_PATIENCE_SECONDS):
                 await self._up.wait()

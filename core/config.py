@@ -18,8 +18,8 @@ from ..llm_memory import (
     PrivacyMode,
     WalkPace,
 )
+from .texts import LANGUAGES
 
-LANGUAGES = ("zh-CN", "en-US")
 PRIVACY_MODES = tuple(PrivacyMode)
 _LOADING_SHARE = 0.3
 _EMBEDDING_SHARE = 0.6

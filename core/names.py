@@ -8,6 +8,8 @@ from typing import Final
 import yaml
 
 NAME: Final = "astrbot_plugin_scoped_memory"
+STATUS_ROUTE: Final = f"/{NAME}/status"
+RECALLS_ROUTE: Final = f"/{NAME}/recalls"
 ROOT: Final = Path(__file__).resolve().parent.parent
 
 

@@ -104,16 +104,15 @@ class PluginContext:
         """What comes from elsewhere: for admins, whom the caller has told from others."""
         return self._engine.migrations
 
-    def open(self) -> None:
-        """Start the owner task. Returns at once."""
+    def open(self, *, just_started: bool) -> None:
+        """Start the owner task. Returns at once. ``just_started``: AstrBot, a moment ago."""
         self._bridge.open()
         for warning in self.config.warnings:
             logger.warning(self._warning_text(warning))
         for package in self.missing:
             logger.warning(self.texts.say("log.package_missing", name=package.package))
-        if providers_are_loaded(self.astrbot):
-            # A reload. At start-up plugins come first, and providers one by one behind them.
-            self._initializer.astrbot_is_up(just_started=False)
+        if just_started or providers_are_loaded(self.astrbot):
+            self._initializer.astrbot_is_up(just_started=just_started)
         self._owner = asyncio.create_task(self._initializer.run(), name="scoped-memory-owner")
 
     def _choose_embedder(self) -> Embedder:

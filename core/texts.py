@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -11,7 +13,15 @@ try:
 except ImportError:  # a PyYAML that was built without libyaml
     from yaml import SafeLoader as _Loader  # type: ignore[assignment]
 
+LANGUAGES = ("zh-CN", "en-US")
+"""The first one where the owner has said nothing."""
 _FOLDER = Path(__file__).parent / "i18n"
+
+
+def chosen_language(raw_config: Mapping[str, Any] | None) -> str:
+    """What a config says, before anything else of it is read."""
+    wanted = (raw_config or {}).get("language")
+    return next((known for known in LANGUAGES if known == wanted), LANGUAGES[0])
 
 
 class Texts:

@@ -10,11 +10,8 @@ from astrbot.api.web import json_response
 from ..llm_memory import LoopStatus, MigrationStatus
 from .explanation import told_json
 from .loop_texts import loop_json
-from .names import NAME, plugin_version
+from .names import plugin_version
 from .plugin_context import PluginContext
-
-ROUTE = f"/{NAME}/status"
-RECALLS_ROUTE = f"/{NAME}/recalls"
 
 
 class StatusApi:

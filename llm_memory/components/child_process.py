@@ -84,33 +84,28 @@ class Children:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._running: set[subprocess.Popen[bytes]] = set()
-        self._closed = False
+        self._closed = threading.Event()
 
     def run(self, command: Sequence[str], seconds: float) -> ChildEnd:
         """Like ``run_child``; late at once if it is given up, or was before."""
-        if self._closed:
+        if self._closed.is_set():
             return ChildEnd(None)
-        mine: list[subprocess.Popen[bytes]] = []
-
-        def begun(child: subprocess.Popen[bytes]) -> None:
-            mine.append(child)
-            with self._lock:
-                self._running.add(child)
-                if self._closed:
-                    child.kill()
-
-        try:
-            end = _watched(command, seconds, begun)
-        finally:
-            with self._lock:
-                self._running.difference_update(mine)
-        return ChildEnd(None, end.output, end.errors) if self._closed else end
+        end = _watched(command, seconds, self._begun)
+        with self._lock:
+            self._running = {child for child in self._running if child.returncode is None}
+        return ChildEnd(None, end.output, end.errors) if self._closed.is_set() else end
 
     def close(self) -> None:
         """End those that run; none is started from now on. Waits for nothing."""
         with self._lock:
-            self._closed = True
+            self._closed.set()
             for child in self._running:
+                child.kill()
+
+    def _begun(self, child: subprocess.Popen[bytes]) -> None:
+        with self._lock:
+            self._running.add(child)
+            if self._closed.is_set():
                 child.kill()
 
 

@@ -31,6 +31,7 @@ from .intake import Intake
 from .legacy_reading import KIND, LegacyReading, Reading
 from .legacy_vectors import LegacyVectors
 from .lexical_service import LexicalService
+from .long_lived import LongLived
 from .notice_board import NoticeBoard
 from .record_walker import RecordWalker
 from .scope_book import ScopeBook
@@ -54,13 +55,16 @@ class Adoption:
         vectors: LegacyVectors,
         words: LexicalService,
         book: ScopeBook,
+        long_lived: LongLived,
         notices: NoticeBoard,
         clock: Clock,
         *,
         enabled: bool,
     ) -> None:
         """``enabled``: the owner wants it. A dry run may be had at any time."""
-        self._reader = LegacyReading(stores, staging, store, vault, catalogue, book, clock)
+        self._reader = LegacyReading(
+            stores, staging, store, vault, catalogue, book, long_lived, clock
+        )
         self._staging = staging
         self._store = store
         self._walker = walker

@@ -49,6 +49,7 @@ def make_arrivals(
                 recalling.catalogue,
                 writing.intake,
                 recalling.pending,
+                recalling.long_lived,
                 recalling.words,
                 clock,
             )
@@ -73,6 +74,7 @@ def make_arrivals(
                 old_vectors,
                 recalling.words,
                 book,
+                recalling.long_lived,
                 notices,
                 clock,
                 enabled=settings.adopt_legacy,

@@ -27,6 +27,7 @@ from ..ports import Key, Vault
 from ..ports.migration import ForeignCollection, ForeignRecord
 from .catalogue import Catalogue
 from .identifiers import Clock
+from .long_lived import LongLived
 from .pending_records import PendingRecords, Waiting
 
 _PAGE: Final = 1000
@@ -93,6 +94,7 @@ class LegacyListing:
         vault: Vault,
         catalogue: Catalogue,
         pending: PendingRecords,
+        long_lived: LongLived,
         threads: OwnThreads,
         clock: Clock,
         rest: Callable[[float], Awaitable[None]],
@@ -102,6 +104,7 @@ class LegacyListing:
         self._vault = vault
         self._catalogue = catalogue
         self._pending = pending
+        self._long_lived = long_lived
         self._call = threads.call
         self._clock = clock
         self._rest = rest
@@ -125,11 +128,11 @@ class LegacyListing:
         self._pending.look_ahead_with(self._ahead)
         try:
             read = await self._read_all(show=True)
-            wanted = only or frozenset(one.record_id for one in read)
             living = list(self._catalogue.all())
-            left = [one for one in read if one.record_id in wanted]
-            self.listed, self.memories = await self._call(self._planned, left, living)
-            self.scopes = await self._call(scope_names, self.memories)
+            with self._long_lived.at_once(len(read)):
+                wanted, left = await self._call(_wanted, read, only)
+                self.listed, self.memories = await self._call(self._planned, left, living)
+                self.scopes = await self._call(scope_names, self.memories)
             self._pending.drop(await self._call(self._unplanned, read))
         finally:
             self._pending.look_ahead_with(None)
@@ -271,6 +274,12 @@ class LegacyListing:
             quarantined=fates[Fate.QUARANTINED],
             broken=fates[Fate.BROKEN],
         )
+
+
+def _wanted(read: Sequence[Read], only: frozenset[str]) -> tuple[frozenset[str], list[Read]]:
+    """The ids that are asked for, ``only`` those if there are any, and what was read of them."""
+    wanted = only or frozenset(one.record_id for one in read)
+    return wanted, [one for one in read if one.record_id in wanted]
 
 
 def lacks_scope(metadata: Mapping[str, object] | None) -> bool:

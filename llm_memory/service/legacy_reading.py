@@ -31,6 +31,7 @@ from ..ports.legacy import (
 from ..ports.migration import MigrationStore
 from .catalogue import Catalogue
 from .identifiers import Clock
+from .long_lived import LongLived
 from .scope_book import ScopeBook
 
 KIND: Final = "adoption"
@@ -77,6 +78,7 @@ class LegacyReading:
         vault: Vault,
         catalogue: Catalogue,
         book: ScopeBook,
+        long_lived: LongLived,
         clock: Clock,
     ) -> None:
         self._stores = stores
@@ -85,6 +87,7 @@ class LegacyReading:
         self._vault = vault
         self._catalogue = catalogue
         self._book = book
+        self._long_lived = long_lived
         self._clock = clock
 
     async def fresh(self) -> list[FoundStore]:
@@ -130,7 +133,8 @@ class LegacyReading:
             while some := await asyncio.to_thread(next, slices, ()):
                 await asyncio.to_thread(self._judge, one, some, known, records, judged)
         living = list(self._catalogue.all())
-        made = await asyncio.to_thread(self._plan, judged, living, gone)
+        with self._long_lived.at_once(len(judged)):
+            made = await asyncio.to_thread(self._plan, judged, living, gone)
         return Reading(tuple(read), tuple(unread), records, made)
 
     def _known(self) -> _Known:

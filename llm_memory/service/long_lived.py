@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from ..models.data_models import StoredMemory
@@ -42,6 +43,23 @@ class LongLived:
             self._next = self._count + GROWTH
             self._frozen = True
             self._freeze()
+
+    @contextmanager
+    def at_once(self, count: int) -> Iterator[None]:
+        """What is made of so many records meanwhile, in whatever thread, is set apart before the
+        collector looks at it; a few are not worth it."""
+        if count < MANY:
+            yield
+            return
+        was_on = gc.isenabled()
+        gc.disable()
+        try:
+            yield
+        finally:
+            self._frozen = True
+            self._freeze()
+            if was_on:
+                gc.enable()
 
     def enqueue_removal(self, _: StoredMemory) -> None:
         """It is let go of as soon as nobody holds it, set apart or not."""

@@ -39,6 +39,7 @@ from .identifiers import Clock, make_id
 from .intake import Intake
 from .legacy_listing import LegacyListing, OwnThreads, as_json, lacks_scope, mark
 from .lexical_service import LexicalService
+from .long_lived import LongLived
 from .pending_records import PendingRecords
 from .record_walker import RecordWalker
 from .scope_reversal import ScopeReversal
@@ -76,6 +77,7 @@ class ScopeMigration:
         catalogue: Catalogue,
         intake: Intake,
         pending: PendingRecords,
+        long_lived: LongLived,
         words: LexicalService,
         clock: Clock,
     ) -> None:
@@ -94,6 +96,7 @@ class ScopeMigration:
             vault,
             catalogue,
             pending,
+            long_lived,
             self._threads,
             clock,
             self._rest,

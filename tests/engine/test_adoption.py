@@ -619,6 +619,9 @@ class Vectored:
         """One."""
         return [self.store]
 
+    def close(self) -> None:
+        """Nothing runs."""
+
     def scratch(self, *, keep: bool) -> Any:
         """None is needed."""
         return contextlib.nullcontext("")
@@ -682,6 +685,9 @@ class Both:
     def read(self, store: FoundStore, scratch: str) -> JsonlStore:
         """By its name."""
         return self._stores[store.name].read(store, scratch)
+
+    def close(self) -> None:
+        """Nothing runs."""
 
 
 async def test_vectors_of_another_model_of_the_same_length_are_not_used(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.config import LANGUAGES
 from astrbot_plugin_scoped_memory.core.outcomes import entry_text
 from astrbot_plugin_scoped_memory.core.services.injection_service import (
     CLOSE,
@@ -17,7 +16,7 @@ from astrbot_plugin_scoped_memory.core.services.injection_service import (
     fence,
     hit_line,
 )
-from astrbot_plugin_scoped_memory.core.texts import Texts
+from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.llm_memory import (
     Actor,
     ConversationId,

@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.config import LANGUAGES
 from astrbot_plugin_scoped_memory.core.explanation import why_text
-from astrbot_plugin_scoped_memory.core.texts import Texts
+from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.llm_memory import (
     MemoryDraft,
     MemoryKind,

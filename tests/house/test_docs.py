@@ -14,8 +14,9 @@ import pytest
 import yaml
 
 from astrbot_plugin_scoped_memory.core.background_initializer import BackgroundInitializer
-from astrbot_plugin_scoped_memory.core.config import LANGUAGES, PluginConfig, read_config
+from astrbot_plugin_scoped_memory.core.config import PluginConfig, read_config
 from astrbot_plugin_scoped_memory.core.plugin_context import PluginContext
+from astrbot_plugin_scoped_memory.core.texts import LANGUAGES
 from astrbot_plugin_scoped_memory.llm_memory import DmScope, GroupScope, NoticeCode, PrivacyMode
 from astrbot_plugin_scoped_memory.llm_memory.markdown.entry import render
 from astrbot_plugin_scoped_memory.llm_memory.markdown.escaping import unescape

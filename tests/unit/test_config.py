@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.core.config import LANGUAGES, PluginConfig, read_config
+from astrbot_plugin_scoped_memory.core.config import PluginConfig, read_config
 from astrbot_plugin_scoped_memory.core.names import ROOT
+from astrbot_plugin_scoped_memory.core.texts import LANGUAGES
 from astrbot_plugin_scoped_memory.llm_memory import DmScope, GroupScope
 
 SCHEMA: dict[str, Any] = json.loads((ROOT / "_conf_schema.json").read_text("utf-8"))

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.core.config import LANGUAGES
 from astrbot_plugin_scoped_memory.core.outcomes import entry_text, note_text
 from astrbot_plugin_scoped_memory.core.services.injection_service import (
     CLOSE,
@@ -18,7 +17,7 @@ from astrbot_plugin_scoped_memory.core.services.injection_service import (
     hit_line,
     safe,
 )
-from astrbot_plugin_scoped_memory.core.texts import Texts
+from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     Memory,
     Provenance,

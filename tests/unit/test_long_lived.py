@@ -55,6 +55,27 @@ def test_a_large_one_is_set_apart_now_and_then_and_given_back_once(steps: int) -
     assert calls == ["freeze"] * steps + ["unfreeze"]
 
 
+def test_what_many_records_become_is_set_apart_before_the_collector_looks_at_it() -> None:
+    calls = Calls()
+    living = calls.living()
+    with living.at_once(MANY - 1):
+        assert gc.isenabled()
+    assert calls == []
+    with pytest.raises(LookupError), living.at_once(MANY):
+        assert not gc.isenabled()
+        raise LookupError
+    assert (calls, gc.isenabled()) == (["freeze"], True)
+    gc.disable()
+    try:
+        with living.at_once(MANY):
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+    living.release()
+    assert calls == ["freeze", "freeze", "unfreeze"]
+
+
 def test_the_interpreters_own_collector_is_what_is_told() -> None:
     before = gc.get_freeze_count()
     living = LongLived()

@@ -10,13 +10,12 @@ from typing import Any, cast
 import pytest
 
 from astrbot_plugin_scoped_memory.core.commands import Commands
-from astrbot_plugin_scoped_memory.core.config import LANGUAGES
 from astrbot_plugin_scoped_memory.core.migration_texts import cause_text
 from astrbot_plugin_scoped_memory.core.migrations import memory_scope_migration
 from astrbot_plugin_scoped_memory.core.migrations.memory_scope_migration import (
     MemoryScopeMigration,
 )
-from astrbot_plugin_scoped_memory.core.texts import Texts
+from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.core.web_api import StatusApi
 from astrbot_plugin_scoped_memory.llm_memory import MigrationState
 from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable

@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from astrbot_plugin_scoped_memory.core.web_api import RECALLS_ROUTE, ROUTE, RecallsApi
+from astrbot_plugin_scoped_memory.core.names import RECALLS_ROUTE, STATUS_ROUTE
+from astrbot_plugin_scoped_memory.core.web_api import RecallsApi
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import DropReason
 from astrbot_plugin_scoped_memory.llm_memory.service.trace_log import KEPT
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, running
@@ -39,8 +40,8 @@ async def of(rig: Rig) -> list[dict[str, Any]]:
 
 
 def test_the_route_stands_beside_that_of_the_status() -> None:
-    assert RECALLS_ROUTE.rpartition("/")[0] == ROUTE.rpartition("/")[0]
-    assert RECALLS_ROUTE != ROUTE
+    assert RECALLS_ROUTE.rpartition("/")[0] == STATUS_ROUTE.rpartition("/")[0]
+    assert RECALLS_ROUTE != STATUS_ROUTE
 
 
 async def test_a_plugin_that_is_off_or_not_open_has_recalled_nothing(tmp_path: Path) -> None:
@@ -101,7 +102,7 @@ async def test_a_plugin_whose_engine_cannot_open_answers_all_the_same(tmp_path: 
     data = tmp_path / "a-file-instead-of-a-folder"
     data.write_text("x", encoding="utf-8")
     plugin = unopened(data)
-    plugin.open()
+    plugin.open(just_started=False)
     try:
         assert await recalls(plugin) == []
     finally:

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from astrbot_plugin_scoped_memory.core.commands import Commands
-from astrbot_plugin_scoped_memory.core.config import LANGUAGES
-from astrbot_plugin_scoped_memory.core.texts import Texts
+from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.llm_memory.errors import ChatFailed
 from astrbot_plugin_scoped_memory.llm_memory.models.sleep import Postponed
 from astrbot_plugin_scoped_memory.llm_memory.ports.chat import Completion

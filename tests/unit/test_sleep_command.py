@@ -12,11 +12,11 @@ from typing import Any, cast
 import pytest
 
 from astrbot_plugin_scoped_memory.core.commands import Commands
-from astrbot_plugin_scoped_memory.core.config import LANGUAGES
 from astrbot_plugin_scoped_memory.core.services.sleep_schedule import (
     SchedulePace,
     SleepSchedule,
 )
+from astrbot_plugin_scoped_memory.core.texts import LANGUAGES
 from astrbot_plugin_scoped_memory.llm_memory.models.status import IndexState
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, Ticker, running
 from astrbot_plugin_scoped_memory.tests.support.nights import (

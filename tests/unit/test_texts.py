@@ -10,11 +10,10 @@ from collections.abc import Iterator, Mapping
 import pytest
 import yaml
 
-from astrbot_plugin_scoped_memory.core.config import LANGUAGES
 from astrbot_plugin_scoped_memory.core.names import ROOT
 from astrbot_plugin_scoped_memory.core.notices import notice_text
 from astrbot_plugin_scoped_memory.core.outcomes import error_text, rejected_text
-from astrbot_plugin_scoped_memory.core.texts import Texts
+from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.llm_memory import (
     EngineClosed,
     EngineOff,

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.core.config import LANGUAGES
 from astrbot_plugin_scoped_memory.core.services.injection_service import CLOSE, OPEN
-from astrbot_plugin_scoped_memory.core.texts import Texts
+from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.llm_memory.policies.turn_text import (
     CUT,
     MOST_CHARS,

@@ -1,0 +1,51 @@
+"""What one load of the plugin is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from astrbot.api import logger
+
+from .commands import Commands
+from .deepmind import DeepMind
+from .plugin_context import PluginContext
+from .web_api import RecallsApi, StatusApi
+
+
+class Parts:
+    """Made once AstrBot is up, gone in ``terminate``.
+
+    Attributes:
+        plugin: None where the owner has switched the plugin off; then ``mind`` and ``commands`` are
+            None, too.
+        off: What is answered instead, empty where it is on.
+    """
+
+    def __init__(self, context: Any, raw_config: Mapping[str, Any] | None, data: Path) -> None:
+        plugin = PluginContext(context, raw_config, data)
+        on = plugin.config.enabled
+        self.off = "" if on else plugin.texts.say("log.disabled")
+        self.plugin = plugin if on else None
+        self.mind = DeepMind(plugin) if on else None
+        self.commands = Commands(plugin) if on else None
+        self.status = StatusApi(lambda: self.plugin)
+        self.recalls = RecallsApi(lambda: self.plugin)
+
+    def open(self, *, just_started: bool) -> None:
+        """Start what goes on behind. Returns at once."""
+        if self.plugin is None:
+            logger.info(self.off)
+        else:
+            self.plugin.open(just_started=just_started)
+
+    def astrbot_is_up(self) -> None:
+        """It has said so."""
+        if self.plugin is not None:
+            self.plugin.astrbot_is_up()
+
+    async def close(self) -> None:
+        """End it. Idempotent."""
+        if self.plugin is not None:
+            await self.plugin.close()
