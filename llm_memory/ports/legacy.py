@@ -82,8 +82,8 @@ class LegacyStores(Protocol):
         """Raises StoreUnreadable."""
         ...
 
-    def close(self) -> None:
-        """Nobody waits any more for what another thread reads. Idempotent."""
+    def give_up(self) -> None:
+        """Nobody waits any more for what other threads read now: it soon fails there."""
         ...
 
 

@@ -108,7 +108,7 @@ class LegacyReading:
 
     def close(self) -> None:
         """What a thread still reads is given up: nobody waits for it."""
-        self._stores.close()
+        self._stores.give_up()
 
     async def read(self, stores: Sequence[FoundStore], folder: str) -> Reading:
         """All of some stores, and what is new in them planned. ``folder`` is a scratch folder; what

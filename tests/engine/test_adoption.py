@@ -619,7 +619,7 @@ class Vectored:
         """One."""
         return [self.store]
 
-    def close(self) -> None:
+    def give_up(self) -> None:
         """Nothing runs."""
 
     def scratch(self, *, keep: bool) -> Any:
@@ -686,7 +686,7 @@ class Both:
         """By its name."""
         return self._stores[store.name].read(store, scratch)
 
-    def close(self) -> None:
+    def give_up(self) -> None:
         """Nothing runs."""
 
 

@@ -65,14 +65,14 @@ class PluginStores:
     Args:
         neighbours: The folder in which plugins have their data folders.
         own: A folder of ours for copies, on the disk that has room for our state.
-        run: Starts the child; None for one that ends with us.
+        run: Starts the child; None for one that can be given up.
     """
 
     def __init__(self, neighbours: Path, own: Path, run: RunChild | None = None) -> None:
         self._neighbours = neighbours
         self._own = own
-        self._children = Children()
-        self._run = run or self._children.run
+        self._run = run
+        self._reading: set[Children] = set()
 
     def find(self) -> Sequence[FoundStore]:
         angel = self._neighbours / ANGEL
@@ -118,26 +118,29 @@ class PluginStores:
         number = sum(1 for _ in Path(scratch).iterdir())
         target = Path(scratch) / f"store-{number}"
         target.mkdir()
-        copy: Path | None = None
+        children = Children()
+        self._reading.add(children)
         try:
             copy = copy_store(Path(store.place), target / "copy")
-            return self._read(store, copy, target)
+            return self._read(store, copy, target, self._run or children.run)
         except CopyFailed as error:
             raise StoreUnreadable(error.code, str(error)) from error
         except OSError as error:
             raise StoreUnreadable("unreadable", str(error)) from error
         finally:
+            self._reading.discard(children)
             shutil.rmtree(target / "copy", ignore_errors=True)
 
-    def close(self) -> None:
-        self._children.close()
+    def give_up(self) -> None:
+        for children in self._reading.copy():
+            children.close()
 
-    def _read(self, store: FoundStore, copy: Path, target: Path) -> JsonlStore:
+    def _read(self, store: FoundStore, copy: Path, target: Path, run: RunChild) -> JsonlStore:
         problem = ""
         for way in _WAYS[store.kind]:
             records = target / f"{way}.jsonl"
             vectors = target / "vectors.sqlite" if way == "chroma" else None
-            count, problem, ended = self._child(way, copy, records, vectors)
+            count, problem, ended = self._child(way, copy, records, vectors, run)
             # A way that is the last one counts with what it could read.
             if ended and (not problem or way == _WAYS[store.kind][-1]):
                 return JsonlStore(store, records, vectors, count, problem)
@@ -145,7 +148,7 @@ class PluginStores:
         raise StoreUnreadable("native", problem)
 
     def _child(
-        self, way: str, copy: Path, records: Path, vectors: Path | None
+        self, way: str, copy: Path, records: Path, vectors: Path | None, run: RunChild
     ) -> tuple[int, str, bool]:
         """How many records were read, why the rest was not, and whether the child came to its
         end."""
@@ -163,7 +166,7 @@ class PluginStores:
             if way == "chroma":
                 return 0, "this application cannot start a Python process", False
             return *_told(json.dumps(reader.main(options))), True
-        return _answer(self._run(command, seconds))
+        return _answer(run(command, seconds))
 
 
 def _answer(end: ChildEnd) -> tuple[int, str, bool]:
