@@ -217,9 +217,10 @@ async def measure_silence(
     }
 
 
-def _percent(flags: Any) -> float:
+def _percent(flags: Any) -> float | None:
+    """None of nothing: JSON knows no NaN."""
     values = list(flags)
-    return round(100 * sum(values) / len(values), 1) if values else float("nan")
+    return round(100 * sum(values) / len(values), 1) if values else None
 
 
 async def measure(

@@ -133,11 +133,12 @@ def test_odd_rows_are_read_and_other_languages_left_out(tmp_path: Path) -> None:
         {"id": "q5", "conv": "c/ 1", "lang": "en", "question": "what is it", "gold_ids": [4]},
     ]
     out = tmp_path / "out.json"
-    command = [sys.executable, "-P", str(ROOT / "benchmarks" / "retrieval.py"), "--order-only"]
+    command = [sys.executable, "-P", str(ROOT / "benchmarks" / "retrieval.py")]
     command += ["--corpus", str(rows_of(tmp_path / "c.jsonl", corpus))]
     command += ["--queries", str(rows_of(tmp_path / "q.jsonl", queries))]
     subprocess.run([*command, "--lang", "zh", "--json", str(out)], check=True, timeout=240)
-    found = json.loads(out.read_text("utf-8"))
+    found = json.loads(out.read_text("utf-8"), parse_constant=pytest.fail)
+    assert found["nothing"]["silent_elsewhere"] is None  # there is no other conversation
     # Half of the gold of the first question is in no row; the adversarial one counts nowhere else.
     assert found["overall"]["recall@1"] == round(2.5 / 3, 4)
     assert found["by_category"]["adversarial"]["recall@10"] == 0.0

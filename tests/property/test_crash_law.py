@@ -5,16 +5,20 @@ or not done, and nothing else is lost, doubled or half there."""
 from __future__ import annotations
 
 import asyncio
-import tempfile
 from collections.abc import Callable, Coroutine
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.tests.property.test_vault_law import SCOPES, Step, Story, acts
+from astrbot_plugin_scoped_memory.tests.property.test_vault_law import (
+    SCOPES,
+    Step,
+    Story,
+    acts,
+    play,
+)
 from astrbot_plugin_scoped_memory.tests.support.crashes import crash_at
 
 DEPTH = 12
@@ -149,27 +153,12 @@ stories = st.lists(st.one_of(deeds, deaths, taken_in), max_size=12).map(
 )
 
 
-async def play(story: list[Step]) -> None:
-    """From an empty vault to the end, and one more start."""
-    with tempfile.TemporaryDirectory() as folder:
-        told = Fragile(Path(folder))
-        await told.start()
-        try:
-            for step in story:
-                await told.act(step)
-            await told.look()
-            await told.restarts(0, 0)
-            await told.brings_all_back()
-        finally:
-            told.bot.stop()
-
-
 @given(stories)
 @settings(max_examples=max(5, settings().max_examples // 3))
 def test_a_deed_that_was_cut_off_is_done_or_not_done_and_nothing_else_is_lost(
     story: list[Step],
 ) -> None:
-    asyncio.run(play(story))
+    asyncio.run(play(story, Fragile))
 
 
 @pytest.mark.parametrize("deed", killings)
@@ -179,5 +168,5 @@ def test_the_process_really_ends_at_the_first_moments_of_each_deed(deed: str) ->
         setting = [("says", 0, 0)] * 4 + [("forgets", 0, 0), ("looks", 0, 0)]
         if deed in ("killed_while_looking", "killed_while_starting"):
             setting.append(("hand_deletes", 0, 0))
-        asyncio.run(play([*setting, (deed, 0, moment)]))
+        asyncio.run(play([*setting, (deed, 0, moment)], Fragile))
         assert Fragile.kills == kills + 1, moment

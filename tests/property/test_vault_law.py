@@ -383,10 +383,10 @@ steps = st.lists(
 )
 
 
-async def play(story: list[Step]) -> None:
+async def play(story: list[Step], kind: type[Story] = Story) -> None:
     """From an empty vault to the end, and one more start."""
     with tempfile.TemporaryDirectory() as folder:
-        told = Story(Path(folder))
+        told = kind(Path(folder))
         await told.start()
         try:
             for step in story:
