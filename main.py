@@ -11,6 +11,7 @@ from astrbot.api.provider import LLMResponse, ProviderRequest
 from astrbot.api.star import Context, Star, StarTools
 from astrbot.api.web import json_response
 
+from .core.blank_status import blank_status
 from .core.collector import collector_paused
 from .core.group_chatter import GroupChatter
 from .core.late_start import LateStart
@@ -104,14 +105,13 @@ class ScopedMemoryPlugin(Star):
     async def _status(self) -> Any:
         """What the route answers: also if nothing could be loaded."""
         parts = await self._parts.within(_LOADING_SECONDS)
-        return json_response(self._unloaded()) if parts is None else await parts.status()
+        if parts is None:
+            return json_response(blank_status(self._why_not()))
+        return await parts.status()
 
     async def _recalls(self) -> Any:
         parts = await self._parts.within(_LOADING_SECONDS)
         return json_response({"recalls": []}) if parts is None else await parts.recalls()
-
-    def _unloaded(self) -> dict[str, Any]:
-        return {"version": plugin_version(), "ready": False, "warnings": [self._why_not()]}
 
     def _why_not(self) -> str:
         say = Texts(chosen_language(self._config)).say

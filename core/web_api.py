@@ -7,10 +7,10 @@ from typing import Any
 
 from astrbot.api.web import json_response
 
-from ..llm_memory import LoopStatus, MigrationStatus
+from ..llm_memory import MigrationStatus
+from .blank_status import blank_status
 from .explanation import told_json
 from .loop_texts import loop_json
-from .names import plugin_version
 from .plugin_context import PluginContext
 
 
@@ -28,19 +28,7 @@ class StatusApi:
         """What the route answers."""
         plugin = self._current()
         if plugin is None:
-            return {
-                "version": plugin_version(),
-                "ready": False,
-                "embedder": "",
-                "index": "off",
-                "memories": {"total": 0, "by_scope": {}},
-                "notes": {"total": 0, "by_folder": {}},
-                "migration": migration_json(MigrationStatus()),
-                "queue": 0,
-                "loop": loop_json(LoopStatus()),
-                "backlog": 0,
-                "warnings": [],
-            }
+            return blank_status()
         status = await plugin.status()
         return {
             "version": plugin.version,

@@ -245,7 +245,7 @@ class Engine:
             index=self._indexing.state,
             by_scope=self._catalogue.counts(),
             notes={folder_of(name): count for name, count in self.notes.counts().items()},
-            backlog=len(self._indexing.pending),
+            backlog=self._indexing.backlog,
             leaving=self._indexing.leaving,
             queue=loop.queue.waiting,
             scope_check_drops=self._manager.scope_check_drops,

@@ -22,6 +22,7 @@ class IndexQueue:
     def __init__(self) -> None:
         self._entries: dict[Key, Passage | None] = {}
         self._parked: dict[Key, Passage] = {}
+        self._removals = 0
         self.changed = asyncio.Event()
 
     def __len__(self) -> int:
@@ -37,15 +38,26 @@ class IndexQueue:
 
     def _append(self, key: Key, stored: Passage | None) -> None:
         self._parked.pop(key, None)
-        self._entries.pop(key, None)
-        self._entries[key] = stored
+        self._take_off(key)
+        self._put_on(key, stored)
         self.changed.set()
+
+    def _put_on(self, key: Key, stored: Passage | None) -> None:
+        """At the end; it is not on the list."""
+        self._entries[key] = stored
+        self._removals += stored is None
+
+    def _take_off(self, key: Key) -> None:
+        """If it is on the list."""
+        if key in self._entries:
+            self._removals -= self._entries.pop(key) is None
 
     def suggest(self, key: Key, stored: Passage | None) -> None:
         """The index differs from the vault here; what is on the list already is newer."""
         if key in self._parked and self._parked[key] is stored:
             return
-        self._entries.setdefault(key, stored)
+        if key not in self._entries:
+            self._put_on(key, stored)
         self.changed.set()
 
     @property
@@ -57,7 +69,12 @@ class IndexQueue:
     @property
     def removals(self) -> int:
         """How many the index has to delete."""
-        return sum(stored is None for stored in self._entries.values())
+        return self._removals
+
+    @property
+    def lacking(self) -> int:
+        """How many the index lacks."""
+        return len(self._entries) - self._removals + len(self._parked)
 
     def snapshot(self) -> dict[Key, Passage | None]:
         """The whole list as it is now, by key; None is what is gone. A copy, made at once."""
@@ -76,7 +93,7 @@ class IndexQueue:
         """Off the list, unless it changed again meanwhile."""
         for key, stored in entries:
             if key in self._entries and self._entries[key] is stored:
-                del self._entries[key]
+                self._take_off(key)
 
     @property
     def parked(self) -> int:
@@ -87,14 +104,15 @@ class IndexQueue:
         """Off the list, but still not in the index: it stays so until it changes, or ``unpark``."""
         key, stored = entry
         if stored is not None and self._entries.get(key) is stored:
-            del self._entries[key]
+            self._take_off(key)
             self._parked[key] = stored
 
     def unpark(self) -> None:
         """Try all of them again."""
         parked, self._parked = self._parked, {}
         for key, stored in parked.items():
-            self._entries.setdefault(key, stored)
+            if key not in self._entries:
+                self._put_on(key, stored)
 
     def postpone(self, entry: Entry) -> None:
         """To the end of the list, unless it changed meanwhile."""

@@ -99,6 +99,11 @@ class IndexingService:
         return self._queue.living
 
     @property
+    def backlog(self) -> int:
+        """How many of ``pending`` there are."""
+        return self._queue.lacking
+
+    @property
     def leaving(self) -> int:
         """How many are gone, but may still be in the index."""
         return self._queue.removals

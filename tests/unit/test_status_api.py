@@ -11,9 +11,16 @@ from typing import Any
 from astrbot_plugin_scoped_memory.core.loop_texts import loop_json
 from astrbot_plugin_scoped_memory.core.names import plugin_version
 from astrbot_plugin_scoped_memory.core.plugin_context import PluginContext
-from astrbot_plugin_scoped_memory.core.web_api import StatusApi
+from astrbot_plugin_scoped_memory.core.web_api import StatusApi, migration_json
 from astrbot_plugin_scoped_memory.harness.waiting import until
-from astrbot_plugin_scoped_memory.llm_memory import LoopStatus, QueueSize, Resting, Spent, Turn
+from astrbot_plugin_scoped_memory.llm_memory import (
+    LoopStatus,
+    MigrationStatus,
+    QueueSize,
+    Resting,
+    Spent,
+    Turn,
+)
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     MAP,
     Rig,
@@ -72,6 +79,7 @@ async def test_a_plugin_that_is_switched_off_is_not_ready() -> None:
         "backlog": 0,
         "warnings": [],
     }
+    assert migration_json(MigrationStatus()) == IDLE
 
 
 async def test_before_the_engine_is_open_everything_is_there_and_empty(tmp_path: Path) -> None:
