@@ -56,6 +56,7 @@ class IndexQueue:
         """The index differs from the vault here; what is on the list already is newer."""
         if key in self._parked and self._parked[key] is stored:
             return
+        self._parked.pop(key, None)  # as it was; it is another one now
         if key not in self._entries:
             self._put_on(key, stored)
         self.changed.set()
