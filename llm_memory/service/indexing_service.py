@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from ..errors import EmbeddingFailed, IndexFull, IndexUnavailable
 from ..log import logger
@@ -57,13 +57,16 @@ class IndexingService:
         cache: VectorCache,
         notices: NoticeBoard,
         pace: IndexPace,
+        grown: Callable[[int], None] = lambda _: None,
     ) -> None:
+        """``grown`` is told of each passage that is put on the list by a comparison."""
         self._passages = passages
         self._store = store
         self._manifest = manifest
         self._cache = cache
         self._notices = notices
         self._pace = pace
+        self._grown = grown
         self._embedder: Embedder | None = None
         self._fingerprint: Fingerprint | None = None
         self._queue = IndexQueue()
@@ -281,6 +284,7 @@ class IndexingService:
         for number, stored in enumerate(list(self._passages.all())):
             if indexed.pop(key_of(stored), None) != record_hash(stored):
                 self._queue.suggest(key_of(stored), stored)
+                self._grown(1)
             if number % _SLICE == 0:
                 await asyncio.sleep(0)
         for key in self._passages.gone(indexed):

@@ -48,12 +48,19 @@ class LexicalService:
     """
 
     def __init__(
-        self, passages: Passages, index: LexicalIndex, notices: NoticeBoard, pace: IndexPace
+        self,
+        passages: Passages,
+        index: LexicalIndex,
+        notices: NoticeBoard,
+        pace: IndexPace,
+        grown: Callable[[int], None] = lambda _: None,
     ) -> None:
+        """``grown`` is told of each passage that is put on the list by a comparison."""
         self._passages = passages
         self._index = index
         self._notices = notices
         self._pace = pace
+        self._grown = grown
         self._queue = IndexQueue()
         self._fault: IndexUnavailable | None = None
         self._faults = 0
@@ -199,6 +206,7 @@ class LexicalService:
         for number, passage in enumerate(list(living)):
             if indexed.pop(key_of(passage), None) != lexical_hash(passage):
                 self._queue.suggest(key_of(passage), passage)
+                self._grown(1)
             if number % _SLICE == 0:
                 await asyncio.sleep(0)
         for key in self._passages.gone(indexed):

@@ -47,11 +47,17 @@ def make_recalling(
     notes = NoteBook(parts.notes, notices)
     pending = PendingRecords(catalogue)
     passages = Passages(catalogue, notes, pending)
-    indexing = IndexingService(
-        Passages(catalogue, notes), parts.store, parts.manifest, parts.cache, notices, settings.pace
-    )
-    words = LexicalService(passages, parts.words, notices, settings.pace)
     long_lived = LongLived()
+    indexing = IndexingService(
+        Passages(catalogue, notes),
+        parts.store,
+        parts.manifest,
+        parts.cache,
+        notices,
+        settings.pace,
+        long_lived.grow,
+    )
+    words = LexicalService(passages, parts.words, notices, settings.pace, long_lived.grow)
     notes.follow_with(indexing, words)
     pending.follow_with(words, long_lived)
     arms = Arms(passages, words, indexing, parts.scanner)
