@@ -7,8 +7,11 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
 from astrbot_plugin_scoped_memory.llm_memory import EmbeddingFailed, IndexState, NoticeCode
 from astrbot_plugin_scoped_memory.llm_memory.ports import Key, Vector, Vectors
+from astrbot_plugin_scoped_memory.llm_memory.service.long_lived import LongLived
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 from astrbot_plugin_scoped_memory.tests.fakes.vector_store import InMemoryVectorStore
 from astrbot_plugin_scoped_memory.tests.support.engines import group, person, running
@@ -127,3 +130,17 @@ async def test_what_is_forgotten_counts_as_leaving_until_the_index_has_let_it_go
         store.may.set()
         await rig.until_indexed()
         assert store.count() == 0
+
+
+async def test_what_a_start_finds_to_index_is_set_apart_from_the_collector(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hundred thousand keys on a list cost a tenth of a second each time they are looked at."""
+    async with running(tmp_path, store=InMemoryVectorStore()) as rig:
+        for number in range(5):
+            await rig.remember(f"第{number}件事", group(777))
+    told: list[int] = []
+    monkeypatch.setattr(LongLived, "grow", lambda _, count: told.append(count))
+    async with running(tmp_path, store=InMemoryVectorStore()) as rig:
+        await rig.until_indexed()
+    assert (told.count(5), told.count(1)) == (1, 5)  # read from the files, and put on the list
