@@ -129,9 +129,13 @@ def _watched(
                 begun(child)
                 output, errors = child.communicate(timeout=seconds)
                 status = child.returncode
-            except subprocess.TimeoutExpired:
+            except subprocess.TimeoutExpired as late:
                 child.kill()
-                output, errors = child.communicate()
+                if sys.platform == "win32":  # only there its readers hold what came
+                    output, errors = child.communicate()
+                else:  # a child of its own may keep the pipes open
+                    child.wait()
+                    output, errors = late.stdout or b"", late.stderr or b""
             except BaseException:
                 child.kill()
                 raise

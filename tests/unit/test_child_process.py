@@ -28,6 +28,22 @@ def test_a_child_tells_how_it_ended(run: RunChild) -> None:
         run(("/no-such-program",), 60)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="waits for whoever holds the pipes there")
+def test_a_child_that_is_late_is_not_waited_for_because_of_its_own_children(
+    tmp_path: Path,
+) -> None:
+    """They may keep the pipes open."""
+    ended = tmp_path / "ended"
+    grandchild = f"import pathlib, time; time.sleep(20); pathlib.Path({str(ended)!r}).touch()"
+    program = (
+        "import subprocess, sys, time; print('好', flush=True);"
+        f"subprocess.Popen([sys.executable, '-c', {grandchild!r}]); time.sleep(600)"
+    )
+    end = run_child((sys.executable, "-c", program), 2)
+    assert (end.late, end.output.strip()) == (True, "好")
+    assert not ended.exists()
+
+
 def test_a_child_ends_when_its_parent_is_gone(tmp_path: Path) -> None:
     """Its standard input is a pipe that nobody writes to, and that closes with us."""
     program = tmp_path / "p.py"
