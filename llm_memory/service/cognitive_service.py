@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 
 from ..errors import EngineOff, InvalidScope
 from ..models.conversation import Actor, ConversationId, ConversationKind
@@ -173,29 +174,21 @@ class CognitiveService:
             return Recall(trace=Trace(notes=("refused",)))
         if self._off_record.since(conversation_id):
             return Recall(trace=Trace(notes=(OFF_THE_RECORD,)))
-        explanations = self._manager.explanations
+        manager, explanations = self._manager, self._manager.explanations
+        ask = (
+            partial(manager.chained_recall, seconds=_HOPS_SECONDS)
+            if chained
+            else partial(manager.comprehensive_recall, only=only, days=days)
+        )
         with explanations.noting_failure(conversation_id.umo, query, scope_filter):
-            if chained:
-                recall = await self._manager.chained_recall(
-                    query,
-                    scope_filter,
-                    limit=limit,
-                    token_budget=token_budget,
-                    asker=actor,
-                    line=line,
-                    seconds=_HOPS_SECONDS,
-                )
-            else:
-                recall = await self._manager.comprehensive_recall(
-                    query,
-                    scope_filter,
-                    limit=limit,
-                    token_budget=token_budget,
-                    asker=actor,
-                    line=line,
-                    only=only,
-                    days=days,
-                )
+            recall = await ask(
+                query,
+                scope_filter,
+                limit=limit,
+                token_budget=token_budget,
+                asker=actor,
+                line=line,
+            )
         explanations.note(conversation_id.umo, query, recall.trace)
         return recall
 
