@@ -143,4 +143,5 @@ async def test_what_a_start_finds_to_index_is_set_apart_from_the_collector(
     monkeypatch.setattr(LongLived, "grow", lambda _, count: told.append(count))
     async with running(tmp_path, store=InMemoryVectorStore()) as rig:
         await rig.until_indexed()
-    assert (told.count(5), told.count(1)) == (1, 5)  # read from the files, and put on the list
+    assert told.count(5) == 1  # read from the files
+    assert told.count(1) >= 5  # put on the list
