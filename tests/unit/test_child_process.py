@@ -22,7 +22,7 @@ SLEEPS = "import pathlib, sys, time; pathlib.Path(sys.argv[1]).touch(); time.sle
 def test_a_child_tells_how_it_ended(run: RunChild) -> None:
     end = run((sys.executable, "-c", "print('好'); import sys; sys.exit(3)"), 60)
     assert (end.status, end.output.strip(), end.late, end.death) == (3, "好", False, "")
-    end = run((sys.executable, "-c", "print('好', flush=True); import time; time.sleep(600)"), 1)
+    end = run((sys.executable, "-c", "print('好', flush=True); import time; time.sleep(600)"), 5)
     assert (end.late, end.output.strip()) == (True, "好")
     with pytest.raises(OSError, match="no-such-program"):
         run(("/no-such-program",), 60)
@@ -39,7 +39,7 @@ def test_a_child_that_is_late_is_not_waited_for_because_of_its_own_children(
         "import subprocess, sys, time; print('好', flush=True);"
         f"subprocess.Popen([sys.executable, '-c', {grandchild!r}]); time.sleep(600)"
     )
-    end = run_child((sys.executable, "-c", program), 2)
+    end = run_child((sys.executable, "-c", program), 5)
     assert (end.late, end.output.strip()) == (True, "好")
     assert not ended.exists()
 
