@@ -14,7 +14,7 @@ from astrbot.api.web import json_response
 from .core.blank_status import blank_status
 from .core.collector import collector_paused
 from .core.group_chatter import GroupChatter
-from .core.late_start import LateStart
+from .core.late_start import LateStart, providers_are_loaded
 from .core.names import NAME, RECALLS_ROUTE, ROOT, STATUS_ROUTE, plugin_version
 from .core.requirements import demand_packages
 from .core.texts import Texts, chosen_language
@@ -68,7 +68,7 @@ class ScopedMemoryPlugin(Star):
         self.context.register_web_api(STATUS_ROUTE, self._status, ["GET"], "status")
         self.context.register_web_api(RECALLS_ROUTE, self._recalls, ["GET"], "recalls")
         # A reload. At start-up plugins come first, and providers one by one behind them.
-        if self.context.provider_manager.inst_map:
+        if providers_are_loaded(self.context):
             await self._parts.now()
         else:
             self._parts.later()

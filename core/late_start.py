@@ -10,10 +10,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 _UP_SECONDS = 30.0
 """Longer than AstrBot takes to start. One that was up long before, and has no provider, tells
 nothing: its owner looks at the status page meanwhile."""
+
+
+def providers_are_loaded(context: Any) -> bool:
+    """True once AstrBot holds any provider: at start-up plugins come first."""
+    return bool(context.provider_manager.inst_map)
 
 
 class LateStart[Code, Parts]:

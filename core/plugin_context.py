@@ -25,6 +25,7 @@ from .astrbot_clock import clock_of, zone_of
 from .background_initializer import BackgroundInitializer
 from .chat import AUTO, choose_chat
 from .config import ConfigWarning, read_config
+from .late_start import providers_are_loaded
 from .logging_bridge import LoggingBridge
 from .names import ROOT, plugin_version
 from .notices import notice_text
@@ -33,7 +34,6 @@ from .providers import (
     LOCAL_MODELS_NEED,
     choose_embedder,
     choose_reranker,
-    providers_are_loaded,
 )
 from .requirements import is_installed, missing_packages
 from .services.feedback_service import FeedbackService

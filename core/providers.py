@@ -102,11 +102,6 @@ def choose_reranker(context: Any, config: PluginConfig) -> AstrBotReranker | Non
     return AstrBotReranker(context, config.rerank_provider) if config.rerank_provider else None
 
 
-def providers_are_loaded(context: Any) -> bool:
-    """True once AstrBot holds any provider: at start-up plugins come first."""
-    return bool(context.provider_manager.inst_map)
-
-
 def choose_embedder(
     context: Any, config: PluginConfig, paths: EnginePaths, *, local_models: bool
 ) -> Embedder:

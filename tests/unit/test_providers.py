@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from astrbot_plugin_scoped_memory.core.config import PluginConfig
+from astrbot_plugin_scoped_memory.core.late_start import providers_are_loaded
 from astrbot_plugin_scoped_memory.core.providers import (
     AstrBotEmbedding,
     choose_embedder,
     choose_reranker,
-    providers_are_loaded,
 )
 from astrbot_plugin_scoped_memory.llm_memory import EnginePaths
 from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed, RerankFailed
