@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 from ..errors import EmbeddingFailed
@@ -16,6 +17,7 @@ from ..policies.passage_text import embedded_passage
 from ..policies.ranking import Candidate, above_floor
 from ..policies.text import content_hash
 from ..ports import Embedder, Key, LexicalMatch, LexicalQuery, Vector
+from .index_queue import Lag
 from .indexing_service import IndexingService
 from .lexical_service import LexicalService
 from .passages import Passages
@@ -93,9 +95,9 @@ class Arms:
         newest = [key for _, key in sorted(fresh, key=lambda pair: -pair[0])]
         return list(dict.fromkeys((*newest, *(k for k in keys if scope_filter.admits(k.scope)))))
 
-    def behind(self) -> Mapping[Key, Passage | None]:
-        """What the embedder's index does not know yet: None for what is gone."""
-        return self._indexing.behind()
+    def lag(self) -> AbstractContextManager[Lag]:
+        """Follows what the embedder's index may not know while it is asked."""
+        return self._indexing.lag()
 
     async def scan(
         self, query: str, scope_filter: ScopeFilter, passages: Iterable[Passage]

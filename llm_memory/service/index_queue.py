@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from itertools import chain, islice
 
 from ..models.passages import Passage
@@ -23,6 +25,7 @@ class IndexQueue:
         self._entries: dict[Key, Passage | None] = {}
         self._parked: dict[Key, Passage] = {}
         self._removals = 0
+        self._lags: list[Lag] = []
         self.changed = asyncio.Event()
 
     def __len__(self) -> int:
@@ -50,7 +53,10 @@ class IndexQueue:
     def _take_off(self, key: Key) -> None:
         """If it is on the list."""
         if key in self._entries:
-            self._removals -= self._entries.pop(key) is None
+            stored = self._entries.pop(key)
+            self._removals -= stored is None
+            for lag in self._lags:
+                lag.left[key] = stored
 
     def suggest(self, key: Key, stored: Passage | None) -> None:
         """The index differs from the vault here; what is on the list already is newer."""
@@ -77,9 +83,15 @@ class IndexQueue:
         """How many the index lacks."""
         return len(self._entries) - self._removals + len(self._parked)
 
-    def snapshot(self) -> dict[Key, Passage | None]:
-        """The whole list as it is now, by key; None is what is gone. A copy, made at once."""
-        return {**self._parked, **self._entries} if self._parked else self._entries.copy()
+    @contextmanager
+    def lag(self) -> Iterator[Lag]:
+        """Follows what the index may not know while it is asked, as long as the block runs."""
+        lag = Lag(self._entries, self._parked)
+        self._lags.append(lag)
+        try:
+            yield lag
+        finally:
+            self._lags.remove(lag)
 
     def newest(self, count: int) -> list[Passage]:
         """Of the ``count`` newest entries those that live, the newest last."""
@@ -110,7 +122,8 @@ class IndexQueue:
 
     def unpark(self) -> None:
         """Try all of them again."""
-        parked, self._parked = self._parked, {}
+        parked = self._parked.copy()
+        self._parked.clear()
         for key, stored in parked.items():
             if key not in self._entries:
                 self._put_on(key, stored)
@@ -120,3 +133,26 @@ class IndexQueue:
         key, stored = entry
         if key in self._entries and self._entries[key] is stored:
             self._entries[key] = self._entries.pop(key)
+
+
+class Lag:
+    """What the index may not have known at some time since this began.
+
+    It notes what leaves the list instead of keeping a copy of it: a hundred thousand may be waiting
+    while a question is answered, and copying them would hold up the event loop.
+    """
+
+    def __init__(
+        self, entries: Mapping[Key, Passage | None], parked: Mapping[Key, Passage]
+    ) -> None:
+        self._entries = entries
+        self._parked = parked
+        self.left: dict[Key, Passage | None] = {}
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._entries or key in self._parked or key in self.left
+
+    def living(self) -> list[Passage]:
+        """Those that live, in their newest state. A copy, as long as the list."""
+        newest = {**self.left, **self._parked, **self._entries}
+        return [stored for stored in newest.values() if stored is not None]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 
 from ..errors import EmbeddingFailed, IndexFull, IndexUnavailable
 from ..log import logger
@@ -20,7 +21,6 @@ from ..ports import (
     Embedder,
     Fingerprint,
     IndexManifest,
-    Key,
     Neighbours,
     TextKey,
     Vector,
@@ -29,7 +29,7 @@ from ..ports import (
     VectorStore,
 )
 from .catalogue import key_of
-from .index_queue import IndexQueue
+from .index_queue import IndexQueue, Lag
 from .index_writer import IndexWriter, record_hash, text_key
 from .notice_board import NoticeBoard
 from .passages import Passages
@@ -111,9 +111,9 @@ class IndexingService:
         """How many are gone, but may still be in the index."""
         return self._queue.removals
 
-    def behind(self) -> Mapping[Key, Passage | None]:
-        """What the index does not know yet, as of now: None for what is gone."""
-        return self._queue.snapshot()
+    def lag(self) -> AbstractContextManager[Lag]:
+        """Follows what the index may not know while it is asked."""
+        return self._queue.lag()
 
     def enqueue(self, stored: Passage) -> None:
         """It is new or was changed."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from itertools import islice
@@ -79,8 +79,10 @@ class Answer:
 
     words: Found | None = None
     vectors: Found | None = None
-    behind: Mapping[Key, Passage | None] = field(default_factory=dict)
-    """What the embedder's index did not know when it was asked."""
+    behind: Collection[Key] = ()
+    """Of what the words found, what the embedder's index may not have known when it was asked."""
+    waiting: Sequence[Passage] = ()
+    """All that it may not have known, where only the vectors answered."""
     trust: float = 0.0
     """The embedder's, for the language of the question."""
 
@@ -259,18 +261,21 @@ class MemoryManager:
         words = only is None or Arm.LEXICAL in only
         vectors = ask.dense_weight > 0 if only is None else Arm.DENSE in only
         # Before the index is asked: what is written into it meanwhile would be in neither.
-        behind = self._arms.behind()
-        found = await asyncio.gather(
-            self._words(ask, notes) if words else _nothing(),
-            self._vectors(ask, notes) if vectors else _nothing(),
-        )
-        answer = Answer(*found, behind, ask.dense_weight)
-        if answer.arm is Arm.SCAN and words and not vectors and only is None:
-            answer = Answer(None, await self._vectors(ask, notes), behind)
+        with self._arms.lag() as lag:
+            by_words, near = await asyncio.gather(
+                self._words(ask, notes) if words else _nothing(),
+                self._vectors(ask, notes) if vectors else _nothing(),
+            )
+            if by_words is None and words and not vectors and only is None:
+                near = await self._vectors(ask, notes)
         stages.lap("index")
-        for arm in found:
+        for arm in (by_words, near):
             self.scope_check_drops += arm.refused if arm is not None else 0
-        return answer
+        if by_words is None:
+            waiting = lag.living() if near is not None else ()
+            return Answer(None, near, waiting=waiting)
+        behind = frozenset(key for key in by_words.scores if key in lag)
+        return Answer(by_words, near, behind, trust=ask.dense_weight)
 
     async def _words(self, ask: Ask, notes: list[str]) -> Found | None:
         try:
@@ -316,8 +321,7 @@ class MemoryManager:
         ]
         stages.lap("join")
         if answer.words is None:  # what the embedder's index does not hold yet
-            waiting = [passage for passage in answer.behind.values() if passage is not None]
-            candidates = beside_relevant(candidates, await self._scan(ask, waiting))
+            candidates = beside_relevant(candidates, await self._scan(ask, answer.waiting))
             stages.lap("scan")
         refused = words.refused + vectors.refused
         lost = {DropReason.SCOPE: refused, DropReason.GONE: len(scores) - len(living)}
