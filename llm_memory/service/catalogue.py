@@ -6,6 +6,7 @@ that tells of something else is not believed. Touched from the event loop only.
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
@@ -21,6 +22,8 @@ from ..policies.vault_layout import topic_of
 from ..ports import Key
 from .day_shelf import DayShelf
 
+_SLICE = 200
+"""Memories freed between two looks at the event loop."""
 READ_WHOLE = frozenset({Topic.PREFERENCES, Topic.INSTRUCTIONS, Topic.TASKS, Topic.ENTITIES})
 """Topics that are read as a whole, so that nobody looks through all memories for them."""
 
@@ -44,8 +47,14 @@ class Catalogue:
         """How many memories live, in all scopes."""
         return sum(map(len, self._by_scope.values()))
 
-    def clear(self) -> None:
-        """Let go of everything."""
+    async def let_go(self) -> None:
+        """Of everything, a little at a time: to free a hundred thousand holds up the loop."""
+        left = list(self.all())
+        while left:
+            for stored in left[-_SLICE:]:
+                self.remove(stored)
+            del left[-_SLICE:]
+            await asyncio.sleep(0)
         self._by_scope.clear()
         self._same_words.clear()
         self._folded.clear()

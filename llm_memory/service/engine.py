@@ -226,14 +226,15 @@ class Engine:
             asyncio.to_thread(parts.vault.ledger.close),
             return_exceptions=True,
         )
-        self._recalling.long_lived.release()
-        self._catalogue.clear()
         self.notes.clear()
         self._manager.clear()
         self._primer.clear()
         for lock in parts.locks:
             with contextlib.suppress(OSError):
                 await asyncio.to_thread(lock.release)
+        # Last: whoever opens the folder next need not wait for it.
+        await self._catalogue.let_go()
+        self._recalling.long_lived.release()
         logger.debug("记忆引擎已关闭")
 
     async def status(self) -> EngineStatus:
