@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from ..errors import IndexUnavailable
@@ -100,8 +100,16 @@ class LexicalService:
     ) -> LexicalMatches:
         """What shares words with the query, written yet or not. Raises IndexUnavailable."""
         self._check()
-        fresh = [lexical_record(p) for p in self._fresh(query.text, scope_filter)]
-        return await self._ask(lambda: self._index.search(query, scope_filter, k, fresh))
+        unwritten = [passage for _, passage in self.waiting(scope_filter)]
+        many = len(unwritten) > FRESH
+        folded = [self._passages.folded(passage) for passage in unwritten] if many else []
+
+        def search() -> LexicalMatches:
+            some = _best(query.text, unwritten, folded) if many else unwritten
+            fresh = [lexical_record(passage) for passage in some]
+            return self._index.search(query, scope_filter, k, fresh)
+
+        return await self._ask(search)
 
     async def within(
         self, scope_filter: ScopeFilter, first: float, last: float, k: int
@@ -123,14 +131,6 @@ class LexicalService:
         """What is visible and not written yet, the newest last."""
         newest = self._queue.newest(_LOOKED_AT)
         return [(key_of(p), p) for p in newest if scope_filter.admits(place_name(p))]
-
-    def _fresh(self, query: str, scope_filter: ScopeFilter) -> list[Passage]:
-        """What is not written yet: all of it, or what could answer."""
-        waiting = [passage for _, passage in self.waiting(scope_filter)]
-        if len(waiting) <= FRESH:
-            return waiting
-        places = shortlist(query, [self._passages.folded(p) for p in waiting], FRESH)
-        return [waiting[place] for place in places]
 
     async def _ask[T](self, call: Callable[[], T]) -> T:
         loop = asyncio.get_running_loop()
@@ -269,3 +269,8 @@ class LexicalService:
             await self._call(self._index.close)
         self._owner.shutdown(wait=False)
         self._askers.shutdown(wait=False)
+
+
+def _best(query: str, passages: Sequence[Passage], folded: Sequence[str]) -> list[Passage]:
+    """Of many those that could answer; ``folded`` is what each says."""
+    return [passages[place] for place in shortlist(query, folded, FRESH)]
