@@ -168,6 +168,7 @@ class MemoryManager:
         ask = read_question(query, scope_filter, asker, self._clock(), self._trust.weight, links)
         stages.lap("read")
         await self._passages.ahead(query, scope_filter)
+        stages.lap("ahead")
         topics = topic_questions(query) if only is None else ()
         by_date = only is None and not topics and self._days.answers(ask)
         lost: dict[DropReason, int] = {}
