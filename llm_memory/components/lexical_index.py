@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from ..courtesy import considerate
 from ..errors import IndexFull, IndexUnavailable
 from ..models.scope import ScopeFilter
 from ..ports import Key, LexicalMatch, LexicalMatches, LexicalQuery, LexicalRecord
@@ -127,7 +128,7 @@ class SqliteLexicalIndex:
         return status.st_dev, status.st_ino
 
     def write(self, records: Sequence[LexicalRecord], gone: Collection[Key]) -> None:
-        with_words = [(record, self._words_of(record)) for record in records]
+        with_words = [(record, self._words_of(record)) for record in considerate(records)]
         with self._writing, _translating():
             connection = self._open_connection(self._writer)
             try:

@@ -3,8 +3,9 @@ what says the same in the same scope becomes one memory."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from ..models.data_models import Memory
 from ..models.migration import Fate
@@ -22,6 +23,14 @@ from .legacy_records import (
 
 type Stands = Callable[[str, str], bool]
 """Whether a scope (by its name) holds a memory (by its id) already."""
+
+
+class Each(Protocol):
+    """Goes through items in their order."""
+
+    def __call__[T](self, items: Iterable[T], /) -> Iterator[T]:
+        """The items."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,19 +57,22 @@ def plan(
     *,
     scopes: Collection[str],
     stands: Stands = lambda scope, memory_id: False,
+    each: Each = iter,
 ) -> Plan:
     """Args:
     records: Each with an id of its own. Stores that know better come first.
     scopes: The names of the scopes that there are.
     stands: What is in the vault.
+    each: How many thousands are gone through: who plans them may give others their turn.
     """
-    return _Planning(scopes, stands).run(list(records))
+    return _Planning(scopes, stands, each).run(list(records))
 
 
 @dataclass(slots=True)
 class _Planning:
     scopes: Collection[str]
     stands: Stands
+    each: Each
     memories: dict[tuple[str, str], Memory] = field(default_factory=dict)
     owners: dict[str, list[str]] = field(default_factory=dict)
     """By judgment: the scopes of the records that state one."""
@@ -71,7 +83,7 @@ class _Planning:
         legal = self._as_the_later_says(self._without_clashes(records))
         found: dict[str, Planned] = {}
         # First those that state a scope: one from before scopes may be the same memory.
-        for record_id, judged in legal:
+        for record_id, judged in self.each(legal):
             match judged:
                 case Broken(reason=reason):
                     found[record_id] = Planned(record_id, Fate.BROKEN, reason=reason)
@@ -87,7 +99,7 @@ class _Planning:
                     found[record_id] = self._put(
                         record_id, QUARANTINE_NAME, memory, Fate.QUARANTINED, reason
                     )
-        for record_id, judged in legal:
+        for record_id, judged in self.each(legal):
             if isinstance(judged, Adopted) and not judged.stated:
                 found[record_id] = self._put_unstated(record_id, judged.memory)
         return Plan(tuple(found[record_id] for record_id, _ in legal), self.memories)
@@ -97,7 +109,7 @@ class _Planning:
         case the two would be one."""
         taken = {name.lower(): name for name in sorted(self.scopes)} | {PUBLIC_NAME: PUBLIC_NAME}
         found: list[tuple[str, Judged]] = []
-        for record_id, judged in records:
+        for record_id, judged in self.each(records):
             kept = judged
             if isinstance(judged, Adopted):
                 name = judged.scope.name
@@ -107,16 +119,15 @@ class _Planning:
             found.append((record_id, kept))
         return found
 
-    @staticmethod
-    def _as_the_later_says(records: list[tuple[str, Judged]]) -> list[tuple[str, Judged]]:
+    def _as_the_later_says(self, records: list[tuple[str, Judged]]) -> list[tuple[str, Judged]]:
         """An earlier store's "public" may have been filled in where nothing stood: it states
         nothing where the later one says that these words are private."""
         known: dict[str, set[str]] = {}
-        for _, judged in records:
+        for _, judged in self.each(records):
             if isinstance(judged, Adopted) and judged.later:
                 known.setdefault(judged.memory.judgment, set()).add(judged.scope.name)
         found: list[tuple[str, Judged]] = []
-        for record_id, judged in records:
+        for record_id, judged in self.each(records):
             kept = judged
             if isinstance(judged, Adopted) and judged.scope.is_public and not judged.later:
                 scopes = known.get(judged.memory.judgment)

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from datetime import date, datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
+from itertools import chain
 
 from ..models.data_models import Memory, StoredMemory, Topic
 from ..models.passages import Passage, passage_id, place_name
@@ -124,9 +125,10 @@ class Catalogue:
         return self._by_scope[scope.name].get(known) if known else None
 
     def visible(self, scope_filter: ScopeFilter) -> Iterator[StoredMemory]:
-        """Everything that the filter admits, the reader's own scope first."""
-        for name in self._visible_names(scope_filter):
-            yield from self._by_scope[name].values()
+        """Everything that the filter admits, the reader's own scope first. No generator: a scan
+        copies all of it on the event loop."""
+        names = self._visible_names(scope_filter)
+        return chain.from_iterable(self._by_scope[name].values() for name in names)
 
     def of_topics(
         self, topics: Collection[Topic], scope_filter: ScopeFilter
@@ -158,8 +160,7 @@ class Catalogue:
 
     def all(self) -> Iterator[StoredMemory]:
         """Every memory of every scope: for the index, never for a reader."""
-        for memories in self._by_scope.values():
-            yield from memories.values()
+        return chain.from_iterable(map(dict.values, self._by_scope.values()))
 
     def counts(self) -> dict[str, int]:
         """How many memories each scope holds."""

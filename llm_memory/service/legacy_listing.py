@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import batched
 from typing import Final
 
+from ..courtesy import considerate
 from ..errors import EngineClosed, IndexUnavailable, StateUnavailable
 from ..log import logger
 from ..models.data_models import Memory, StoredMemory
@@ -173,7 +174,7 @@ class LegacyListing:
                 mark(one),
                 lacks_scope(one.metadata),
             )
-            for one in records
+            for one in considerate(records)
             if one.record_id not in self._settled and not _is_ours(one.metadata)
         ]
 
@@ -189,7 +190,7 @@ class LegacyListing:
         forgotten = self.forgotten(places, scopes)
         return [
             _to_wait(one.scope, one.memory)
-            for one, place in zip(adopted, places, strict=True)
+            for one, place in considerate(zip(adopted, places, strict=True))
             if place not in forgotten
         ]
 
@@ -197,7 +198,7 @@ class LegacyListing:
         """What is shown and must not be: in the end its scope is no legal name. Blocks."""
         shown = {
             (one.judged.scope.name, one.judged.memory.memory_id)
-            for one in read
+            for one in considerate(read)
             if isinstance(one.judged, Adopted)
         }
         return [Key(*place) for place in shown if place not in self.memories]
@@ -207,14 +208,16 @@ class LegacyListing:
     ) -> tuple[dict[str, Listed], dict[tuple[str, str], Memory]]:
         """Blocks."""
         # An id is made of the scope, too: where it lives in another one, a person moved it there.
-        stands = {one.memory.memory_id for one in living}
+        stands = {one.memory.memory_id for one in considerate(living)}
         made = plan(
             ((one.record_id, one.judged) for one in read),
             scopes={scope.name for scope in self._vault.scopes()},
             stands=lambda _, memory_id: memory_id in stands,
+            each=considerate,
         )
-        marks = {one.record_id: one.mark for one in read}
-        listed = {one.record_id: Listed(one, marks[one.record_id]) for one in made.planned}
+        marks = {one.record_id: one.mark for one in considerate(read)}
+        planned = considerate(made.planned)
+        listed = {one.record_id: Listed(one, marks[one.record_id]) for one in planned}
         return listed, made.memories
 
     def forgotten(
@@ -278,8 +281,8 @@ class LegacyListing:
 
 def _wanted(read: Sequence[Read], only: frozenset[str]) -> tuple[frozenset[str], list[Read]]:
     """The ids that are asked for, ``only`` those if there are any, and what was read of them."""
-    wanted = only or frozenset(one.record_id for one in read)
-    return wanted, [one for one in read if one.record_id in wanted]
+    wanted = only or frozenset(one.record_id for one in considerate(read))
+    return wanted, [one for one in considerate(read) if one.record_id in wanted]
 
 
 def lacks_scope(metadata: Mapping[str, object] | None) -> bool:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from itertools import batched
 from typing import Final
 
+from ..courtesy import considerate
 from ..errors import InvalidConversationId
 from ..models.conversation import ConversationId, ConversationKind
 from ..models.data_models import StoredMemory
@@ -194,15 +195,16 @@ class LegacyReading:
         """``gone``: the ids of what was there, whether or not it lives. Blocks."""
         # An id is made of the scope, too: where it lives in another one, a person moved it there,
         # and where it was and lives no more, a person wants it no more.
-        lives = {one.memory.memory_id for one in living}
+        lives = {one.memory.memory_id for one in considerate(living)}
         made = plan(
             judged,
             scopes={scope.name for scope in self._vault.scopes()},
             stands=lambda _, memory_id: memory_id in lives or memory_id in gone,
+            each=considerate,
         )
         memories = {
             place: memory
-            for place, memory in made.memories.items()
+            for place, memory in considerate(made.memories.items())
             if place[1] in lives or place[1] not in gone
         }
         return replace(made, memories=memories)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
+from ..courtesy import considerate
 from ..errors import IndexUnavailable
 from ..log import logger
 from ..models.notices import Notice, NoticeCode
@@ -253,7 +254,8 @@ class LexicalService:
 
     def _put(self, entries: list[Entry]) -> None:
         """Blocks."""
-        records = [lexical_record(passage) for _, passage in entries if passage is not None]
+        living = (passage for _, passage in entries if passage is not None)
+        records = [lexical_record(passage) for passage in considerate(living)]
         gone = [key for key, passage in entries if passage is None]
         self._index.write(records, gone)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from itertools import batched
+from itertools import batched, chain
 from typing import Protocol
 
 from ..errors import VaultFileBroken
@@ -91,8 +91,8 @@ class NoteBook:
 
     def visible(self, scope_filter: ScopeFilter) -> Iterator[NoteChunk]:
         """Everything that the filter admits, the reader's own scope first."""
-        for name in self._visible_names(scope_filter):
-            yield from self._pieces[name].values()
+        names = self._visible_names(scope_filter)
+        return chain.from_iterable(self._pieces[name].values() for name in names)
 
     def _visible_names(self, scope_filter: ScopeFilter) -> list[str]:
         names = self._pieces if scope_filter.everything else scope_filter.names
@@ -100,8 +100,7 @@ class NoteBook:
 
     def all(self) -> Iterator[NoteChunk]:
         """Every piece of every place: for the indexes, never for a reader."""
-        for pieces in self._pieces.values():
-            yield from pieces.values()
+        return chain.from_iterable(map(dict.values, self._pieces.values()))
 
     def folded(self, chunk: NoteChunk) -> str:
         """What a piece says, ready to be looked through for words."""

@@ -10,6 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
+from operator import attrgetter
+from typing import Final
 
 from ..models.data_models import StoredMemory
 from ..models.scope import ScopeFilter
@@ -36,6 +39,8 @@ class Waiting:
 
 type Look = Callable[[str, ScopeFilter], Awaitable[None]]
 """Has what could answer a question added, if that takes no time to speak of."""
+_STORED: Final[Callable[[Waiting], StoredMemory]] = attrgetter("stored")
+"""Quicker for a hundred thousand than a generator."""
 
 
 class PendingRecords:
@@ -127,14 +132,12 @@ class PendingRecords:
 
     def visible(self, scope_filter: ScopeFilter) -> Iterator[StoredMemory]:
         """What the filter admits."""
-        for name, waiting in self._by_scope.items():
-            if scope_filter.admits(name):
-                yield from (one.stored for one in waiting.values())
+        seen = (some for name, some in self._by_scope.items() if scope_filter.admits(name))
+        return map(_STORED, chain.from_iterable(map(dict.values, seen)))
 
     def all(self) -> Iterator[StoredMemory]:
         """Every one of every scope: for an index, never for a reader."""
-        for waiting in self._by_scope.values():
-            yield from (one.stored for one in waiting.values())
+        return map(_STORED, chain.from_iterable(map(dict.values, self._by_scope.values())))
 
     def folded(self, stored: StoredMemory) -> str:
         """What it says, ready to be looked through for words."""

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
+from ...courtesy import considerate
 from ...policies.deduplication import MergeThresholds
 from ...ports import Fingerprint
 from ..imports import import_whole
@@ -114,7 +115,7 @@ class LexicalEmbedder:
         import numpy as np
 
         vectors = np.empty((len(texts), self._dim), dtype=np.float32)
-        for row, text in enumerate(texts):
+        for row, text in considerate(enumerate(texts)):
             vectors[row] = self._document(text)
         return vectors
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import batched
 from typing import Final
 
+from ...courtesy import considerate
 from ...errors import IndexUnavailable
 from ...ports import Key, LexicalRecord
 from .arrays import (
@@ -207,7 +208,7 @@ class Edit:
             blobs = self._blobs({term for term, _ in some})
             kept: list[tuple[int, str, int, bytes]] = []
             emptied: list[tuple[int, str, int, bytes]] = []
-            for term, block in some:
+            for term, block in considerate(some):
                 gone = self._gone.get((term, block), set())
                 new = self._new.get((term, block), {})
                 data = changed_postings(blobs.get((term, block), b""), gone, new)
@@ -248,7 +249,7 @@ def write(
         last = {
             record.key: (record, words) for record, words in records if record.key.scope == name
         }
-        for record, words in last.values():
+        for record, words in considerate(last.values()):
             edit.put(record, words)
         edit.finish()
 
