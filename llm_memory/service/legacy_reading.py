@@ -161,7 +161,7 @@ class LegacyReading:
     ) -> None:
         """Blocks."""
         now = self._clock()
-        for record in some:
+        for record in considerate(some):
             record_id = _record_id(record)
             if record_id in known.records:
                 continue
