@@ -17,6 +17,7 @@ from ..policies.passage_text import embedded_passage
 from ..policies.ranking import Candidate, above_floor
 from ..policies.text import content_hash
 from ..ports import Embedder, Key, LexicalMatch, LexicalQuery, Vector
+from .catalogue import key_of
 from .index_queue import Lag
 from .indexing_service import IndexingService
 from .lexical_service import LexicalService
@@ -88,8 +89,8 @@ class Arms:
         """
         keys = await self._lexical.within(scope_filter, first, last, CANDIDATES)
         fresh = [
-            (moment_of(passage).timestamp(), key)
-            for key, passage in self._lexical.waiting(scope_filter)
+            (moment_of(passage).timestamp(), key_of(passage))
+            for passage in self._lexical.waiting(scope_filter)
             if first <= moment_of(passage).timestamp() < last
         ]
         newest = [key for _, key in sorted(fresh, key=lambda pair: -pair[0])]

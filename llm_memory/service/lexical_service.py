@@ -101,7 +101,7 @@ class LexicalService:
     ) -> LexicalMatches:
         """What shares words with the query, written yet or not. Raises IndexUnavailable."""
         self._check()
-        unwritten = [passage for _, passage in self.waiting(scope_filter)]
+        unwritten = self.waiting(scope_filter)
         many = len(unwritten) > FRESH
         folded = [self._passages.folded(passage) for passage in unwritten] if many else []
 
@@ -128,10 +128,10 @@ class LexicalService:
         if self.state not in (IndexState.READY, IndexState.BUILDING):
             raise IndexUnavailable(f"index of words is {self.state}", code="not_ready")
 
-    def waiting(self, scope_filter: ScopeFilter) -> list[tuple[Key, Passage]]:
+    def waiting(self, scope_filter: ScopeFilter) -> list[Passage]:
         """What is visible and not written yet, the newest last."""
         newest = self._queue.newest(_LOOKED_AT)
-        return [(key_of(p), p) for p in newest if scope_filter.admits(place_name(p))]
+        return [passage for passage in newest if scope_filter.admits(place_name(passage))]
 
     async def _ask[T](self, call: Callable[[], T]) -> T:
         loop = asyncio.get_running_loop()

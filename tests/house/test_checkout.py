@@ -8,6 +8,20 @@ from pathlib import Path
 import checkout
 import pytest
 
+AT_THE_ROOT = {
+    ".astrbot-plugin", ".ci", ".gitattributes", ".github", ".gitignore", ".pre-commit-config.yaml",
+    "CHANGELOG.md", "LICENSE", "Makefile", "README.md", "__init__.py", "_conf_schema.json",
+    "benchmarks", "conftest.py", "core", "docs", "harness", "llm_memory", "logo.png", "main.py",
+    "metadata.yaml", "pyproject.toml", "requirements-dev.txt", "requirements-models.txt",
+    "requirements.txt", "scripts", "tests", "tools",
+}  # fmt: skip
+"""What a command has left there by mistake is found here."""
+
+
+def test_nothing_lies_at_the_root_that_nobody_has_put_there() -> None:
+    found = {path.relative_to(checkout.ROOT).parts[0] for path in checkout.files()}
+    assert found == AT_THE_ROOT
+
 
 def test_registering_twice_gives_the_same_package() -> None:
     package = checkout.register()
