@@ -167,6 +167,7 @@ async def test_a_reload_while_turns_are_read_loses_none_and_learns_nothing_twice
     finally:
         model.release()
     await running.panel.ready()
+    await running.onebot.reply(room)  # what the reload cut short: no answer to the next command
     await running.onebot.ask(room, MOTHER, "/memory reflect")
     (home,) = files_with(running.memory, "风车在日落时最好看")
     assert home.parts[1] == "public"
