@@ -16,6 +16,7 @@ from .script import JsonObject
 from .waiting import POLL_SECONDS, TookTooLong, until
 
 REPLY_SECONDS = 30.0
+_HANDSHAKE_SECONDS = 5.0
 
 
 class OneBot:
@@ -127,8 +128,11 @@ class OneBot:
         url = f"ws://127.0.0.1:{self.port}/ws"
         async with aiohttp.ClientSession(headers=headers) as session:
             while True:
-                with contextlib.suppress(aiohttp.ClientError, ConnectionError):
-                    async with session.ws_connect(url, max_msg_size=0) as socket:
+                with contextlib.suppress(aiohttp.ClientError, ConnectionError, TimeoutError):
+                    # A server that is still coming up may accept a connection and never answer it.
+                    async with asyncio.timeout(_HANDSHAKE_SECONDS):
+                        socket = await session.ws_connect(url, max_msg_size=0)
+                    async with socket:
                         await self._serve(socket)
                 self._socket = None
                 await asyncio.sleep(POLL_SECONDS)

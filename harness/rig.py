@@ -18,7 +18,7 @@ from .places import Person, Place
 from .release import CHECKOUT, install
 from .script import JsonObject, ModelRequest, call
 from .settings import BotSettings
-from .waiting import free_port
+from .waiting import TookTooLong, free_port
 
 PATIENCE: JsonObject = {"advanced": {"recall_deadline_ms": 15_000}}
 """A busy machine makes recall late, and late means left out: these runs test what, not when."""
@@ -129,8 +129,12 @@ class Rig:
     async def start(self) -> None:
         """Starts the bot; OneBot is connected and the plugin active when this returns."""
         await self.bot.start()
-        await self.onebot.connected()
-        await self.panel.activated()
+        try:
+            await self.onebot.connected()
+            await self.panel.activated()
+        except TookTooLong as error:
+            error.add_note("AstrBot's log ends with:\n" + self.bot.logs()[-4000:])
+            raise
 
     async def crash(self) -> None:
         """kill -9, then a new start."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import sys
 from collections.abc import Awaitable, Callable
 
 POLL_SECONDS = 0.05
@@ -28,9 +29,22 @@ async def until[T](probe: Callable[[], Awaitable[T | None]], *, within: float, w
         await asyncio.sleep(POLL_SECONDS)
 
 
+_RESERVED: list[socket.socket] = []
+
+
 def free_port() -> int:
-    """A loopback TCP port that nobody listens on at this moment."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """A loopback TCP port that the system gives to no other program while this process lives.
+
+    A bound socket that does not listen keeps the port: neither another `bind` nor an outgoing
+    connection is given it, and who knows its number can still listen on it with SO_REUSEADDR, as
+    servers do. Without that, a start of AstrBot leaves the port open to others for many seconds.
+    """
+    keeper = socket.socket()
+    keeper.bind(("127.0.0.1", 0))
+    port: int = keeper.getsockname()[1]
+    if sys.platform == "linux":  # elsewhere a bound socket would keep the server out, too
+        keeper.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        _RESERVED.append(keeper)
+    else:
+        keeper.close()
+    return port

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from astrbot_plugin_scoped_memory.harness.waiting import free_port
 from astrbot_plugin_scoped_memory.llm_memory.components.chroma.pace import WritePace
 from astrbot_plugin_scoped_memory.llm_memory.components.chroma.server import ChromaServer
 from astrbot_plugin_scoped_memory.llm_memory.components.vector_store import ChromaVectorStore
@@ -30,7 +31,6 @@ from astrbot_plugin_scoped_memory.tests.contract.vector_bench import (
 from astrbot_plugin_scoped_memory.tests.support.chroma_server import (
     Reply,
     ServerProcess,
-    free_port,
     pretending,
     standing_before,
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import http.client
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -15,14 +14,9 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+from astrbot_plugin_scoped_memory.harness.waiting import free_port
+
 HOST = "127.0.0.1"
-
-
-def free_port() -> int:
-    """A port that nobody listens on just now."""
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        return int(probe.getsockname()[1])
 
 
 class ServerProcess:
