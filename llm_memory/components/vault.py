@@ -22,10 +22,11 @@ from ..ports import FileReport, VaultContent
 from ..ports.ledger import EntryLedger
 from ..ports.vault import Look, Place, Settled
 from .files import ChangedMeanwhile
+from .fresh_ids import FreshIds, MakeId
 from .ledger import SqliteLedger
 from .vault_archive import BY_HAND, VaultArchive
 from .vault_pen import SPLIT_BYTES, VaultPen, written_digest
-from .vault_repair import MakeId, VaultRepair
+from .vault_repair import VaultRepair
 from .vault_scan import VaultScan
 from .vault_tree import Reading, VaultTree, is_gone
 
@@ -55,7 +56,8 @@ class MarkdownVault:
         self._pen = VaultPen(self._tree, self.ledger, now)
         self._scan = VaultScan(self._tree)
         self._archive = VaultArchive(self._tree, self._pen)
-        self._repair = VaultRepair(self._tree, self._scan, self._pen, make_id or _random_id)
+        self._ids = FreshIds(make_id or _random_id, self.ledger, self._archive)
+        self._repair = VaultRepair(self._tree, self._scan, self._pen, self._ids)
 
     def open(self) -> None:
         """Make the tree. Raises VaultWriteFailed."""
@@ -136,8 +138,10 @@ class MarkdownVault:
             self._archive.bury(lost, at=self._at())
 
     def _at(self) -> datetime:
-        now = datetime.fromtimestamp(self._pen.now(), UTC).astimezone()
-        return now.replace(microsecond=0)
+        return self._moment().astimezone().replace(microsecond=0)
+
+    def _moment(self) -> datetime:
+        return datetime.fromtimestamp(self._pen.now(), UTC)
 
     def _stands_elsewhere(self, scope: Scope, memory: Memory) -> bool:
         forgotten = self._archive.forgotten(scope, memory.memory_id)
@@ -169,6 +173,9 @@ class MarkdownVault:
     def append(self, scope: Scope, topic: Topic, memory: Memory) -> StoredMemory:
         with self._lock:
             self._ready()
+            if not memory.memory_id:
+                (memory_id,) = self._ids.take(scope, self._moment(), 1)
+                memory = replace(memory, memory_id=memory_id)
             relative = self._pen.append(scope, topic_path(topic, memory.created_at), memory)
         return StoredMemory(scope, relative, memory)
 

@@ -2,35 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
 
 from ..errors import VaultFileBroken
 from ..markdown.adoption import plain_lines, with_ids
 from ..markdown.topic_file import Entry, TopicFile, behind, digest, parse_file
-from ..models.data_models import Memory
 from ..models.vault_state import KnownEntry, KnownFile, Repair, SeenFile
 from ..policies.old_buffers import appended_since
 from ..policies.reconcile import matched
 from ..policies.vault_layout import conflict_path
 from ..ports.vault import Settled
 from .files import ChangedMeanwhile, replace_durably
+from .fresh_ids import FreshIds
 from .vault_pen import VaultPen
 from .vault_scan import VaultScan
 from .vault_tree import Reading, VaultTree
-
-MakeId = Callable[[datetime], str]
 
 
 class VaultRepair:
     """Whoever calls holds the vault's lock."""
 
-    def __init__(self, tree: VaultTree, scan: VaultScan, pen: VaultPen, make_id: MakeId) -> None:
+    def __init__(self, tree: VaultTree, scan: VaultScan, pen: VaultPen, ids: FreshIds) -> None:
         self._tree = tree
         self._scan = scan
         self._pen = pen
-        self._make_id = make_id
+        self._ids = ids
 
     def settle(
         self, seen: SeenFile, repair: Repair, known: Sequence[KnownEntry], *, name: bool
@@ -68,11 +65,12 @@ class VaultRepair:
         def again(text: str) -> TopicFile:
             return parse_file(text, fallback_time=reading.modified)
 
-        # From the end, so that the numbers of the entries stay what they are.
-        for number in sorted(repair.copied if name else (), reverse=True):
-            file = again(file.with_id(file.entries[number], self._make_id(reading.modified)))
+        if name and repair.copied:
+            fresh = self._fresh(seen, file, reading, len(repair.copied))
+            copies = [file.entries[number] for number in repair.copied]
+            file = again(file.with_other_ids(dict(zip(copies, fresh, strict=True))))
         if name and repair.adopts:
-            file = again(self._named(file, seen.unnamed, repair, reading))
+            file = again(self._named(file, seen, repair, reading))
         for departed in repair.cut:  # another entry under the same id is a person's, and stays
             while (entry := _found(file, *departed)) is not None:
                 file = again(file.without(entry))
@@ -84,17 +82,21 @@ class VaultRepair:
             text += behind(text, *(known.memory for known in repair.returned))
         return text
 
-    def _named(
-        self, file: TopicFile, unnamed: Sequence[Memory], repair: Repair, reading: Reading
-    ) -> str:
+    def _named(self, file: TopicFile, seen: SeenFile, repair: Repair, reading: Reading) -> str:
         """With ids behind a person's words: those that had one get it back."""
         lines = plain_lines(file)
-        had = matched(unnamed, repair.kept_ids) if len(lines) == len(unnamed) else {}
+        fits = len(lines) == len(seen.unnamed)
+        had = matched(seen.unnamed, repair.kept_ids) if fits else {}
+        fresh = iter(self._fresh(seen, file, reading, len(lines) - len(had)))
         ids = {
-            line: had[number].memory_id if number in had else self._make_id(reading.modified)
+            line: had[number].memory_id if number in had else next(fresh)
             for number, line in enumerate(lines)
         }
         return with_ids(file, ids)
+
+    def _fresh(self, seen: SeenFile, file: TopicFile, reading: Reading, count: int) -> list[str]:
+        here = {entry.memory.memory_id for entry in file.entries}
+        return self._ids.take(seen.scope, reading.modified, count, besides=here)
 
     def _noted(
         self,

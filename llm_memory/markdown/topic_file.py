@@ -89,11 +89,13 @@ class TopicFile:
         whole = self._ended(words) + rows + body
         return self.bom + self._text(0, entry.start) + whole + self._text(entry.end, None)
 
-    def with_id(self, entry: Entry, memory_id: str) -> str:
-        """The file's text with another id in the entry's words."""
-        last = entry.start if entry.lead else entry.rows - 1
-        line = _ID.sub(f" ^{memory_id}", self.lines[last])
-        return self.with_lines({last: line})
+    def with_other_ids(self, ids: Mapping[Entry, str]) -> str:
+        """The file's text with other ids in the words of these entries."""
+        changed = {}
+        for entry, memory_id in ids.items():
+            last = entry.start if entry.lead else entry.rows - 1
+            changed[last] = _ID.sub(f" ^{memory_id}", self.lines[last])
+        return self.with_lines(changed)
 
     def with_lines(self, changed: Mapping[int, str]) -> str:
         """The file's text with some lines written anew, their line ends kept."""

@@ -63,7 +63,8 @@ class Memory:
     """One entry, apart from where it is kept (the folder says the scope, the file the topic).
 
     Attributes:
-        memory_id: ``m-`` and lower-case base32.
+        memory_id: ``m-`` and lower-case base32; empty until it is written, where the vault is to
+            make it.
         judgment: What is remembered.
         reasoning: Why, and what else belongs to it; may be empty.
         strength: 1 to 100.

@@ -33,6 +33,7 @@ class NoticeCode(StrEnum):
     PAGE_LEFT = "page_left"
     VAULT_UNWRITABLE = "vault_unwritable"
     VAULT_FILE_BROKEN = "vault_file_broken"
+    VAULT_SAME_ID = "vault_same_id"
     VAULT_HELD = "vault_held"
     INDEX_OFF = "index_off"
     INDEX_FULL = "index_full"

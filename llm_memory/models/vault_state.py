@@ -166,6 +166,8 @@ class Changes:
         held: Entries that are gone with most of their scope.
         back: Entries that were held, and are there again.
         repairs: By file.
+        clashes: By file, ids that entries of it share with another entry of the scope that says
+            something else: one of the two gets another id.
     """
 
     living: tuple[tuple[SeenFile, SeenEntry, KnownEntry | None], ...] = ()
@@ -174,3 +176,4 @@ class Changes:
     held: tuple[KnownEntry, ...] = ()
     back: tuple[KnownEntry, ...] = ()
     repairs: dict[FileKey, Repair] = field(default_factory=dict)
+    clashes: dict[FileKey, tuple[str, ...]] = field(default_factory=dict)

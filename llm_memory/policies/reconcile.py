@@ -92,6 +92,7 @@ class _Comparison:
         self._placed: set[tuple[str, str]] = set()
         self._left: dict[tuple[str, str, str], KnownEntry] = {}
         self._back: list[KnownEntry] = []
+        self._clashes: dict[FileKey, tuple[str, ...]] = {}
 
     def run(self) -> Changes:
         self._place()
@@ -121,6 +122,7 @@ class _Comparison:
             held=tuple(held + [e for e in fresh if e.scope in newly_held]),
             back=tuple(self._back),
             repairs={key: self._repair(key) for key in keys},
+            clashes=self._clashes,
         )
 
     def _repair(self, key: FileKey) -> Repair:
@@ -167,15 +169,33 @@ class _Comparison:
             not e.held and e.file not in self._seen and e.file not in self._gone for e in known
         )
         owner = None if stays else _owner(places, known)
-        for file, number in places:
-            if (file, number) != owner:
-                self._draft(file.key).copied.append(number)
+        others = [place for place in places if place != owner]
+        for file, number in others:
+            self._draft(file.key).copied.append(number)
+        self._note_clashes(owner, others, known)
         if owner is None:
             return
         file, number = owner
         before = next((e for e in known if e.file == file.key), known[0] if known else None)
         self._take(file, file.entries[number], before)
         self._left |= {_where(e): e for e in known if e is not before}
+
+    def _note_clashes(
+        self,
+        owner: tuple[SeenFile, int] | None,
+        others: list[tuple[SeenFile, int]],
+        known: Sequence[KnownEntry],
+    ) -> None:
+        for file, number in others:
+            found = file.entries[number].memory
+            if owner is None:
+                same = [e.memory.judgment for e in known if e.scope == file.scope.name]
+            else:
+                there, place = owner
+                same_scope = there.scope == file.scope
+                same = [there.entries[place].memory.judgment] if same_scope else []
+            if same and same_words(found.judgment) not in map(same_words, same):
+                self._clashes[file.key] = (*self._clashes.get(file.key, ()), found.memory_id)
 
     def _came_back(self, place: tuple[SeenFile, int], known: Sequence[KnownEntry]) -> bool:
         """Forgotten or moved by command, and an old buffer has it still. What left the scope to

@@ -174,7 +174,10 @@ class Vault(Protocol):
         ...
 
     def append(self, scope: Scope, topic: Topic, memory: Memory) -> StoredMemory:
-        """Write and fsync. Raises VaultWriteFailed, and then nothing was changed."""
+        """Write and fsync; a memory without an id gets one that no other has.
+
+        Raises VaultWriteFailed, and then nothing was changed.
+        """
         ...
 
     def append_many(

@@ -1,4 +1,4 @@
-"""Ids that sort by time, are never reused, and need no counter."""
+"""Ids that sort by time and need no counter."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Callable
 from datetime import datetime
 
 _CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz"
+_BITS = 5
+"""A character's."""
 _TIME_CHARS = 10
 _RANDOM_CHARS = 6
 
@@ -16,11 +18,16 @@ Clock = Callable[[], datetime]
 
 def make_id(prefix: str, moment: datetime) -> str:
     """``<prefix>-`` and 16 characters of Crockford base32: as in ULID, 48 bits of milliseconds
-    since 1970, then 30 random bits."""
-    number = max(int(moment.timestamp() * 1000), 0)
+    since 1970, then 30 random bits. Two ids of one moment may be the same: what is written to the
+    vault is checked (``Vault.append``)."""
+    time = max(int(moment.timestamp() * 1000), 0)
+    tail = secrets.randbits(_RANDOM_CHARS * _BITS)
+    return f"{prefix}-{_spelt(time, _TIME_CHARS)}{_spelt(tail, _RANDOM_CHARS)}"
+
+
+def _spelt(number: int, chars: int) -> str:
     digits = []
-    for _ in range(_TIME_CHARS):
+    for _ in range(chars):
         number, digit = divmod(number, len(_CROCKFORD))
         digits.append(_CROCKFORD[digit])
-    tail = (secrets.choice(_CROCKFORD) for _ in range(_RANDOM_CHARS))
-    return f"{prefix}-{''.join(reversed(digits))}{''.join(tail)}"
+    return "".join(reversed(digits))

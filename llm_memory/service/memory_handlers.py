@@ -33,7 +33,7 @@ from ..policies.vault_layout import ARCHIVE
 from ..ports import Key, Vault
 from .catalogue import Catalogue
 from .draft_checks import DraftChecks
-from .identifiers import Clock, make_id
+from .identifiers import Clock
 from .living import LivingMemories
 from .near_duplicates import NearDuplicates
 from .notice_board import NoticeBoard
@@ -82,7 +82,7 @@ class MemoryHandlers:
         if isinstance(passed, Rejected):
             return passed
         memory = self._memory(passed.draft, conversation=conversation, trusted=trusted, role=role)
-        memory = replace(memory, memory_id=memory_id or memory.memory_id)
+        memory = replace(memory, memory_id=memory_id)
         known = self._catalogue.same_words(scope, memory)
         # Before the lock: an embedder that takes its time must not hold up the others.
         near = Reinforce(known) if known else await self._near.decide(scope, memory)
@@ -185,7 +185,7 @@ class MemoryHandlers:
             judgment, reasoning = resolve_dates(judgment, now), resolve_dates(reasoning, now)
         actor = draft.actor or Actor(person="", name="")
         return Memory(
-            memory_id=make_id("m", self._clock()),
+            memory_id="",  # the vault gives it one
             judgment=judgment,
             created_at=now,
             reasoning=reasoning,

@@ -65,6 +65,7 @@ class Settling:
             seen = [file for file in seen if file.key not in restless]
             gone = [key for key in gone if key not in restless]
             changes, rows = await asyncio.to_thread(self._compare, seen, gone)
+        self._reports.same_ids([*(file.key for file in seen), *gone], changes.clashes)
         unburied = await self._burial.let_go(changes, gone)
         for some in batched(seen, _FILES):
             if self.stopping:

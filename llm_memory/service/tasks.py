@@ -28,7 +28,7 @@ from ..policies.text import one_line
 from ..ports import Vault
 from .catalogue import Catalogue
 from .draft_checks import DraftChecks
-from .identifiers import Clock, make_id
+from .identifiers import Clock
 from .living import LivingMemories
 from .memory_editor import Doer, MemoryEditor
 from .notice_board import NoticeBoard
@@ -187,7 +187,7 @@ class TaskList:
         now = self._clock()
         said = (words.title, words.progress, words.next_step)
         memory = Memory(
-            memory_id=make_id("m", now),
+            memory_id="",  # the vault gives it one
             judgment=words.title,
             created_at=now.replace(microsecond=0),
             kind=MemoryKind.TASK,

@@ -10,6 +10,9 @@ from ..models.vault_state import FileKey, KnownEntry
 from ..ports import FileReport
 from .notice_board import NoticeBoard
 
+_MOST_IDS = 3
+"""Ids named in one notice."""
+
 
 class VaultReports:
     """Puts notices up, and takes down what holds no longer."""
@@ -33,6 +36,18 @@ class VaultReports:
             else:
                 self._notices.clear(NoticeCode.VAULT_FILE_BROKEN, subject)
         self._reported = current
+
+    def same_ids(self, seen: Iterable[FileKey], clashes: Mapping[FileKey, Sequence[str]]) -> None:
+        """Files whose entries share ids with entries that say something else: all there are among
+        those ``seen``."""
+        for scope, path in seen:
+            subject = f"{scope}/{path}"
+            if ids := clashes.get((scope, path)):
+                shown = ", ".join(ids[:_MOST_IDS]) + (" …" if len(ids) > _MOST_IDS else "")
+                params = {"scope": scope, "path": path, "count": str(len(ids)), "ids": shown}
+                self._notices.post(Notice(NoticeCode.VAULT_SAME_ID, subject, params))
+            else:
+                self._notices.clear(NoticeCode.VAULT_SAME_ID, subject)
 
     @property
     def is_held(self) -> bool:

@@ -70,6 +70,12 @@ PARAMS: dict[NoticeCode, Mapping[str, str]] = {
     NoticeCode.VAULT_UNWRITABLE: {"detail": "满"},
     NoticeCode.VAULT_HELD: {"scope": "家人", "count": "7"},
     NoticeCode.VAULT_FILE_BROKEN: {"scope": "家人", "path": "x.md", "reason": "not_utf8"},
+    NoticeCode.VAULT_SAME_ID: {
+        "scope": "家人",
+        "path": "x.md",
+        "count": "2",
+        "ids": "m-0001, m-0002",
+    },
     NoticeCode.INDEX_OFF: {"cause": "busy", "detail": "坏"},
     NoticeCode.INDEX_FULL: {"detail": "10 MB"},
     NoticeCode.INDEX_REBUILT: {"cause": "faulty"},

@@ -1,0 +1,59 @@
+"""New ids that no entry of the vault has."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Collection
+from datetime import datetime, timedelta
+from typing import Final
+
+from ..errors import StateUnavailable
+from ..models.scope import Scope
+from ..ports.ledger import EntryLedger
+from .vault_archive import VaultArchive
+
+MakeId = Callable[[datetime], str]
+
+_STEP: Final = timedelta(milliseconds=1)
+"""The resolution of an id's time."""
+_SLACK_SECONDS: Final = 60.0
+"""By how much a disk's time of writing may lie before the clock's."""
+
+
+class FreshIds:
+    """Makes ids with ``make_id`` and checks each one. Whoever calls holds the vault's lock.
+
+    An id has 30 random bits beside its milliseconds: among 60,000 entries of one file, which all
+    have the file's time, two or three would be the same.
+    """
+
+    def __init__(self, make_id: MakeId, ledger: EntryLedger, archive: VaultArchive) -> None:
+        self._make_id = make_id
+        self._ledger = ledger
+        self._archive = archive
+
+    def take(
+        self, scope: Scope, moment: datetime, count: int, *, besides: Collection[str] = ()
+    ) -> list[str]:
+        """So many different ids of this moment. None of them is in ``besides``, is known of a
+        living entry of any scope, or lies in the archive of the scope. Where all that were tried
+        are taken, the next millisecond is tried."""
+        refused = set(besides)
+        found: list[str] = []
+        while len(found) < count:
+            wanted = dict.fromkeys(self._make_id(moment) for _ in range(count - len(found)))
+            candidates = [name for name in wanted if name not in refused]
+            refused.update(candidates)
+            taken = self._taken(scope, moment, candidates)
+            found += [name for name in candidates if name not in taken]
+            moment += _STEP
+        return found
+
+    def _taken(self, scope: Scope, moment: datetime, names: Collection[str]) -> set[str]:
+        if not names:
+            return set()
+        # What was archived before this moment has an id of an earlier one.
+        taken = self._archive.ids([scope], since=moment.timestamp() - _SLACK_SECONDS)
+        with contextlib.suppress(StateUnavailable):
+            taken.update(entry.memory_id for entry in self._ledger.entries_named(names))
+        return taken
