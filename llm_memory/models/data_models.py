@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
+from typing import Any, Final
 
 from .conversation import Actor
+from .json_fields import BadField, JsonFields
 from .resolution import Why
 from .scope import Scope
 
@@ -45,6 +49,9 @@ class Topic(StrEnum):
 
 MIN_STRENGTH = 1
 MAX_STRENGTH = 100
+NO_TIME: Final = datetime(1970, 1, 1, tzinfo=UTC)
+"""Stands in for a time that nobody has noted."""
+_ID: Final = re.compile(r"m-[0-9a-z]{4,32}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +98,67 @@ class Memory:
     extra: tuple[str, ...] = ()
     quoted: bool = False
 
+    def to_dict(self, *, memory_scope: str) -> dict[str, object]:
+        """The memory as JSON fields; docs/transfer.md tells what each is.
+
+        ``memory_scope``: the name of the scope that it is kept in, which it does not hold itself.
+        """
+        origin = self.provenance
+        return {
+            "memory_scope": memory_scope,
+            "id": self.memory_id,
+            "judgment": self.judgment,
+            "reasoning": self.reasoning,
+            "tags": list(self.tags),
+            "kind": self.kind.value,
+            "active": self.active,
+            "strength": self.strength,
+            "created_at": self.created_at.isoformat(),
+            "who": origin.who,
+            "person": origin.person,
+            "conversation": origin.conversation,
+            "source": origin.source.value,
+            "trusted": origin.trusted,
+            "quoted": self.quoted,
+            "role": self.role,
+            "context": self.context,
+            "extra": list(self.extra),
+        }
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Memory:
+        """What ``to_dict`` has written: ``from_dict(memory.to_dict(…)) == memory``.
+
+        Only ``judgment`` must be there: an id that is not said is empty, a time ``NO_TIME``. A
+        memory holds no scope, so ``memory_scope`` is for the caller to read and to check. Raises
+        BadField.
+        """
+        read = JsonFields(fields)
+        memory_id = read.text("id", "")
+        if memory_id and not _ID.fullmatch(memory_id):
+            raise BadField("id")
+        return cls(
+            memory_id=memory_id,
+            judgment=read.text("judgment"),
+            created_at=read.time("created_at", NO_TIME),
+            reasoning=read.text("reasoning", ""),
+            tags=read.texts("tags"),
+            kind=read.option("kind", MemoryKind.KNOWLEDGE),
+            active=read.flag("active", default=True),
+            strength=read.number("strength", 50, low=MIN_STRENGTH, high=MAX_STRENGTH),
+            provenance=Provenance(
+                who=read.text("who", ""),
+                person=read.text("person", ""),
+                conversation=read.text("conversation", ""),
+                source=read.option("source", Source.PERSON),
+                trusted=read.flag("trusted", default=False),
+            ),
+            role=read.text("role", ""),
+            context=read.text("context", ""),
+            extra=read.texts("extra"),
+            quoted=read.flag("quoted", default=False),
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class StoredMemory:
@@ -99,6 +167,10 @@ class StoredMemory:
     scope: Scope
     path: str
     memory: Memory
+
+    def to_dict(self) -> dict[str, object]:
+        """The memory as JSON fields, with its scope and its path inside it."""
+        return {**self.memory.to_dict(memory_scope=self.scope.name), "path": self.path}
 
     @property
     def pointer(self) -> str:

@@ -9,18 +9,10 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-import re
-from datetime import UTC, datetime
 from typing import Any, Final
 
-from ..models.data_models import (
-    MAX_STRENGTH,
-    MIN_STRENGTH,
-    Memory,
-    MemoryKind,
-    Provenance,
-    Source,
-)
+from ..models.data_models import NO_TIME, Memory
+from ..models.json_fields import BadField, JsonFields
 from ..models.transfer import (
     End,
     EntryState,
@@ -34,9 +26,6 @@ from .text import is_sendable
 
 FORMAT: Final = "scoped-memory"
 VERSION: Final = 1
-NO_TIME: Final = datetime(1970, 1, 1, tzinfo=UTC)
-"""Stands in for a time that a line does not say."""
-_ID: Final = re.compile(r"m-[0-9a-z]{4,32}")
 
 
 class LineBroken(ValueError):
@@ -79,30 +68,14 @@ def _dump(fields: dict[str, object]) -> str:
 
 
 def _memory_fields(record: MemoryRecord) -> dict[str, object]:
-    memory, origin = record.memory, record.memory.provenance
+    said = record.memory.to_dict(memory_scope=record.scope)
     fields: dict[str, object] = {
         "type": "memory",
-        "scope": record.scope,
+        "scope": record.scope,  # what readers of before look for
         "path": record.path,
         "topic": record.topic,
         "state": record.state.value,
-        "id": memory.memory_id,
-        "judgment": memory.judgment,
-        "reasoning": memory.reasoning,
-        "tags": list(memory.tags),
-        "kind": memory.kind.value,
-        "active": memory.active,
-        "strength": memory.strength,
-        "created_at": memory.created_at.isoformat(),
-        "who": origin.who,
-        "person": origin.person,
-        "conversation": origin.conversation,
-        "source": origin.source.value,
-        "trusted": origin.trusted,
-        "quoted": memory.quoted,
-        "role": memory.role,
-        "context": memory.context,
-        "extra": list(memory.extra),
+        **said,
     }
     return {name: value for name, value in fields.items() if name not in record.missing}
 
@@ -132,12 +105,20 @@ def read_line(line: str) -> Record:
         raise LineBroken(LineFault.NOT_JSON, str(error)[:80]) from error
     if not isinstance(fields, dict):
         raise LineBroken(LineFault.NOT_AN_OBJECT)
-    read = _Fields(fields)
+    read = JsonFields(fields)
+    try:
+        return _record(fields, read)
+    except BadField as error:
+        fault = LineFault.MISSING if error.missing else LineFault.WRONG
+        raise LineBroken(fault, error.name) from error
+
+
+def _record(fields: dict[str, Any], read: JsonFields) -> Record:
     match fields.get("type"):
         case "header":
             return _header(read)
         case "memory":
-            return _memory(read)
+            return _memory(fields, read)
         case "file":
             return _file(read)
         case "end":
@@ -146,7 +127,7 @@ def read_line(line: str) -> Record:
             raise LineBroken(LineFault.UNKNOWN_TYPE, repr(other)[:40])
 
 
-def _header(read: _Fields) -> Header:
+def _header(read: JsonFields) -> Header:
     if read.text("format") != FORMAT:
         raise LineBroken(LineFault.WRONG, "format")
     return Header(
@@ -159,34 +140,14 @@ def _header(read: _Fields) -> Header:
     )
 
 
-def _memory(read: _Fields) -> MemoryRecord:
-    memory_id = read.text("id", "")
-    if memory_id and not _ID.fullmatch(memory_id):
-        raise LineBroken(LineFault.WRONG, "id")
+def _memory(fields: dict[str, Any], read: JsonFields) -> MemoryRecord:
     missing = frozenset(name for name in ("id", "created_at") if not read.has(name))
-    memory = Memory(
-        memory_id=memory_id,
-        judgment=read.text("judgment"),
-        created_at=read.time("created_at", NO_TIME),
-        reasoning=read.text("reasoning", ""),
-        tags=read.texts("tags"),
-        kind=read.option("kind", MemoryKind.KNOWLEDGE),
-        active=read.flag("active", default=True),
-        strength=read.number("strength", 50, low=MIN_STRENGTH, high=MAX_STRENGTH),
-        provenance=Provenance(
-            who=read.text("who", ""),
-            person=read.text("person", ""),
-            conversation=read.text("conversation", ""),
-            source=read.option("source", Source.PERSON),
-            trusted=read.flag("trusted", default=False),
-        ),
-        role=read.text("role", ""),
-        context=read.text("context", ""),
-        extra=read.texts("extra"),
-        quoted=read.flag("quoted", default=False),
-    )
+    scope = read.text("scope", "")
+    if read.text("memory_scope", scope) != scope and read.has("scope"):
+        raise LineBroken(LineFault.WRONG, "memory_scope")  # two scopes: nobody can say which
+    memory = Memory.from_dict(fields)
     return MemoryRecord(
-        scope=read.text("scope", ""),
+        scope=read.text("memory_scope", scope),
         path=read.text("path", ""),
         memory=memory,
         state=read.option("state", EntryState.LIVING),
@@ -195,7 +156,7 @@ def _memory(read: _Fields) -> MemoryRecord:
     )
 
 
-def _file(read: _Fields) -> FileRecord:
+def _file(read: JsonFields) -> FileRecord:
     if read.has("base64"):
         try:
             content = base64.b64decode(read.text("base64"), validate=True)
@@ -208,63 +169,3 @@ def _file(read: _Fields) -> FileRecord:
         content = text.encode()
     modified = read.number("modified", low=0)
     return FileRecord(read.text("scope"), read.text("path"), content, modified)
-
-
-class _Fields:
-    """Takes fields of a JSON object one by one; a wrong one is named."""
-
-    def __init__(self, fields: dict[str, Any]) -> None:
-        self._fields = fields
-
-    def has(self, name: str) -> bool:
-        """True if the line says it; null is as good as nothing."""
-        return self._fields.get(name) is not None
-
-    def text(self, name: str, default: str | None = None) -> str:
-        return self._typed(name, str, default)
-
-    def flag(self, name: str, *, default: bool) -> bool:
-        return self._typed(name, bool, default)
-
-    def number(
-        self, name: str, default: int | None = None, *, low: int, high: int = 1 << 63
-    ) -> int:
-        value = self._typed(name, int, default)
-        if isinstance(value, bool) or not low <= value <= high:
-            raise LineBroken(LineFault.WRONG, name)
-        return value
-
-    def texts(self, name: str) -> tuple[str, ...]:
-        values = self._typed(name, list, [])
-        if not all(isinstance(value, str) for value in values):
-            raise LineBroken(LineFault.WRONG, name)
-        return tuple(values)
-
-    def time(self, name: str, default: datetime) -> datetime:
-        if not self.has(name):
-            return default
-        try:
-            moment = datetime.fromisoformat(self.text(name))
-        except ValueError as error:
-            raise LineBroken(LineFault.WRONG, name) from error
-        if moment.tzinfo is None:
-            raise LineBroken(LineFault.WRONG, name)
-        return moment
-
-    def option[E: (MemoryKind, Source, EntryState)](self, name: str, default: E) -> E:
-        try:
-            return type(default)(self.text(name, default.value))
-        except ValueError as error:
-            if isinstance(error, LineBroken):
-                raise
-            raise LineBroken(LineFault.WRONG, name) from error
-
-    def _typed[T](self, name: str, kind: type[T], default: T | None) -> T:
-        if not self.has(name):
-            if default is None:
-                raise LineBroken(LineFault.MISSING, name)
-            return default
-        value = self._fields[name]
-        if not isinstance(value, kind):
-            raise LineBroken(LineFault.WRONG, name)
-        return value
