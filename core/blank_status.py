@@ -39,7 +39,12 @@ def blank_status(*warnings: str) -> dict[str, Any]:
         "index": "off",
         "memories": {"total": 0, "by_scope": {}},
         "notes": {"total": 0, "by_folder": {}},
-        "migration": {"state": "idle", **dict.fromkeys(_TALLIES, 0)},
+        "migration": {
+            "state": "idle",
+            "mode": "auto",
+            "mode_on": False,
+            **dict.fromkeys(_TALLIES, 0),
+        },
         "queue": 0,
         "loop": {**said, **dict.fromkeys(_COUNTS, 0), **dict.fromkeys(_TIMES)},
         "backlog": 0,

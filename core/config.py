@@ -15,12 +15,14 @@ from ..llm_memory import (
     GroupScope,
     IndexPace,
     LoopSettings,
+    MigrationMode,
     PrivacyMode,
     WalkPace,
 )
 from .texts import LANGUAGES
 
 PRIVACY_MODES = tuple(PrivacyMode)
+MIGRATION_MODES = tuple(MigrationMode)
 _LOADING_SHARE = 0.3
 _EMBEDDING_SHARE = 0.6
 _INDEX_SHARE = 0.25
@@ -89,7 +91,8 @@ def read_config(raw: Mapping[str, Any] | None) -> PluginConfig:
     reader_of_turns = reader.text("reflection_provider", "auto") or "auto"
     engine = EngineSettings(
         scope_map=reader.scope_map(),
-        dm_scope=reader.policy("dm_scope", DmScope.MAIN),
+        dm_scope=reader.policy("dm_scope", DmScope.PUBLIC),
+        dm_scope_by_account=advanced.policies("dm_scope_by_account"),
         group_scope=reader.policy("group_scope", GroupScope.PUBLIC),
         identity_links=reader.links(),
         scope_filter_enabled=advanced.flag("scope_filter_enabled", default=True),
@@ -104,6 +107,7 @@ def read_config(raw: Mapping[str, Any] | None) -> PluginConfig:
         chroma_url=advanced.address("chroma_url"),
         chroma_headers=advanced.headers("chroma_headers"),
         chroma_collection=advanced.collection("chroma_collection", "personal_memory_v1"),
+        migration_mode=MigrationMode(advanced.choice("migration_mode", MIGRATION_MODES)),
         migration_paused=advanced.flag("migration_paused", default=False),
         walk_pace=WalkPace(batch=advanced.number("migration_batch", 200, 1, 200)),
         # A typo must not keep secrets: what is no mode hides them.
@@ -288,6 +292,22 @@ class _Reader:
         except ValueError:
             self._warn(name, "-")
             return None
+
+    def policies(self, name: str) -> Mapping[str, DmScope | None] | None:
+        """By bot account; None for a value that is no policy, and for what is no table."""
+        given = self._raw.get(name, {})
+        if not isinstance(given, Mapping):
+            self._warn(name, "-")
+            return None
+        found: dict[str, DmScope | None] = {}
+        for key, value in given.items():
+            account = str(key).strip()
+            known = value.strip() if isinstance(value, str) else None
+            found[account] = next((policy for policy in DmScope if policy == known), None)
+            if found[account] is None:
+                shown = f"{account}: {value!r}"[:80]
+                self.warnings.append(ConfigWarning(self._prefix + name, shown, "-"))
+        return found
 
     def scope_map(self) -> Mapping[str, object] | None:
         """The raw map; None if it is no map at all."""

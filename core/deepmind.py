@@ -60,19 +60,25 @@ class DeepMind:
         plugin.turns.note_view(event, view)
         if primer.sections:
             self._inject(request, opening(primer, recall.hits, plugin.texts), conversation_id)
-            self._say_primed(primer, conversation_id)
+            await self._say_primed(primer, conversation_id)
         elif recall.hits:
             self._inject(request, fence(recall.hits, plugin.texts), conversation_id)
         if not recall.hits:
             return
         plugin.turns.note_recalled(event, (hit.memory_id for hit in recall.hits))
-        logger.info(plugin.texts.say("log.injected", count=len(recall.hits), id=conversation_id))
+        scope = await self._scope(conversation_id)
+        count = len(recall.hits)
+        logger.info(plugin.texts.say("log.injected", count=count, id=conversation_id, scope=scope))
 
-    def _say_primed(self, primer: Primer, conversation_id: ConversationId) -> None:
+    async def _scope(self, conversation_id: ConversationId) -> str:
+        """The scope's name, for the log alone: the model is never told of it."""
+        return await self._plugin.service.scope_name(conversation_id=conversation_id) or "-"
+
+    async def _say_primed(self, primer: Primer, conversation_id: ConversationId) -> None:
         hours = f"{primer.away.total_seconds() / 3600:.1f}" if primer.away else "-"
-        count = len(primer.shown)
+        count, scope = len(primer.shown), await self._scope(conversation_id)
         say = self._plugin.texts.say
-        logger.info(say("log.primed", id=conversation_id, hours=hours, count=count))
+        logger.info(say("log.primed", id=conversation_id, hours=hours, count=count, scope=scope))
 
     def listens_to(self, event: AstrMessageEvent) -> bool:
         """Whether a message that does not address the bot is to be heard. Every message comes by

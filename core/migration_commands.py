@@ -79,7 +79,7 @@ class MigrationCommands:
         if not engine.ready:  # nobody has looked yet
             return self._say("migrate.head", state=self._say("migrate.opening"))
         status = engine.migration
-        lines = [self._state(status)]
+        lines = [self._state(status), self._mode(status)]
         if status.tally.scanned or status.remaining:
             lines.append(numbers_text(self._plugin.texts, status.tally, status.remaining))
         lines += [
@@ -87,6 +87,10 @@ class MigrationCommands:
             for batch, source in status.batches.items()
         ]
         return "\n".join(lines)
+
+    def _mode(self, status: MigrationStatus) -> str:
+        now = self._say("migrate.mode_on" if status.mode_on else "migrate.mode_off")
+        return self._say("migrate.mode", mode=status.mode, now=now)
 
     def _state(self, status: MigrationStatus) -> str:
         state = self._say(f"migrate.state_{status.state}")  # one of each, see tests

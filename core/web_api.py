@@ -50,6 +50,8 @@ def migration_json(status: MigrationStatus) -> dict[str, Any]:
     """The migration block: ``waiting`` and ``reversed`` only where there is something to say."""
     said: dict[str, Any] = {
         "state": status.state.value,
+        "mode": status.mode.value,
+        "mode_on": status.mode_on,
         "scanned": status.tally.scanned,
         "patched": status.tally.patched,
         "skipped": status.tally.skipped,

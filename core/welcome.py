@@ -1,4 +1,5 @@
-"""A conversation's first message: its id in the log, ready to be pasted into the panel."""
+"""A conversation's first message since the start: its id in the log, ready to be pasted into the
+panel."""
 
 from __future__ import annotations
 

@@ -79,6 +79,7 @@ from .models.settings import (
     GroupScope,
     IndexPace,
     LoopSettings,
+    MigrationMode,
     PrivacyMode,
     WalkPace,
 )
@@ -161,6 +162,7 @@ __all__ = [
     "Memory",
     "MemoryDraft",
     "MemoryKind",
+    "MigrationMode",
     "MigrationState",
     "MigrationStatus",
     "Migrations",

@@ -118,14 +118,15 @@ async def test_private_chats_of_two_people_meet_only_where_the_policy_says_so(
         async with running(tmp_path / policy, settings=settings, follow=False) as rig:
             chats = (private(1), private(2), telegram(1), telegram(1, "bot-b"))
             found[policy] = [await scope_of(rig, chat) for chat in chats]
-    assert set(found[DmScope.MAIN]) == {"public"}
+    assert set(found[DmScope.PUBLIC]) == {"public"}
     for policy in (DmScope.PER_PEER, DmScope.PER_CHANNEL_PEER):
         one, other, elsewhere, account = found[policy]
         assert len({one, other, elsewhere}) == 3
         assert elsewhere == account
     assert len(set(found[DmScope.PER_ACCOUNT_CHANNEL_PEER])) == 4
+    assert len(set(found[DmScope.MAIN])) == 1
     for policy, names in found.items():
-        assert policy is DmScope.MAIN or all(name.startswith("dm-") for name in names)
+        assert policy is DmScope.PUBLIC or all(name.startswith("dm-") for name in names)
 
 
 async def test_a_linked_person_is_one_across_platforms_where_persons_count(tmp_path: Path) -> None:

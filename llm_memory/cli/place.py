@@ -37,7 +37,8 @@ class Place:
         headers, plain = advanced.get("chroma_headers"), EngineSettings()
         return EngineSettings(
             scope_map=dict(scope_map) if isinstance(scope_map, Mapping) else None,
-            dm_scope=_option(DmScope, config.get("dm_scope", DmScope.MAIN)),
+            dm_scope=_option(DmScope, config.get("dm_scope", DmScope.PUBLIC)),
+            dm_scope_by_account=_policies(advanced.get("dm_scope_by_account", {})),
             group_scope=_option(GroupScope, config.get("group_scope", GroupScope.PUBLIC)),
             identity_links=_texts(links),
             open_retry_seconds=0.0,
@@ -104,6 +105,12 @@ def _config(data: Path) -> dict[str, Any]:
 
 def _option[E: (DmScope, GroupScope, PrivacyMode)](kind: type[E], value: object) -> E | None:
     return next((option for option in kind if option == value), None)
+
+
+def _policies(value: object) -> dict[str, DmScope | None] | None:
+    if not isinstance(value, Mapping):
+        return None
+    return {str(key).strip(): _option(DmScope, policy) for key, policy in value.items()}
 
 
 def _text(value: object) -> str:

@@ -7,6 +7,8 @@ from dataclasses import astuple, dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from .settings import MigrationMode
+
 
 class Fate(StrEnum):
     """What became of a record. The value is how it is stored; the four of an adoption add up to
@@ -150,6 +152,8 @@ class MigrationStatus:
         reversed: A person took it back; it waits until it is asked to begin again.
         waiting: Why it does not get on just now: a stable code, empty if it does.
         detail: Why it failed.
+        mode: The owner's setting.
+        mode_on: Records that state no scope are recalled as public ones now.
     """
 
     state: MigrationState = MigrationState.IDLE
@@ -160,6 +164,8 @@ class MigrationStatus:
     detail: str = ""
     batches: Mapping[str, str] = field(default_factory=dict)
     """Where each batch came from, by its id."""
+    mode: MigrationMode = MigrationMode.AUTO
+    mode_on: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,9 @@ from .scope import Scope, ScopeFault
 class DmScope(StrEnum):
     """Which scope an unmapped private chat has."""
 
+    PUBLIC = "public"
     MAIN = "main"
+    """All of them share one scope of their own, apart from groups and from public."""
     PER_PEER = "per-peer"
     PER_CHANNEL_PEER = "per-channel-peer"
     PER_ACCOUNT_CHANNEL_PEER = "per-account-channel-peer"
@@ -24,6 +26,17 @@ class GroupScope(StrEnum):
 
     PUBLIC = "public"
     PER_GROUP = "per-group"
+
+
+class MigrationMode(StrEnum):
+    """Whether records of a pre-scope plugin that state no scope are recalled as public ones before
+    they stand in the vault. They are brought there whatever it is."""
+
+    AUTO = "auto"
+    """Exactly while the migration is unfinished."""
+    ON = "on"
+    """Always: also what is written there after the migration."""
+    OFF = "off"
 
 
 class PrivacyMode(StrEnum):
@@ -54,14 +67,37 @@ class ScopeMap:
     held: frozenset[str] = frozenset()
 
 
+BY_ACCOUNT = "advanced.dm_scope_by_account"
+
+
 @dataclass(frozen=True, slots=True)
 class ScopeSettings:
-    """All that ``resolve`` looks at. A policy of None is a value that nobody knows: fail closed."""
+    """All that ``resolve`` looks at. A policy of None is a value that is none: fail closed.
+
+    ``dm_scope_by_account`` overrides ``dm_scope`` for single bot accounts; None where the panel
+    holds no table, so that any account may have been meant.
+    """
 
     scope_map: ScopeMap = field(default_factory=ScopeMap)
-    dm_scope: DmScope | None = DmScope.MAIN
+    dm_scope: DmScope | None = DmScope.PUBLIC
     group_scope: GroupScope | None = GroupScope.PUBLIC
     identity_links: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    dm_scope_by_account: Mapping[str, DmScope | None] | None = field(
+        default_factory=lambda: MappingProxyType({})
+    )
+
+    def dm_policy(self, account: str) -> DmScope | None:
+        """The policy for unmapped private chats of a bot account."""
+        if self.dm_scope_by_account is None:
+            return None
+        return self.dm_scope_by_account.get(account, self.dm_scope)
+
+    def dm_setting(self, account: str) -> str:
+        """The name of the setting that ``dm_policy`` took it from, as the panel has it."""
+        by_account = self.dm_scope_by_account
+        if by_account is None or account in by_account:
+            return BY_ACCOUNT
+        return "dm_scope"
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +214,8 @@ class EngineSettings:
     Attributes:
         scope_map: The raw map of the panel, None if it was no map at all.
         dm_scope: None where the panel holds a value that is no policy.
-        group_scope: The same.
+        dm_scope_by_account: The same for single bot accounts; None where it is no table.
+        group_scope: As ``dm_scope``.
         scope_filter_enabled: False is the emergency downgrade: reads see all, learning pauses.
         preview_chars: The longest preview, characters.
         relevance_floor: 0 to 1 of the embedder's similarity; None takes the embedder's own.
@@ -198,13 +235,15 @@ class EngineSettings:
         adopt_legacy: Bring what other plugins left on this machine.
         chroma_collection: Where on that server a pre-scope plugin keeps its memories; empty for
             nowhere.
+        migration_mode: Whether records without a scope are recalled from there meanwhile.
         migration_paused: Nothing is brought from elsewhere meanwhile.
         walk_pace: How it is brought.
         loop: What the memory loop does by itself.
     """
 
     scope_map: Mapping[str, object] | None = field(default_factory=dict)
-    dm_scope: DmScope | None = DmScope.MAIN
+    dm_scope: DmScope | None = DmScope.PUBLIC
+    dm_scope_by_account: Mapping[str, DmScope | None] | None = field(default_factory=dict)
     group_scope: GroupScope | None = GroupScope.PUBLIC
     identity_links: Mapping[str, str] = field(default_factory=dict)
     scope_filter_enabled: bool = True
@@ -224,6 +263,7 @@ class EngineSettings:
     privacy_mode: PrivacyMode = PrivacyMode.REDACT
     adopt_legacy: bool = False
     chroma_collection: str = "personal_memory_v1"
+    migration_mode: MigrationMode = MigrationMode.AUTO
     migration_paused: bool = False
     walk_pace: WalkPace = field(default_factory=WalkPace)
     loop: LoopSettings = field(default_factory=LoopSettings)

@@ -88,12 +88,15 @@ def _by_policy(conversation_id: ConversationId, settings: ScopeSettings) -> Reso
 
 
 def _private(conversation_id: ConversationId, settings: ScopeSettings) -> Resolution:
-    policy = settings.dm_scope
+    account = conversation_id.account
+    policy, setting = settings.dm_policy(account), settings.dm_setting(account)
     if policy is None:
-        return ReadPublicOnly(Why(WhyCode.UNKNOWN_POLICY, "dm_scope"))
-    why = Why(WhyCode.DM_POLICY, policy)
-    if policy is DmScope.MAIN:
+        return ReadPublicOnly(Why(WhyCode.UNKNOWN_POLICY, setting))
+    why = Why(WhyCode.DM_POLICY, policy, setting)
+    if policy is DmScope.PUBLIC:
         return Usable(PUBLIC, why)
+    if policy is DmScope.MAIN:
+        return Usable(ALL_PRIVATE_CHATS, why)
     adapter, peer = conversation_id.adapter, conversation_id.peer
     if not adapter:
         return Refused(Why(WhyCode.NO_ADAPTER, policy))
@@ -107,7 +110,6 @@ def _private(conversation_id: ConversationId, settings: ScopeSettings) -> Resolu
         case DmScope.PER_CHANNEL_PEER:
             return Usable(_derive("dm", f"{adapter}-{shown}", [policy, adapter, *person]), why)
         case DmScope.PER_ACCOUNT_CHANNEL_PEER:
-            account = conversation_id.account
             payload = [policy, account, adapter, *person]
             return Usable(_derive("dm", f"{account}-{adapter}-{shown}", payload), why)
 
@@ -130,7 +132,8 @@ def _group(conversation_id: ConversationId, settings: ScopeSettings) -> Resoluti
 
 
 def _unknown_kind(conversation_id: ConversationId, settings: ScopeSettings) -> Resolution:
-    if settings.dm_scope is DmScope.MAIN and settings.group_scope is GroupScope.PUBLIC:
+    private = settings.dm_policy(conversation_id.account)
+    if private is DmScope.PUBLIC and settings.group_scope is GroupScope.PUBLIC:
         return Usable(PUBLIC, Why(WhyCode.DEFAULT))
     own = _derive("dm", "unknown", ["kind", conversation_id.umo])
     return Usable(own, Why(WhyCode.UNKNOWN_KIND))
@@ -150,3 +153,7 @@ def _derive(prefix: str, shown: str, payload: list[str]) -> Scope:
     tag = base64.b32encode(digest).decode().lower()[:_HASH_CHARS]
     slug = re.sub(r"[^a-zA-Z0-9\u4e00-\u9fff_]+", "-", shown)[:_SLUG_CHARS].strip("-")
     return Scope.parse(f"{prefix}-{slug}-{tag}" if slug else f"{prefix}-{tag}", derived=True)
+
+
+ALL_PRIVATE_CHATS = _derive("dm", "main", ["main"])
+"""What all unmapped private chats share under ``DmScope.MAIN``: the scope of no single person."""

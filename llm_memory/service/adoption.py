@@ -80,6 +80,8 @@ class Adoption:
         self.waiting = ""
         self.detail = ""
         self.at: Job | None = None
+        self.mode_on = False
+        """What other plugins left on this machine is recalled once it stands in the vault."""
 
     async def run(self) -> None:
         """What was begun goes on; then what is new in the other plugins' stores. Once.

@@ -52,6 +52,7 @@ def make_arrivals(
                 recalling.long_lived,
                 recalling.words,
                 clock,
+                settings.migration_mode,
             )
         )
     old_vectors = None
@@ -81,6 +82,13 @@ def make_arrivals(
             )
         )
     migrations = Migrations(
-        parts.migrations, walker, sources, parts.vault, recalling.catalogue, writing.living, clock
+        parts.migrations,
+        walker,
+        sources,
+        parts.vault,
+        recalling.catalogue,
+        writing.living,
+        clock,
+        mode=settings.migration_mode,
     )
     return Arrivals(migrations, old_vectors)

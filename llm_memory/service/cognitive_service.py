@@ -316,6 +316,13 @@ class CognitiveService:
             turn = replace(turn, reply_text="", recalled=())
         return await self._life.finish(self._turns.put(turn, scope, conversation_id))
 
+    async def scope_name(self, *, conversation_id: ConversationId) -> str:
+        """The scope that the conversation reads beside public, for logs; empty where it reads
+        nothing."""
+        await self._life.begun()
+        scope_filter = self._access.readable(conversation_id)
+        return scope_filter.scopes[0].name if scope_filter else ""
+
     async def view(self, *, conversation_id: ConversationId) -> str:
         """A mark of what the conversation sees now, for ``Turn.view``. It names nothing."""
         await self._life.begun()

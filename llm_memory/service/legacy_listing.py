@@ -19,6 +19,7 @@ from ..log import logger
 from ..models.data_models import Memory, StoredMemory
 from ..models.migration import Fate, Tally
 from ..models.scope import MARKER_FIELD, SCOPE_FIELD, Scope, ScopeFilter
+from ..models.settings import MigrationMode
 from ..policies.legacy_plan import Planned, plan, scope_names
 from ..policies.legacy_records import Adopted, Foreign, Judged, judge
 from ..policies.overlap import pieces
@@ -99,6 +100,7 @@ class LegacyListing:
         threads: OwnThreads,
         clock: Clock,
         rest: Callable[[float], Awaitable[None]],
+        mode: MigrationMode,
     ) -> None:
         """``rest``: between two slices, told when the last one began."""
         self._collection = collection
@@ -109,6 +111,7 @@ class LegacyListing:
         self._call = threads.call
         self._clock = clock
         self._rest = rest
+        self._mode = mode
         self._settled: frozenset[str] = frozenset()
         self._archived: set[str] = set()
         self._late = 0
@@ -142,7 +145,20 @@ class LegacyListing:
     def forget(self) -> None:
         """Nothing is listed, and nothing of it recalled."""
         self.listed, self.memories, self.scopes = {}, {}, {}
+        self._pending.look_ahead_with(None)
         self._pending.clear()
+
+    def go_on_looking(self, settled: frozenset[str]) -> None:
+        """After the walk: what was written there since is recalled from there."""
+        self._settled = settled
+        self._pending.look_ahead_with(self._ahead)
+
+    @property
+    def mode_on(self) -> bool:
+        """Records that state no scope are recalled now, as public ones."""
+        return self._mode is not MigrationMode.OFF and (
+            self._pending.looks_ahead or bool(len(self._pending))
+        )
 
     async def _read_all(self, *, show: bool) -> list[Read]:
         """What has no outcome yet, a page at a time."""
@@ -180,7 +196,9 @@ class LegacyListing:
 
     async def _show(self, read: Sequence[Read]) -> None:
         """Have them recalled from now on: each under its own scope, none that is quarantined."""
-        adopted = [one.judged for one in read if isinstance(one.judged, Adopted)]
+        strict = self._mode is MigrationMode.OFF
+        shown = (one.judged for one in read if not (strict and one.lacks))
+        adopted = [judged for judged in shown if isinstance(judged, Adopted)]
         self._pending.add(await self._call(self._waiting, adopted))
 
     def _waiting(self, adopted: Sequence[Adopted]) -> list[Waiting]:
@@ -242,7 +260,7 @@ class LegacyListing:
         if not best or self._asking is not None:
             return
         self._asking = asking = asyncio.ensure_future(
-            self._look(best, replace(scope_filter, migrating=True))
+            self._look(best, replace(scope_filter, migrating=self._mode is not MigrationMode.OFF))
         )
         if self._late < _MOST_LATE:  # else it is found when it is asked for again
             done, _ = await asyncio.wait([asking], timeout=_AHEAD_SECONDS)

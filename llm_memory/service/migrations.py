@@ -19,6 +19,7 @@ from ..models.migration import (
     ReverseReport,
     Tally,
 )
+from ..models.settings import MigrationMode
 from ..ports import Vault
 from ..ports.migration import MigrationStore
 from .batch_undo import BringBack, TakeBack
@@ -47,6 +48,11 @@ class Migration(Protocol):
     """Why it failed."""
     at: Job | None
     """The job that it works on, or worked on last, as it is kept."""
+
+    @property
+    def mode_on(self) -> bool:
+        """Records that state no scope are recalled from there now, as public ones."""
+        ...
 
     async def run(self) -> None:
         """To the end. Sets ``phase``; may raise, and then it is FAILED."""
@@ -81,6 +87,8 @@ class Migrations:
         catalogue: Catalogue,
         living: LivingMemories,
         clock: Clock,
+        *,
+        mode: MigrationMode,
     ) -> None:
         self._store = store
         self._walker = walker
@@ -89,6 +97,7 @@ class Migrations:
         self._catalogue = catalogue
         self._living = living
         self._clock = clock
+        self._mode = mode
         self._turn = asyncio.Lock()
         self._again = asyncio.Event()
         self._walking: asyncio.Task[None] | None = None
@@ -191,6 +200,8 @@ class Migrations:
             waiting=next(iter((*waiting, *self._walker.waits())), ""),
             detail=next((text for text in details if text), ""),
             batches={job.batch: job.source for job in self._jobs()},
+            mode=self._mode,
+            mode_on=any(part.mode_on for part in self._parts),
         )
 
     def _jobs(self) -> list[Job]:

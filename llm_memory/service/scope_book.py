@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection
+import contextlib
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 
-from ..errors import StateUnavailable
+from ..errors import InvalidConversationId, StateUnavailable
 from ..log import logger
 from ..models.conversation import Actor, ConversationId, ConversationKind
 from ..models.notices import Notice, NoticeCode, Severity
 from ..models.resolution import Refused, Resolution, Usable, WhyCode
 from ..models.scope import Scope
-from ..models.settings import DmScope, EngineSettings, ScopeMap, ScopeSettings
+from ..models.settings import BY_ACCOUNT, DmScope, EngineSettings, ScopeMap, ScopeSettings
 from ..models.status import MapSummary
 from ..policies.scope_map import (
     UNKNOWN_KEYS,
@@ -23,14 +24,14 @@ from ..policies.scope_map import (
     private_keys,
     read_scope_map,
 )
-from ..policies.scope_resolution import resolve
+from ..policies.scope_resolution import ALL_PRIVATE_CHATS, resolve
 from ..ports import StateStore
 from .notice_board import NoticeBoard
 
 
 @dataclass(frozen=True, slots=True)
 class Meeting:
-    """A conversation's message: its resolution, and whether it is the first one ever seen."""
+    """A conversation's message: its resolution, and whether it is the first since the start."""
 
     resolution: Resolution
     first: bool
@@ -45,6 +46,7 @@ class ScopeBook:
         self._notices = notices
         self._scopes = ScopeSettings()
         self._seen: frozenset[str] = frozenset()
+        self._met: set[str] = set()
         self._public_peers: frozenset[str] = frozenset()
 
     def open(self, folders: Collection[str], *, remembers: bool = True) -> None:
@@ -67,6 +69,7 @@ class ScopeBook:
             dm_scope=settings.dm_scope,
             group_scope=settings.group_scope,
             identity_links=settings.identity_links,
+            dm_scope_by_account=settings.dm_scope_by_account,
         )
         self._report(scope_map)
         self._look_at_strangers()
@@ -86,14 +89,23 @@ class ScopeBook:
         if named := self._named():
             count = str(len(named))
             post(Notice(NoticeCode.MAP_DAMAGED, params={"count": count}, severity=Severity.ERROR))
-        for name, value in (
-            ("dm_scope", self._scopes.dm_scope),
-            ("group_scope", self._scopes.group_scope),
-        ):
-            if value is None:
-                post(Notice(NoticeCode.POLICY_UNKNOWN, name, {"name": name}))
+        for name in self._unknown_policies():
+            post(Notice(NoticeCode.POLICY_UNKNOWN, name, {"name": name}))
         if not self._settings.scope_filter_enabled:
             post(Notice(NoticeCode.SCOPE_FILTER_OFF, severity=Severity.ERROR))
+
+    def _unknown_policies(self) -> Iterator[str]:
+        """The settings whose value is no policy."""
+        scopes = self._scopes
+        if scopes.dm_scope is None:
+            yield "dm_scope"
+        if scopes.group_scope is None:
+            yield "group_scope"
+        if scopes.dm_scope_by_account is None:
+            yield BY_ACCOUNT
+        else:
+            accounts = scopes.dm_scope_by_account.items()
+            yield from (f"{BY_ACCOUNT} {name}" for name, policy in accounts if policy is None)
 
     def _named(self) -> frozenset[str]:
         """The held keys that can be named."""
@@ -115,9 +127,11 @@ class ScopeBook:
         resolution = self.resolve(conversation_id)
         if isinstance(resolution, Refused):
             return Meeting(resolution, first=False)
-        umo = conversation_id.umo
-        first = umo not in self._seen
-        for key in {umo, conversation_id.map_key} - self._seen:
+        umo, map_key = conversation_id.umo, conversation_id.map_key
+        # Of a group that the platform splits by member, the group's: it is what an owner maps.
+        first = map_key not in self._met
+        self._met.add(map_key)
+        for key in {umo, map_key} - self._seen:
             self._seen |= {key}
             self._notices.clear(NoticeCode.MAP_ODD_KEY, key)
             await self._keep(self._state.mark_seen, key)
@@ -150,11 +164,34 @@ class ScopeBook:
     @property
     def strangers_in_public(self) -> bool:
         """True once two persons wrote privately while both fell to public, and still would."""
-        return self._settings.dm_scope is DmScope.MAIN and len(self._persons()) > 1
+        return len(self._persons()) > 1
 
     def _persons(self) -> frozenset[str]:
-        links = self._settings.identity_links
-        return frozenset(links.get(person, person) for person in self._public_peers)
+        """Who wrote privately and fell to public, and would again by an account of now."""
+        links, accounts = self._settings.identity_links, self._accounts_by_peer()
+        return frozenset(
+            links.get(person, person)
+            for person in self._public_peers
+            if any(map(self._publishes, accounts.get(person.partition(":")[2], {""})))
+        )
+
+    def _accounts_by_peer(self) -> dict[str, set[str]]:
+        """The bot accounts that somebody has written to privately, by that person's id."""
+        found: dict[str, set[str]] = {}
+        for umo in self._seen:
+            with contextlib.suppress(InvalidConversationId):
+                seen = ConversationId.parse(umo)
+                if seen.peer:
+                    found.setdefault(seen.peer, set()).add(seen.account)
+        return found
+
+    def _publishes(self, account: str) -> bool:
+        """True if unmapped private chats of a bot account fall to public. An empty account is one
+        that cannot be told: then it may be any."""
+        policies = [self._scopes.dm_policy(account)]
+        if not account:
+            policies += (self._scopes.dm_scope_by_account or {}).values()
+        return DmScope.PUBLIC in policies
 
     @property
     def damaged(self) -> bool:
@@ -174,7 +211,8 @@ class ScopeBook:
 
     def owns_alone(self, conversation_id: ConversationId, scope: Scope) -> bool:
         """True if a private chat is the only conversation with this scope."""
-        if conversation_id.kind is not ConversationKind.PRIVATE or scope.is_public:
+        shared = scope.is_public or scope == ALL_PRIVATE_CHATS
+        if conversation_id.kind is not ConversationKind.PRIVATE or shared:
             return False
         keys = [key for key, value in self._scopes.scope_map.entries.items() if value == scope]
         return not keys or keys == [conversation_id.umo]

@@ -30,6 +30,7 @@ from ..models.migration import (
     WalkBatch,
 )
 from ..models.scope import PUBLIC_NAME, SCOPE_FIELD
+from ..models.settings import MigrationMode
 from ..policies.legacy_plan import Planned
 from ..policies.text import content_hash
 from ..ports import Key, Vault
@@ -80,6 +81,7 @@ class ScopeMigration:
         long_lived: LongLived,
         words: LexicalService,
         clock: Clock,
+        mode: MigrationMode,
     ) -> None:
         self._collection = collection
         self._store = store
@@ -100,7 +102,9 @@ class ScopeMigration:
             self._threads,
             clock,
             self._rest,
+            mode,
         )
+        self._mode = mode
         self._job: Job | None = None
         self._first: frozenset[str] = frozenset()
         self.phase = Phase.IDLE
@@ -156,6 +160,14 @@ class ScopeMigration:
         finally:
             if self.phase is not Phase.RUNNING:
                 self._listing.forget()
+        there = self._job is not None and self.phase in (Phase.DONE, Phase.IDLE)
+        if self._mode is MigrationMode.ON and there:
+            self._listing.go_on_looking(await self._call(self._store.settled, self.name))
+
+    @property
+    def mode_on(self) -> bool:
+        """Records that state no scope are recalled now, as public ones."""
+        return self._listing.mode_on
 
     async def _run(self) -> None:
         self._first = frozenset()

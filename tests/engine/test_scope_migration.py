@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from astrbot_plugin_scoped_memory.llm_memory import (
+    ConversationId,
+    EngineSettings,
+    MigrationMode,
+)
 from astrbot_plugin_scoped_memory.llm_memory.models.migration import MigrationState, Tally
 from astrbot_plugin_scoped_memory.llm_memory.ports.migration import ForeignRecord
-from astrbot_plugin_scoped_memory.tests.support.engines import group, running
+from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, group, running
 from astrbot_plugin_scoped_memory.tests.support.migrating import (
     adds_up,
     fields,
@@ -187,6 +193,91 @@ async def test_when_all_is_done_a_record_without_a_scope_is_nobodys(tmp_path: Pa
         status = await until_done(rig)  # the next start takes it in
         assert status.tally.adopted == 4
         assert (await rig.texts("晚来的一条旧话", ELSEWHERE))[0] == "晚来的一条旧话"
+
+
+def in_mode(mode: MigrationMode) -> EngineSettings:
+    """Settings with this migration mode."""
+    return replace(QUICK, migration_mode=mode)
+
+
+async def test_mode_on_recalls_what_is_written_there_after_the_end_as_public(
+    tmp_path: Path,
+) -> None:
+    source = filled(legacy(3))
+    settings = in_mode(MigrationMode.ON)
+    async with running(tmp_path, legacy=source, settings=settings) as rig, migrating(rig):
+        await until_done(rig)
+        late = {
+            "late": fields("晚来的一条旧话"),
+            "theirs": fields("晚来的一条家话", memory_scope="家人"),
+            "wild": fields("晚来的一条野话", memory_scope="../x"),
+        }
+        for name, metadata in late.items():
+            source.put(name, str(metadata["judgment"]), metadata)
+        await until(lambda: _found(rig, "晚来的一条旧话", ELSEWHERE))
+        texts = await rig.texts("晚来的一条话", ELSEWHERE, limit=20)
+        assert not [text for text in texts if "家话" in text or "野话" in text]
+        assert source.records["late"].metadata == fields("晚来的一条旧话")
+        status = await status_of(rig)
+        assert (status.state, status.mode, status.mode_on) == (
+            MigrationState.DONE,
+            MigrationMode.ON,
+            True,
+        )
+        # What an admin takes back does not come back by itself.
+        (batch,) = status.batches
+        await rig.engine.migrations.take_back(batch)
+        await until_status(rig, lambda status: status.reversed and not status.mode_on)
+        assert not await _found(rig, "晚来的一条旧话", ELSEWHERE)
+
+
+async def test_mode_off_recalls_what_states_its_scope_and_the_rest_once_it_is_taken_in(
+    tmp_path: Path,
+) -> None:
+    source = filled({**legacy(5), "home": fields("奶奶的存折在衣柜里", memory_scope="家人")})
+    held = threading.Event()
+
+    def wait(what: str) -> None:
+        if what == "read":  # no batch comes
+            held.wait(30)
+
+    source.before_call = wait
+    settings = in_mode(MigrationMode.OFF)
+    async with running(tmp_path, legacy=source, settings=settings) as rig, migrating(rig):
+        try:
+            status = await until_status(rig, lambda status: status.remaining > 0)
+            assert (status.mode, status.mode_on) == (MigrationMode.OFF, False)
+            assert await _found(rig, "奶奶的存折在衣柜里", FAMILY)
+            assert not [t for t in await rig.texts("第3号柜子放了什么", ELSEWHERE) if "柜子" in t]
+        finally:
+            held.set()
+        await until_done(rig)
+        assert await _found(rig, "小明在第3号柜子放了工具3x", ELSEWHERE)
+
+
+async def test_mode_auto_is_on_exactly_while_there_is_something_to_take_in(
+    tmp_path: Path,
+) -> None:
+    source = filled(legacy(5))
+    held = threading.Event()
+
+    def wait(what: str) -> None:
+        if what == "read":
+            held.wait(30)
+
+    source.before_call = wait
+    async with running(tmp_path, legacy=source) as rig, migrating(rig):
+        try:
+            status = await until_status(rig, lambda status: status.remaining > 0)
+            assert (status.mode, status.mode_on) == (MigrationMode.AUTO, True)
+        finally:
+            held.set()
+        await until_done(rig)
+        assert not (await status_of(rig)).mode_on
+
+
+async def _found(rig: Rig, text: str, where: ConversationId) -> bool:
+    return text in await rig.texts(text, where, limit=20)
 
 
 async def test_only_what_was_listed_at_the_start_is_touched(tmp_path: Path) -> None:

@@ -17,7 +17,13 @@ from astrbot_plugin_scoped_memory.core.background_initializer import BackgroundI
 from astrbot_plugin_scoped_memory.core.config import PluginConfig, read_config
 from astrbot_plugin_scoped_memory.core.plugin_context import PluginContext
 from astrbot_plugin_scoped_memory.core.texts import LANGUAGES
-from astrbot_plugin_scoped_memory.llm_memory import DmScope, GroupScope, NoticeCode, PrivacyMode
+from astrbot_plugin_scoped_memory.llm_memory import (
+    DmScope,
+    GroupScope,
+    MigrationMode,
+    NoticeCode,
+    PrivacyMode,
+)
 from astrbot_plugin_scoped_memory.llm_memory.markdown.entry import render
 from astrbot_plugin_scoped_memory.llm_memory.markdown.escaping import unescape
 from astrbot_plugin_scoped_memory.llm_memory.markdown.topic_file import TopicFile, parse_file
@@ -99,17 +105,29 @@ CHOICES: dict[str, tuple[set[str], Callable[[PluginConfig], str | None]]] = {
     "dm_scope": (set(DmScope), lambda config: config.engine.dm_scope),
     "group_scope": (set(GroupScope), lambda config: config.engine.group_scope),
     "language": (set(LANGUAGES), lambda config: config.language),
+    "advanced.migration_mode": (
+        set(MigrationMode),
+        lambda config: config.engine.migration_mode,
+    ),
     "privacy_mode": (set(PrivacyMode), lambda config: config.engine.privacy_mode),
 }
 
 
-@pytest.mark.parametrize("name", [n for n, setting in schema().items() if "options" in setting])
+def with_options() -> dict[str, list[str]]:
+    """The options of each setting that has some, by its dotted name."""
+    inner = schema()["advanced"]["items"].items()
+    every = {**schema(), **{f"advanced.{name}": setting for name, setting in inner}}
+    return {name: setting["options"] for name, setting in every.items() if "options" in setting}
+
+
+@pytest.mark.parametrize("name", with_options())
 def test_every_option_of_the_panel_is_understood(name: str) -> None:
     known, value_in = CHOICES[name]
-    options = schema()[name]["options"]
+    options = with_options()[name]
     assert set(options) == known
     for option in options:
-        config = read_config({name: option})
+        place, _, inner = name.rpartition(".")
+        config = read_config({place: {inner: option}} if place else {name: option})
         assert (value_in(config), config.warnings) == (option, ())
 
 

@@ -35,7 +35,7 @@ part = st.one_of(
 )
 accounts = part.map(lambda text: text.replace(":", "").strip() or "a")
 maybe = st.one_of(st.none(), part)
-ISOLATING = [policy for policy in DmScope if policy is not DmScope.MAIN]
+ISOLATING = [policy for policy in DmScope if policy is not DmScope.PUBLIC]
 dm_policies = st.sampled_from([*DmScope, None])
 group_policies = st.sampled_from([*GroupScope, None])
 

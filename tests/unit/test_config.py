@@ -93,6 +93,10 @@ def test_no_advanced_value_makes_it_raise(advanced: dict[str, Any]) -> None:
         ("enabled", 0),
         ("dm_scope", "perpeer"),
         ("dm_scope", ["main"]),
+        ("advanced.dm_scope_by_account", []),
+        ("advanced.dm_scope_by_account", {"qq": "per-per"}),
+        ("advanced.dm_scope_by_account", {"qq": ""}),
+        ("advanced.migration_mode", "always"),
         ("dm_scope", None),
         ("group_scope", "PUBLIC"),
         ("group_scope", {}),
@@ -194,7 +198,7 @@ def test_an_empty_panel_is_fine_and_isolates_nobody() -> None:
     assert DEFAULTS.warnings == ()
     assert DEFAULTS.engine.scope_map == {}
     assert (DEFAULTS.engine.dm_scope, DEFAULTS.engine.group_scope) == (
-        DmScope.MAIN,
+        DmScope.PUBLIC,
         GroupScope.PUBLIC,
     )
     assert DEFAULTS.engine.scope_filter_enabled
@@ -206,6 +210,21 @@ def test_an_empty_panel_is_fine_and_isolates_nobody() -> None:
 def test_a_policy_that_nobody_knows_is_none_and_not_the_default() -> None:
     engine = read_config({"dm_scope": "per-per", "group_scope": "perGroup"}).engine
     assert (engine.dm_scope, engine.group_scope) == (None, None)
+
+
+def test_an_account_with_a_bad_policy_is_none_and_the_others_are_taken() -> None:
+    table = {" qq ": "per-peer", "tg": " main ", "wx": "perpeer", "web": 7}
+    config = read_config(with_value("advanced.dm_scope_by_account", table))
+    assert config.engine.dm_scope_by_account == {
+        "qq": DmScope.PER_PEER,
+        "tg": DmScope.MAIN,
+        "wx": None,
+        "web": None,
+    }
+    assert [warning.value for warning in config.warnings] == ["wx: 'perpeer'", "web: 7"]
+    assert read_config(with_value("advanced.dm_scope_by_account", "x")).engine == replace(
+        DEFAULTS.engine, dm_scope_by_account=None
+    )
 
 
 @pytest.mark.parametrize("value", [[], "x", 7, None, True])

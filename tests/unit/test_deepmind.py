@@ -75,6 +75,17 @@ async def test_a_memory_comes_as_one_temporary_part_behind_the_persons_words(
     assert request.contexts == []
 
 
+async def test_the_log_names_the_scope_of_the_conversation_and_the_request_does_not(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with running(tmp_path) as rig:
+        await rig.remember(PEANUTS, group(777))
+        with caplog.at_level("INFO"):
+            request = await asked(TurnPlugin(rig))
+    assert [r for r in caplog.messages if "GroupMessage:777" in r and "（域：家人）" in r]
+    assert "家人" not in "".join(injected(request)) + SYSTEM
+
+
 async def test_astrbot_sends_the_part_after_the_persons_own_text(tmp_path: Path) -> None:
     async with running(tmp_path) as rig:
         await rig.remember(PEANUTS, group(777))

@@ -66,6 +66,7 @@ async def test_an_admin_sees_tries_begins_takes_back_and_reverses(
             shown = await say("")
             assert batch in shown
             assert "personal_memory_v1" in shown
+            assert "advanced.migration_mode = auto" in shown
             assert shown == await say("status")
             letters = await say("broken")
             assert "wild" in letters
@@ -138,7 +139,8 @@ async def test_the_status_route_tells_how_far_it_is_and_why_it_waits(tmp_path: P
             source.before_call = lambda _: None
             await until_done(rig)
             assert await block() == {
-                "state": "done", "scanned": 7, "patched": 5, "skipped": 2, "remaining": 0,
+                "state": "done", "mode": "auto", "mode_on": False,
+                "scanned": 7, "patched": 5, "skipped": 2, "remaining": 0,
                 "adopted": 5, "merged": 0, "quarantined": 1, "broken": 1,
             }  # fmt: skip
             await rig.engine.migrations.reverse()

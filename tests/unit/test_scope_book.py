@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -35,7 +36,13 @@ from astrbot_plugin_scoped_memory.llm_memory.policies.scope_map import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.service.notice_board import NoticeBoard
 from astrbot_plugin_scoped_memory.llm_memory.service.scope_book import ScopeBook
-from astrbot_plugin_scoped_memory.tests.support.engines import group, person, private, running
+from astrbot_plugin_scoped_memory.tests.support.engines import (
+    ADAPTER,
+    group,
+    person,
+    private,
+    running,
+)
 
 A, B, C, D = (f"aiocqhttp:GroupMessage:{number}" for number in range(1, 5))
 
@@ -63,6 +70,7 @@ class Book:
             dm_scope=base.dm_scope,
             group_scope=base.group_scope,
             identity_links=base.identity_links,
+            dm_scope_by_account=base.dm_scope_by_account,
             scope_filter_enabled=base.scope_filter_enabled,
         )
         self.notices = NoticeBoard()
@@ -240,11 +248,56 @@ async def test_linked_ids_and_mapped_chats_are_no_strangers(books: Book) -> None
     assert books.start({}).strangers_in_public
 
 
+async def test_who_shares_public_is_told_by_the_policy_of_the_account(books: Book) -> None:
+    def by_account(account: str, number: int) -> ConversationId:
+        umo = f"{account}:FriendMessage:{number}"
+        return ConversationId(
+            umo, ADAPTER, account, ConversationKind.PRIVATE, str(number), None, ""
+        )
+
+    book = books.start({})
+    for account, number in (("a", 1), ("a", 2), ("b", 3)):
+        await book.meet(by_account(account, number), person(number))
+    for common, accounts, warned in (
+        (DmScope.PUBLIC, {}, True),
+        (DmScope.PUBLIC, {"b": DmScope.PER_PEER}, True),
+        (DmScope.PUBLIC, {"a": DmScope.PER_PEER}, False),
+        (DmScope.PUBLIC, {"a": None}, False),
+        (DmScope.MAIN, {}, False),
+        (DmScope.PER_PEER, {"a": DmScope.PUBLIC}, True),
+        (DmScope.PER_PEER, {"b": DmScope.PUBLIC}, False),
+        (None, {"a": DmScope.PUBLIC}, True),
+    ):
+        chosen = EngineSettings(dm_scope=common, dm_scope_by_account=accounts)
+        assert books.start({}, settings=chosen).strangers_in_public is warned, accounts
+
+
+@pytest.mark.parametrize("policy", DmScope)
+def test_a_private_chat_owns_its_own_scope_and_none_that_others_share(
+    books: Book, policy: DmScope
+) -> None:
+    book = books.start({}, settings=EngineSettings(dm_scope=policy))
+    found = book.resolve(private(1))
+    assert isinstance(found, Usable)
+    shared = policy in (DmScope.PUBLIC, DmScope.MAIN)
+    assert book.owns_alone(private(1), found.scope) is not shared
+
+
 async def test_a_conversation_is_met_for_the_first_time_once(books: Book) -> None:
     book = books.start({})
     assert (await book.meet(group(1), person(1))).first
     assert not (await book.meet(group(1), person(2))).first
-    assert not (await books.start({}).meet(group(1), person(1))).first
+    book = books.start({})  # and once more in the log of each start
+    assert (await book.meet(group(1), person(1))).first
+    assert not (await book.meet(group(1), person(1))).first
+
+
+async def test_members_of_a_group_that_is_split_are_one_conversation_to_its_owner(
+    books: Book,
+) -> None:
+    book = books.start({})
+    split = [replace(group(7), umo=f"{ADAPTER}:GroupMessage:{n}_7") for n in (1, 2)]
+    assert [(await book.meet(chat, person(1))).first for chat in split] == [True, False]
 
 
 async def test_a_malformed_id_is_refused_and_said(books: Book) -> None:
@@ -258,7 +311,12 @@ async def test_a_malformed_id_is_refused_and_said(books: Book) -> None:
 
 
 def test_what_is_wrong_with_the_panel_is_on_the_board(books: Book) -> None:
-    off = EngineSettings(dm_scope=None, group_scope=None, scope_filter_enabled=False)
+    off = EngineSettings(
+        dm_scope=None,
+        group_scope=None,
+        scope_filter_enabled=False,
+        dm_scope_by_account={"qq": None, "tg": DmScope.MAIN},
+    )
     books.start({A: "家 人", "777": "家人"}, settings=off)
     told = {(notice.code, notice.subject) for notice in books.notices.standing()}
     assert told == {
@@ -266,6 +324,7 @@ def test_what_is_wrong_with_the_panel_is_on_the_board(books: Book) -> None:
         (NoticeCode.MAP_ODD_KEY, "777"),
         (NoticeCode.POLICY_UNKNOWN, "dm_scope"),
         (NoticeCode.POLICY_UNKNOWN, "group_scope"),
+        (NoticeCode.POLICY_UNKNOWN, "advanced.dm_scope_by_account qq"),
         (NoticeCode.SCOPE_FILTER_OFF, ""),
     }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 import pytest
 
@@ -27,7 +28,8 @@ from astrbot_plugin_scoped_memory.llm_memory.models.settings import (
 from astrbot_plugin_scoped_memory.llm_memory.policies.scope_map import read_scope_map
 from astrbot_plugin_scoped_memory.llm_memory.policies.scope_resolution import resolve
 
-ISOLATING = [policy for policy in DmScope if policy is not DmScope.MAIN]
+ISOLATING = [policy for policy in DmScope if policy not in (DmScope.PUBLIC, DmScope.MAIN)]
+"""Each person a scope, or more than one."""
 TOPIC = "tg:GroupMessage:-100#7"
 CHAT = "tg:GroupMessage:-100"
 SPLIT = "tg:GroupMessage:42_-100#7"
@@ -36,14 +38,15 @@ PERSONA = "persona:猫娘"
 
 def settings(
     scope_map: Mapping[str, object] | None = None,
-    dm: DmScope | None = DmScope.MAIN,
+    dm: DmScope | None = DmScope.PUBLIC,
     groups: GroupScope | None = GroupScope.PUBLIC,
     links: Mapping[str, str] | None = None,
     held: frozenset[str] = frozenset(),
+    accounts: Mapping[str, DmScope | None] | None = MappingProxyType({}),
 ) -> ScopeSettings:
     """What the panel says."""
     read = replace(read_scope_map(scope_map or {}, ()), held=held)
-    return ScopeSettings(read, dm, groups, links or {})
+    return ScopeSettings(read, dm, groups, links or {}, accounts)
 
 
 def group(
@@ -204,10 +207,10 @@ def test_a_private_chat_without_a_person_or_a_platform_is_never_public(policy: D
 @pytest.mark.parametrize(
     ("dm", "groups"),
     [
-        *((policy, GroupScope.PUBLIC) for policy in ISOLATING),
-        (DmScope.MAIN, GroupScope.PER_GROUP),
+        *((policy, GroupScope.PUBLIC) for policy in (DmScope.MAIN, *ISOLATING)),
+        (DmScope.PUBLIC, GroupScope.PER_GROUP),
         (None, GroupScope.PUBLIC),
-        (DmScope.MAIN, None),
+        (DmScope.PUBLIC, None),
     ],
 )
 def test_an_unknown_kind_is_public_only_where_everything_is(
@@ -250,7 +253,9 @@ LINKS = {"aiocqhttp:10001": "小明", "telegram:42": "小明", "aiocqhttp:7": "�
 @pytest.mark.parametrize(
     ("policy", "linked", "one", "two", "same"),
     [
+        (DmScope.PUBLIC, False, QQ, TG, True),
         (DmScope.MAIN, False, QQ, TG, True),
+        (DmScope.MAIN, False, QQ, private(None, adapter=None), True),
         (DmScope.PER_PEER, False, QQ, QQ_2, True),
         (DmScope.PER_PEER, False, QQ, TG, False),
         (DmScope.PER_PEER, False, QQ, TG_SAME_NUMBER, False),
@@ -284,6 +289,7 @@ def test_a_link_cannot_take_over_an_unlinked_persons_scope() -> None:
 
 
 PINNED = [
+    (DmScope.MAIN, {}, QQ, "dm-main-5dwztja4uqqcvxwo"),
     (DmScope.PER_PEER, {}, QQ, "dm-10001-fvx2tut7i7w3trdc"),
     (DmScope.PER_PEER, LINKS, QQ, "dm-小明-la5qlqlhzahejgdt"),
     (DmScope.PER_CHANNEL_PEER, {}, QQ, "dm-aiocqhttp-10001-bxirvfjcemkldsa2"),
@@ -291,8 +297,8 @@ PINNED = [
     (DmScope.PER_PEER, {}, private("用户 A/B"), "dm-用户-A-B-jbl4nvhx3n5xhhd4"),
     (DmScope.PER_PEER, {}, private(None), "dm-nobody-b2bexvgyts7ncr2h"),
     (DmScope.PER_PEER, {}, other(), "dm-unknown-xdqhmznv3wdewdei"),
-    (DmScope.MAIN, {}, group(TOPIC, "-100#7"), "group-100-lhfbswtlx2ypy4xj"),
-    (DmScope.MAIN, {}, group(CHAT), "group-unnamed-27n3sgg2mlivnx3y"),
+    (DmScope.PUBLIC, {}, group(TOPIC, "-100#7"), "group-100-lhfbswtlx2ypy4xj"),
+    (DmScope.PUBLIC, {}, group(CHAT), "group-unnamed-27n3sgg2mlivnx3y"),
 ]
 
 
@@ -302,3 +308,56 @@ def test_a_derived_name_never_changes(
 ) -> None:
     panel = settings(dm=policy, groups=GroupScope.PER_GROUP, links=links)
     assert scope_of(resolve(chat, panel)).name == name
+
+
+def test_main_is_one_scope_of_all_private_chats_and_of_nothing_else() -> None:
+    panel = settings({"qq:FriendMessage:7": "家人"}, dm=DmScope.MAIN, links=LINKS)
+    shared = {scope_of(resolve(chat, panel)) for chat in (QQ, QQ_2, TG, private(None))}
+    assert len(shared) == 1
+    assert not shared.pop().is_public
+    assert scope_of(resolve(private("7"), panel)).name == "家人"
+    assert scope_of(resolve(group(CHAT, "-100"), panel)).is_public
+    assert resolve(QQ, panel).why.code is WhyCode.DM_POLICY
+
+
+def test_an_unknown_kind_under_main_has_neither_public_nor_the_private_chats_scope() -> None:
+    panel = settings(dm=DmScope.MAIN)
+    own = scope_of(resolve(other(), panel))
+    assert not own.is_public
+    assert own != scope_of(resolve(QQ, panel))
+
+
+def test_an_account_follows_its_own_policy_and_all_others_the_common_one() -> None:
+    accounts: dict[str, DmScope | None] = {"qq2": DmScope.MAIN, "tg": DmScope.PER_PEER}
+    panel = settings(dm=DmScope.PUBLIC, accounts=accounts)
+    assert scope_of(resolve(QQ, panel)).is_public
+    assert scope_of(resolve(QQ_2, panel)) == scope_of(resolve(QQ, settings(dm=DmScope.MAIN)))
+    assert scope_of(resolve(TG, panel)) == scope_of(resolve(TG, settings(dm=DmScope.PER_PEER)))
+    assert (resolve(QQ, panel).why.value, resolve(TG, panel).why.value) == (
+        "dm_scope",
+        "advanced.dm_scope_by_account",
+    )
+
+
+def test_a_bad_policy_of_an_account_closes_that_account_alone() -> None:
+    panel = settings({"qq2:FriendMessage:1": "家人"}, accounts={"qq2": None})
+    assert scope_of(resolve(QQ, panel)).is_public
+    assert scope_of(resolve(private("1", account="qq2"), panel)).name == "家人"
+    found = resolve(QQ_2, panel)
+    assert isinstance(found, ReadPublicOnly)
+    assert (found.why.code, found.why.key) == (
+        WhyCode.UNKNOWN_POLICY,
+        "advanced.dm_scope_by_account",
+    )
+
+
+def test_a_good_policy_of_an_account_holds_where_the_common_one_is_bad() -> None:
+    panel = settings(dm=None, accounts={"qq2": DmScope.PER_PEER})
+    assert isinstance(resolve(QQ, panel), ReadPublicOnly)
+    assert isinstance(resolve(QQ_2, panel), Usable)
+
+
+def test_a_table_of_accounts_that_is_none_closes_every_account() -> None:
+    for chat in (QQ, TG):
+        assert isinstance(resolve(chat, settings(accounts=None)), ReadPublicOnly)
+    assert not scope_of(resolve(other(), settings(accounts=None))).is_public

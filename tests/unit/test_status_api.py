@@ -38,7 +38,7 @@ KEYS = {
 COUNTERS = (
     "scanned", "patched", "skipped", "remaining", "adopted", "merged", "quarantined", "broken",
 )  # fmt: skip
-IDLE = {"state": "idle", **dict.fromkeys(COUNTERS, 0)}
+IDLE = {"state": "idle", "mode": "auto", "mode_on": False, **dict.fromkeys(COUNTERS, 0)}
 
 
 def unopened(data: Path, **config: Any) -> PluginContext:
