@@ -46,6 +46,7 @@ from .components.migration_store import SqliteMigrationStore
 from .components.native_probe import NativeProbe
 from .components.notes import MarkdownNotes
 from .components.private_data import PrivateData
+from .components.private_folder import PrivateFolder
 from .components.scope_pages import ScopePagesOnDisk
 from .components.state_store import ForgetfulState, SqliteStateStore
 from .components.store_tree import StoreTree
@@ -157,6 +158,7 @@ def build_engine(
             ),
             watcher=FolderWatcher(paths.memory),
             notes=MarkdownNotes(paths.memory),
+            private=[PrivateFolder(folder) for folder in paths.owned],
             private_data=PrivateData(),
             state=kept,
             store=_vector_store(paths, settings, kept),
@@ -215,6 +217,8 @@ def owned(paths: EnginePaths, *, version: str = "") -> Iterator[None]:
     try:
         for lock in locks:
             lock.acquire()
+        for folder in paths.owned:
+            PrivateFolder(folder).tighten()
         vault = VaultFormat(paths.memory, paths.backups, version=version)
         vault.check()
         vault.upgrade()

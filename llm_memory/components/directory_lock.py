@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from ..errors import DirectoryInUse
+from .files import PRIVATE, opener
 
 LOCK_NAME: Final = "owner.lock"
 
@@ -107,7 +108,7 @@ class DirectoryLock:
         if self._file is not None:
             return
         real = self.path
-        real.mkdir(parents=True, exist_ok=True)
+        real.mkdir(parents=True, exist_ok=True, mode=PRIVATE)
         locking = self._locking or system_locking()
         self._locking = locking
         while self._file is None:
@@ -129,7 +130,7 @@ class DirectoryLock:
 
 def _locked(path: Path, locking: FileLocking) -> FileIO | None:
     """The locked file; None if somebody removed it meanwhile, and it has to be made again."""
-    file = FileIO(path, "a+")
+    file = FileIO(path, "a+", opener=opener)
     locked = current = False
     try:
         locked = locking.lock(file.fileno())

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from .files import move
+from .files import make_file, move
 
 _BROKEN: Final = frozenset(
     {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_ERROR}
@@ -20,14 +21,25 @@ def is_broken(error: sqlite3.DatabaseError) -> bool:
     return error.sqlite_errorcode & 0xFF in _BROKEN
 
 
+def open_file(path: Path, *, wait_seconds: float) -> sqlite3.Connection:
+    """Made if missing, and then as private as its folder; SQLite gives its log the same rights.
+    Transactions are the caller's; any thread may use it, one at a time.
+
+    Raises sqlite3.DatabaseError.
+    """
+    with contextlib.suppress(OSError):  # SQLite says what is wrong
+        make_file(path)
+    return sqlite3.connect(
+        path, timeout=wait_seconds, check_same_thread=False, isolation_level=None
+    )
+
+
 def connect(path: Path, *, wait_seconds: float) -> sqlite3.Connection:
     """Transactions are the caller's; any thread may use it, one at a time.
 
     Raises sqlite3.DatabaseError.
     """
-    connection = sqlite3.connect(
-        path, timeout=wait_seconds, check_same_thread=False, isolation_level=None
-    )
+    connection = open_file(path, wait_seconds=wait_seconds)
     try:
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=FULL")

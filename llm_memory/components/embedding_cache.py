@@ -14,6 +14,8 @@ from typing import Final
 
 from ..log import logger
 from ..ports import Fingerprint, TextKey, Vector
+from .durable_sqlite import open_file
+from .files import make_folder
 
 FORMAT: Final = 1
 _CHUNK: Final = 400
@@ -56,10 +58,8 @@ class SqliteVectorCache:
             logger.debug("向量缓存不可用：{}", error)
 
     def _connected(self) -> sqlite3.Connection:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        connection = sqlite3.connect(
-            self._path, timeout=1.0, check_same_thread=False, isolation_level=None
-        )
+        make_folder(self._path.parent)
+        connection = open_file(self._path, wait_seconds=1.0)
         try:
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA synchronous=NORMAL")

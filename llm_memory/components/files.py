@@ -6,6 +6,7 @@ import contextlib
 import errno
 import os
 import secrets
+import stat
 from io import FileIO
 from pathlib import Path
 from typing import Final
@@ -25,11 +26,13 @@ def append_durably(path: Path, payload: bytes) -> None:
         fresh = not path.exists()
         if fresh:
             make_folder(path.parent)
+            make_file(path)
+            made = True
         # Unbuffered: what a buffer still held would be written when the file is closed, behind the
         # cut.
         with when_free(lambda: path.open("ab", buffering=0)) as file:
             before = file.seek(0, os.SEEK_END)
-            made = fresh and before == 0
+            made = fresh and before == 0  # somebody else may have written to it by now
             try:
                 _write_all(file, payload)
                 os.fsync(file.fileno())
@@ -46,6 +49,30 @@ def append_durably(path: Path, payload: bytes) -> None:
             with contextlib.suppress(OSError):  # closed by now: Windows removes no open file
                 when_free(path.unlink)
         raise VaultWriteFailed(_told(path, error)) from error
+
+
+PRIVATE: Final = 0o700
+"""The mode of a folder that the bot's user alone may look into."""
+OTHERS: Final = 0o077
+"""The bits of everybody else."""
+
+
+def opener(path: str, flags: int) -> int:
+    """For ``open``: a new file is as private as its folder. Raises OSError."""
+    return os.open(path, flags, mode_in(Path(path).parent) & 0o666)
+
+
+def make_file(path: Path) -> None:
+    """Make an empty file of that kind, if there is none. Raises OSError."""
+    os.close(opener(str(path), os.O_RDWR | os.O_CREAT))
+
+
+def mode_in(folder: Path) -> int:
+    """Permission bits for what is made in a folder: whoever may not look into the folder may not
+    read it. An owner who opens the folder to others opens it for new files, too. Raises OSError."""
+    if os.name == "nt":  # where folders hand on their rights themselves
+        return 0o777
+    return PRIVATE | stat.S_IMODE(folder.stat().st_mode) & 0o777
 
 
 def _write_all(file: FileIO, payload: bytes) -> None:
@@ -87,6 +114,7 @@ def replace_durably(path: Path, payload: bytes, stamp: Stamp | None = None) -> N
     temporary = path.with_name(f".{secrets.token_hex(8)}.tmp")
     try:
         make_folder(path.parent)
+        make_file(temporary)
         with temporary.open("wb", buffering=0) as file:
             _write_all(file, payload)
             os.fsync(file.fileno())
@@ -124,7 +152,10 @@ def move(source: Path, target: Path) -> None:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder and its parents, each one durable in its own parent. Raises OSError."""
+    """Make a folder and its parents, each durable in its parent and as private as that one.
+
+    Raises OSError.
+    """
     missing = []
     while not folder.exists():
         if folder == folder.parent:  # a drive that was taken out
@@ -132,7 +163,7 @@ def make_folder(folder: Path) -> None:
         missing.append(folder)
         folder = folder.parent
     for path in reversed(missing):
-        path.mkdir(exist_ok=True)
+        path.mkdir(exist_ok=True, mode=mode_in(path.parent))
         sync_folder(path.parent)
 
 

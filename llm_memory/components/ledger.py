@@ -15,7 +15,8 @@ from ..log import logger
 from ..models.vault_state import BUFFER_SECONDS, Departed, FileKey, KnownEntry, KnownFile
 from ..ports.ledger import Deed, DeedKind
 from .durable_sqlite import set_aside
-from .ledger_rows import PUT_ENTRY, connected, entry_of, file_of, row_of
+from .files import make_folder
+from .ledger_rows import PUT_ENTRY, connected, entry_of, file_of, in_memory, row_of
 from .transactions import all_or_nothing
 
 _AT_ONCE = 500
@@ -38,22 +39,22 @@ class SqliteLedger:
             if self._connection is not None:
                 return True
             if self._path is None:
-                self._connection = connected(":memory:")
+                self._connection = in_memory()
                 return False
             kept = True
             try:
-                self._path.parent.mkdir(parents=True, exist_ok=True)
+                make_folder(self._path.parent)
                 try:
-                    self._connection = connected(str(self._path))
+                    self._connection = connected(self._path)
                 except sqlite3.DatabaseError as error:
                     if error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_FULL):
                         raise
                     kept = False
                     set_aside(self._path)
-                    self._connection = connected(str(self._path))
+                    self._connection = connected(self._path)
             except (sqlite3.Error, OSError) as error:
                 logger.warning("{} 用不了，不知道停机期间改了什么：{}", self._path.name, error)
-                self._connection = connected(":memory:")
+                self._connection = in_memory()
                 return False
             (last,) = self._connection.execute("SELECT MAX(appended) FROM entry").fetchone()
             self._last_append = int(last or 0)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from ..markdown.entry import parse, render
 from ..models.vault_state import KnownEntry, KnownFile
+from .durable_sqlite import open_file
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS file (
@@ -37,9 +39,19 @@ _NO_TIME = datetime.fromtimestamp(0, UTC)
 PUT_ENTRY = f"INSERT OR REPLACE INTO entry VALUES ({', '.join('?' * 14)})"  # noqa: S608
 
 
-def connected(path: str) -> sqlite3.Connection:
+def connected(path: Path) -> sqlite3.Connection:
     """The file, with its tables. Raises sqlite3.DatabaseError."""
-    connection = sqlite3.connect(path, timeout=5.0, check_same_thread=False, isolation_level=None)
+    return _completed(open_file(path, wait_seconds=5.0))
+
+
+def in_memory() -> sqlite3.Connection:
+    """The same tables, kept nowhere."""
+    return _completed(sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None))
+
+
+def _completed(connection: sqlite3.Connection) -> sqlite3.Connection:
+    """A connection with the tables; closed where they cannot be made. Raises
+    sqlite3.DatabaseError."""
     try:
         connection.execute("PRAGMA journal_mode=WAL")
         # Outlives a kill of the bot; after a power cut the files are read anew anyway.

@@ -14,6 +14,8 @@ from ..courtesy import considerate
 from ..errors import IndexFull, IndexUnavailable
 from ..models.scope import ScopeFilter
 from ..ports import Key, LexicalMatch, LexicalMatches, LexicalQuery, LexicalRecord
+from .durable_sqlite import open_file
+from .files import make_folder
 from .imports import import_whole
 from .lexical import reading
 from .lexical.question import Question
@@ -85,16 +87,14 @@ class SqliteLexicalIndex:
             return "fault"
 
     def _connect(self) -> None:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(self._path.parent)
         self._writer = self._connection()
         self._check(self._writer)
         self._reader = self._connection()
         self._file = self._identity()
 
     def _connection(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(
-            self._path, timeout=_WAIT_SECONDS, check_same_thread=False, isolation_level=None
-        )
+        connection = open_file(self._path, wait_seconds=_WAIT_SECONDS)
         try:
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA synchronous=NORMAL")

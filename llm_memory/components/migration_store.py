@@ -20,6 +20,7 @@ from ..errors import EngineClosed, StateUnavailable
 from ..models.migration import Added, Before, DeadLetter, Fate, Job, JobState, Outcome, Tally
 from ..ports import Key
 from .durable_sqlite import connect_checked, is_broken, set_aside
+from .files import make_folder
 from .formats.migration_schema import make_tables
 from .transactions import all_or_nothing
 
@@ -62,7 +63,7 @@ class SqliteMigrationStore:
         return True
 
     def _connect(self) -> sqlite3.Connection:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(self._path.parent)
         return connect_checked(
             self._path,
             wait_seconds=self.WAIT_SECONDS,

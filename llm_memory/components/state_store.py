@@ -12,6 +12,7 @@ from pathlib import Path
 from ..errors import EngineClosed, StateUnavailable
 from ..ports import Key
 from .durable_sqlite import check, connect_checked, is_broken, set_aside
+from .files import make_folder
 from .formats.peek import peek
 from .formats.state_schema import make_tables
 from .transactions import all_or_nothing
@@ -33,7 +34,7 @@ class SqliteStateStore:
 
     def open(self) -> bool:
         with self._translated():
-            self._path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(self._path.parent)
             try:
                 self._connection = self._connect()
             except sqlite3.DatabaseError as error:

@@ -10,7 +10,7 @@ from ..errors import VaultWriteFailed
 from ..policies.language import Language
 from ..policies.trust import EXAMINATION, MOST, Trust
 from ..ports import Fingerprint
-from .files import replace_durably
+from .files import make_folder, replace_durably
 from .patience import when_free
 
 
@@ -35,7 +35,7 @@ class JsonTrustBook:
         weights = {language.value: weight for language, weight in trust.weights.items()}
         text = json.dumps({"of": _identity(fingerprint), "weights": weights}, indent=1)
         with contextlib.suppress(OSError, VaultWriteFailed):
-            self._path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(self._path.parent)
             replace_durably(self._path, text.encode())
 
 

@@ -24,7 +24,7 @@ from .embedder_trust import WatchedEmbedder
 from .engine_parts import EngineParts
 from .loop_parts import LoopHooks, make_loop
 from .notice_board import NoticeBoard
-from .opening import open_state, own_folders, refusal, settle_formats
+from .opening import open_state, own_folders, refusal, settle_formats, shut_all, tighten_all
 from .recalling import make_recalling
 from .reconciler import Reconciler
 from .scope_book import ScopeBook
@@ -100,6 +100,7 @@ class Engine:
         self._closing = False
         self._opening: asyncio.Future[None] | None = None
         self._words_task: asyncio.Task[None] | None = None
+        self._tightening: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
         """Own the folder, read state and vault.
@@ -118,6 +119,9 @@ class Engine:
         if not self._closing:
             # Words wait for no embedder, so not for `run` either.
             self._words_task = asyncio.create_task(self._recalling.words.run())
+            self._tightening = asyncio.create_task(
+                asyncio.to_thread(tighten_all, self._parts.private)
+            )
         self.service.loaded()
 
     def _refuse(self, notice: Notice, detail: str) -> None:
@@ -131,6 +135,7 @@ class Engine:
         parts = self._parts
         patience = self._settings.open_retry_seconds
         await own_folders(parts.locks, patience, given_up=lambda: self._closing)
+        await asyncio.to_thread(shut_all, parts.private)
         await asyncio.to_thread(compile_all)
         # Before the index and a search import numpy at the same time, each half of it.
         await parts.scanner.prepare()
@@ -216,6 +221,8 @@ class Engine:
         if self._words_task is not None:
             self._words_task.cancel()
             await asyncio.gather(self._words_task, return_exceptions=True)
+        if self._tightening is not None:
+            await asyncio.gather(self._tightening, return_exceptions=True)
         parts = self._parts
         await asyncio.gather(
             self._indexing.close(),

@@ -26,7 +26,7 @@ from ..ports.migration import ForeignCollection, MigrationStore
 from ..ports.sleep import BackupFolder, ScopePages, SleepStore
 from ..ports.transfer import TransferFiles
 from ..ports.watcher import Watcher
-from .opening import Lock
+from .opening import Lock, Private
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +62,8 @@ class EngineParts:
     """What other plugins left on this machine; with ``staging``, or not at all."""
     staging: Staging | None = None
     formats: Sequence[StoredFormat] = ()
+    private: Sequence[Private] = ()
+    """The folders in which people's words lie."""
     private_data: Finder = find
     reranker: Reranker | None = None
     chat: ChatModel | None = None

@@ -24,6 +24,30 @@ class Lock(Protocol):
     def release(self) -> None: ...
 
 
+class Private(Protocol):
+    """A folder that is to be read by the bot's user alone. Both methods block."""
+
+    def shut(self) -> None:
+        """The folder itself, once in its life."""
+        ...
+
+    def tighten(self) -> None:
+        """All that lies in it, once in its life."""
+        ...
+
+
+def shut_all(folders: Sequence[Private]) -> None:
+    """Blocks."""
+    for folder in folders:
+        folder.shut()
+
+
+def tighten_all(folders: Sequence[Private]) -> None:
+    """Blocks."""
+    for folder in folders:
+        folder.tighten()
+
+
 async def own_folders(
     locks: Sequence[Lock], seconds: float, *, given_up: Callable[[], bool]
 ) -> None:

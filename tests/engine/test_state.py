@@ -9,7 +9,6 @@ import shutil
 import sqlite3
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -24,6 +23,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Turn,
     WhyCode,
 )
+from astrbot_plugin_scoped_memory.llm_memory.components import state_store
 from astrbot_plugin_scoped_memory.llm_memory.components.state_store import SqliteStateStore
 from astrbot_plugin_scoped_memory.llm_memory.errors import EngineClosed, StateUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.ports import Key
@@ -230,14 +230,12 @@ def file_is_a_folder(state: Path, _: pytest.MonkeyPatch) -> None:
 
 def no_permission(state: Path, patch: pytest.MonkeyPatch) -> None:
     """As a user without rights meets it; whoever runs the tests may have all of them."""
-    mkdir = Path.mkdir
 
-    def refuse(path: Path, *arguments: Any, **named: Any) -> None:
-        if path == state:
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-        mkdir(path, *arguments, **named)
+    def refuse(path: Path) -> None:
+        assert path == state
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
-    patch.setattr(Path, "mkdir", refuse)
+    patch.setattr(state_store, "make_folder", refuse)
 
 
 def full_disk(_: Path, patch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ from typing import Final
 from ...errors import IndexUnavailable
 from ...log import logger
 from ..directory_lock import LOCK_NAME
-from ..files import move
+from ..files import make_folder, move
 from ..patience import when_free
 
 STUCK: Final = "stuck"
@@ -99,7 +99,7 @@ def sweep(paths: Iterable[Path]) -> int:
 
 def _moved(path: Path, target: Path) -> bool:
     try:
-        target.mkdir(exist_ok=True)
+        make_folder(target)
         move(path, target / path.name)
     except OSError as error:
         logger.debug("移不走 {}：{}", path.name, error)

@@ -230,6 +230,7 @@ def _asked(_number: int, _frame: object) -> NoReturn:
 if __name__ == "__main__":
     # Found by its folder, whatever the host calls the package that we are part of.
     given = json.loads(sys.argv[1])
+    os.umask(0o077)  # people's words stand in what is made here
     sys.path += [entry for entry in given["path"] if entry not in sys.path]
     root = str(Path(__file__).resolve().parents[3])
     sys.path.insert(0, root)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ..files import make_folder, sync_folder
+from ..files import make_folder, mode_in, sync_folder
 
 
 @contextlib.contextmanager
@@ -23,7 +23,7 @@ def new_backup(backups: Path, what: str, found: int) -> Iterator[Path]:
     while folder.exists():
         number += 1
         folder = backups / f"{name}-{number}"
-    folder.mkdir()
+    folder.mkdir(mode=mode_in(backups))
     try:
         sync_folder(backups)
         yield folder

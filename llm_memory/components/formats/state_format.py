@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ...errors import UpgradeFailed
 from ...log import logger
+from ..durable_sqlite import open_file
 from ..files import sync_folder
 from .backups import drop_backup, new_backup
 from .numbers import Stamp, refuse_newer
@@ -73,7 +74,7 @@ class StateFormat:
     def _back_up(self, connection: sqlite3.Connection, found: int) -> Path:
         with new_backup(self._backups, self._path.stem, found) as folder:
             target = folder / self._path.name
-            with contextlib.closing(sqlite3.connect(target)) as copy:
+            with contextlib.closing(open_file(target, wait_seconds=_WAIT_SECONDS)) as copy:
                 connection.backup(copy)
             with target.open("rb+") as file:
                 os.fsync(file.fileno())

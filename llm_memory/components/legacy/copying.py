@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from ..disk_space import RESERVE, free_bytes
+from ..files import make_folder, opener
 
 _PIECE: Final = 1 << 20
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
@@ -98,21 +99,24 @@ def copy_store(
 def _copied(source: Path, target: Path, free: Callable[[Path], int]) -> Path:
     files = files_of(source)
     root = source if source.is_dir() else source.parent
-    target.mkdir(parents=True, exist_ok=True)
+    make_folder(target)
     need = sum(map(real_size, files))
     left = free(target)
     if left - need < RESERVE:
         raise CopyFailed("full", f"{need >> 20} MB needed, {left >> 20} MB free")
     for path in files:
         copy = target / path.relative_to(root)
-        copy.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(copy.parent)
         _copy_file(path, copy)
     return target if source.is_dir() else target / source.name
 
 
 def _copy_file(source: Path, target: Path) -> None:
     """Holes stay holes, where the disk knows any: zeros are passed by."""
-    with source.open("rb", buffering=0) as reading, target.open("wb", buffering=0) as writing:
+    with (
+        source.open("rb", buffering=0) as reading,
+        open(target, "wb", buffering=0, opener=opener) as writing,
+    ):
         size = os.fstat(reading.fileno()).st_size
         for start, end in _data(reading.fileno(), size):
             reading.seek(start)

@@ -26,7 +26,7 @@ from ...policies.legacy_plan import Plan, Planned
 from ...policies.legacy_records import SCOPE_KEY, Foreign
 from ...ports import Vector
 from ...ports.legacy import FoundStore, ReadStore, StagedBatch, StagedVector
-from ..files import move, replace_durably
+from ..files import make_file, make_folder, move, replace_durably
 from .stores import JsonlStore, vectors_in
 
 _TABLES: Final = """
@@ -92,7 +92,7 @@ class AdoptionStaging:
             for left in self._folder.glob(".new-*"):  # of a start that was killed
                 shutil.rmtree(left, ignore_errors=True)
             try:
-                fresh.mkdir(parents=True)
+                make_folder(fresh)
                 with contextlib.closing(_connected(fresh / _PLAN)) as database:
                     database.executescript(_TABLES)
                     with database:
@@ -206,6 +206,8 @@ class AdoptionStaging:
 
 
 def _connected(path: Path) -> sqlite3.Connection:
+    with contextlib.suppress(OSError):  # SQLite says what is wrong
+        make_file(path)
     return sqlite3.connect(path, timeout=5.0, check_same_thread=False)
 
 

@@ -16,6 +16,7 @@ from ...log import logger
 from ...policies.legacy_records import Foreign
 from ...ports.legacy import FoundStore, StoreKind, StoreUnreadable
 from ..child_process import ChildEnd, Children, RunChild, import_path, python_program
+from ..files import make_folder
 from . import reader
 from .copying import CopyFailed, copy_store, files_of, fingerprint, real_size
 
@@ -107,7 +108,7 @@ class PluginStores:
     def scratch(self, *, keep: bool) -> Iterator[str]:
         if keep:
             shutil.rmtree(self._own, ignore_errors=True)  # of a start that was killed
-            self._own.mkdir(parents=True, exist_ok=True)
+            make_folder(self._own)
         folder = tempfile.mkdtemp(prefix="scoped-memory-", dir=self._own if keep else None)
         try:
             yield folder

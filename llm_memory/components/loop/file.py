@@ -11,6 +11,7 @@ from typing import Any
 
 from ...errors import EngineClosed, StateUnavailable
 from ..durable_sqlite import connect_checked, is_broken, set_aside
+from ..files import make_folder
 from ..formats.loop_schema import make_tables
 from ..transactions import all_or_nothing
 
@@ -43,7 +44,7 @@ class SqliteLoopFile:
                 raise
 
     def _open(self) -> bool:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(self._path.parent)
         try:
             self._connection = self._connect()
         except sqlite3.DatabaseError as error:
