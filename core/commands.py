@@ -74,7 +74,7 @@ class Commands:
         plugin = self._plugin
         plugin.astrbot_is_up()
         conversation_id = await plugin.turns.conversation_id(event)
-        actor = plugin.turns.actor(event)
+        actor = await plugin.turns.actor(event)
         try:
             plugin.spawn(greet(plugin, conversation_id, actor))
             return await command(conversation_id, actor, plugin.turns.command_rest(event, words))

@@ -42,20 +42,19 @@ class DeepMind:
         plugin = self._plugin
         plugin.astrbot_is_up()
         conversation_id = await plugin.turns.conversation_id(event, request.conversation)
-        plugin.spawn(greet(plugin, conversation_id, plugin.turns.actor(event)))
+        actor = await plugin.turns.actor(event)
+        plugin.spawn(greet(plugin, conversation_id, actor))
         if plugin.turns.is_command(event) or not plugin.turns.claim_injection(event):
             return
-        self._follow_ups.begins(event)
+        if actor.spoke:
+            self._follow_ups.begins(event)
         plugin.turns.note_began(event, plugin.clock())
         query = plugin.turns.user_text(event)
-        actor = plugin.turns.actor(event)
         view, recall, primer = await asyncio.gather(
             self._retrieval.view(conversation_id),
             self._retrieval.recall_for_turn(query, conversation_id, actor),
             # What AstrBot tells itself, a timer that goes off, is nobody who comes back.
-            self._primers.for_turn(conversation_id, actor)
-            if plugin.turns.is_a_persons(event)
-            else _nothing(),
+            self._primers.for_turn(conversation_id, actor) if actor.spoke else _nothing(),
         )
         plugin.turns.note_view(event, view)
         if primer.sections:
@@ -118,7 +117,7 @@ class DeepMind:
         recalled = turns.recalled(event)
         # Something was shown, and nobody knows under which map: that is another one than now.
         view = turns.view(event) or (_UNKNOWN if recalled else "")
-        turn = Turn(turns.actor(event), words, reply, recalled, turns.began(event), view)
+        turn = Turn(await turns.actor(event), words, reply, recalled, turns.began(event), view)
         writing = plugin.spawn(self._write(event, turn))
         await asyncio.wait({writing}, timeout=_QUEUE_SECONDS)
 

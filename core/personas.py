@@ -7,6 +7,7 @@ from typing import Any
 from astrbot.api import logger
 from astrbot.api.event import AstrMessageEvent
 
+from .agents import adapter_of
 from .texts import Texts
 
 _NONE = "[%None]"
@@ -26,6 +27,7 @@ class PersonaReader:
         history from a database.
         """
         umo = event.unified_msg_origin
+        account = umo.split(":", 1)[0]
         try:
             if conversation is None:
                 manager = self._context.conversation_manager
@@ -34,7 +36,7 @@ class PersonaReader:
             selected = await self._context.persona_manager.resolve_selected_persona(
                 umo=umo,
                 conversation_persona_id=conversation.persona_id if conversation else None,
-                platform_name=event.get_platform_name(),
+                platform_name=adapter_of(self._context, account) or event.get_platform_name(),
                 provider_settings=self._context.get_config(umo=umo).get("provider_settings", {}),
             )
         except Exception as error:  # noqa: BLE001  (AstrBot's database may raise anything)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from ..llm_memory import (
     build_engine,
 )
 from ..llm_memory.ports import Embedder
+from .agents import WokenAgents, adapter_of
 from .astrbot_clock import clock_of, zone_of
 from .background_initializer import BackgroundInitializer
 from .chat import AUTO, choose_chat
@@ -53,7 +55,8 @@ class PluginContext:
         self.config = read_config(raw_config)
         self.texts = Texts(self.config.language)
         self.version = plugin_version()
-        self.turns = TurnReader(PersonaReader(context, self.texts))
+        agents = WokenAgents(partial(adapter_of, context), lambda: self.service, self.texts)
+        self.turns = TurnReader(PersonaReader(context, self.texts), agents)
         self.paths = EnginePaths.under(data, self.config.memory_root)
         self.missing = missing_packages(ROOT / "requirements.txt")
         self._bridge = LoggingBridge(logger)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -13,6 +13,7 @@ from astrbot.core.star.filter.command import CommandFilter
 from astrbot.core.star.filter.command_group import CommandGroupFilter
 
 from ..llm_memory import Actor, ConversationId, ConversationKind, InvalidConversationId
+from .agents import WokenAgents
 
 _INJECTED = "scoped_memory_injected"
 _ANSWERED = "scoped_memory_answered"
@@ -27,7 +28,6 @@ _CAPTURED = "_follow_up_captured"
 """AstrBot's own: the message went into a turn that was going on."""
 _STOPPING = "agent_stop_requested"
 """AstrBot's own: the person has told it to stop, and what it says then is not the model's."""
-_SCHEDULER = "cron"
 _ERROR = "err"
 
 PersonaLookup = Callable[[AstrMessageEvent, Any], Awaitable[str | None]]
@@ -37,9 +37,10 @@ at hand, AstrBot's conversation."""
 
 @dataclass(frozen=True, slots=True)
 class TurnReader:
-    """Reads events. ``personas`` tells the persona in force."""
+    """Reads events. ``personas`` tells the persona in force, ``agents`` what no person sent."""
 
     personas: PersonaLookup
+    agents: WokenAgents
 
     async def conversation_id(
         self, event: AstrMessageEvent, conversation: Any = None
@@ -55,7 +56,7 @@ class TurnReader:
         if finder is self and isinstance(found, ConversationId):
             return found
         made = await self._conversation_id(event, conversation)
-        if made.persona is not None:
+        if made.persona is not None and not made.hidden:
             event.set_extra(_CONVERSATION, (self, made))
         return made
 
@@ -65,6 +66,9 @@ class TurnReader:
             parsed = ConversationId.parse(umo)
         except InvalidConversationId:
             return ConversationId(str(umo), None, "", ConversationKind.OTHER)
+        persona = await self.personas(event, conversation)
+        if self.agents.woke(event):
+            return replace(await self.agents.conversation_id(parsed), persona=persona)
         kind = parsed.kind
         group = str(event.get_group_id() or "")
         if kind is ConversationKind.PRIVATE and group:
@@ -78,12 +82,13 @@ class TurnReader:
             kind=kind,
             peer=(event.get_sender_id() or None) if private else None,
             group=group or None,
-            persona=await self.personas(event, conversation),
+            persona=persona,
         )
 
-    @staticmethod
-    def actor(event: AstrMessageEvent) -> Actor:
-        """Who sent the event."""
+    async def actor(self, event: AstrMessageEvent) -> Actor:
+        """Who sent the event, or for whom an agent acts that AstrBot has woken."""
+        if self.agents.woke(event):
+            return await self.agents.actor(event, await self.conversation_id(event))
         sender = event.get_sender_id()
         person = f"{event.get_platform_name()}:{sender}" if sender else ""
         return Actor(person=person, name=event.get_sender_name() or sender, admin=event.is_admin())
@@ -111,11 +116,9 @@ class TurnReader:
         event.set_extra(_INJECTED, True)
         return True
 
-    @staticmethod
-    def is_a_persons(event: AstrMessageEvent) -> bool:
+    def is_a_persons(self, event: AstrMessageEvent) -> bool:
         """False for what AstrBot tells itself: a timer that goes off, an echo of its own words."""
-        own = bool(event.get_sender_id()) and event.get_sender_id() == event.get_self_id()
-        return event.get_platform_name() != _SCHEDULER and not own
+        return not self.agents.woke(event)
 
     @staticmethod
     def is_overheard(event: AstrMessageEvent) -> bool:

@@ -18,7 +18,9 @@ from .plugin_context import PluginContext
 
 
 async def greet(plugin: PluginContext, conversation_id: ConversationId, actor: Actor) -> None:
-    """Note that a message came. Where the engine is off there is nothing to say."""
+    """Note that a person's message came. Where the engine is off there is nothing to say."""
+    if not actor.spoke:
+        return
     try:
         meeting = await plugin.service.meet(conversation_id, actor)
     except (EngineClosed, EngineOff):

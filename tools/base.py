@@ -45,7 +45,7 @@ class MemoryTool(FunctionTool[AstrAgentContext]):
         arguments = Arguments(given, plugin.texts)
         try:
             conversation_id = await plugin.turns.conversation_id(event)
-            actor = plugin.turns.actor(event)
+            actor = await plugin.turns.actor(event)
             answer = await self.answer(plugin, arguments, conversation_id, actor)
             if self.shows_memories:
                 plugin.turns.note_recalled(event, _POINTED.findall(answer))

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from ..errors import EngineClosed, StateUnavailable
+from ..models.conversation import SeenSender
+from ..models.turns import HistoryScope
 from ..ports import Key
 from .durable_sqlite import check, connect_checked, is_broken, set_aside
 from .files import make_folder
@@ -99,6 +101,26 @@ class SqliteStateStore:
 
     def add_public_peer(self, person: str) -> None:
         self._run("INSERT OR IGNORE INTO public_peer VALUES (?)", (person,))
+
+    def note_sender(self, sender: SeenSender) -> None:
+        statement = "INSERT OR REPLACE INTO seen_sender VALUES (?, ?, ?, ?, ?, ?)"
+        where = (sender.umo, sender.scope, sender.adapter, sender.group)
+        self._run(statement, (*where, sender.peer, sender.name))
+
+    def senders(self, umo: str) -> list[SeenSender]:
+        query = "SELECT umo, scope, adapter, group_id, peer, name FROM seen_sender WHERE umo = ?"
+        return [SeenSender(*row) for row in self._run(query, (umo,))]
+
+    def model_history(self, umo: str, history: str) -> HistoryScope | None:
+        rows = self._run(
+            "SELECT scope, is_mixed FROM model_history WHERE umo = ? AND history = ?",
+            (umo, history),
+        )
+        return HistoryScope(rows[0][0], bool(int(rows[0][1]))) if rows else None
+
+    def note_model_history(self, umo: str, history: str, noted: HistoryScope) -> None:
+        values = (umo, history, noted.scope, str(int(noted.mixed)))
+        self._run("INSERT OR REPLACE INTO model_history VALUES (?, ?, ?, ?)", values)
 
     def count_use(self, keys: Sequence[Key]) -> None:
         with self._lock, self._transaction() as connection:

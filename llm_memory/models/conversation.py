@@ -28,6 +28,8 @@ class ConversationId:
         peer: The person of a private chat, None in groups or where it is unknown.
         group: The group's own id, also where the platform splits a group by member.
         persona: The persona in force, empty for none, None where it is unknown.
+        hidden: True where only ``umo`` is known, and no person's message has told what it hides:
+            the group of a member's session, or the person of a private chat.
     """
 
     umo: str
@@ -37,6 +39,7 @@ class ConversationId:
     peer: str | None = None
     group: str | None = None
     persona: str | None = None
+    hidden: bool = False
 
     @classmethod
     def parse(cls, umo: object) -> ConversationId:
@@ -90,9 +93,38 @@ def _private_peer(session: str) -> str:
 class Actor:
     """Who acts: for provenance, forget and edit.
 
-    ``person`` is ``<adapter>:<id>``, empty where the platform names nobody.
+    ``person`` is ``<adapter>:<id>``, empty where the platform names nobody. ``spoke`` is False
+    where the bot acts by itself on this person's behalf, as when a timer goes off: then nothing is
+    the person's word, and ``admin`` is False.
     """
 
     person: str
     name: str
     admin: bool = False
+    spoke: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class SeenSender:
+    """A person as a message of his own has shown him in a conversation.
+
+    Attributes:
+        umo: The conversation.
+        scope: The conversation's scope then.
+        adapter: The platform's type.
+        group: The group's own id, empty outside groups.
+        peer: The person's id on the platform, empty where it names nobody.
+        name: What the person was called.
+    """
+
+    umo: str
+    scope: str
+    adapter: str
+    group: str
+    peer: str
+    name: str
+
+    @property
+    def person(self) -> str:
+        """As in ``Actor.person``."""
+        return f"{self.adapter}:{self.peer}" if self.peer else ""

@@ -33,6 +33,8 @@ class Source(StrEnum):
     PERSON = "手写"
     REFLECTION = "反思"
     IMPORT = "导入"
+    AGENT = "机器人"
+    """An agent stored it to whom nobody spoke: a timer went off, a background task ended."""
 
 
 class Topic(StrEnum):

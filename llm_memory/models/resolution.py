@@ -24,6 +24,7 @@ class WhyCode(StrEnum):
     MAP_UNKNOWN = "map_unknown"
     UNKNOWN_POLICY = "unknown_policy"
     UNKNOWN_PERSONA = "unknown_persona"
+    UNKNOWN_ORIGIN = "unknown_origin"
     MALFORMED_ID = "malformed_id"
     NO_ADAPTER = "no_adapter"
 

@@ -11,6 +11,19 @@ from .resolution import Why
 
 
 @dataclass(frozen=True, slots=True)
+class HistoryScope:
+    """Where a chat history that the model is given was made.
+
+    Attributes:
+        scope: The name of the scope that its conversation had last.
+        mixed: The conversation had another scope before, in this history: it may hold words of it.
+    """
+
+    scope: str
+    mixed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Turn:
     """One finished exchange: what the person wrote and what the bot answered.
 
@@ -20,6 +33,7 @@ class Turn:
         said_at: Aware; now, where it is not told.
         view: What the conversation could see when the turn began, as ``CognitiveService.view`` told
             then; empty where nobody asked.
+        history: The id of the chat history that the model was given, empty where there is none.
     """
 
     actor: Actor
@@ -28,6 +42,7 @@ class Turn:
     recalled: tuple[str, ...] = ()
     said_at: datetime | None = None
     view: str = ""
+    history: str = ""
 
 
 @dataclass(frozen=True, slots=True)

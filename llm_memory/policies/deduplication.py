@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from ..models.data_models import Memory, MemoryKind, StoredMemory
+from ..models.data_models import Memory, MemoryKind, Source, StoredMemory
 from .statements import Statement, agree, extends, statement
 
 
@@ -102,8 +102,11 @@ def _compare(
 
 
 def same_speaker(one: Memory, other: Memory) -> bool:
-    """By the person's id; by name where neither has one. Who is unknown is nobody's same."""
+    """By the person's id; by name where neither has one. Who is unknown is nobody's same, and what
+    an agent stored on a person's behalf is not that person's word."""
     mine, yours = one.provenance, other.provenance
+    if (mine.source is Source.AGENT) != (yours.source is Source.AGENT):
+        return False
     if mine.person or yours.person:
         return mine.person == yours.person
     return bool(mine.who) and mine.who == yours.who

@@ -32,6 +32,9 @@ def resolve(conversation_id: ConversationId, settings: ScopeSettings) -> Resolut
             return ReadPublicOnly(Why(WhyCode.ILLEGAL_NAME, key, entry.value))
         if key in settings.scope_map.held:
             return ReadPublicOnly(Why(WhyCode.MAP_DAMAGED, key))
+    if conversation_id.hidden:
+        # Its group's key, or a policy's scope, might be its own: public would publish it.
+        return ReadPublicOnly(Why(WhyCode.UNKNOWN_ORIGIN))
     if conversation_id.persona is None and _maps_personas(settings):
         # One of these keys might be this conversation's: guessing "none" would publish it.
         return ReadPublicOnly(Why(WhyCode.UNKNOWN_PERSONA))
@@ -59,6 +62,8 @@ def _candidates(conversation_id: ConversationId) -> Iterator[tuple[WhyCode, str]
                 yield WhyCode.MAPPED_GROUP, own
                 yield from _parents(own)
     persona_key = f"{PERSONA_PREFIX}{conversation_id.persona}"
+    if conversation_id.hidden:
+        return  # the group's own key would come before the persona's
     if conversation_id.persona and is_persona_key(persona_key):
         yield WhyCode.MAPPED_PERSONA, persona_key
 

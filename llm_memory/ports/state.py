@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
+from ..models.conversation import SeenSender
+from ..models.turns import HistoryScope
 from .index import Key
 
 
@@ -51,6 +53,22 @@ class StateStore(Protocol):
 
     def add_public_peer(self, person: str) -> None:
         """Add one. Idempotent."""
+        ...
+
+    def note_sender(self, sender: SeenSender) -> None:
+        """Who has spoken under an origin, and where that was. The latest stands."""
+        ...
+
+    def senders(self, umo: str) -> list[SeenSender]:
+        """All who have spoken under this origin."""
+        ...
+
+    def model_history(self, umo: str, history: str) -> HistoryScope | None:
+        """What was noted last of a chat history that the model is given; None for nothing."""
+        ...
+
+    def note_model_history(self, umo: str, history: str, noted: HistoryScope) -> None:
+        """Replace it."""
         ...
 
     def count_use(self, keys: Sequence[Key]) -> None:

@@ -82,8 +82,9 @@ class Access:
         return stored
 
     def trusts(self, actor: Actor | None, conversation_id: ConversationId, scope: Scope) -> bool:
-        """An admin; in a private chat, its person, for a scope that is this chat's alone."""
-        if actor is None:
+        """An admin; in a private chat, its person, for a scope that is this chat's alone. Never an
+        agent to whom nobody spoke."""
+        if actor is None or not actor.spoke:
             return False
         peer = conversation_id.peer
         in_person = bool(peer) and actor.person == f"{conversation_id.adapter}:{peer}"

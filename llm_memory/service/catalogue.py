@@ -14,7 +14,7 @@ from datetime import date, datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
 from itertools import chain
 
-from ..models.data_models import Memory, StoredMemory, Topic
+from ..models.data_models import Memory, Source, StoredMemory, Topic
 from ..models.passages import Passage, passage_id, place_name
 from ..models.scope import Scope, ScopeFilter
 from ..policies.overlap import fold
@@ -39,7 +39,7 @@ class Catalogue:
 
     def __init__(self) -> None:
         self._by_scope: dict[str, dict[str, StoredMemory]] = {}
-        self._same_words: dict[tuple[str, str, str, bool], str] = {}
+        self._same_words: dict[tuple[str, str, str, bool, bool], str] = {}
         self._folded: dict[Key, str] = {}
         self._by_topic: dict[tuple[str, Topic], dict[str, StoredMemory]] = {}
         self._by_day = DayShelf()
@@ -167,11 +167,12 @@ class Catalogue:
         return {name: len(memories) for name, memories in self._by_scope.items() if memories}
 
 
-def _words_key(scope: Scope, memory: Memory) -> tuple[str, str, str, bool]:
+def _words_key(scope: Scope, memory: Memory) -> tuple[str, str, str, bool, bool]:
     """Trust is a part of it: a word that nobody vouched for lends none from one that somebody did,
-    nor takes it away."""
+    nor takes it away. So is whether the person spoke, or an agent on that person's behalf."""
     origin = memory.provenance
-    return scope.name, origin.person or origin.who, same_words(memory.judgment), origin.trusted
+    speaker, by_agent = origin.person or origin.who, origin.source is Source.AGENT
+    return scope.name, speaker, same_words(memory.judgment), origin.trusted, by_agent
 
 
 def _at_its_offset(moment: datetime) -> datetime:

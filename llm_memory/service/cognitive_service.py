@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import partial
 
 from ..errors import EngineOff, InvalidScope
-from ..models.conversation import Actor, ConversationId, ConversationKind
+from ..models.conversation import Actor, ConversationId, ConversationKind, SeenSender
 from ..models.data_models import (
     EditOutcome,
     ForgetOutcome,
@@ -66,6 +66,7 @@ from .memory_handlers import MemoryHandlers
 from .memory_manager import MemoryManager
 from .note_book import NoteBook
 from .off_the_record import OffTheRecord
+from .origins import Origins
 from .pending_records import PendingRecords
 from .primer_service import PrimerService, Written
 from .reconciler import Reconciler
@@ -92,6 +93,7 @@ class CognitiveService:
         self,
         settings: EngineSettings,
         book: ScopeBook,
+        origins: Origins,
         catalogue: Catalogue,
         manager: MemoryManager,
         handlers: MemoryHandlers,
@@ -109,6 +111,7 @@ class CognitiveService:
     ) -> None:
         self._settings = settings
         self._book = book
+        self._origins = origins
         self._catalogue = catalogue
         self._access = Access(settings, book, catalogue)
         self._life = Lifespan()
@@ -376,9 +379,20 @@ class CognitiveService:
         return await self._life.finish(self._off_record.confirm()) if actor.admin else None
 
     async def meet(self, conversation_id: ConversationId, actor: Actor) -> Meeting:
-        """Note that a message came; says whether it is the conversation's first."""
+        """Note that a person's message came; says whether it is the conversation's first."""
         await self._life.ready()
+        await self._origins.note(conversation_id, actor)
         return await self._book.meet(conversation_id, actor)
+
+    async def completed(self, parsed: ConversationId, adapter: str | None) -> ConversationId:
+        """A conversation of which an event tells the origin alone; see ``Origins.completed``."""
+        await self._life.begun()
+        return await self._origins.completed(parsed, adapter)
+
+    async def on_behalf_of(self, conversation_id: ConversationId, sender: str) -> SeenSender | None:
+        """For whom an agent acts to whom nobody spoke; see ``Origins.on_behalf_of``."""
+        await self._life.begun()
+        return await self._origins.on_behalf_of(conversation_id, sender)
 
     async def newest(self, *, conversation_id: ConversationId, limit: int) -> list[StoredMemory]:
         """The newest memories that the conversation may see."""

@@ -25,6 +25,7 @@ from .engine_parts import EngineParts
 from .loop_parts import LoopHooks, make_loop
 from .notice_board import NoticeBoard
 from .opening import open_state, own_folders, refusal, settle_formats, shut_all, tighten_all
+from .origins import Origins
 from .recalling import make_recalling
 from .reconciler import Reconciler
 from .scope_book import ScopeBook
@@ -81,6 +82,7 @@ class Engine:
         self.service = CognitiveService(
             settings,
             self._book,
+            Origins(parts.state, self._book),
             self._catalogue,
             self._manager,
             writing.handlers,

@@ -17,6 +17,7 @@ from ..models.data_models import (
     Rejected,
     RememberOutcome,
     Replaced,
+    Source,
     Stored,
     StoredMemory,
 )
@@ -184,6 +185,7 @@ class MemoryHandlers:
         if not quoted:  # a quotation stays as it was said
             judgment, reasoning = resolve_dates(judgment, now), resolve_dates(reasoning, now)
         actor = draft.actor or Actor(person="", name="")
+        source = draft.source if actor.spoke else Source.AGENT
         return Memory(
             memory_id="",  # the vault gives it one
             judgment=judgment,
@@ -193,7 +195,7 @@ class MemoryHandlers:
             kind=draft.kind,
             active=draft.active,
             strength=draft.strength,
-            provenance=Provenance(actor.name, actor.person, conversation, draft.source, trusted),
+            provenance=Provenance(actor.name, actor.person, conversation, source, trusted),
             role=role,
             context=draft.context,
             quoted=quoted,

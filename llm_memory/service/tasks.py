@@ -184,6 +184,7 @@ class TaskList:
 
     async def _append(self, title: str, words: _Words, by: TaskDoer) -> TaskOutcome:
         actor = by.doer.actor
+        source = Source.TOOL if actor.spoke else Source.AGENT
         now = self._clock()
         said = (words.title, words.progress, words.next_step)
         memory = Memory(
@@ -192,7 +193,7 @@ class TaskList:
             created_at=now.replace(microsecond=0),
             kind=MemoryKind.TASK,
             provenance=Provenance(
-                actor.name, actor.person, by.doer.conversation, Source.TOOL, by.trusted
+                actor.name, actor.person, by.doer.conversation, source, by.trusted
             ),
             role=by.role,
             quoted=is_quotation(said, trusted=by.trusted),

@@ -42,6 +42,9 @@ SAMPLES = sorted(path for path in sample.SAMPLES.iterdir() if path.is_dir())
 PRESENT = sample.SAMPLES / sample.folder_name()
 PEANUTS, QUESTION = "奶奶对花生过敏", "奶奶能吃花生吗"
 
+STATE = state_schema.FORMAT
+"""The number that a state file has now."""
+
 PLACES = (group(777), group(888), group(999), private(1002), group(5, persona="cat"))
 
 Tree = dict[str, tuple[str, int]]
@@ -208,7 +211,7 @@ def newer_state(root: Path) -> None:
 
 
 def newer_state_in_its_log(root: Path) -> None:
-    """Killed right after it was upgraded: the file itself still says 1."""
+    """Killed right after it was upgraded: the file itself still says what it said before."""
     with closing(sqlite3.connect(state_of(root))) as connection:
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("UPDATE meta SET value = '9' WHERE name = 'format'")
@@ -237,7 +240,7 @@ async def test_a_newer_format_is_refused_and_not_a_byte_of_the_folder_changes(
         (notice,) = (await engine.status()).notices
         assert {key: notice.params[key] for key in ("found", "known", "needs")} == {
             "found": "9",
-            "known": "1",
+            "known": str(vault_format.FORMAT if make_newer is newer_vault else STATE),
             "needs": "≥ 9.1.0",
         }
         assert Path(notice.params["path"]).is_relative_to(data)
@@ -273,8 +276,8 @@ def state_format(root: Path, *steps: state_schema.Step) -> StateFormat:
         state_of(root),
         root / "backups",
         version="2.0.0",
-        known=1 + len(steps),
-        steps=dict(enumerate(steps, 1)),
+        known=STATE + len(steps),
+        steps=dict(enumerate(steps, STATE)),
     )
 
 
@@ -326,7 +329,24 @@ def test_a_newer_index_that_cannot_be_moved_is_not_used_and_not_changed(
     assert tree(data) == before
 
 
-# What is brought up. No format has changed so far: the steps are the tests' own.
+# What is brought up. Beyond the present formats the steps are the tests' own.
+
+
+@pytest.mark.parametrize("folder", [path for path in SAMPLES if "-state-1-" in path.name])
+def test_a_state_of_format_1_gets_the_tables_of_the_present_one(
+    folder: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(folder / "data", tmp_path / "data")
+    path = state_of(tmp_path / "data")
+    before = sample.tables(path)
+    StateFormat(path, tmp_path / "backups", version="2.0.0").upgrade()
+    after = sample.tables(path)
+    assert {name: rows for name, rows in after.items() if name in before and name != "meta"} == {
+        name: rows for name, rows in before.items() if name != "meta"
+    }
+    assert after["meta"] == [["format", str(STATE)]]
+    expected = json.loads((PRESENT / "expected.json").read_text("utf-8"))
+    assert sample.schema(path) == expected["written"]["schema"]
 
 
 def backups(root: Path, what: str) -> list[Path]:
@@ -341,19 +361,19 @@ async def test_an_older_state_is_brought_up_step_by_step_after_a_backup(data: Pa
         later.check()
         later.upgrade()
     (backup,) = backups(data, "state")
-    assert backup.name.startswith("upgrade-state-1-20")
+    assert backup.name.startswith(f"upgrade-state-{STATE}-20")
     assert dump(backup / "state.sqlite") == before
     with closing(sqlite3.connect(state_of(data))) as connection:
         assert dict(connection.execute("SELECT * FROM meta"))["written_by"] == "2.0.0"
         assert connection.execute("SELECT mood FROM use_count").fetchall() == [("",)]
         assert len(connection.execute("SELECT * FROM mood").fetchall()) == 1
-    assert number_in(state_of(data)) == "3"
+    assert number_in(state_of(data)) == str(STATE + 2)
 
 
 def test_a_backup_that_is_there_already_is_never_written_over(data: Path) -> None:
     contents = []
     for version in ("first", "second"):
-        restate(data, 1, version)
+        restate(data, STATE, version)
         contents.append(dump(state_of(data)))
         state_format(data, lambda _: None).upgrade()
     kept = [dump(folder / "state.sqlite") for folder in backups(data, "state")]
@@ -370,9 +390,9 @@ def test_a_crash_between_two_steps_is_gone_on_from(data: Path) -> None:
 
     with pytest.raises(Killed):
         state_format(data, add_column, die).upgrade()
-    assert number_in(state_of(data)) == "2"
+    assert number_in(state_of(data)) == str(STATE + 1)
     state_format(data, add_column, add_table).upgrade()  # a column cannot be added twice
-    assert number_in(state_of(data)) == "3"
+    assert number_in(state_of(data)) == str(STATE + 2)
 
 
 def fill_the_disk(connection: sqlite3.Connection) -> None:
@@ -403,7 +423,7 @@ async def test_a_step_that_fails_leaves_the_state_as_it_was_and_the_engine_off(
     assert tree(data / "memory") == memories
     assert backups(data, "state") == [], "each start would make one more"
     state_format(data, add_column).upgrade()
-    assert number_in(state_of(data)) == "2"
+    assert number_in(state_of(data)) == str(STATE + 1)
 
 
 def test_without_a_backup_nothing_is_changed(data: Path) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
+from astrbot_plugin_scoped_memory.core.agents import WokenAgents
 from astrbot_plugin_scoped_memory.core.config import PluginConfig
 from astrbot_plugin_scoped_memory.core.notices import notice_text
 from astrbot_plugin_scoped_memory.core.services.feedback_service import FeedbackService
@@ -91,7 +92,8 @@ class FakePlugin:
         self.clock = rig.clock
         self.config = PluginConfig(language=language)
         self.texts = Texts(language)
-        self.turns = TurnReader(personas)
+        agents = WokenAgents(lambda _: None, lambda: self.service, self.texts)
+        self.turns = TurnReader(personas, agents)
         self.feedback = FeedbackService(rig.engine)
         self.tasks: list[asyncio.Future[None]] = []
 

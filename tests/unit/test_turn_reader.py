@@ -12,6 +12,7 @@ from astrbot.core.platform.astrbot_message import AstrBotMessage, MessageMember
 from astrbot.core.platform.message_type import MessageType
 from astrbot.core.platform.platform_metadata import PlatformMetadata
 
+from astrbot_plugin_scoped_memory.core.agents import WokenAgents
 from astrbot_plugin_scoped_memory.core.personas import PersonaReader
 from astrbot_plugin_scoped_memory.core.texts import Texts
 from astrbot_plugin_scoped_memory.core.turns import TurnReader
@@ -52,7 +53,13 @@ async def persona_is_butler(_: object, __: object) -> str | None:
     return "管家"
 
 
-READER = TurnReader(persona_is_butler)
+def no_service() -> Any:
+    """Nobody asks the engine about a person's own message."""
+    raise AssertionError
+
+
+AGENTS = WokenAgents(lambda _: None, no_service, Texts("zh-CN"))
+READER = TurnReader(persona_is_butler, AGENTS)
 MING = MessageMember("1001", "小明")
 
 
@@ -127,7 +134,7 @@ async def test_a_private_chat_whose_sender_nobody_names_has_no_peer(
     told = event(MessageType.FRIEND_MESSAGE, "1001", sender=sender)
     read = await READER.conversation_id(told)
     assert (read.kind, read.peer) == (ConversationKind.PRIVATE, None)
-    actor = READER.actor(told)
+    actor = await READER.actor(told)
     assert actor.person == ""
     assert actor.name == ((sender and sender.nickname) or "")
 
@@ -156,13 +163,13 @@ async def test_a_malformed_origin_is_passed_on_as_nobodys(umo: str) -> None:
     assert read == ConversationId(umo, None, "", ConversationKind.OTHER)
 
 
-def test_the_actor_is_named_by_platform_and_id() -> None:
+async def test_the_actor_is_named_by_platform_and_id() -> None:
     told = event(MessageType.GROUP_MESSAGE, "777", group="777", sender=MING)
-    assert READER.actor(told) == Actor("aiocqhttp:1001", "小明", admin=False)
+    assert await READER.actor(told) == Actor("aiocqhttp:1001", "小明", admin=False)
     told.role = "admin"
-    assert READER.actor(told) == Actor("aiocqhttp:1001", "小明", admin=True)
+    assert await READER.actor(told) == Actor("aiocqhttp:1001", "小明", admin=True)
     nameless = event(MessageType.FRIEND_MESSAGE, "1", sender=MessageMember("1", None))
-    assert READER.actor(nameless) == Actor("aiocqhttp:1", "1")
+    assert await READER.actor(nameless) == Actor("aiocqhttp:1", "1")
 
 
 def test_an_events_memories_are_claimed_once() -> None:
@@ -199,6 +206,9 @@ class FakeManagers:
     @property
     def persona_manager(self) -> Any:
         return SimpleNamespace(resolve_selected_persona=self._resolve)
+
+    def get_platform_inst(self, account: str) -> Any:
+        return None
 
     def get_config(self, umo: str) -> dict[str, Any]:
         self._fail("config")
@@ -242,7 +252,7 @@ async def test_the_persona_is_the_one_that_astrbot_selects() -> None:
 async def test_a_conversation_at_hand_is_not_read_again() -> None:
     managers = FakeManagers(selected="管家", own="女仆", failing="conversation")
     told = event(MessageType.GROUP_MESSAGE, "777", group="777", sender=MING)
-    reader = TurnReader(PersonaReader(managers, Texts("zh-CN")))
+    reader = TurnReader(PersonaReader(managers, Texts("zh-CN")), AGENTS)
     at_hand = SimpleNamespace(persona_id="门房")
     assert (await reader.conversation_id(told, at_hand)).persona == "管家"
     assert managers.asked["conversation_persona_id"] == "门房"

@@ -7,12 +7,28 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 
 Step = Callable[[sqlite3.Connection], None]
 """From one number to the next. Runs inside a transaction: no COMMIT, no ``executescript``."""
 
-STEPS: Final[Mapping[int, Step]] = MappingProxyType({})
+_SINCE_2: Final = (
+    """CREATE TABLE IF NOT EXISTS seen_sender (
+    umo TEXT NOT NULL, scope TEXT NOT NULL, adapter TEXT NOT NULL, group_id TEXT NOT NULL,
+    peer TEXT NOT NULL, name TEXT NOT NULL, PRIMARY KEY (umo, adapter, group_id, peer))
+    WITHOUT ROWID""",
+    """CREATE TABLE IF NOT EXISTS model_history (
+    umo TEXT NOT NULL, history TEXT NOT NULL, scope TEXT NOT NULL, is_mixed INTEGER NOT NULL,
+    PRIMARY KEY (umo, history)) WITHOUT ROWID""",
+)
+
+
+def _from_1(connection: sqlite3.Connection) -> None:
+    for statement in _SINCE_2:
+        connection.execute(statement)
+
+
+STEPS: Final[Mapping[int, Step]] = MappingProxyType({1: _from_1})
 """By the number that a step starts from."""
 
 TABLES: Final = """
@@ -28,7 +44,7 @@ CREATE TABLE IF NOT EXISTS turn (
     ticket_id TEXT PRIMARY KEY, scope TEXT NOT NULL, conversation TEXT NOT NULL,
     observed_at TEXT NOT NULL, person TEXT NOT NULL, who TEXT NOT NULL,
     user_text TEXT NOT NULL, reply_text TEXT NOT NULL);
-"""
+""" + ";\n".join(_SINCE_2)
 """``turn`` is empty and stays so: turns stand in ``loop.sqlite``. Without it the format would be
 another one, and an owner could not go back to the version before."""
 

@@ -1,0 +1,201 @@
+"""Each kind of event that AstrBot makes, and each place that runs an agent for one: a table.
+
+Read from the sources of the oldest and the newest AstrBot; ``tests/house/test_astrbot_events.py``
+finds what is not in it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+SOURCES = "core/platform/sources/"
+
+
+@dataclass(frozen=True, slots=True)
+class Platform:
+    """Messages of one adapter. ``{sender}``, ``{group}`` and ``{chat}`` (an id that is neither)
+    stand for what the platform tells.
+
+    Attributes:
+        adapter: The platform's type.
+        file: Where its events are made, below ``SOURCES``.
+        event: Their class.
+        private: The session of a private chat, empty where the platform has none.
+        group: The session of a group, empty where it has none.
+        split: The session of a group under ``unique_session``, empty where AstrBot does not split.
+    """
+
+    adapter: str
+    file: str
+    event: str
+    private: str = "{sender}"
+    group: str = "{group}"
+    split: str = ""
+
+
+PLATFORMS = (
+    Platform(
+        "aiocqhttp",
+        "aiocqhttp/aiocqhttp_platform_adapter.py",
+        "AiocqhttpMessageEvent",
+        split="{sender}_{group}",
+    ),
+    Platform("dingtalk", "dingtalk/dingtalk_adapter.py", "DingtalkMessageEvent", split="{sender}"),
+    Platform(
+        "discord",
+        "discord/discord_platform_adapter.py",
+        "DiscordPlatformEvent",
+        private="{chat}",
+    ),
+    Platform("kook", "kook/kook_adapter.py", "KookEvent"),
+    Platform("lark", "lark/lark_adapter.py", "LarkMessageEvent", split="{sender}%{group}"),
+    Platform("line", "line/line_adapter.py", "LineMessageEvent"),
+    Platform(
+        "mattermost",
+        "mattermost/mattermost_adapter.py",
+        "MattermostMessageEvent",
+        private="{chat}",
+    ),
+    Platform(
+        "misskey",
+        "misskey/misskey_adapter.py",
+        "MisskeyPlatformEvent",
+        private="chat%{sender}",
+        group="room%{group}",
+        split="room%{group}_{sender}",
+    ),
+    Platform(
+        "qq_official",
+        "qqofficial/qqofficial_platform_adapter.py",
+        "QQOfficialMessageEvent",
+        split="{sender}_{group}",
+    ),
+    Platform(
+        "qq_official_webhook",
+        "qqofficial_webhook/qo_webhook_adapter.py",
+        "QQOfficialWebhookMessageEvent",
+        split="{sender}_{group}",
+    ),
+    Platform(
+        "satori",
+        "satori/satori_adapter.py",
+        "SatoriPlatformEvent",
+        private="{chat}",
+        group="{chat}",
+    ),
+    Platform("slack", "slack/slack_adapter.py", "SlackMessageEvent", split="{sender}_{group}"),
+    Platform("telegram", "telegram/tg_adapter.py", "TelegramPlatformEvent"),
+    Platform(
+        "webchat",
+        "webchat/webchat_adapter.py",
+        "WebChatMessageEvent",
+        private="webchat!{sender}!{chat}",
+        group="",
+    ),
+    Platform("wecom", "wecom/wecom_adapter.py", "WecomPlatformEvent", group=""),
+    Platform("wecom_ai_bot", "wecom_ai_bot/wecomai_adapter.py", "WecomAIBotMessageEvent"),
+    Platform("weixin_oc", "weixin_oc/weixin_oc_adapter.py", "WeixinOCMessageEvent", group=""),
+    Platform(
+        "weixin_official_account",
+        "weixin_official_account/weixin_offacc_adapter.py",
+        "WeixinOfficialAccountPlatformEvent",
+        group="",
+    ),
+)
+"""Web chat carries AstrBot's HTTP API, too: the caller states the user."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of event, beside the messages of a platform.
+
+    Attributes:
+        made: Where: file and what is called there.
+        event: Which event the agent runs under.
+        platform: What ``get_platform_name()`` says.
+        sender: What ``get_sender_id()`` says.
+        group: What ``get_group_id()`` says.
+        spoken: Whether a person said what it is about.
+    """
+
+    made: tuple[tuple[str, str], ...]
+    event: str
+    platform: str
+    sender: str
+    group: str
+    spoken: bool
+
+
+KINDS = {
+    "future task": Kind(
+        (
+            ("core/cron/manager.py", "CronMessageEvent"),
+            ("core/cron/manager.py", "build_main_agent"),
+        ),
+        "a new one with the session of the job, else cron:OtherMessage:<job>; cron_payload names "
+        "who set it",
+        platform="cron",
+        sender="the session",
+        group="none",
+        spoken=False,
+    ),
+    "background tool or background handoff that has ended": Kind(
+        (
+            ("core/astr_agent_tool_exec.py", "CronMessageEvent"),
+            ("core/astr_agent_tool_exec.py", "build_main_agent"),
+        ),
+        "a new one with the session of the message; nothing names the person",
+        platform="cron",
+        sender="the session",
+        group="none",
+        spoken=False,
+    ),
+    "handoff to a sub-agent": Kind(
+        (
+            ("core/astr_agent_tool_exec.py", "tool_loop_agent"),
+            ("core/star/context.py", "ToolLoopAgentRunner"),
+        ),
+        "the event of the message, or of the agent that hands off; plugins call the same",
+        platform="as there",
+        sender="as there",
+        group="as there",
+        spoken=True,
+    ),
+    "message": Kind(
+        (("core/pipeline/process_stage/method/agent_sub_stages/internal.py", "build_main_agent"),),
+        "the adapter's",
+        platform="the adapter's",
+        sender="who wrote",
+        group="the group's own id",
+        spoken=True,
+    ),
+    "answer of the bot's own accord, or a plugin's question to the model": Kind(
+        (("builtin_stars/astrbot/main.py", "request_llm"),),
+        "the event of the message",
+        platform="the adapter's",
+        sender="who wrote",
+        group="the group's own id",
+        spoken=True,
+    ),
+    "message that a plugin makes up": Kind(
+        (
+            ("core/star/star_tools.py", "create_event"),
+            ("core/platform/platform.py", "AstrMessageEvent"),
+        ),
+        "the adapter's; the plugin states what is in it",
+        platform="the adapter's",
+        sender="as stated",
+        group="as stated",
+        spoken=True,
+    ),
+}
+AGENTS = frozenset(
+    {
+        "build_main_agent",
+        "tool_loop_agent",
+        "request_llm",
+        "create_event",
+        "ToolLoopAgentRunner",
+    }
+)
+"""What runs an agent for an event, or hands an event in."""
