@@ -51,7 +51,7 @@ class WokenAgents:
             return True
         name = event.get_platform_name()
         account = str(event.unified_msg_origin).split(":", 1)[0]
-        return name == _SCHEDULER or name != (self._adapter(account) or name)
+        return bool(name == _SCHEDULER or name != (self._adapter(account) or name))
 
     async def conversation_id(self, parsed: ConversationId) -> ConversationId:
         """The origin completed; ``hidden`` where what it hides cannot be told now."""

@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -16,14 +17,19 @@ from .onebot import REPLY_SECONDS, OneBot
 from .panel import Panel
 from .places import Person, Place
 from .release import CHECKOUT, install
-from .script import JsonObject, ModelRequest, call
+from .script import JsonObject, ModelRequest, ToolCall, call
 from .settings import BotSettings
-from .waiting import TookTooLong, free_port
+from .waiting import TookTooLong, free_port, until
 
 PATIENCE: JsonObject = {"advanced": {"recall_deadline_ms": 15_000}}
 """A busy machine makes recall late, and late means left out: these runs test what, not when."""
 NO_READER: JsonObject = {"reflection_provider": "off"}
 """Where a run is not about learning from turns, the memory makes no calls of its own."""
+
+
+_NEVER = "2099-01-01T08:00:00+08:00"
+_WOKEN = "You are now responding to a scheduled task"
+"""What AstrBot asks an agent that a timer has woken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +72,7 @@ class Rig:
         admins: Sequence[int] = (),
         embedding_dimensions: int | None = None,
         unique_session: bool = False,
+        future_tasks: bool = False,
         config: JsonObject | None = None,
         reply_seconds: float = REPLY_SECONDS,
         moved_clock: bool = False,
@@ -79,6 +86,7 @@ class Rig:
         self._admins = admins
         self._embedding_dimensions = embedding_dimensions
         self._unique_session = unique_session
+        self._future_tasks = future_tasks
         self._config = config
         self._reply_seconds = reply_seconds
         self._moved_clock = moved_clock
@@ -182,6 +190,31 @@ class Rig:
         arguments = {"query": query, "limit": limit}
         return await self.use_tool(place, person, "core_memory_recall", arguments)
 
+    async def set_timer(self, place: Place, person: Person, note: str) -> str:
+        """Has the model set a timer for this person, for a day that never comes; gives its id.
+
+        Needs `future_tasks`.
+        """
+        arguments = {"action": "create", "note": note, "run_once": True, "run_at": _NEVER}
+        result = await self.use_tool(place, person, "future_task", arguments)
+        found = re.search(r"future task (\S+) ", result)
+        assert found is not None, result
+        return found[1]
+
+    async def goes_off(self, timer: str, *calls: ToolCall) -> list[str]:
+        """The timer goes off now, and the agent that AstrBot wakes makes these calls, a round each;
+        gives their results."""
+        done = f"做完了（编号 {next(self._numbers)}）"
+        self.model.on(_WOKEN, *calls, then=done)
+        before = len(self.model.asked(_WOKEN))
+        await self.panel.call("POST", f"/api/v1/cron/jobs/{timer}/run")
+
+        async def probe() -> list[str] | None:
+            asked = self.model.asked(_WOKEN)[before:]
+            return asked[-1].tool_results if len(asked) > len(calls) else None
+
+        return await until(probe, within=self._reply_seconds, what="the end of a timer's run")
+
     def _new_bot(self) -> AstrBotProcess:
         settings = BotSettings(
             model_url=self.model.base_url,
@@ -190,5 +223,6 @@ class Rig:
             admins=self._admins,
             embedding_dimensions=self._embedding_dimensions,
             unique_session=self._unique_session,
+            future_tasks=self._future_tasks,
         )
         return AstrBotProcess(self.root, settings, python=self._python)

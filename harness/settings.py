@@ -26,6 +26,8 @@ class BotSettings:
     embedding_dimensions: int | None = None
     """If set, an embedding provider of this many dimensions is configured, at `model_url`."""
     unique_session: bool = False
+    future_tasks: bool = False
+    """Whether the model is offered AstrBot's own tool for timers."""
     log_level: str = "INFO"
 
 
@@ -54,7 +56,7 @@ def cmd_config(settings: BotSettings) -> JsonObject:
             "enable": True,
             "datetime_system_prompt": False,
             "streaming_response": False,
-            "proactive_capability": {"add_cron_tools": False},
+            "proactive_capability": {"add_cron_tools": settings.future_tasks},
         },
         "agent_runner": _agent_runner(),
         "admins_id": ["astrbot", *(str(admin) for admin in settings.admins)],

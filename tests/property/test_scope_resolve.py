@@ -194,3 +194,27 @@ def test_the_first_key_that_the_map_knows_decides(
     else:
         assert isinstance(found, Usable)
         assert found.scope == entry
+
+
+@given(conversation=conversations(), data=st.data())
+def test_an_origin_that_hides_its_group_or_person_writes_where_the_whole_one_does_or_nowhere(
+    conversation: ConversationId, data: st.DataObject
+) -> None:
+    account, session = conversation.account, conversation.session
+    chat = session.rpartition("#")[0] or session
+    keys = [
+        conversation.umo,
+        f"{account}:{conversation.kind}:{chat}",
+        f"{account}:GroupMessage:{conversation.group}",
+        f"persona:{conversation.persona}",
+    ]
+    chosen = data.draw(st.dictionaries(st.sampled_from(keys), st.sampled_from(["甲", "乙", "con"])))
+    settings = ScopeSettings(
+        scope_map=read_scope_map(chosen, ()),
+        dm_scope=data.draw(dm_policies),
+        group_scope=data.draw(group_policies),
+    )
+    bare = replace(conversation, adapter=None, peer=None, group=None, hidden=True)
+    found = resolve(bare, settings)
+    if isinstance(found, Usable):
+        assert resolve(conversation, settings) == found

@@ -18,6 +18,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     Memory,
     MemoryKind,
     Provenance,
+    Source,
     StoredMemory,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC
@@ -205,3 +206,18 @@ def test_any_two_texts_are_decided(old: str, new: str, similarity: float) -> Non
 def test_thresholds_that_make_no_sense_are_refused(reinforce: float, replace_: float) -> None:
     with pytest.raises(ValueError, match="replace"):
         MergeThresholds(reinforce, replace_)
+
+
+def test_what_an_agent_stored_on_a_persons_behalf_merges_with_its_like_alone() -> None:
+    own = said("小明对花生过敏", person="qq:1")
+    behalf = replace(
+        own, provenance=replace(own.provenance, who="机器人（代小明）", source=Source.AGENT)
+    )
+    for new, old, merges in (
+        (own, own, True),
+        (behalf, behalf, True),
+        (behalf, own, False),
+        (own, behalf, False),
+    ):
+        decision = decide(new, [(StoredMemory(PUBLIC, "entities.md", old), 1.0)], THRESHOLDS)
+        assert isinstance(decision, Reinforce) is merges
