@@ -139,6 +139,8 @@ class Commands:
         ]
         if report.paused:
             lines.append(self._say("status.paused", since=moment(report.paused)))
+        if report.mixed_history:
+            lines.append(self._say("scope.mixed_history"))
         if not self._plugin.config.engine.scope_filter_enabled:
             lines.append(self._say("notice.scope_filter_off"))
         if report.damaged:

@@ -11,6 +11,7 @@ from astrbot.core.agent.message import TextPart
 
 from ..llm_memory import ConversationId, EngineClosed, EngineOff, Primer, Turn
 from .follow_ups import FollowUps
+from .histories import history_of
 from .plugin_context import PluginContext
 from .services.injection_service import fence
 from .services.primer_injection import PrimerInjection, opening
@@ -50,8 +51,11 @@ class DeepMind:
             self._follow_ups.begins(event)
         plugin.turns.note_began(event, plugin.clock())
         query = plugin.turns.user_text(event)
+        umo = event.unified_msg_origin
+        history = await history_of(plugin.astrbot, umo, request.conversation)
+        plugin.turns.note_history(event, history.cid)
         view, recall, primer = await asyncio.gather(
-            self._retrieval.view(conversation_id),
+            self._retrieval.view(conversation_id, history),
             self._retrieval.recall_for_turn(query, conversation_id, actor),
             # What AstrBot tells itself, a timer that goes off, is nobody who comes back.
             self._primers.for_turn(conversation_id, actor) if actor.spoke else _nothing(),
@@ -117,7 +121,15 @@ class DeepMind:
         recalled = turns.recalled(event)
         # Something was shown, and nobody knows under which map: that is another one than now.
         view = turns.view(event) or (_UNKNOWN if recalled else "")
-        turn = Turn(await turns.actor(event), words, reply, recalled, turns.began(event), view)
+        turn = Turn(
+            await turns.actor(event),
+            words,
+            reply,
+            recalled,
+            turns.began(event),
+            view,
+            turns.history(event),
+        )
         writing = plugin.spawn(self._write(event, turn))
         await asyncio.wait({writing}, timeout=_QUEUE_SECONDS)
 

@@ -20,6 +20,7 @@ _ANSWERED = "scoped_memory_answered"
 _TAKEN = "scoped_memory_words_taken"
 _RECALLED = "scoped_memory_recalled"
 _VIEW = "scoped_memory_view"
+_HISTORY = "scoped_memory_history"
 _CONVERSATION = "scoped_memory_conversation"
 _BEGAN = "scoped_memory_began"
 _FOLLOW_UPS = "scoped_memory_follow_ups"
@@ -184,6 +185,16 @@ class TurnReader:
     def view(event: AstrMessageEvent) -> str:
         """The mark, empty where nobody looked."""
         return str(event.get_extra(_VIEW) or "")
+
+    @staticmethod
+    def note_history(event: AstrMessageEvent, history: str) -> None:
+        """The id of the chat history that the model is given in this turn: the first one stays."""
+        event.set_extra(_HISTORY, event.get_extra(_HISTORY) or history)
+
+    @staticmethod
+    def history(event: AstrMessageEvent) -> str:
+        """The id, empty where the model was given none."""
+        return str(event.get_extra(_HISTORY) or "")
 
     @staticmethod
     def note_recalled(event: AstrMessageEvent, memory_ids: Iterable[str]) -> None:

@@ -12,6 +12,7 @@ from astrbot.core.astr_agent_context import AstrAgentContext
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
+from ..core.histories import history_of
 from ..core.outcomes import error_text
 from ..core.plugin_context import PluginContext
 from ..llm_memory import Actor, ConversationId, ScopedMemoryError
@@ -46,6 +47,9 @@ class MemoryTool(FunctionTool[AstrAgentContext]):
         try:
             conversation_id = await plugin.turns.conversation_id(event)
             actor = await plugin.turns.actor(event)
+            if not actor.spoke:  # no hook has heard of this agent, and what it says is kept, too
+                history = await history_of(plugin.astrbot, event.unified_msg_origin)
+                await plugin.service.view(conversation_id=conversation_id, history=history.cid)
             answer = await self.answer(plugin, arguments, conversation_id, actor)
             if self.shows_memories:
                 plugin.turns.note_recalled(event, _POINTED.findall(answer))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ...llm_memory import Actor, ConversationId, Recall, Trace
 from ...llm_memory.policies.days_told import WEEK
 from ...llm_memory.policies.text import estimate_tokens
+from ..histories import History
 from ..plugin_context import PluginContext
 from .deadline import in_time
 from .injection_service import fence, hit_line
@@ -18,11 +19,13 @@ class RetrievalService:
     def __init__(self, plugin: PluginContext) -> None:
         self._plugin = plugin
 
-    async def view(self, conversation_id: ConversationId) -> str:
+    async def view(self, conversation_id: ConversationId, history: History) -> str:
         """What the conversation sees now, as a mark; empty where nobody can tell in time."""
         return await in_time(
             self._plugin,
-            lambda: self._plugin.service.view(conversation_id=conversation_id),
+            lambda: self._plugin.service.view(
+                conversation_id=conversation_id, history=history.cid, empty=history.empty
+            ),
             lambda _: "",
             failed="log.recall_failed",
         )

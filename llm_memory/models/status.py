@@ -55,13 +55,15 @@ class EngineStatus:
 @dataclass(frozen=True, slots=True)
 class ScopeReport:
     """What a conversation reads and writes, and why. ``visible`` counts what it can recall;
-    ``paused`` is when it went off the record, None where it is on it."""
+    ``paused`` is when it went off the record, None where it is on it. ``mixed_history``: the chat
+    history that the model is given may hold words of a former scope, so replies are not read."""
 
     resolution: Resolution
     visible: int
     damaged: bool
     strangers_in_public: bool
     paused: datetime | None = None
+    mixed_history: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,6 +52,16 @@ class Access:
             return ""
         return content_hash(repr((scope_filter.names, scope_filter.everything)))
 
+    def scope_in_use(self, conversation_id: ConversationId) -> str:
+        """The name of the scope whose words the model may be shown; ``*`` for those of all scopes,
+        empty where it is shown public ones at most."""
+        resolution = self._book.resolve(conversation_id)
+        if isinstance(resolution, Refused):
+            return ""
+        if not self._settings.scope_filter_enabled:
+            return "*"
+        return resolution.scope.name if isinstance(resolution, Usable) else ""
+
     def exportable(self, conversation_id: ConversationId) -> ScopeFilter | Rejected:
         """What the conversation may take away in a file: never more than its own scope and public,
         also while the filter is switched off, for a file stays when it is on again."""

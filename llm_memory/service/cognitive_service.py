@@ -64,6 +64,7 @@ from .lifespan import Lifespan
 from .memory_editor import Doer, MemoryEditor
 from .memory_handlers import MemoryHandlers
 from .memory_manager import MemoryManager
+from .model_histories import ModelHistories
 from .note_book import NoteBook
 from .off_the_record import OffTheRecord
 from .origins import Origins
@@ -94,6 +95,7 @@ class CognitiveService:
         settings: EngineSettings,
         book: ScopeBook,
         origins: Origins,
+        histories: ModelHistories,
         catalogue: Catalogue,
         manager: MemoryManager,
         handlers: MemoryHandlers,
@@ -112,6 +114,7 @@ class CognitiveService:
         self._settings = settings
         self._book = book
         self._origins = origins
+        self._histories = histories
         self._catalogue = catalogue
         self._access = Access(settings, book, catalogue)
         self._life = Lifespan()
@@ -314,9 +317,12 @@ class CognitiveService:
             # Also where it has come to an end meanwhile: it was said off the record.
             return NotObserved(note="paused")
         scope = self._access.writable(conversation_id)
-        if turn.view and turn.view != self._access.view(conversation_id):
+        switched = bool(turn.view) and turn.view != self._access.view(conversation_id)
+        if switched:
             # The map has changed since the bot was shown something: its answer may tell of that.
-            turn = replace(turn, reply_text="", recalled=())
+            turn = replace(turn, recalled=())
+        if await self._is_mixed(conversation_id, turn.history, switched=switched) or switched:
+            turn = replace(turn, reply_text="")
         return await self._life.finish(self._turns.put(turn, scope, conversation_id))
 
     async def scope_name(self, *, conversation_id: ConversationId) -> str:
@@ -326,12 +332,37 @@ class CognitiveService:
         scope_filter = self._access.readable(conversation_id)
         return scope_filter.scopes[0].name if scope_filter else ""
 
-    async def view(self, *, conversation_id: ConversationId) -> str:
-        """A mark of what the conversation sees now, for ``Turn.view``. It names nothing."""
+    async def view(
+        self, *, conversation_id: ConversationId, history: str = "", empty: bool = False
+    ) -> str:
+        """A mark of what the conversation sees now, for ``Turn.view``. It names nothing.
+
+        Args:
+            history: The chat history that the model is about to be given, noted durably with the
+                scope that the conversation has now; empty for none.
+            empty: Nothing stands in that history yet.
+        """
         await self._life.begun()
         if self._off_record.since(conversation_id):
             return _PAUSED
+        await self._is_mixed(conversation_id, history, empty=empty)
         return self._access.view(conversation_id)
+
+    async def _is_mixed(
+        self,
+        conversation_id: ConversationId,
+        history: str,
+        *,
+        empty: bool = False,
+        switched: bool = False,
+    ) -> bool:
+        scope = self._access.scope_in_use(conversation_id)
+        if not history or not scope:
+            return False
+        noting = self._histories.is_mixed(
+            conversation_id.umo, history, scope, empty=empty, switched=switched
+        )
+        return await self._life.finish(noting)
 
     async def feedback(self, feedback: Feedback, *, ticket: Ticket) -> FeedbackReport:
         """Apply what was learned from a queued turn, inside the scope of that turn.
@@ -414,6 +445,7 @@ class CognitiveService:
             damaged=self._book.damaged,
             strangers_in_public=self._book.strangers_in_public,
             paused=self._off_record.since(conversation_id),
+            mixed_history=self._histories.current_is_mixed(conversation_id.umo),
         )
 
     async def map_summary(self) -> MapSummary:

@@ -23,6 +23,7 @@ from .cognitive_service import CognitiveService
 from .embedder_trust import WatchedEmbedder
 from .engine_parts import EngineParts
 from .loop_parts import LoopHooks, make_loop
+from .model_histories import ModelHistories
 from .notice_board import NoticeBoard
 from .opening import open_state, own_folders, refusal, settle_formats, shut_all, tighten_all
 from .origins import Origins
@@ -83,6 +84,7 @@ class Engine:
             settings,
             self._book,
             Origins(parts.state, self._book),
+            ModelHistories(parts.state),
             self._catalogue,
             self._manager,
             writing.handlers,

@@ -299,3 +299,32 @@ async def test_a_reload_in_the_middle_of_a_turn_loses_neither_answer_nor_turn(
     await running.onebot.reply(chat)
     words = [turn.user_text for turn in await queued(running, chat, 2)]
     assert words == ["先说一句", "我下周要去青岛出差"]
+
+
+async def test_after_a_switch_of_the_map_replies_are_kept_back_until_a_new_chat(
+    running: Rig, room: Place, person: Person
+) -> None:
+    await running.panel.map_scopes(MAP | {room.umo: "原来"})
+    await running.panel.ready()
+    running.model.on("第一问", then="答一：保险柜在地下室")
+    await running.turn(room, person, "第一问")
+    await running.panel.map_scopes(MAP | {room.umo: "后来"})
+    await running.panel.ready()
+    running.model.on("第二问", then="答二：还是地下室")
+    await running.turn(room, person, "第二问")
+    await running.crash()
+    await running.panel.ready()
+    running.model.on("第三问", then="答三：仍是地下室")
+    await running.turn(room, person, "第三问")
+    assert "/new" in (await running.turn(room, person, "/memory scope")).reply
+    await running.turn(room, ADMIN, "/new")
+    running.model.on("第四问", then="答四")
+    await running.turn(room, person, "第四问")
+    assert "/new" not in (await running.turn(room, person, "/memory scope")).reply
+    turns = await queued(running, room, 4)
+    assert [(turn.scope, turn.user_text, turn.reply_text) for turn in turns] == [
+        ("原来", "第一问", "答一：保险柜在地下室"),
+        ("后来", "第二问", ""),
+        ("后来", "第三问", ""),
+        ("后来", "第四问", "答四"),
+    ]

@@ -26,6 +26,8 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.components.loop.file import SqliteLoopFile
 from astrbot_plugin_scoped_memory.llm_memory.components.loop.turn_store import SqliteTurnStore
+from astrbot_plugin_scoped_memory.llm_memory.components.state_store import SqliteStateStore
+from astrbot_plugin_scoped_memory.llm_memory.errors import StateUnavailable
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     MAP,
     QUICK,
@@ -90,6 +92,111 @@ async def test_an_answer_to_what_was_shown_under_another_map_is_not_kept(tmp_pat
     assert (same["scope"], same["reply_text"]) == ("家人", "不能，奶奶对花生过敏")
     assert (other["scope"], other["user_text"]) == ("public", "奶奶能吃花生吗")
     assert (other["reply_text"], other["recalled"]) == ("", "[]")
+
+
+OTHER_MAP = {key: "别处" if "777" in key else name for key, name in MAP.items()}
+
+
+async def begin(rig: Rig, history: str, *, empty: bool = False) -> str:
+    """The model is about to be asked in the family's group, and given this history."""
+    return await rig.engine.service.view(conversation_id=group(777), history=history, empty=empty)
+
+
+async def test_after_a_switch_replies_are_kept_back_until_the_history_is_a_new_one(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path) as rig:
+        await begin(rig, "h1", empty=True)
+        await observe(rig, "一", "答一", history="h1")
+    async with running(tmp_path, OTHER_MAP) as rig:
+        await begin(rig, "h1")
+        await observe(rig, "二", "答二", history="h1")
+        report = await rig.engine.service.describe(conversation_id=group(777))
+        assert report.mixed_history
+    async with running(tmp_path, OTHER_MAP) as rig:  # a restart does not forget it
+        await begin(rig, "h1")
+        await observe(rig, "三", "答三", history="h1")
+        await begin(rig, "h2", empty=True)
+        await observe(rig, "四", "答四", history="h2")
+        report = await rig.engine.service.describe(conversation_id=group(777))
+        assert not report.mixed_history
+        await begin(rig, "h1")  # AstrBot can go back to a former one
+        await observe(rig, "五", "答五", history="h1")
+        await begin(rig, "h1", empty=True)  # and empty it
+        await observe(rig, "六", "答六", history="h1")
+    told = [(row["scope"], row["user_text"], row["reply_text"]) for row in rows(tmp_path)]
+    assert told == [
+        ("家人", "一", "答一"),
+        ("别处", "二", ""),
+        ("别处", "三", ""),
+        ("别处", "四", "答四"),
+        ("别处", "五", ""),
+        ("别处", "六", "答六"),
+    ]
+
+
+async def test_a_history_that_went_to_another_scope_and_back_holds_words_of_both(
+    tmp_path: Path,
+) -> None:
+    for number, scopes in enumerate((MAP, OTHER_MAP, MAP)):
+        async with running(tmp_path, scopes) as rig:
+            await begin(rig, "h1")
+            await observe(rig, f"问{number}", "答", history="h1")
+    assert [row["reply_text"] for row in rows(tmp_path)] == ["答", "", ""]
+
+
+async def test_an_answer_begun_before_the_switch_taints_the_history_it_ends_in(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path) as rig:
+        view = await begin(rig, "h1", empty=True)
+    async with running(tmp_path, OTHER_MAP) as rig:
+        await begin(rig, "h1", empty=True)  # AstrBot saves the first answer only afterwards
+        await observe(rig, "一", "答一", history="h1", view=view)
+        await begin(rig, "h1")
+        await observe(rig, "二", "答二", history="h1")
+    assert [row["reply_text"] for row in rows(tmp_path)] == ["", ""]
+
+
+async def test_a_history_that_was_used_while_all_scopes_were_shown_is_mixed(
+    tmp_path: Path,
+) -> None:
+    everything_shown = replace(QUICK, scope_filter_enabled=False)
+    async with running(tmp_path, settings=everything_shown) as rig:
+        await begin(rig, "h1", empty=True)
+    async with running(tmp_path) as rig:
+        await begin(rig, "h1")
+        await observe(rig, "一", "答一", history="h1")
+    assert [row["reply_text"] for row in rows(tmp_path)] == [""]
+
+
+async def test_a_persona_that_has_a_scope_of_its_own_is_a_switch_and_another_is_none(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path, {"persona:猫": "猫"}) as rig:
+        service = rig.engine.service
+        for persona in ("", None, "管家", "猫", "管家"):  # None: AstrBot cannot tell now
+            where = group(5, persona=persona)
+            view = await service.view(conversation_id=where, history="h1")
+            turn = Turn(person(1), "问", f"{persona}答", view=view, history="h1")
+            await service.observe(turn, conversation_id=where)
+    told = [(row["scope"], row["reply_text"]) for row in rows(tmp_path)]
+    assert told == [("public", "答"), ("public", "管家答"), ("猫", ""), ("public", "")]
+
+
+async def test_where_nobody_can_tell_what_a_history_holds_its_reply_is_kept_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(*_: object) -> None:
+        raise StateUnavailable("disk I/O error", "state.sqlite")
+
+    async with running(tmp_path) as rig:
+        monkeypatch.setattr(SqliteStateStore, "model_history", gone)
+        await begin(rig, "h1")
+        await observe(rig, "一", "答一", history="h1")
+        monkeypatch.undo()
+        await observe(rig, "二", "答二", history="h1")
+    assert [row["reply_text"] for row in rows(tmp_path)] == ["", "答二"]
 
 
 async def test_three_people_who_talk_at_once_are_three_speakers(tmp_path: Path) -> None:

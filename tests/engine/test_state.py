@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import errno
 import os
 import shutil
@@ -26,6 +27,8 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 from astrbot_plugin_scoped_memory.llm_memory.components import state_store
 from astrbot_plugin_scoped_memory.llm_memory.components.state_store import SqliteStateStore
 from astrbot_plugin_scoped_memory.llm_memory.errors import EngineClosed, StateUnavailable
+from astrbot_plugin_scoped_memory.llm_memory.models.conversation import SeenSender
+from astrbot_plugin_scoped_memory.llm_memory.models.turns import HistoryScope
 from astrbot_plugin_scoped_memory.llm_memory.ports import Key
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     MAP,
@@ -90,6 +93,25 @@ def test_what_was_stored_is_there_after_a_restart(store: SqliteStateStore, path:
     assert again.all_uses() == {Key("家人", "m-1"): 2, Key("公司", "m-1"): 1}
     again.remember_map_keys(["k3"], lost=())
     assert (again.remembered_map_keys(), again.lost_map_keys()) == ({"k3"}, set())
+
+
+def test_who_was_seen_where_and_in_which_scope_a_history_was_used_stay(
+    store: SqliteStateStore, path: Path
+) -> None:
+    wen = SeenSender("qq:GroupMessage:2_7", "家人", "aiocqhttp", "7", "2", "小雯")
+    renamed = dataclasses.replace(wen, name="雯雯", scope="合租")
+    elsewhere = dataclasses.replace(wen, group="8")
+    for sender in (wen, renamed, elsewhere):
+        store.note_sender(sender)
+    store.note_model_history("qq:1", "c1", HistoryScope("家人"))
+    store.note_model_history("qq:1", "c1", HistoryScope("公司", mixed=True))
+    store.close()
+    again = SqliteStateStore(path)
+    assert again.open()
+    assert set(again.senders(wen.umo)) == {renamed, elsewhere}
+    assert again.senders("qq:GroupMessage:3_7") == []
+    assert again.model_history("qq:1", "c1") == HistoryScope("公司", mixed=True)
+    assert again.model_history("qq:1", "c2") is None
 
 
 def test_a_closed_store_says_so(store: SqliteStateStore) -> None:

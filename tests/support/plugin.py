@@ -94,8 +94,15 @@ class FakePlugin:
         self.texts = Texts(language)
         agents = WokenAgents(lambda _: None, lambda: self.service, self.texts)
         self.turns = TurnReader(personas, agents)
+        self.histories = {"": "c1"}
+        """AstrBot's current chat history of each conversation; that of the others below ``""``."""
+        manager = SimpleNamespace(get_curr_conversation_id=self._current_history)
+        self.astrbot = SimpleNamespace(conversation_manager=manager)
         self.feedback = FeedbackService(rig.engine)
         self.tasks: list[asyncio.Future[None]] = []
+
+    async def _current_history(self, umo: str) -> str:
+        return self.histories.get(umo, self.histories[""])
 
     @property
     def service(self) -> CognitiveService:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 from astrbot_plugin_scoped_memory.core.config import PluginConfig
@@ -22,7 +21,7 @@ class TurnPlugin(FakePlugin):
         super().__init__(rig)
         self.config = PluginConfig(**{"recall_deadline_ms": PATIENT, **config})
         agent_runner = None if runner is None else {"runner_type": runner}
-        self.astrbot = SimpleNamespace(get_config=lambda umo: {"agent_runner": agent_runner})
+        self.astrbot.get_config = lambda umo: {"agent_runner": agent_runner}
 
     def reads_prompt_only(self, conversation_id: ConversationId) -> bool:
         """As the real one decides."""
