@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import secrets
 from collections.abc import Callable, Collection
 from datetime import datetime, timedelta
 from typing import Final
@@ -57,3 +58,8 @@ class FreshIds:
         with contextlib.suppress(StateUnavailable):
             taken.update(entry.memory_id for entry in self._ledger.entries_named(names))
         return taken
+
+
+def random_id(_: datetime) -> str:
+    """An id that tells no time."""
+    return f"m-{secrets.token_hex(8)}"

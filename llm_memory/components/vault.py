@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import secrets
 import threading
 import time
 from collections.abc import Callable, Collection, Sequence
@@ -22,13 +21,14 @@ from ..ports import FileReport, VaultContent
 from ..ports.ledger import EntryLedger
 from ..ports.vault import Look, Place, Settled
 from .files import ChangedMeanwhile
-from .fresh_ids import FreshIds, MakeId
+from .fresh_ids import FreshIds, MakeId, random_id
 from .ledger import SqliteLedger
 from .vault_archive import BY_HAND, VaultArchive
 from .vault_pen import SPLIT_BYTES, VaultPen, written_digest
 from .vault_repair import VaultRepair
 from .vault_scan import VaultScan
 from .vault_tree import Reading, VaultTree, is_gone
+from .vault_walk import Survey
 
 __all__ = ["SPLIT_BYTES", "MarkdownVault"]
 
@@ -56,7 +56,7 @@ class MarkdownVault:
         self._pen = VaultPen(self._tree, self.ledger, now)
         self._scan = VaultScan(self._tree)
         self._archive = VaultArchive(self._tree, self._pen)
-        self._ids = FreshIds(make_id or _random_id, self.ledger, self._archive)
+        self._ids = FreshIds(make_id or random_id, self.ledger, self._archive)
         self._repair = VaultRepair(self._tree, self._scan, self._pen, self._ids)
 
     def open(self) -> None:
@@ -81,25 +81,7 @@ class MarkdownVault:
         )
 
     def read(self, scope: Scope) -> VaultContent:
-        memories: list[StoredMemory] = []
-        survey = self._tree.survey(scope)
-        broken = [FileReport(scope.name, path, "misnamed") for path in survey.misnamed]
-        broken += [FileReport(scope.name, path, "unreadable") for path in survey.shut]
-        seen: set[str] = set()
-        for path in survey.files:
-            relative = self._tree.relative(scope, path)
-            try:
-                file = self._tree.load(path)
-            except VaultFileBroken as error:
-                broken.append(FileReport(scope.name, relative, error.reason))
-                continue
-            for entry in file.entries:
-                if entry.memory.memory_id in seen:
-                    broken.append(FileReport(scope.name, relative, "duplicate_id"))
-                    continue
-                seen.add(entry.memory.memory_id)
-                memories.append(StoredMemory(scope, relative, entry.memory))
-        return VaultContent(tuple(memories), tuple(broken))
+        return self._scan.read(scope, self._survey(scope))
 
     def look(self) -> Look:
         return self._scan.look()
@@ -391,11 +373,24 @@ class MarkdownVault:
             return self._archive.ids()
 
     def _living(self, scope: Scope, memory_id: str) -> StoredMemory | None:
-        for path in self._tree.survey(scope).files:
+        for path in self._survey(scope).files:
             with contextlib.suppress(VaultFileBroken):
                 if (found := self._tree.find(path, memory_id)) is not None:
                     return self._stored(scope, found[0], found[2].memory)
         return None
+
+    def _survey(self, scope: Scope) -> Survey:
+        """What may be recalled, but for copies of other files: nothing lives in these."""
+        self._ready()
+        survey, known = self._tree.survey(scope), dict[FileKey, KnownFile]()
+        with contextlib.suppress(StateUnavailable):
+            known = self.ledger.files()
+        copies = {
+            self._tree.folder(scope) / file.path
+            for file in known.values()
+            if file.is_copy and file.scope == scope.name
+        }
+        return replace(survey, files=tuple(path for path in survey.files if path not in copies))
 
     def _stored(self, scope: Scope, reading: Reading, memory: Memory) -> StoredMemory:
         return StoredMemory(scope, self._tree.relative(scope, reading.path), memory)
@@ -437,7 +432,7 @@ class MarkdownVault:
                 return found
         except VaultFileBroken as error:
             problem = "" if is_gone(known) else str(error)
-        survey = self._tree.survey(scope)
+        survey = self._survey(scope)
         for path in survey.files:
             with contextlib.suppress(VaultFileBroken):
                 if path != known and (found := self._tree.find(path, memory_id)) is not None:
@@ -450,7 +445,3 @@ class MarkdownVault:
 def _says_the_same(one: Memory, other: Memory) -> bool:
     """An entry without a time has its file's, which moves."""
     return replace(one, created_at=other.created_at) == other
-
-
-def _random_id(_: datetime) -> str:
-    return f"m-{secrets.token_hex(8)}"

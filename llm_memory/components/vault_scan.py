@@ -7,13 +7,14 @@ from collections.abc import Iterable, Iterator
 from ..errors import VaultFileBroken, VaultWriteFailed
 from ..markdown.adoption import plain_lines, with_ids
 from ..markdown.topic_file import TopicFile, digest, parse_file
-from ..models.data_models import Memory
+from ..models.data_models import Memory, StoredMemory
 from ..models.scope import Scope
 from ..models.vault_state import FileKey, KnownFile, SeenEntry, SeenFile
 from ..policies.note_files import is_topic_file
-from ..ports.vault import FileReport, Look, Place
+from ..ports.vault import FileReport, Look, Place, VaultContent
 from .files import Stamp, stamp_of
 from .vault_tree import Reading, VaultTree
+from .vault_walk import Survey
 
 
 class VaultScan:
@@ -43,6 +44,27 @@ class VaultScan:
             hidden += [(scope.name, path) for path in found.shut]
             places += [Place(scope, path, stamp) for path, stamp in found.files]
         return Look(tuple(scopes), tuple(places), tuple(broken), tuple(hidden))
+
+    def read(self, scope: Scope, survey: Survey) -> VaultContent:
+        """The entries of these files of a scope; of several with one id the first."""
+        memories: list[StoredMemory] = []
+        broken = [FileReport(scope.name, path, "misnamed") for path in survey.misnamed]
+        broken += [FileReport(scope.name, path, "unreadable") for path in survey.shut]
+        seen: set[str] = set()
+        for path in survey.files:
+            relative = self._tree.relative(scope, path)
+            try:
+                file = self._tree.load(path)
+            except VaultFileBroken as error:
+                broken.append(FileReport(scope.name, relative, error.reason))
+                continue
+            for entry in file.entries:
+                if entry.memory.memory_id in seen:
+                    broken.append(FileReport(scope.name, relative, "duplicate_id"))
+                    continue
+                seen.add(entry.memory.memory_id)
+                memories.append(StoredMemory(scope, relative, entry.memory))
+        return VaultContent(tuple(memories), tuple(broken))
 
     def stamps(self, keys: Iterable[FileKey]) -> dict[FileKey, Stamp | None]:
         """The stamps of files now, None for one that is not there."""

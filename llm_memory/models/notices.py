@@ -34,6 +34,8 @@ class NoticeCode(StrEnum):
     VAULT_UNWRITABLE = "vault_unwritable"
     VAULT_FILE_BROKEN = "vault_file_broken"
     VAULT_SAME_ID = "vault_same_id"
+    VAULT_COPY = "vault_copy"
+    VAULT_TWIN = "vault_twin"
     VAULT_HELD = "vault_held"
     INDEX_OFF = "index_off"
     INDEX_FULL = "index_full"

@@ -14,6 +14,8 @@ BUFFER_SECONDS: Final = 24 * 3600.0
 EMPTY: Final = "e4a6a0577479b2b4"
 """The digest of a file in which nothing stands."""
 
+_COPY: Final = "="
+
 type FileKey = tuple[str, str]
 """A scope's name, and a path inside its folder."""
 
@@ -81,7 +83,17 @@ class KnownFile:
     @property
     def last(self) -> str:
         """The digest of the version that was looked at last."""
-        return self.digest.removeprefix("~")
+        return self.digest.lstrip(f"~{_COPY}")
+
+    @property
+    def is_copy(self) -> bool:
+        """It was a copy of others when it was looked at last, and nothing in it lives."""
+        return self.digest.startswith(_COPY)
+
+    @classmethod
+    def of_copy(cls, file: SeenFile) -> KnownFile:
+        """Never as it is known: each start compares it again."""
+        return cls(file.scope.name, file.path, f"{_COPY}{file.digest}", file.plain)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +167,23 @@ class Repair:
 
 
 @dataclass(frozen=True, slots=True)
+class Copy:
+    """What a copy of another file holds.
+
+    Attributes:
+        original: The path of the file that has most of it.
+        originals: All files that have some of it.
+        entries: How many entries stand in them.
+        different: How many stand in the copy alone.
+    """
+
+    original: str
+    originals: frozenset[FileKey]
+    entries: int
+    different: int
+
+
+@dataclass(frozen=True, slots=True)
 class Changes:
     """What a person did to the files, and what follows.
 
@@ -168,6 +197,7 @@ class Changes:
         repairs: By file.
         clashes: By file, ids that entries of it share with another entry of the scope that says
             something else: one of the two gets another id.
+        copies: The files that are copies of others: what stands in them is none of ``living``.
     """
 
     living: tuple[tuple[SeenFile, SeenEntry, KnownEntry | None], ...] = ()
@@ -177,3 +207,4 @@ class Changes:
     back: tuple[KnownEntry, ...] = ()
     repairs: dict[FileKey, Repair] = field(default_factory=dict)
     clashes: dict[FileKey, tuple[str, ...]] = field(default_factory=dict)
+    copies: dict[FileKey, Copy] = field(default_factory=dict)

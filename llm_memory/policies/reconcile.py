@@ -18,6 +18,7 @@ from ..models.vault_state import (
     SeenEntry,
     SeenFile,
 )
+from .copies import copies_of
 from .old_buffers import Save, both_changed, says_otherwise
 from .text import same_words
 
@@ -30,7 +31,7 @@ class Known:
     """What was known of the files looked at.
 
     Attributes:
-        files: Those that were changed or are gone.
+        files: Those that were changed or are gone, and those of ``entries``.
         entries: Of those files, and every other one whose id is found in them.
         counts: How many entries each scope had.
         departed: What the bot took out lately.
@@ -93,6 +94,7 @@ class _Comparison:
         self._left: dict[tuple[str, str, str], KnownEntry] = {}
         self._back: list[KnownEntry] = []
         self._clashes: dict[FileKey, tuple[str, ...]] = {}
+        self._copies = copies_of(seen, gone, known.entries, known.files)
 
     def run(self) -> Changes:
         self._place()
@@ -109,12 +111,14 @@ class _Comparison:
                 case False:
                     forgotten.append(entry)
         for key, file in self._seen.items():
-            by_file[key] = self._explain(file, by_file.get(key, []))
+            if key not in self._copies:
+                by_file[key] = self._explain(file, by_file.get(key, []))
         vanished = [entry for entries in by_file.values() for entry in entries]
         held = [entry for entry in vanished if entry.held]
         fresh = [entry for entry in vanished if not entry.held]
         newly_held = self._most_of_a_scope(fresh)
         keys = set(self._drafts) | {f.key for f in self._seen.values() if f.unnamed}
+        keys -= self._copies.keys()
         return Changes(
             living=tuple(self._living),
             left=tuple(self._left.values()),
@@ -123,6 +127,7 @@ class _Comparison:
             back=tuple(self._back),
             repairs={key: self._repair(key) for key in keys},
             clashes=self._clashes,
+            copies=self._copies,
         )
 
     def _repair(self, key: FileKey) -> Repair:
@@ -153,7 +158,7 @@ class _Comparison:
     def _place(self) -> None:
         found: dict[str, list[tuple[SeenFile, int]]] = {}
         for file in self._seen.values():
-            for number, entry in enumerate(file.entries):
+            for number, entry in enumerate(() if file.key in self._copies else file.entries):
                 found.setdefault(entry.memory.memory_id, []).append((file, number))
         for memory_id, places in found.items():
             self._place_one(places, self._by_id.get(memory_id, []))
@@ -231,10 +236,17 @@ class _Comparison:
                 self._back.append(before)
             if before.file != file.key:
                 self._left[_where(before)] = before
+                if self._was_copy(file) and before.memory.judgment != seen.memory.judgment:
+                    self._draft(file.key).taken_back.append(before)
             elif both_changed(before, seen):
                 self._draft(file.key).conflicts.append(before)
         self._here.setdefault(file.key, {})[seen.memory.memory_id] = seen.digest
         self._living.append((file, seen, before))
+
+    def _was_copy(self, file: SeenFile) -> bool:
+        """A copy whose original is gone takes its place; how the entry was there is kept."""
+        known = self._known.files.get(file.key)
+        return known is not None and known.is_copy
 
     # What became of the ones that are missing
 

@@ -69,7 +69,13 @@ class Engine:
         commands of admins ask here for what is done with it."""
         pace = settings.vault_pace
         self._reconciler = Reconciler(
-            parts.vault, self._catalogue, writing.living, self._notices, clock, pace
+            parts.vault,
+            self._catalogue,
+            writing.living,
+            self._notices,
+            clock,
+            pace,
+            mapped=self._book.mapped,
         )
         self._follower = VaultFollower(
             self._reconciler, parts.watcher, pace, also=self.notes.refresh

@@ -12,6 +12,7 @@ from ..log import logger
 from ..models.data_models import StoredMemory
 from ..models.settings import VaultPace
 from ..models.vault_state import BUFFER_SECONDS, FileKey, KnownFile, SeenFile
+from ..policies.copies import with_copies
 from ..policies.vault_layout import folded
 from ..ports import FileReport, Vault
 from ..ports.vault import Look, Place
@@ -34,7 +35,8 @@ _TRIES = 5
 class Reconciler:
     """Touched from the event loop only; one round at a time.
 
-    ``elapsed`` gives seconds that never go back, ``now`` seconds since 1970.
+    ``elapsed`` gives seconds that never go back, ``now`` seconds since 1970, ``mapped`` the scopes
+    that the owner's map names.
     """
 
     def __init__(
@@ -48,6 +50,7 @@ class Reconciler:
         *,
         elapsed: Callable[[], float] = time.monotonic,
         now: Callable[[], float] = time.time,
+        mapped: Callable[[], Collection[str]] = frozenset,
     ) -> None:
         self._vault = vault
         self._ledger = vault.ledger
@@ -59,6 +62,7 @@ class Reconciler:
             vault, self._living, self._burial, self._reports, self._quiet, now
         )
         self._now = now
+        self._mapped = mapped
         self._round = asyncio.Lock()
         self._compared = False
 
@@ -92,6 +96,7 @@ class Reconciler:
 
     async def _load_all(self) -> None:
         look = await asyncio.to_thread(self._vault.look)
+        self._reports.twins([scope.name for scope in look.scopes], self._mapped())
         files = await asyncio.to_thread(self._ledger.files)
         await self._look_at(look, files, look.places, _gone(files, look))
         held = await asyncio.to_thread(self._ledger.held)
@@ -126,10 +131,14 @@ class Reconciler:
                 counts = await asyncio.to_thread(self._ledger.counts)
                 self._reports.gone(counts)
                 return
+            self._reports.twins([scope.name for scope in look.scopes], self._mapped())
             stamps = self._settling.stamps
             changed = [p for p in look.places if stamps.get(p.key) != p.stamp]
             files = await asyncio.to_thread(self._ledger.files)
             gone = _gone(files, look)
+            again = with_copies((p.key for p in changed), gone, self._settling.copies)
+            again -= {place.key for place in changed}
+            changed += [place for place in look.places if place.key in again]
             if changed or gone:
                 await self._look_at(look, files, changed, gone)
             else:

@@ -74,6 +74,11 @@ class ScopeBook:
         self._report(scope_map)
         self._look_at_strangers()
 
+    def mapped(self) -> frozenset[str]:
+        """The names of the scopes that the map gives to conversations."""
+        values = self._scopes.scope_map.entries.values()
+        return frozenset(value.name for value in values if isinstance(value, Scope))
+
     def _report(self, scope_map: ScopeMap) -> None:
         post = self._notices.post
         if self._settings.scope_map is None:

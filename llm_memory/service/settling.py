@@ -4,12 +4,21 @@ the rest is told. Files to which somebody may still be writing wait."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import batched
 
 from ..errors import VaultWriteFailed
 from ..models.data_models import Memory, StoredMemory
-from ..models.vault_state import Changes, Departed, FileKey, KnownEntry, Repair, SeenFile
+from ..models.vault_state import (
+    Changes,
+    Copy,
+    Departed,
+    FileKey,
+    KnownEntry,
+    KnownFile,
+    Repair,
+    SeenFile,
+)
 from ..policies.reconcile import Known, compare
 from ..policies.settling import tied, unsettled
 from ..ports import Vault
@@ -26,7 +35,8 @@ _FILES = 50
 class Settling:
     """Whoever calls holds the lock of those that write. Touched from the event loop only.
 
-    ``stamps`` are of the files that were taken in as they are; ``now``: seconds since 1970.
+    ``stamps`` are of the files that were taken in as they are, ``copies`` those of
+    other files; ``now``: seconds since 1970.
     """
 
     def __init__(
@@ -47,6 +57,7 @@ class Settling:
         self._now = now
         self._unnamed: set[FileKey] = set()
         self.stamps: dict[FileKey, Sight] = {}
+        self.copies: dict[FileKey, Copy] = {}
         self.stopping = False
 
     async def apply(
@@ -67,6 +78,9 @@ class Settling:
             changes, rows = await asyncio.to_thread(self._compare, seen, gone)
         self._reports.same_ids([*(file.key for file in seen), *gone], changes.clashes)
         unburied = await self._burial.let_go(changes, gone)
+        await self._leave_copies(seen, gone, changes, places)
+        copied = [file for file in seen if file.key in changes.copies]
+        seen = [file for file in seen if file.key not in changes.copies]
         for some in batched(seen, _FILES):
             if self.stopping:
                 break
@@ -84,6 +98,32 @@ class Settling:
             if key not in unburied:
                 self.stamps.pop(key, None)
             self._unnamed.discard(key)
+        await self._living.drop(  # what was loaded before it was compared
+            KnownEntry(file.scope.name, file.path, entry.memory, "")
+            for file in copied
+            for entry in file.entries
+            if self._living.path(file.scope.name, entry.memory.memory_id) == file.path
+        )
+
+    async def _leave_copies(
+        self,
+        seen: Sequence[SeenFile],
+        gone: Collection[FileKey],
+        changes: Changes,
+        places: dict[FileKey, Place],
+    ) -> None:
+        """Note which files are copies of others, and tell their owner. Nothing is written there."""
+        for key in (*(file.key for file in seen), *gone):
+            self.copies.pop(key, None)
+        self.copies |= changes.copies
+        self._reports.copies(self.copies)
+        copied = [file for file in seen if file.key in changes.copies]
+        if copied:
+            files = [KnownFile.of_copy(file) for file in copied]
+            await asyncio.to_thread(self._ledger.record, files=files)
+        for file in copied:
+            self.stamps[file.key] = places[file.key].stamp
+            self._unnamed.discard(file.key)
 
     def _restless(self, changes: Changes, places: dict[FileKey, Place]) -> set[FileKey]:
         """Those of the files that should be left alone to which somebody may still be writing."""
@@ -114,12 +154,16 @@ class Settling:
         }
         looked_at = set(keys)
         missing = [e for e in rows.values() if e.file in looked_at and e.memory_id not in there]
-        files = ((key, self._ledger.file(key)) for key in keys)
+        homes = {*keys, *(row.file for row in rows.values())}
+        files = {key: file for key in homes if (file := self._ledger.file(key)) is not None}
         known = Known(
-            {key: file for key, file in files if file is not None},
+            files,
             list(rows.values()),
             self._ledger.counts(),
-            self._departed(there - {row.memory_id for row in rows.values()}),
+            [
+                *self._departed(there - {row.memory_id for row in rows.values()}),
+                *self._corrected(seen, files, rows.keys()),
+            ],
             self._vault.buried(missing) if missing else {},
         )
         by_file: dict[FileKey, list[KnownEntry]] = {}
@@ -141,6 +185,26 @@ class Settling:
             back = ids - (self._vault.forgotten(scope, ids) if scope is not None else set())
             departed = [d for d in departed if d.scope != name or d.memory_id not in back]
         return departed
+
+    def _corrected(
+        self,
+        seen: Sequence[SeenFile],
+        files: Mapping[FileKey, KnownFile],
+        known: Collection[tuple[str, str]],
+    ) -> Iterator[Departed]:
+        """What was forgotten or moved in the originals of files that were copies, and still stands
+        in these. Blocks."""
+        for file in seen:
+            if not (file.key in files and files[file.key].is_copy):
+                continue
+            name = file.scope.name
+            ids = {entry.memory.memory_id for entry in file.entries}
+            ids = {memory_id for memory_id in ids if (name, memory_id) not in known}
+            elsewhere = {memory_id for _, memory_id in known}
+            corrected = (ids & elsewhere) | self._vault.forgotten(file.scope, ids)
+            for entry in file.entries:
+                if (memory_id := entry.memory.memory_id) in corrected:
+                    yield Departed(name, file.path, memory_id, entry.digest, self._now())
 
     def _settle(
         self, steps: Sequence[tuple[SeenFile, Repair, list[KnownEntry]]], *, name: bool

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ..errors import VaultWriteFailed
 from ..models.notices import Notice, NoticeCode, Severity
-from ..models.vault_state import FileKey, KnownEntry
+from ..models.vault_state import Copy, FileKey, KnownEntry
+from ..policies.vault_layout import folded
 from ..ports import FileReport
 from .notice_board import NoticeBoard
 
@@ -48,6 +49,40 @@ class VaultReports:
                 self._notices.post(Notice(NoticeCode.VAULT_SAME_ID, subject, params))
             else:
                 self._notices.clear(NoticeCode.VAULT_SAME_ID, subject)
+
+    def copies(self, copies: Mapping[FileKey, Copy]) -> None:
+        """Files that are copies of others: all there are."""
+        subjects = {f"{scope}/{path}" for scope, path in copies}
+        for notice in self._notices.standing():
+            if notice.code is NoticeCode.VAULT_COPY and notice.subject not in subjects:
+                self._notices.clear(notice.code, notice.subject)
+        for (scope, path), copy in copies.items():
+            params = {
+                "scope": scope,
+                "path": path,
+                "original": copy.original,
+                "count": str(copy.entries),
+                "different": str(copy.different),
+            }
+            self._notices.post(Notice(NoticeCode.VAULT_COPY, f"{scope}/{path}", params))
+
+    def twins(self, folders: Collection[str], mapped: Collection[str]) -> None:
+        """Folders whose names differ in case only from a scope that the map names, or, where it
+        names none of them, from another folder: all there are."""
+        alike: dict[str, set[str]] = {}
+        for name in (*folders, *mapped):
+            alike.setdefault(folded(name), set()).add(name)
+        found: dict[str, str] = {}
+        for names in alike.values():
+            first = min(names, key=lambda name: (name not in mapped, name))
+            others = names - {first} - set(mapped)
+            found |= dict.fromkeys(others, first)
+        for notice in self._notices.standing():
+            if notice.code is NoticeCode.VAULT_TWIN and notice.subject not in found:
+                self._notices.clear(notice.code, notice.subject)
+        for folder, scope in found.items():
+            params = {"folder": folder, "scope": scope}
+            self._notices.post(Notice(NoticeCode.VAULT_TWIN, folder, params))
 
     @property
     def is_held(self) -> bool:
