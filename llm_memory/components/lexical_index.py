@@ -7,6 +7,7 @@ import sqlite3
 import threading
 from collections import Counter, OrderedDict
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -33,10 +34,26 @@ _ENDINGS: Final = ("", "-wal", "-shm", "-journal")
 _WAIT_SECONDS: Final = 1.0
 _BUSY: Final = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _FULL: Final = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
-_REMEASURE: Final = 1.2
-"""A scope that has grown by a fifth is measured again."""
+_REMEASURE: Final = 0.2
+"""A scope of which so large a share was written or removed is measured again,"""
+_SMALL: Final = 256
+"""and one of at most so many documents after every change."""
 _KEPT_WORDS: Final = 1000
 _FIRST_BITS: Final = 0xFF
+
+
+@dataclass(slots=True)
+class _Measured:
+    """How far the documents of a scope's sessions follow on each other, and how many of its
+    ``size`` documents were written or removed since that was measured."""
+
+    share: float
+    size: int
+    changes: int = 0
+
+    @property
+    def is_outdated(self) -> bool:
+        return self.changes > (0 if self.size <= _SMALL else self.size * _REMEASURE)
 
 
 class SqliteLexicalIndex:
@@ -59,7 +76,7 @@ class SqliteLexicalIndex:
         self._writer: sqlite3.Connection | None = None
         self._file: tuple[int, int] | None = None
         self._closed = False
-        self._follows: dict[int, tuple[int, float]] = {}
+        self._follows: dict[int, _Measured] = {}
         self._words: OrderedDict[tuple[Key, str], Words] = OrderedDict()
 
     def open(self) -> str:
@@ -139,9 +156,13 @@ class SqliteLexicalIndex:
                 raise IndexUnavailable("the file is another one, or gone", code="missing")
             with _transaction(connection, "BEGIN IMMEDIATE"):
                 write(connection, with_words, gone)
-                # Here, for nobody waits for it here.
-                for scope in {record.key.scope for record in records}:
-                    self._measure(connection, scope_number(connection, scope))
+                changes = Counter(key.scope for key in gone)
+                changes.update(record.key.scope for record in records)
+                for name, count in changes.items():
+                    scope = scope_number(connection, name)
+                    if scope in self._follows:
+                        self._follows[scope].changes += count
+                    self._measure(connection, scope)  # here no search waits for it
             for record in records:
                 self._words.pop((record.key, record.content_hash), None)
 
@@ -203,14 +224,14 @@ class SqliteLexicalIndex:
                 return reading.predecessors(connection, keys, self._measure)
 
     def _measure(self, connection: sqlite3.Connection, scope: int) -> float:
-        (last,) = connection.execute(
-            "SELECT COALESCE(MAX(number), 0) FROM document WHERE scope = ?", (scope,)
-        ).fetchone()
         known = self._follows.get(scope)
-        if known is None or not known[0] / _REMEASURE <= last <= known[0] * _REMEASURE:
-            known = last, reading.measure_follows(connection, scope)
+        if known is None or known.is_outdated:
+            (size,) = connection.execute(
+                "SELECT COALESCE(MAX(number), 0) FROM document WHERE scope = ?", (scope,)
+            ).fetchone()
+            known = _Measured(reading.measure_follows(connection, scope), size)
             self._follows[scope] = known
-        return known[1]
+        return known.share
 
     def _words_of(self, record: LexicalRecord) -> Words:
         name = record.key, record.content_hash

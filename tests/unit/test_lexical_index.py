@@ -8,7 +8,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.components.lexical_index import SqliteLexicalIndex
@@ -68,9 +68,15 @@ def test_of_two_neighbours_the_one_that_says_it_comes_first(tmp_path: Path) -> N
         assert ask(index, one.text).found[0].key == one.key
 
 
+@example(
+    steps=[
+        *((0, "花", 1, True), (1, "花", 0, True), (2, "花", 0, True), (3, "花", 1, True)),
+        (0, "花", 0, False),
+    ]
+)
 @settings(max_examples=15, deadline=None)
 @given(
-    st.lists(
+    steps=st.lists(
         st.tuples(st.integers(0, 5), st.sampled_from("花草树木"), st.integers(0, 2), st.booleans()),
         max_size=25,
     )
