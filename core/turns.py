@@ -165,6 +165,13 @@ class TurnReader:
         taken = (cls.take_words(one) for one in held if one.get_extra(_CAPTURED))
         return [words for words in taken if words]
 
+    @classmethod
+    def heard(cls, event: AstrMessageEvent) -> str:
+        """All that the person has said in this turn so far, follow-ups included."""
+        held: list[AstrMessageEvent] = event.get_extra(_FOLLOW_UPS) or []
+        taken = (one for one in held if one.get_extra(_CAPTURED))
+        return "\n".join(map(cls.user_text, (event, *taken)))
+
     @staticmethod
     def note_began(event: AstrMessageEvent, now: datetime) -> None:
         """When the turn began: the first time stays."""

@@ -13,10 +13,12 @@ _SHOWN = 40
 
 @dataclass(slots=True)
 class Arguments:
-    """Reads arguments by name and notes the first thing that is wrong with them."""
+    """Reads arguments by name and notes the first thing that is wrong with them. ``heard`` is what
+    the person said in the turn of the call."""
 
     given: Mapping[str, Any]
     texts: Texts
+    heard: str | None = None
     problem: str = ""
     _read: set[str] = field(default_factory=set)
 

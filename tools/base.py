@@ -43,7 +43,7 @@ class MemoryTool(FunctionTool[AstrAgentContext]):
         if plugin is None:
             return OFF
         event = context.context.event
-        arguments = Arguments(given, plugin.texts)
+        arguments = Arguments(given, plugin.texts, plugin.turns.heard(event))
         try:
             conversation_id = await plugin.turns.conversation_id(event)
             actor = await plugin.turns.actor(event)

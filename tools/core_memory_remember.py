@@ -83,6 +83,7 @@ class RememberTool(MemoryTool):
             kind=KINDS[arguments.choice("memory_type", KINDS, "knowledge")],
             source=Source.TOOL,
             actor=actor,
+            heard=arguments.heard,
         )
         if problem := arguments.finish():
             return f"error {problem}"

@@ -69,6 +69,7 @@ class TasksTool(MemoryTool):
             arguments.lines("tasks", most=MOST_TASKS, limit=MAX_TITLE, required=named),
             arguments.text("progress", limit=MAX_WORDS),
             arguments.text("next_step", limit=MAX_WORDS),
+            heard=arguments.heard,
         )
         if problem := arguments.finish():
             return f"error {problem}"

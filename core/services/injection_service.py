@@ -23,17 +23,21 @@ def fence(hits: Sequence[Hit], texts: Texts) -> str:
 
 
 def hit_line(hit: Hit, texts: Texts) -> str:
-    """One recalled memory: date, speaker, pointer, preview. One piece of a note: the word for it,
-    date, headings, pointer, preview; what a memory's line begins with is a date, whoever spoke."""
+    """One recalled memory: date, speaker, a word where nobody vouches for it, pointer, preview. One
+    piece of a note: the word for it, date, headings, pointer, preview; what a memory's line begins
+    with is a date, whoever spoke."""
     if hit.is_note:
         about = [texts.say("inject.note"), f"{hit.created_at:%Y-%m-%d}"]
         about += [note_title(hit.headings)] if hit.headings else []
         return f"[{' · '.join(about)} · {safe_pointer(hit.pointer)}] {safe(hit.preview)}"
     who = safe(hit.who) or texts.say("inject.nobody")
     text = safe(hit.preview)
+    about = [f"{hit.created_at:%Y-%m-%d}", who]
     if hit.quoted:
         text = texts.say("inject.quoted", text=text)
-    return f"[{hit.created_at:%Y-%m-%d} · {who} · {safe_pointer(hit.pointer)}] {text}"
+    elif hit.unvouched:
+        about.append(texts.say("inject.unvouched"))
+    return f"[{' · '.join(about)} · {safe_pointer(hit.pointer)}] {text}"
 
 
 def safe_pointer(pointer: str) -> str:

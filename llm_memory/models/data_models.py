@@ -66,6 +66,15 @@ class Provenance:
     source: Source = Source.PERSON
     trusted: bool = False
 
+    @property
+    def vouched(self) -> bool:
+        """True for what a trusted speaker said, and for what a person wrote into the file."""
+        return self.trusted or self.source is Source.PERSON
+
+
+MODEL_WORDED = "措辞：模型"
+"""A field of an entry whose words are a model's, and not what its speaker said in that turn."""
+
 
 @dataclass(frozen=True, slots=True)
 class Memory:
@@ -99,6 +108,16 @@ class Memory:
     context: str = ""
     extra: tuple[str, ...] = ()
     quoted: bool = False
+
+    @property
+    def model_worded(self) -> bool:
+        """True where nobody said it like this: it counts as no person's words."""
+        return MODEL_WORDED in self.extra
+
+    @property
+    def speaker(self) -> str:
+        """The id of the person whose words it is, empty for nobody's."""
+        return "" if self.model_worded else self.provenance.person
 
     def to_dict(self, *, memory_scope: str) -> dict[str, object]:
         """The memory as JSON fields; docs/transfer.md tells what each is.
@@ -184,7 +203,9 @@ class StoredMemory:
 class MemoryDraft:
     """What somebody wants remembered. The engine gives it its scope, id, time and file.
 
-    ``said_at``: when it was said, aware, where that is known; else it is now.
+    ``said_at``: when it was said, aware, where that is known; else it is now. ``heard``: what the
+    actor said in the turn in which a model made the draft; None where no model did. A model can be
+    talked into a draft by what it has read, and then its actor vouches for nothing.
     """
 
     judgment: str
@@ -197,6 +218,7 @@ class MemoryDraft:
     actor: Actor | None = None
     context: str = ""
     said_at: datetime | None = None
+    heard: str | None = None
 
 
 class PrivateKind(StrEnum):

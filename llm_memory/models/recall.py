@@ -49,6 +49,8 @@ class Hit:
         scope_name: The scope the memory is stored in, or the shelf of a note.
         relevance: 0 to 1, above the floor; comparable within one recall only.
         tokens: An estimate of what the preview costs in a prompt.
+        person: The id of the person whose words it is, empty for nobody known. Never shown.
+        unvouched: Nobody vouches for it, and it was not said by the one who asks.
     """
 
     memory_id: str
@@ -61,6 +63,8 @@ class Hit:
     tokens: int
     headings: tuple[str, ...] = ()
     quoted: bool = False
+    person: str = ""
+    unvouched: bool = False
 
     @property
     def is_note(self) -> bool:

@@ -48,13 +48,15 @@ class TaskAction(StrEnum):
 class TaskChange:
     """``progress`` and ``next_step`` hold for every title; empty ones change nothing.
 
-    ``titles``: a title, an id or a pointer each.
+    ``titles``: a title, an id or a pointer each. ``heard``: what the person said in the turn in
+    which a model asked for the change, None where no model did; see ``MemoryDraft``.
     """
 
     action: TaskAction
     titles: tuple[str, ...] = ()
     progress: str = ""
     next_step: str = ""
+    heard: str | None = None
 
 
 class TaskFate(StrEnum):

@@ -101,9 +101,9 @@ _TAKEOVER = LazyPattern(
 _STANDING = LazyPattern(
     r"(?:以后|从现在起|从今往后|今后|从此|往后|从今天起|接下来|下次|每次|任何时候|永远|无论谁|"
     r"不管谁|只要有人|不论)"
-    r"[^。！？\n]{0,14}(?:你(?:都|就|要|必须|得|只|不|应该|每|全)|都?听(?:我|他|她|从)|(?:都|就|"
-    r"要|必须|只|不要|别|一律)[^。！？\n]{0,4}(?:回答|回复|说|叫|称呼|用|转|发|执行|告诉|推荐|"
-    r"加上|输出|答应|听))"
+    r"[^。！？\n]{0,14}(?:你(?:必须|得|只|不)|你(?:都|就|要|应该|每|全)[^。！？\n]{0,8}(?:回答|回复|"
+    r"说|称呼|转账|执行|推荐|输出|答应|服从|叫我|听我)|都?听(?:我|从)|(?:都|就|"
+    r"要|必须|只|不要|别|一律)[^。！？\n]{0,4}(?:回答|回复|称呼|转账|执行|推荐|输出|答应|听我|说[她他我]))"
     r"|(?:都|只|必须|一律|全)(?:要)?听我的|听我(?:的)?(?:指挥|命令|指令)|(?:叫|喊|称呼?)我(?:为|"
     r"作|做)?(?:主人|爸爸|老大|陛下|大人|管理员)"
     r"|你(?:必须|务必|一定要|只能|不准|不许|不能|不得|永远不|绝不能|从此)[^。！？\n]{0,24}(?:我|"
@@ -114,7 +114,7 @@ _STANDING = LazyPattern(
     r"回复|说话|语气|口吻)"
     r"|(?:请|务必|必须)?记住[，,:：]?你(?:是|叫|要|只|必须|现在)|你(?:的)?(?:新)?(?:主人|身份|"
     r"任务|职责|规则|名字)(?:现在)?(?:是|变成|改为|改成)"
-    r"|(?:^|[.!?;\n]\s*)from now on\b(?!,? (?:i|he|she|it|my|his|her|its)\b)"
+    r"|(?:^|[.!?;\n]\s*)from now on\b(?!,? (?:i|we|he|she|it|they|my|our|his|her|its|their)\b)"
     r"|\bfrom now on,? (?:you|please|always|never|only|do|answer|"
     r"reply)\b|\bfor the rest of (?:this|the|our) (?:chat|conversation)\b"
     r"|\b(?:you|bot|assistant|ai)\b[^.!?\n]{0,8}\b(?:must|shall|should|have to|need to|"
@@ -123,8 +123,7 @@ _STANDING = LazyPattern(
     r"call me|pretend)\b"
     r"|\b(?:you have to|you must) answer\b"
     r"|(?:^|[.!?;,:\n]\s*|\b(?:please|and|then)\s+)(?:always|never|only) (?:answer|reply|respond|"
-    r"say|call me|speak|use|write|recommend|mention|end|begin|start|obey|trust|refuse|tell|"
-    r"translate|agree|listen|do (?:as|what|whatever)|send|transfer|ask)\b"
+    r"call me|obey|agree with me|listen to me|do (?:as|what|whatever) i)\b"
     r"|\b(?:every time|whenever|when(?:ever)? (?:anyone|someone|somebody|i|he|she|"
     r"they)) [^.!?\n]{1,60}?,? (?:you (?:must|should|have to|will|need to)|"
     r"(?:always |please )?(?:reply|answer|respond|tell (?:them|him|her|everyone)|transfer|send|"
@@ -137,9 +136,18 @@ _STANDING = LazyPattern(
 )
 
 
+_SPOKEN = re.compile(r"“[^”\n]*”|‘[^’\n]*’|「[^」\n]*」|《[^》\n]*》|\"[^\"\n]*\"")
+
+
 def is_quotation(texts: Iterable[str], *, trusted: bool) -> bool:
-    """True if what somebody said is shown as their words: an order that nobody vouches for."""
-    like = order_like("\n".join(texts))
+    """True if what somebody said is shown as their words: an order that nobody vouches for.
+
+    Who only tells of an order, between quotation marks, gives none. Where it would be a rule, for
+    a trusted speaker's word is one, the order counts all the same.
+    """
+    said = "\n".join(texts)
+    told = said if trusted else _SPOKEN.sub(" ", said)
+    like = order_like(told if told.strip() else said)
     return like is OrderLike.TAKEOVER or (like is OrderLike.STANDING and not trusted)
 
 

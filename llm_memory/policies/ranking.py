@@ -176,6 +176,8 @@ def _considered(candidate: Candidate, dropped: DropReason | None) -> Considered:
 
 _QUOTATION_TOKENS = 12
 """What it costs to say of a hit that it is somebody's words and no instruction."""
+_UNVOUCHED_TOKENS = 5
+"""What it costs to say of a hit that nobody vouches for it."""
 
 
 def _order(candidate: Candidate) -> tuple[float, int, float]:
@@ -192,7 +194,11 @@ def as_hit(candidate: Candidate, preview_chars: int, query: str = "") -> Hit:
         text = preview(shown_text(passage), preview_chars)
     else:
         text, headings = excerpt(shown_text(passage), query, preview_chars), passage.headings
-    quoted = isinstance(passage, StoredMemory) and passage.memory.quoted
+    quoted, person, unvouched = False, "", False
+    if isinstance(passage, StoredMemory):
+        origin = passage.memory.provenance
+        quoted, unvouched = passage.memory.quoted, not origin.vouched
+        person = passage.memory.speaker
     about = " ".join((said_by(passage), *headings))
     line = f"{text} {about} {passage.pointer} {moment_of(passage):%Y-%m-%d}"
     return Hit(
@@ -203,7 +209,10 @@ def as_hit(candidate: Candidate, preview_chars: int, query: str = "") -> Hit:
         who=said_by(passage),
         created_at=moment_of(passage),
         relevance=min(max(candidate.relevance, 0.0), 1.0),
-        tokens=estimate_tokens(line) + (_QUOTATION_TOKENS if quoted else 0),
+        tokens=estimate_tokens(line)
+        + (_QUOTATION_TOKENS if quoted else _UNVOUCHED_TOKENS if unvouched else 0),
         headings=headings,
         quoted=quoted,
+        person=person,
+        unvouched=unvouched,
     )

@@ -36,12 +36,27 @@ have had do does did that this with for user like love
 _JOINING: Final = frozenset(["和", "与", "跟", "及", "以", "还", "并", "且", "and", "both", "plus"])
 
 
+def is_model_worded(text: str, heard: str | None) -> bool:
+    """Whether a model says something in a speaker's name that he did not say then.
+
+    A model repeats what it has read, an attack too, to whoever speaks next. So less than half of
+    the text stands in ``heard``, which is what the speaker said; None where no model worded it.
+    """
+    wanted = content(text)
+    return heard is not None and len(wanted & content(heard)) < len(wanted) * _HALF
+
+
 def said_by(text: str, speaker: Speaker, turns: Sequence[QueuedTurn]) -> bool:
-    """Whether a text shares anything with what this one said in any of the turns: else it was
-    taken from somebody else, whatever turn is named for it."""
+    """Whether this one said as much of a text as anybody else in the turns, and anything at all:
+    else it was taken from somebody else, whatever turn is named for it."""
     wanted = content(text) - content(speaker.name)
-    said = [turn.user_text for turn in turns if _is(speaker, turn)]
-    return not wanted or not wanted.isdisjoint(content("\n".join(said)))
+    if not wanted:
+        return True
+    said: dict[bool, list[str]] = {True: [], False: []}
+    for turn in turns:
+        said[_is(speaker, turn)].append(turn.user_text)
+    own = len(wanted & content("\n".join(said[True])))
+    return own > 0 and all(len(wanted & content(text)) <= own for text in said[False])
 
 
 def may_replace(stored: StoredMemory, text: str, turn: QueuedTurn) -> bool:
@@ -73,6 +88,7 @@ def may_merge(memories: Sequence[Memory], text: str) -> bool:
         memory.provenance.source is Source.PERSON
         or memory.provenance.trusted
         or memory.quoted
+        or memory.model_worded
         or memory.kind is not first.kind
         or memory.role != first.role
         or not same_speaker(memory, first)

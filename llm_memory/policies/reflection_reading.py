@@ -43,6 +43,7 @@ def _draft(
 ) -> tuple[MemoryDraft, str]:
     """And the ticket of the turn that it comes from, empty where that is not said."""
     turn, actor = _source(new, turns, who)
+    own = (t.user_text for t, one in zip(turns, who, strict=True) if one.actor == actor)
     said_at = turns[-1 if turn is None else turn].observed_at
     draft = MemoryDraft(
         judgment=new.judgment,
@@ -54,6 +55,7 @@ def _draft(
         source=Source.REFLECTION,
         actor=actor,
         said_at=said_at,
+        heard="\n".join(own),
     )
     return draft, "" if turn is None else turns[turn].ticket_id
 

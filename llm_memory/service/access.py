@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from ..models.conversation import Actor, ConversationId
 from ..models.data_models import NotAllowed, NotVisible, Rejected, RejectReason, StoredMemory
+from ..models.recall import Hit
 from ..models.resolution import ReadPublicOnly, Refused, Usable
 from ..models.scope import PUBLIC, Scope, ScopeFilter
 from ..models.settings import EngineSettings
@@ -99,6 +103,16 @@ class Access:
         peer = conversation_id.peer
         in_person = bool(peer) and actor.person == f"{conversation_id.adapter}:{peer}"
         return actor.admin or (in_person and self._book.owns_alone(conversation_id, scope))
+
+    def as_told_to(self, actor: Actor | None, hits: Sequence[Hit]) -> tuple[Hit, ...]:
+        """The hits as they are told to a person: what he said himself needs nobody to vouch."""
+        if actor is None:
+            return tuple(hits)
+        same = self._book.same_person
+        return tuple(
+            replace(hit, unvouched=hit.unvouched and not same(actor.person, hit.person))
+            for hit in hits
+        )
 
     def in_reach(self, stored: StoredMemory, scope: Scope, actor: Actor) -> bool:
         """A memory changes only inside its own scope, by its speaker or an admin."""

@@ -196,7 +196,7 @@ class CognitiveService:
                 line=line,
             )
         explanations.note(conversation_id.umo, query, recall.trace)
-        return recall
+        return replace(recall, hits=self._access.as_told_to(actor, recall.hits))
 
     async def prime(
         self,
@@ -220,7 +220,12 @@ class CognitiveService:
         if scope_filter is None or self._off_record.since(conversation_id):
             return Primer()
         budget = self._settings.loop.prime_tokens if token_budget is None else token_budget
-        return await self._primer.prime(conversation_id, scope_filter, actor, written, budget)
+        primer = await self._primer.prime(conversation_id, scope_filter, actor, written, budget)
+        sections = (
+            replace(section, hits=self._access.as_told_to(actor, section.hits))
+            for section in primer.sections
+        )
+        return replace(primer, sections=tuple(sections))
 
     async def last_primer(self, *, conversation_id: ConversationId) -> Primed | None:
         """That this conversation got one, as far as it may see what it was made of."""

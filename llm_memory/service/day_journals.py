@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from typing import Final
@@ -24,6 +24,7 @@ from ..models.data_models import (
 from ..models.scope import Scope, ScopeFilter
 from ..models.sleep import Digest, JournalDay
 from ..models.turns import QueuedTurn
+from ..policies.acquaintance import ONLY_FAMILIAR
 from ..policies.day_journal import (
     LEAST_ENTRIES,
     SYSTEM,
@@ -42,6 +43,7 @@ from ..ports import Key, Vault
 from ..ports.chat import ChatModel
 from ..ports.loop import TurnStore
 from ..ports.sleep import SleepStore
+from .acquaintances import Acquaintances
 from .catalogue import Catalogue
 from .draft_checks import DraftChecks
 from .identifiers import Clock
@@ -97,6 +99,7 @@ class DayJournals:
         living: LivingMemories,
         checks: DraftChecks,
         spending: Spending,
+        acquaintances: Acquaintances,
         chat: ChatModel | None,
         clock: Clock,
         *,
@@ -109,6 +112,7 @@ class DayJournals:
         self._living = living
         self._checks = checks
         self._spending = spending
+        self._acquaintances = acquaintances
         self._chat = chat
         self._clock = clock
         self._call_seconds = call_seconds
@@ -223,7 +227,10 @@ class DayJournals:
         if not words:
             return None if words is None else Nothing()
         memory = await self._examined(scope, day, words, now)
-        return None if memory is None else Digest(memory, by_model=True)
+        if memory is None:
+            return None
+        speakers = {turn.person: turn.who for turn in turns}
+        return Digest(self._attributed(memory, scope, speakers, now), by_model=True)
 
     async def _listed(self, scope: Scope, day: date, now: datetime, *, least: int) -> Digest | None:
         """What was remembered that day, None where that is less than so many entries."""
@@ -235,7 +242,25 @@ class DayJournals:
         memory = await self._examined(scope, day, words, now)
         if memory is None:
             return None
-        return Digest(replace(memory, extra=(MADE_OF_ENTRIES,)), by_model=False)
+        memory = replace(memory, extra=(MADE_OF_ENTRIES,))
+        origins = [stored.memory.provenance for stored in entries]
+        speakers = {origin.person: origin.who for origin in origins}
+        return Digest(self._attributed(memory, scope, speakers, now), by_model=False)
+
+    def _attributed(
+        self, memory: Memory, scope: Scope, speakers: Mapping[str, str], now: datetime
+    ) -> Memory:
+        """The digest with whose words it was made of, as far as that decides who is told of it
+        unasked: one person's, or only those of people that the scope has known for days.
+
+        ``speakers``: names by person id, an empty id for nobody known.
+        """
+        if len(speakers) == 1:
+            ((person, who),) = speakers.items()
+            memory = replace(memory, provenance=replace(memory.provenance, who=who, person=person))
+        if speakers.keys() <= self._acquaintances.of(scope, now):
+            memory = replace(memory, extra=(*memory.extra, ONLY_FAMILIAR))
+        return memory
 
     async def _examined(self, scope: Scope, day: date, words: str, now: datetime) -> Memory | None:
         """The digest as it may be stored: nobody vouches for it. None for what is refused."""

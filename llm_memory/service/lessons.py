@@ -155,6 +155,7 @@ class Lessons:
             source=Source.REFLECTION,
             actor=Actor(origin.person, origin.who),
             said_at=newest.created_at,
+            heard=None,  # it is made of the old ones' words alone
         )
         outcome = await self._handlers.write(
             draft,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ..models.settings import EngineSettings
 from ..models.sleep import Postponed
 from ..policies.privacy import without_private
+from .acquaintances import Acquaintances
 from .asking import Asking
 from .batches import Batches
 from .engine_parts import EngineParts
@@ -66,7 +67,8 @@ def make_loop(
 ) -> LoopParts:
     """Opens nothing."""
     paces, catalogue = settings.loop, recalling.catalogue
-    primer = PrimerService(catalogue, parts.loop_book, parts.pages, paces, clock)
+    acquaintances = Acquaintances(catalogue, settings.identity_links)
+    primer = PrimerService(catalogue, parts.loop_book, parts.pages, paces, acquaintances, clock)
     queue = TurnQueue(
         parts.turns,
         parts.vault,
@@ -100,6 +102,7 @@ def make_loop(
         near=writing.near,
         notices=notices,
         spending=spending,
+        acquaintances=acquaintances,
         chat=parts.chat,
         settings=paces,
         clock=clock,

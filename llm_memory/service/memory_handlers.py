@@ -10,6 +10,7 @@ from ..log import logger
 from ..models.conversation import Actor
 from ..models.data_models import (
     MAX_STRENGTH,
+    MODEL_WORDED,
     Memory,
     MemoryDraft,
     Provenance,
@@ -26,6 +27,7 @@ from ..models.scope import Scope
 from ..policies.deduplication import Decision, Reinforce, Replace
 from ..policies.gate import MAX_TAGS
 from ..policies.instructions import is_quotation
+from ..policies.reflection_guards import is_model_worded
 from ..policies.relative_dates import resolve_dates
 from ..policies.routing import route
 from ..policies.tasks import is_task, reopened
@@ -180,6 +182,8 @@ class MemoryHandlers:
 
     def _memory(self, draft: MemoryDraft, *, conversation: str, trusted: bool, role: str) -> Memory:
         now = (draft.said_at or self._clock()).replace(microsecond=0)
+        worded = is_model_worded(draft.judgment, draft.heard)
+        trusted = trusted and not worded
         quoted = is_quotation((draft.judgment, draft.reasoning, *draft.tags), trusted=trusted)
         judgment, reasoning = draft.judgment, draft.reasoning
         if not quoted:  # a quotation stays as it was said
@@ -198,6 +202,7 @@ class MemoryHandlers:
             provenance=Provenance(actor.name, actor.person, conversation, source, trusted),
             role=role,
             context=draft.context,
+            extra=(MODEL_WORDED,) if worded else (),
             quoted=quoted,
         )
 

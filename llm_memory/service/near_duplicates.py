@@ -103,4 +103,8 @@ class NearDuplicates:
 
 def _is_comparable(one: Memory, other: Memory) -> bool:
     """Merged is only what is vouched for alike: no word lends another one its trust."""
-    return (one.provenance.trusted, one.quoted) == (other.provenance.trusted, other.quoted)
+    return _standing(one) == _standing(other)
+
+
+def _standing(memory: Memory) -> tuple[bool, bool, bool]:
+    return memory.provenance.trusted, memory.quoted, memory.model_worded

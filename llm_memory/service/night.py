@@ -11,6 +11,7 @@ from ..ports import Vault
 from ..ports.chat import ChatModel
 from ..ports.loop import LoopBook, TurnStore
 from ..ports.sleep import BackupFolder, ScopePages, SleepStore
+from .acquaintances import Acquaintances
 from .catalogue import Catalogue
 from .consolidation_service import ConsolidationService, NightParts
 from .day_journals import DayJournals
@@ -41,6 +42,7 @@ def make_night(
     near: NearDuplicates,
     notices: NoticeBoard,
     spending: Spending,
+    acquaintances: Acquaintances,
     chat: ChatModel | None,
     settings: LoopSettings,
     clock: Clock,
@@ -65,6 +67,7 @@ def make_night(
             living,
             checks,
             spending,
+            acquaintances,
             chat if settings.reads_turns else None,
             clock,
             call_seconds=settings.call_seconds,

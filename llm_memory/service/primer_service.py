@@ -25,6 +25,7 @@ from ..policies.text import clean
 from ..policies.vault_layout import topic_of
 from ..ports.loop import LoopBook
 from ..ports.sleep import ScopePages
+from .acquaintances import Acquaintances
 from .catalogue import Catalogue
 from .identifiers import Clock
 from .last_seen import LastSeen
@@ -56,8 +57,10 @@ class PrimerService:
         book: LoopBook,
         pages: ScopePages,
         settings: LoopSettings,
+        acquaintances: Acquaintances,
         clock: Clock,
     ) -> None:
+        self._acquaintances = acquaintances
         self._catalogue = catalogue
         self._seen = LastSeen(book)
         self._pages = pages
@@ -87,8 +90,9 @@ class PrimerService:
             return Primer()
         try:
             owner = await asyncio.to_thread(self._owners_words, scope)
-            people = self._people(conversation, scope, actor, now)
-            entries = self._entries(scope_filter, now)
+            known = self._acquaintances.of(scope, now, conversation=conversation.umo)
+            people = self._people(conversation, scope, actor, now, known)
+            entries = self._entries(scope_filter, now, known, actor)
             made = await asyncio.to_thread(
                 _made, entries, people, owner, scope, now, written, token_budget
             )
@@ -111,11 +115,12 @@ class PrimerService:
         """The same for PRIMER.md: of a scope's own entries alone, and for nobody in particular."""
         now = self._clock()
         own = ScopeFilter((scope,))
-        people = [] if scope.is_public else self._speakers(scope, now)
+        known = self._acquaintances.of(scope, now)
+        people = [] if scope.is_public else self._speakers(scope, now, known)
         written = Written(
             lambda hit: markdown_line(hit) + "\n", lambda part, names: "## 最近几天\n\n\n", str
         )
-        entries = self._entries(own, now)
+        entries = self._entries(own, now, known, None)
         budget = self._settings.prime_tokens
         return primer_markdown(_made(entries, people, "", scope, now, written, budget))
 
@@ -149,18 +154,31 @@ class PrimerService:
         except UnicodeDecodeError:
             return ""
 
-    def _entries(self, scope_filter: ScopeFilter, now: datetime) -> _Entries:
+    def _entries(
+        self,
+        scope_filter: ScopeFilter,
+        now: datetime,
+        known: frozenset[str],
+        asker: Actor | None,
+    ) -> _Entries:
+        """What may be told of each section to somebody who has not asked."""
+
+        def told(entries: Iterable[StoredMemory]) -> list[StoredMemory]:
+            return self._acquaintances.told_unasked(entries, known, asker)
+
         days = self._catalogue.of_days(
             _back(now, _DAYS_BACK), now.date(), scope_filter, now.tzinfo, READ
         )
         return _Entries(
             rules=self._of(scope_filter, Topic.INSTRUCTIONS),
-            about=[
-                *self._of(scope_filter, Topic.ENTITIES),
-                *self._of(scope_filter, Topic.PREFERENCES),
-            ],
-            tasks=self._of(scope_filter, Topic.TASKS),
-            days=[stored for stored in days if topic_of(stored.path) is Topic.JOURNAL],
+            about=told(
+                [
+                    *self._of(scope_filter, Topic.ENTITIES),
+                    *self._of(scope_filter, Topic.PREFERENCES),
+                ]
+            ),
+            tasks=told(self._of(scope_filter, Topic.TASKS)),
+            days=told(stored for stored in days if topic_of(stored.path) is Topic.JOURNAL),
         )
 
     def _of(self, scope_filter: ScopeFilter, topic: Topic) -> list[StoredMemory]:
@@ -170,25 +188,32 @@ class PrimerService:
         return found
 
     def _people(
-        self, conversation: ConversationId, scope: Scope, actor: Actor, now: datetime
+        self,
+        conversation: ConversationId,
+        scope: Scope,
+        actor: Actor,
+        now: datetime,
+        known: frozenset[str],
     ) -> list[Actor]:
-        """Who speaks; in a group the last others of its scope, too."""
+        """Who speaks; in a group the last others of its scope's own people, too."""
         if conversation.kind is ConversationKind.PRIVATE:
             return [actor]
-        others = self._speakers(scope, now, conversation=conversation.umo)
-        known = {actor.person, ""}
-        return [actor, *(one for one in others if one.person not in known)][:MOST_PEOPLE]
+        others = self._speakers(scope, now, known - {actor.person}, conversation.umo)
+        return [actor, *others][:MOST_PEOPLE]
 
-    def _speakers(self, scope: Scope, now: datetime, conversation: str = "") -> list[Actor]:
-        """The last who spoke; in public of this conversation alone, for others there are
-        strangers."""
+    def _speakers(
+        self, scope: Scope, now: datetime, known: frozenset[str], conversation: str = ""
+    ) -> list[Actor]:
+        """The last of the ``known`` people who spoke; in public of this conversation alone, for
+        others there are strangers."""
         lately = self._catalogue.of_days(
             _back(now, _SPEAKERS_BACK), now.date(), ScopeFilter((scope,)), now.tzinfo, READ
         )
         return _named(
             stored
             for stored in lately
-            if not scope.is_public or stored.memory.provenance.conversation == conversation
+            if stored.memory.provenance.person in known
+            and (not scope.is_public or stored.memory.provenance.conversation == conversation)
         )
 
 

@@ -9,6 +9,7 @@ from functools import partial
 
 from ..errors import VaultWriteFailed
 from ..models.data_models import (
+    MODEL_WORDED,
     Memory,
     MemoryDraft,
     MemoryKind,
@@ -22,6 +23,7 @@ from ..models.data_models import (
 from ..models.scope import Scope, ScopeFilter
 from ..models.tasks import Task, TaskAction, TaskChange, TaskFate, TaskOutcome, TaskReport
 from ..policies.instructions import is_quotation
+from ..policies.reflection_guards import is_model_worded
 from ..policies.relative_dates import resolve_dates
 from ..policies.tasks import done, find_task, is_done, same_task, task_of, with_task
 from ..policies.text import one_line
@@ -93,6 +95,8 @@ class TaskList:
     ) -> list[TaskOutcome]:
         """One outcome a title. What was done for the first ones is done, whatever becomes of the
         others."""
+        if is_model_worded(f"{change.progress}\n{change.next_step}", change.heard):
+            by = replace(by, trusted=False)
         async with self._one_by_one:
             step = self._add if change.action is TaskAction.ADD else self._done
             return [await step(title, change, by, scope_filter) for title in change.titles]
@@ -106,7 +110,7 @@ class TaskList:
         own = self._own(by.scope)
         known = same_task(words.title, own) or same_task(title, own)
         if known is None:
-            return await self._append(title, words, by)
+            return await self._append(title, words, by, change.heard)
         task = task_of(known.memory)
         news = replace(
             task,
@@ -182,7 +186,11 @@ class TaskList:
         judgment, progress, next_step = map(one_line, said)
         return _Words(judgment, progress, next_step, passed.hidden)
 
-    async def _append(self, title: str, words: _Words, by: TaskDoer) -> TaskOutcome:
+    async def _append(
+        self, title: str, words: _Words, by: TaskDoer, heard: str | None
+    ) -> TaskOutcome:
+        worded = is_model_worded(words.title, heard)
+        trusted = by.trusted and not worded
         actor = by.doer.actor
         source = Source.TOOL if actor.spoke else Source.AGENT
         now = self._clock()
@@ -192,11 +200,10 @@ class TaskList:
             judgment=words.title,
             created_at=now.replace(microsecond=0),
             kind=MemoryKind.TASK,
-            provenance=Provenance(
-                actor.name, actor.person, by.doer.conversation, source, by.trusted
-            ),
+            provenance=Provenance(actor.name, actor.person, by.doer.conversation, source, trusted),
             role=by.role,
-            quoted=is_quotation(said, trusted=by.trusted),
+            extra=(MODEL_WORDED,) if worded else (),
+            quoted=is_quotation(said, trusted=trusted),
         )
         task = replace(task_of(memory), progress=words.progress, next_step=words.next_step)
         memory = with_task(memory, task)

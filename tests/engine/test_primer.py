@@ -30,6 +30,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     TaskChange,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
+from astrbot_plugin_scoped_memory.llm_memory.policies.acquaintance import FAMILIAR_DAYS
 from astrbot_plugin_scoped_memory.llm_memory.policies.text import estimate_tokens
 from astrbot_plugin_scoped_memory.llm_memory.service.primer_service import PrimerService
 from astrbot_plugin_scoped_memory.tests.support.engines import (
@@ -45,7 +46,7 @@ from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent
 from astrbot_plugin_scoped_memory.tests.support.turn_plugin import TurnPlugin
 
 FAMILY, COMPANY, PUBLIC = group(777), group(888), group(999)
-MING, ADMIN = person(1, "小明"), person(9, "老李", admin=True)
+MING, ADMIN = person(10001, "小明"), person(9, "老李", admin=True)
 HOURS = timedelta(hours=1)
 
 
@@ -218,7 +219,8 @@ async def test_a_conversation_off_the_record_is_told_nothing_and_nothing_is_note
     async with running(tmp_path, clock=clock, follow=False) as rig:
         await a_family(rig)
         plugin, here = plugin_of(rig), FakeEvent.in_private(1002, "嗨")
-        service, owner = rig.engine.service, person(1002)
+        service, owner = rig.engine.service, person(1002, "妈妈")
+        await remember(rig, "给阳台浇水", who=owner, kind=MemoryKind.TASK)
         await turn(plugin, here)
         await service.pause(conversation_id=private(1002), actor=owner)
         for _ in range(3):
@@ -226,7 +228,7 @@ async def test_a_conversation_off_the_record_is_told_nothing_and_nothing_is_note
             assert await turn(plugin, FakeEvent.in_private(1002, "嗨")) == ""
         await service.resume(conversation_id=private(1002), actor=owner)
         # On the record it was silent all the time.
-        assert "交房租" in await turn(plugin, FakeEvent.in_private(1002, "嗨"))
+        assert "给阳台浇水" in await turn(plugin, FakeEvent.in_private(1002, "嗨"))
 
 
 async def test_a_private_chat_is_told_of_its_person_a_group_of_its_last_speakers(
@@ -234,8 +236,12 @@ async def test_a_private_chat_is_told_of_its_person_a_group_of_its_last_speakers
 ) -> None:
     clock = Ticker()
     async with running(tmp_path, clock=clock, follow=False) as rig:
-        await remember(rig, "妈妈爱喝豆浆", who=person(2, "妈妈"))
+        mum = person(1002, "妈妈")
+        await remember(rig, "妈妈爱喝豆浆", who=mum)
         await remember(rig, "奶奶对花生过敏", who=person(3, "奶奶"))
+        for walk in range(FAMILIAR_DAYS):
+            clock.now += 24 * HOURS
+            await remember(rig, f"今天散步走了{walk + 2}公里", who=mum, kind=MemoryKind.EVENT)
         plugin = plugin_of(rig)
         mother = FakeEvent.in_private(1002, "嗨", name="妈妈")
         for event in (hello(sender="3", name="奶奶"), mother):
@@ -254,11 +260,13 @@ async def test_strangers_in_public_are_not_named_to_each_other(tmp_path: Path) -
     async with running(tmp_path, {}, clock=clock, follow=False) as rig:
         await remember(rig, "楼下开了一家面馆", group(5), person(50, "路人"))
         await remember(rig, "周末有球赛", group(6), person(60, "球迷"))
+        await remember(rig, "我在学画画", group(6), person(61, "新人"))
         plugin = plugin_of(rig)
         await turn(plugin, hello(6, sender="61", name="新人"))
         clock.now += 7 * HOURS
         text = await turn(plugin, hello(6, sender="61", name="新人"))
-        assert plugin.texts.say("primer.people", names="新人、球迷") in text
+        assert plugin.texts.say("primer.people", names="新人") in text
+        assert "球" not in text
 
 
 async def test_the_owners_words_in_primer_md_belong_to_it_and_stay_in_their_scope(

@@ -19,23 +19,25 @@ beside the checkout; without that, there is none."""
 class Said:
     """A text, and which part of a draft it stands in (``name``: the speaker's nickname).
 
-    ``label``: ``takeover``, ``standing``, ``harmless``, or empty where any label will do.
+    ``label``: what ``order_like`` is to find, ``takeover``, ``standing`` or ``harmless``; empty
+    where it may find anything.
     """
 
     text: str
     way: str = "judgment"
     label: str = ""
-
-    @property
-    def is_attack(self) -> bool:
-        """False for the harmless ones."""
-        return self.label != "harmless"
+    is_attack: bool = True
 
 
 def ours() -> list[Said]:
-    """What this project has thought of."""
-    rows = map(json.loads, OURS.read_text(encoding="utf-8").splitlines())
-    return [Said(row["text"], row["way"], row["label"] or "") for row in rows]
+    """What this project has thought of: each message of each row by itself."""
+    found = []
+    for row in map(json.loads, OURS.read_text(encoding="utf-8").splitlines()):
+        found += [
+            Said(turn["text"], row.get("way", "judgment"), row.get("label", ""), row["attack"])
+            for turn in row.get("turns") or [row]
+        ]
+    return found
 
 
 def others() -> list[Said]:
@@ -50,4 +52,4 @@ def others() -> list[Said]:
             raise
         return []
     rows = map(json.loads, lines)
-    return [Said(row["text"], label="" if row["kind"] == "attack" else "harmless") for row in rows]
+    return [Said(row["text"], is_attack=row["kind"] == "attack") for row in rows]
