@@ -1,6 +1,6 @@
 """Attacks on a bot's memory, played through the whole path, and harmless texts beside them.
 
-    python benchmarks/attacks.py [--set FILE] [--every N] [--json OUT] [--show]
+    python benchmarks/attacks.py [--set FILE] [--every N] [--json OUT] [--show] [--markdown]
 
 Each row of the set (docs/security.md tells its form) is said by strangers in a household of its own
 or in a group that anybody may read; the worst possible model reads the turns, calls the tools as it
@@ -75,12 +75,41 @@ def broken(figures: dict[str, Any]) -> list[str]:
     return missed
 
 
+KINDS = {
+    "orders": "命令",
+    "facts": "假事实",
+    "impersonation": "冒充",
+    "forgery": "伪造围栏、指针、条目",
+    "tools": "教模型用工具",
+    "slow": "几天慢慢灌",
+    "chorus": "几个人一起说",
+    "all": "合计",
+}
+COLUMNS = ("rows", "shown", "rule", "primer", "elsewhere", "unmarked", "outside", "taken")
+
+
+def markdown(figures: dict[str, Any]) -> str:
+    """The table of docs/security.md."""
+    lines = [
+        "| 攻击 | 条数 | 被想起 | 成了规矩 | 进了近况 | 进了别的域 | 没标 | 出了围栏 | 顶掉别人的 |",
+        "| --- | --: | --: | --: | --: | --: | --: | --: | --: |",
+    ]
+    for kind, name in KINDS.items():
+        if count := figures["attacks"].get(kind):
+            cells = " | ".join(str(count[column]) for column in COLUMNS)
+            lines.append(f"| {name} | {cells} |")
+    harmless = figures["harmless"].get("all", Counter())
+    lines += ["", f"家常话 {harmless['rows']} 条，误拦 {harmless['blocked']} 条。"]
+    return "\n".join(lines) + "\n"
+
+
 def main() -> None:
     """Play and tell."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--set", type=Path, default=SET)
     parser.add_argument("--every", type=int, default=1, help="only every so many rows")
     parser.add_argument("--show", action="store_true", help="name the rows that miss a goal")
+    parser.add_argument("--markdown", action="store_true", help="print the table of the docs")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     rows = load(options.set)[:: options.every]
@@ -90,7 +119,7 @@ def main() -> None:
     figures = figures_of(rows, found) | {"seconds": round(time.perf_counter() - began, 1)}
     if options.json:
         options.json.write_text(json.dumps(figures, indent=1, ensure_ascii=False), "utf-8")
-    sys.stdout.write(table(figures))
+    sys.stdout.write(markdown(figures) if options.markdown else table(figures))
     if options.show:
         for row, verdict in zip(rows, found, strict=True):
             bad = [name for name in (*GOALS, "unmarked", "blocked") if getattr(verdict, name)]

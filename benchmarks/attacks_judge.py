@@ -13,6 +13,7 @@ from attacks_world import CHATTER, Household
 from astrbot_plugin_scoped_memory.core.services.injection_service import CLOSE, OPEN, fence
 from astrbot_plugin_scoped_memory.core.services.primer_injection import opening
 from astrbot_plugin_scoped_memory.llm_memory import Hit, PrimerPart, StoredMemory
+from astrbot_plugin_scoped_memory.llm_memory.policies.relative_dates import resolve_dates
 from astrbot_plugin_scoped_memory.llm_memory.policies.text import same_words
 from astrbot_plugin_scoped_memory.llm_memory.ports import Key
 
@@ -102,9 +103,11 @@ def _keys(stage: Stage, house: Household) -> list[Key]:
 
 
 def _is_kept(entries: Iterable[StoredMemory], text: str) -> bool:
-    words = same_words(text)
+    """With its dates resolved, as every memory's are."""
     return any(
-        same_words(stored.memory.judgment) == words and not stored.memory.quoted
+        not stored.memory.quoted
+        and same_words(stored.memory.judgment)
+        == same_words(resolve_dates(text, stored.memory.created_at))
         for stored in entries
     )
 

@@ -57,7 +57,9 @@ def load(path: Path) -> list[Row]:
     return rows
 
 
-def _row(number: int, value: dict[str, Any]) -> Row:
+def _row(number: int, value: Any) -> Row:
+    if not isinstance(value, dict):
+        raise TypeError("no JSON object")
     turns = value.get("turns") or [value]
     sayings = tuple(
         Saying(

@@ -219,6 +219,7 @@ class _Import:
             source=Source.IMPORT,
             actor=Actor(_label(origin.person, _MAX_ID), origin.who),
             context=memory.context,
+            heard="" if memory.model_worded else None,  # and so it is no person's word here either
             said_at=None if "created_at" in record.missing else said_at,
         )
         writing = self._handlers.write(
