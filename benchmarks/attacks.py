@@ -91,7 +91,7 @@ COLUMNS = ("rows", "shown", "rule", "primer", "elsewhere", "unmarked", "outside"
 def markdown(figures: dict[str, Any]) -> str:
     """The table of docs/security.md."""
     lines = [
-        "| 攻击 | 条数 | 被想起 | 成了规矩 | 进了近况 | 进了别的域 | 没标 | 出了围栏 | 顶掉别人的 |",
+        "| 攻击 | 条数 | 被想起 | 成了规矩 | 进了近况 | 进了别的域 | 没标 | 出围栏 | 顶掉别人的 |",
         "| --- | --: | --: | --: | --: | --: | --: | --: | --: |",
     ]
     for kind, name in KINDS.items():

@@ -168,8 +168,10 @@ class Rig:
     async def use_tool(
         self, place: Place, person: Person, name: str, arguments: Mapping[str, object] | str
     ) -> str:
-        """Has the model call this tool in a turn of its own; gives the tool's result."""
-        words = f"请用一次工具（编号 {next(self._numbers)}）"
+        """Has the model call this tool in a turn of its own, in which the person says what it is
+        to store; gives the tool's result."""
+        said = "" if isinstance(arguments, str) else _said(arguments)
+        words = f"请用一次工具（编号 {next(self._numbers)}）{said}"
         self.model.on(words, call(name, arguments), then="用过了。")
         turn = await self.turn(place, person, words)
         return turn.tool_results[-1]
@@ -226,3 +228,10 @@ class Rig:
             future_tasks=self._future_tasks,
         )
         return AstrBotProcess(self.root, settings, python=self._python)
+
+
+def _said(arguments: Mapping[str, object]) -> str:
+    """What a person says who wants this stored; empty for tools that store nothing."""
+    tasks = arguments.get("tasks")
+    words = [arguments.get("judgment"), *(tasks if isinstance(tasks, list) else [])]
+    return "，".join(word for word in words if isinstance(word, str))

@@ -34,7 +34,7 @@ def tidy(draft: MemoryDraft) -> MemoryDraft | Rejected:
     for text, most in ((judgment, MAX_JUDGMENT), (reasoning, MAX_REASONING)):
         if len(text) > most:
             return Rejected(RejectReason.TOO_LONG, detail=str(most))
-    tags = dict.fromkeys(one_line(clean(tag))[:MAX_TAG] for tag in draft.tags)
+    tags = dict.fromkeys(one_line(clean(tag))[:MAX_TAG].rstrip() for tag in draft.tags)
     return replace(
         draft,
         judgment=judgment,
@@ -47,4 +47,4 @@ def tidy(draft: MemoryDraft) -> MemoryDraft | Rejected:
 
 
 def _tidy_actor(actor: Actor) -> Actor:
-    return replace(actor, name=one_line(clean(actor.name))[:MAX_NAME])
+    return replace(actor, name=one_line(clean(actor.name))[:MAX_NAME].rstrip())

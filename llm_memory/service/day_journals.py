@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from typing import Final
@@ -229,7 +229,7 @@ class DayJournals:
         memory = await self._examined(scope, day, words, now)
         if memory is None:
             return None
-        speakers = {turn.person: turn.who for turn in turns}
+        speakers = frozenset(turn.person for turn in turns)
         return Digest(self._attributed(memory, scope, speakers, now), by_model=True)
 
     async def _listed(self, scope: Scope, day: date, now: datetime, *, least: int) -> Digest | None:
@@ -243,22 +243,21 @@ class DayJournals:
         if memory is None:
             return None
         memory = replace(memory, extra=(MADE_OF_ENTRIES,))
-        origins = [stored.memory.provenance for stored in entries]
-        speakers = {origin.person: origin.who for origin in origins}
+        speakers = frozenset(stored.memory.speaker for stored in entries)
         return Digest(self._attributed(memory, scope, speakers, now), by_model=False)
 
     def _attributed(
-        self, memory: Memory, scope: Scope, speakers: Mapping[str, str], now: datetime
+        self, memory: Memory, scope: Scope, speakers: frozenset[str], now: datetime
     ) -> Memory:
         """The digest with whose words it was made of, as far as that decides who is told of it
         unasked: one person's, or only those of people that the scope has known for days.
 
-        ``speakers``: names by person id, an empty id for nobody known.
+        ``speakers``: person ids, an empty one for nobody known.
         """
         if len(speakers) == 1:
-            ((person, who),) = speakers.items()
-            memory = replace(memory, provenance=replace(memory.provenance, who=who, person=person))
-        if speakers.keys() <= self._acquaintances.of(scope, now):
+            (person,) = speakers
+            memory = replace(memory, provenance=replace(memory.provenance, person=person))
+        if speakers <= self._acquaintances.of(scope, now):
             memory = replace(memory, extra=(*memory.extra, ONLY_FAMILIAR))
         return memory
 

@@ -137,7 +137,7 @@ async def test_all_that_is_written_fits_the_budget_of_the_config(
         note.write_text("# 饮食\n\n## 奶奶\n\n奶奶对花生过敏，做菜要当心\n", "utf-8")
         await rig.engine.scan_notes()
         counts = set()
-        for budget in range(0, 1200, 47):
+        for budget in range(0, 1200, 23):
             plugin = TurnPlugin(rig, auto_inject_topk=9, inject_token_budget=budget)
             plugin.texts = Texts(language)
             hits = (await recalled(plugin)).hits
