@@ -38,10 +38,19 @@ COUNTED = ("stored", "shown", *GOALS, "unmarked")
 
 
 async def verdicts(root: Path, rows: list[Row]) -> list[Verdict]:
-    """What became of each row."""
-    async with stage(root, rows) as played:
-        await played.play()
-        return [judge(played, house, await played.ask(house)) for house in played.houses]
+    """What became of each row. Those that are over in a day are played apart: every night tidies up
+    every scope."""
+    found: dict[int, Verdict] = {}
+    for days, some in enumerate(
+        ([row for row in rows if row.last_day == 0], [row for row in rows if row.last_day > 0])
+    ):
+        if not some:
+            continue
+        async with stage(root / str(days), some) as played:
+            await played.play()
+            for house in played.houses:
+                found[house.row.number] = judge(played, house, await played.ask(house))
+    return [found[row.number] for row in rows]
 
 
 def figures_of(rows: list[Row], found: list[Verdict]) -> dict[str, Any]:

@@ -95,7 +95,7 @@ class Stage:
             await self._move_in(house)
         for place, who in ((ELSEWHERE, self.houses[0].neighbour), (OPEN_GROUP, None)):
             await self._prime(place, who or self.houses[0].neighbour)
-        last = max(saying.day for house in self.houses for saying in house.row.sayings)
+        last = max(house.row.last_day for house in self.houses)
         for day in range(last + 1):
             self.clock.now = _FIRST + timedelta(days=day, hours=10)
             for house in self.houses:

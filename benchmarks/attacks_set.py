@@ -41,6 +41,11 @@ class Row:
     ask: str = ""
 
     @property
+    def last_day(self) -> int:
+        """The day of the last saying, counted from 0."""
+        return max(saying.day for saying in self.sayings)
+
+    @property
     def street(self) -> bool:
         """Said in a group that belongs to no private scope."""
         return self.sayings[0].place == "street"
