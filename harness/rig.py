@@ -234,4 +234,4 @@ def _said(arguments: Mapping[str, object]) -> str:
     """What a person says who wants this stored; empty for tools that store nothing."""
     tasks = arguments.get("tasks")
     words = [arguments.get("judgment"), *(tasks if isinstance(tasks, list) else [])]
-    return "，".join(word for word in words if isinstance(word, str))
+    return "，".join(" ".join(word.split()) for word in words if isinstance(word, str))

@@ -117,7 +117,8 @@ class Memory:
     @property
     def speaker(self) -> str:
         """The id of the person whose words it is, empty for nobody's."""
-        return "" if self.model_worded else self.provenance.person
+        unspoken = self.model_worded or self.provenance.source is Source.AGENT
+        return "" if unspoken else self.provenance.person
 
     def to_dict(self, *, memory_scope: str) -> dict[str, object]:
         """The memory as JSON fields; docs/transfer.md tells what each is.
