@@ -274,7 +274,7 @@ class Commands:
                 detail = safe(preview(outcome.detail, _PREVIEW))
                 return rejected_text(self._plugin.texts, replace(outcome, detail=detail))
 
-    async def confirm(self, _: ConversationId, actor: Actor, __: str) -> str:
+    async def confirm(self, conversation_id: ConversationId, actor: Actor, _: str) -> str:
         """What is held, because most of its scope is gone from the files, was meant to be; and who
         was not paused again since the pauses were lost is on the record."""
         service = self._plugin.service
@@ -284,6 +284,8 @@ class Commands:
         lines = [self._say("confirm.done", count=count)] if count else []
         if await service.confirm_pauses(actor=actor):
             lines.append(self._say("confirm.pauses"))
+        if (await service.describe(conversation_id=conversation_id)).damaged:
+            lines.append(self._say("scope.damaged"))  # which is another thing to say yes to
         return "\n".join(lines) or self._say("confirm.nothing")
 
     async def undo(self, conversation_id: ConversationId, actor: Actor, memory_id: str) -> str:

@@ -18,4 +18,7 @@ def notice_text(texts: Texts, notice: Notice) -> str:
     if "closest" in params:
         closest = params["closest"]
         params["hint"] = texts.say("notice.map_closest", closest=closest) if closest else ""
+        params["odd"] = texts.say(f"map_key.{params.get('odd', 'unmet')}", **params)
+    if "lines" in params:
+        params["fix"] = texts.say("map_key.lines", lines=params["lines"]) if params["lines"] else ""
     return texts.say(f"notice.{notice.code}", **params)

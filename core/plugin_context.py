@@ -22,6 +22,7 @@ from ..llm_memory import (
     build_engine,
 )
 from ..llm_memory.ports import Embedder
+from .accounts import bot_accounts
 from .agents import WokenAgents, adapter_of
 from .astrbot_clock import clock_of, zone_of
 from .background_initializer import BackgroundInitializer
@@ -72,6 +73,7 @@ class PluginContext:
             version=self.version,
             reranker=self._reranker,
             chat=self._chat,
+            accounts=partial(bot_accounts, context),
         )
         self.feedback = FeedbackService(self._engine)
         self.schedule = SleepSchedule(

@@ -137,12 +137,14 @@ def build_engine(
     reranker: Reranker | None = None,
     remembers: bool = True,
     chat: ChatModel | None = None,
+    accounts: Callable[[], frozenset[str] | None] = lambda: None,
 ) -> Engine:
     """An engine over real parts, not opened yet. Touches neither disk nor heavy packages.
 
     ``version`` is the plugin's: what it writes first, it signs. ``remembers`` is False for one that
     knows nothing of the bot's conversations: what the state remembers of them stays as it is.
-    ``chat`` reads finished turns; without it nothing is learned from them.
+    ``chat`` reads finished turns; without it nothing is learned from them. ``accounts`` tells which
+    bot accounts exist now, None where it cannot.
     """
     state = paths.state / "state.sqlite"
     migration = paths.state / "migration.sqlite"
@@ -199,6 +201,7 @@ def build_engine(
             ],
             reranker=reranker,
             chat=chat,
+            accounts=accounts,
             version=version,
         ),
         settings,

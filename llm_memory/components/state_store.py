@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import sqlite3
 import threading
 import uuid
@@ -18,6 +19,9 @@ from .files import make_folder
 from .formats.peek import peek
 from .formats.state_schema import make_tables
 from .transactions import all_or_nothing
+
+_LET_GO = "accounts_let_go"
+"""In ``meta``: bot accounts as a JSON list."""
 
 
 class SqliteStateStore:
@@ -95,6 +99,22 @@ class SqliteStateStore:
             connection.execute("DELETE FROM lost_map_key")
             connection.executemany("INSERT INTO map_key VALUES (?)", [(key,) for key in keys])
             connection.executemany("INSERT INTO lost_map_key VALUES (?)", [(k,) for k in lost])
+
+    def known_scopes(self) -> frozenset[str]:
+        return self._column("SELECT scope FROM known_scope")
+
+    def know_scopes(self, names: Iterable[str], *, brought: bool = False) -> None:
+        del brought
+        with self._lock, self._transaction() as connection:
+            _add_scopes(connection, names)
+
+    def accounts_let_go(self) -> frozenset[str]:
+        found = self._run("SELECT value FROM meta WHERE name = ?", (_LET_GO,))
+        return frozenset(str(name) for name in json.loads(found[0][0])) if found else frozenset()
+
+    def let_accounts_go(self, names: Iterable[str]) -> None:
+        value = json.dumps(sorted(names), ensure_ascii=False)
+        self._run("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_LET_GO, value))
 
     def public_peers(self) -> frozenset[str]:
         return self._column("SELECT person FROM public_peer")
@@ -183,6 +203,12 @@ class SqliteStateStore:
             raise StateUnavailable(_cause(error), str(self._path)) from error
 
 
+def _add_scopes(connection: sqlite3.Connection, names: Iterable[str]) -> None:
+    connection.executemany(
+        "INSERT OR IGNORE INTO known_scope VALUES (?)", [(name,) for name in names]
+    )
+
+
 def _cause(error: Exception) -> str:
     """What the system or SQLite says, without the path that the notice names anyway."""
     return (isinstance(error, OSError) and error.strerror) or str(error)
@@ -195,3 +221,14 @@ class ForgetfulState(SqliteStateStore):
     def open(self) -> bool:
         self.open_in_memory()
         return True
+
+    def know_scopes(self, names: Iterable[str], *, brought: bool = False) -> None:
+        scopes = list(names)
+        super().know_scopes(scopes)
+        if brought:
+            with (
+                self._translated(),
+                contextlib.closing(self._connect()) as connection,
+                all_or_nothing(connection),
+            ):
+                _add_scopes(connection, scopes)

@@ -16,6 +16,7 @@ class NoticeCode(StrEnum):
     MAP_ODD_KEY = "map_odd_key"
     MAP_DAMAGED = "map_damaged"
     MAP_UNKNOWN = "map_unknown"
+    MAP_ACCOUNTS_GONE = "map_accounts_gone"
     POLICY_UNKNOWN = "policy_unknown"
     STRANGERS_IN_PUBLIC = "strangers_in_public"
     SCOPE_FILTER_OFF = "scope_filter_off"

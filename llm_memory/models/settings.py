@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
 
+from .resolution import WhyCode
 from .scope import Scope, ScopeFault
 
 
@@ -59,12 +60,20 @@ class IllegalName:
 class ScopeMap:
     """``conversation_scope_map`` after reading: every key with its scope or its fault.
 
-    ``held`` are keys that a damaged map lost: they read public only until an admin confirms. If
-    some of them cannot be named, so does every conversation that would fall to public.
+    Attributes:
+        held: Keys that a damaged map lost: they read public only until an admin confirms.
+        unreadable: Keys that are no conversation id. A conversation that one of them seems to mean
+            reads public only.
+        gone: Keys of bot accounts that do not exist now. The same conversation on another account
+            reads public only.
+        withheld: None, or why every conversation that would fall to public reads public only.
     """
 
     entries: Mapping[str, Scope | IllegalName] = field(default_factory=lambda: MappingProxyType({}))
     held: frozenset[str] = frozenset()
+    unreadable: frozenset[str] = frozenset()
+    gone: frozenset[str] = frozenset()
+    withheld: WhyCode | None = None
 
 
 BY_ACCOUNT = "advanced.dm_scope_by_account"

@@ -6,32 +6,38 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ..models.conversation import ConversationId, ConversationKind
 from ..models.resolution import ReadPublicOnly, Refused, Resolution, Usable, Why, WhyCode
 from ..models.scope import PUBLIC, Scope
-from ..models.settings import DmScope, GroupScope, IllegalName, ScopeSettings
-from .scope_map import PERSONA_PREFIX, UNKNOWN_KEYS, is_persona_key
+from ..models.settings import DmScope, GroupScope, IllegalName, ScopeMap, ScopeSettings
+from .map_keys import (
+    PERSONA_PREFIX,
+    chat_of,
+    is_persona_key,
+    seems_to_mean,
+    without_account,
+)
 
 
 def resolve(conversation_id: ConversationId, settings: ScopeSettings) -> Resolution:
     """The scope of a conversation: map, then persona, then policy, then public.
 
-    The first key found decides, also when its value is illegal or on hold: a typo in a family's
-    entry must not send the family's words to a wider scope.
+    The first key found decides, also when its value is illegal or on hold, and so does one that
+    only seems to mean the conversation: a typo in a family's entry must not send the family's words
+    to a wider scope.
     """
     parts = conversation_id.umo.split(":", 2)
     if len(parts) != 3 or not all(part.strip() for part in parts):
         return Refused(Why(WhyCode.MALFORMED_ID, value=conversation_id.umo))
-    for code, key in _candidates(conversation_id):
-        entry = settings.scope_map.entries.get(key)
-        if isinstance(entry, Scope):
-            return Usable(entry, Why(code, key, entry.name))
-        if isinstance(entry, IllegalName):
-            return ReadPublicOnly(Why(WhyCode.ILLEGAL_NAME, key, entry.value))
-        if key in settings.scope_map.held:
-            return ReadPublicOnly(Why(WhyCode.MAP_DAMAGED, key))
+    found = (
+        _by_keys(_own_keys(conversation_id), settings.scope_map)
+        or _by_doubtful_key(conversation_id, settings.scope_map)
+        or _by_keys(_persona_key(conversation_id), settings.scope_map)
+    )
+    if found is not None:
+        return found
     if conversation_id.hidden:
         # Its group's key, or a policy's scope, might be its own: public would publish it.
         return ReadPublicOnly(Why(WhyCode.UNKNOWN_ORIGIN))
@@ -40,9 +46,44 @@ def resolve(conversation_id: ConversationId, settings: ScopeSettings) -> Resolut
         return ReadPublicOnly(Why(WhyCode.UNKNOWN_PERSONA))
     found = _by_policy(conversation_id, settings)
     widest = isinstance(found, Usable) and found.scope.is_public
-    if widest and UNKNOWN_KEYS in settings.scope_map.held:
-        return ReadPublicOnly(Why(WhyCode.MAP_UNKNOWN))
+    if widest and settings.scope_map.withheld is not None:
+        return ReadPublicOnly(Why(settings.scope_map.withheld))
     return found
+
+
+def _by_keys(candidates: Iterable[tuple[WhyCode, str]], scope_map: ScopeMap) -> Resolution | None:
+    """What the first key says that the map has or had."""
+    for code, key in candidates:
+        entry = scope_map.entries.get(key)
+        if isinstance(entry, Scope):
+            return Usable(entry, Why(code, key, entry.name))
+        if isinstance(entry, IllegalName):
+            return ReadPublicOnly(Why(WhyCode.ILLEGAL_NAME, key, entry.value))
+        if key in scope_map.held:
+            return ReadPublicOnly(Why(WhyCode.MAP_DAMAGED, key))
+    return None
+
+
+def _by_doubtful_key(conversation_id: ConversationId, scope_map: ScopeMap) -> ReadPublicOnly | None:
+    """For a conversation that no key matches: reading only, if a key that can match none seems to
+    mean it."""
+    if scope_map.gone:
+        own = {without_account(key) for _, key in _own_keys(conversation_id)}
+        for key in sorted(scope_map.gone):
+            if without_account(key) in own:
+                return ReadPublicOnly(Why(WhyCode.ACCOUNT_GONE, key, _written(key, scope_map)))
+    for key in sorted(scope_map.unreadable):
+        if seems_to_mean(key, conversation_id):
+            return ReadPublicOnly(Why(WhyCode.UNREADABLE_KEY, key, _written(key, scope_map)))
+    return None
+
+
+def _written(key: str, scope_map: ScopeMap) -> str:
+    """What stands beside a key, empty where it stands there no more."""
+    entry = scope_map.entries.get(key)
+    if entry is None:
+        return ""
+    return entry.name if isinstance(entry, Scope) else entry.value
 
 
 def _maps_personas(settings: ScopeSettings) -> bool:
@@ -50,8 +91,8 @@ def _maps_personas(settings: ScopeSettings) -> bool:
     return any(is_persona_key(key) for key in keys)
 
 
-def _candidates(conversation_id: ConversationId) -> Iterator[tuple[WhyCode, str]]:
-    """Map keys to try, the most exact first."""
+def _own_keys(conversation_id: ConversationId) -> Iterator[tuple[WhyCode, str]]:
+    """Keys of the conversation itself, the most exact first."""
     umo, group = conversation_id.umo, conversation_id.group
     yield WhyCode.MAPPED, umo
     if conversation_id.kind is not ConversationKind.PRIVATE:
@@ -61,6 +102,9 @@ def _candidates(conversation_id: ConversationId) -> Iterator[tuple[WhyCode, str]
             if own != umo:
                 yield WhyCode.MAPPED_GROUP, own
                 yield from _parents(own)
+
+
+def _persona_key(conversation_id: ConversationId) -> Iterator[tuple[WhyCode, str]]:
     persona_key = f"{PERSONA_PREFIX}{conversation_id.persona}"
     if conversation_id.hidden:
         return  # the group's own key would come before the persona's
@@ -71,15 +115,9 @@ def _candidates(conversation_id: ConversationId) -> Iterator[tuple[WhyCode, str]
 def _parents(key: str) -> Iterator[tuple[WhyCode, str]]:
     """``tg:GroupMessage:-100#7`` (a topic) belongs to ``tg:GroupMessage:-100``."""
     account, kind, session = key.split(":", 2)
-    chat = _chat_of(session)
+    chat = chat_of(session)
     if chat != session:
         yield WhyCode.MAPPED_PARENT, f"{account}:{kind}:{chat}"
-
-
-def _chat_of(session: str) -> str:
-    """``-100`` for ``-100#7``. What only begins with the mark (``#general``) is a whole id."""
-    chat, _, thread = session.rpartition("#")
-    return chat if chat and thread else session
 
 
 def _by_policy(conversation_id: ConversationId, settings: ScopeSettings) -> Resolution:
@@ -132,7 +170,7 @@ def _group(conversation_id: ConversationId, settings: ScopeSettings) -> Resoluti
     if not group:
         return Usable(_derive("group", "unnamed", ["umo", conversation_id.umo]), why)
     # A topic shares its group's scope: both are the same people, and the map works that way, too.
-    chat = _chat_of(group)
+    chat = chat_of(group)
     return Usable(_derive("group", chat, [policy, conversation_id.account, chat]), why)
 
 

@@ -28,7 +28,7 @@ class StateStore(Protocol):
         ...
 
     def seen_conversations(self) -> frozenset[str]:
-        """Conversation ids that a message came from."""
+        """Conversation ids that a message came from, and keys of the map that decided for one."""
         ...
 
     def mark_seen(self, umo: str) -> None:
@@ -45,6 +45,24 @@ class StateStore(Protocol):
 
     def remember_map_keys(self, keys: Iterable[str], *, lost: Iterable[str]) -> None:
         """Replace both."""
+        ...
+
+    def known_scopes(self) -> frozenset[str]:
+        """Private scopes that a map of this installation has named, that it has brought from
+        elsewhere, or of which an admin has said that no key is to name them."""
+        ...
+
+    def know_scopes(self, names: Iterable[str], *, brought: bool = False) -> None:
+        """Add some. Idempotent. ``brought``: by the owner, from elsewhere; then they are kept even
+        where nothing else is."""
+        ...
+
+    def accounts_let_go(self) -> frozenset[str]:
+        """Bot accounts of which an admin has said that they are gone for good."""
+        ...
+
+    def let_accounts_go(self, names: Iterable[str]) -> None:
+        """Replace them."""
         ...
 
     def public_peers(self) -> frozenset[str]:

@@ -517,6 +517,7 @@ class CognitiveService:
             scope = None
         if scope is None:
             return Rejected(RejectReason.UNKNOWN_SCOPE, detail=scope_name)
+        await self._book.bring(scope)
         terms = Terms(scope, keep_trust=keep_trust)
         return await self._transfer.import_from(source, terms, self._life.finish)
 

@@ -52,7 +52,7 @@ class Engine:
         self._parts = parts
         self._settings = settings
         self._notices = NoticeBoard(on_notice)
-        self._book = ScopeBook(settings, parts.state, self._notices)
+        self._book = ScopeBook(settings, parts.state, self._notices, parts.accounts)
         recalling = make_recalling(parts, settings, self._notices, clock)
         writing = make_writing(parts, settings, recalling, self._notices, clock)
         arrivals = make_arrivals(
@@ -158,6 +158,8 @@ class Engine:
         await self.loop.open()
         self.service.opened()
         await self._reconciler.load()
+        if self._book.misses_keys:
+            await asyncio.to_thread(self._book.offer_keys, list(self._catalogue.all()))
         await self.migrations.open()
 
     async def _apply(self, feedback: Feedback, *, ticket: Ticket) -> FeedbackReport:

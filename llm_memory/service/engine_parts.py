@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ..policies.privacy import Finder, find
@@ -68,5 +68,8 @@ class EngineParts:
     reranker: Reranker | None = None
     chat: ChatModel | None = None
     """Reads finished turns; nothing is learned from them without it."""
+    accounts: Callable[[], frozenset[str] | None] = lambda: None
+    """The bot accounts that exist now: what a key of the map begins with. None where nobody can
+    tell."""
     version: str = ""
     """The plugin's: what it writes out, it signs."""

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from itertools import batched
 from typing import Final
 
-from ..errors import EngineClosed, VaultWriteFailed
+from ..errors import EngineClosed, StateUnavailable, VaultWriteFailed
 from ..log import logger
 from ..models.data_models import Memory, StoredMemory, Topic
 from ..models.notices import NoticeCode
 from ..models.scope import Scope
 from ..policies.legacy_records import strengthened
 from ..policies.routing import route
-from ..ports import Key, Vault
+from ..ports import Key, StateStore, Vault
 from ..ports.vault import PartlyWritten
 from .catalogue import Catalogue
 from .living import LivingMemories
@@ -30,12 +30,19 @@ class Intake:
     same record has the same id each time it is brought."""
 
     def __init__(
-        self, vault: Vault, catalogue: Catalogue, living: LivingMemories, notices: NoticeBoard
+        self,
+        vault: Vault,
+        catalogue: Catalogue,
+        living: LivingMemories,
+        notices: NoticeBoard,
+        state: StateStore,
     ) -> None:
         self._vault = vault
         self._catalogue = catalogue
         self._living = living
         self._notices = notices
+        self._state = state
+        self._brought: set[str] = set()
         self._closed = False
         self._begun: set[asyncio.Task[list[StoredMemory]]] = set()
 
@@ -96,6 +103,7 @@ class Intake:
             }
             if not fresh:
                 return []
+            await self._note(scope)
             entries = [(_topic(memory), memory) for memory in fresh.values()]
             try:
                 stored = await asyncio.to_thread(self._vault.append_many, scope, entries)
@@ -109,6 +117,16 @@ class Intake:
             self._notices.clear(NoticeCode.VAULT_UNWRITABLE)
             await self._know(stored)
         return stored
+
+    async def _note(self, scope: Scope) -> None:
+        """The owner has this scope brought: its folder is not one that lost its map."""
+        if scope.name in self._brought:
+            return
+        self._brought.add(scope.name)
+        try:
+            await asyncio.to_thread(self._state.know_scopes, [scope.name], brought=True)
+        except StateUnavailable as error:  # at the next start it will look as if it had
+            logger.warning("状态未能写入：{}", error)
 
     async def _know(self, written: Sequence[StoredMemory]) -> None:
         for some in batched(written, _SLICE):

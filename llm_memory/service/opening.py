@@ -84,19 +84,19 @@ def open_state(
     """Read what the state remembers into ``book``. Blocks.
 
     Memories do not depend on the state, so a broken one stops nothing. What does depend on it is
-    the safety of the scope map: ``book`` hears when nobody remembers the former one.
+    the safety of the scope map: where the state is new, or tells nothing, ``book`` finds that no
+    scope was ever known, and publishes none for want of a key.
     """
     try:
-        kept = state.open()
-        if not kept:
+        if not state.open():
             notices.post(Notice(NoticeCode.STATE_RESET))
-        book.open(folders, remembers=kept)
+        book.open(folders)
     except StateUnavailable as error:
         params = {"path": error.path, "detail": error.cause}
         notices.post(Notice(NoticeCode.STATE_UNAVAILABLE, params=params, severity=Severity.ERROR))
         state.close()
         state.open_in_memory()
-        book.open(folders, remembers=False)
+        book.open(folders)
 
 
 def refusal(error: Exception) -> Notice:

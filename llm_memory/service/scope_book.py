@@ -4,28 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 from ..errors import InvalidConversationId, StateUnavailable
 from ..log import logger
 from ..models.conversation import Actor, ConversationId, ConversationKind
+from ..models.data_models import StoredMemory
 from ..models.notices import Notice, NoticeCode, Severity
 from ..models.resolution import Refused, Resolution, Usable, WhyCode
 from ..models.scope import Scope
-from ..models.settings import BY_ACCOUNT, DmScope, EngineSettings, ScopeMap, ScopeSettings
+from ..models.settings import BY_ACCOUNT, DmScope, EngineSettings, ScopeSettings
 from ..models.status import MapSummary
-from ..policies.scope_map import (
-    UNKNOWN_KEYS,
-    illegal_names,
-    judge_map,
-    may_have_lost_all,
-    odd_keys,
-    private_keys,
-    read_scope_map,
-)
 from ..policies.scope_resolution import ALL_PRIVATE_CHATS, resolve
 from ..ports import StateStore
+from .map_guard import Accounts, MapGuard
 from .notice_board import NoticeBoard
 
 
@@ -37,63 +31,55 @@ class Meeting:
     first: bool
 
 
+_BY_A_KEY = frozenset(
+    {
+        WhyCode.MAPPED,
+        WhyCode.MAPPED_PARENT,
+        WhyCode.MAPPED_GROUP,
+        WhyCode.MAPPED_PERSONA,
+    }
+)
+_MEANT_BY_A_KEY = frozenset({WhyCode.ACCOUNT_GONE, WhyCode.UNREADABLE_KEY})
+
+
 class ScopeBook:
     """The one caller of ``resolve``. Call ``open`` (it blocks) before anything else."""
 
-    def __init__(self, settings: EngineSettings, state: StateStore, notices: NoticeBoard) -> None:
+    def __init__(
+        self,
+        settings: EngineSettings,
+        state: StateStore,
+        notices: NoticeBoard,
+        accounts: Accounts = lambda: None,
+    ) -> None:
         self._settings = settings
         self._state = state
         self._notices = notices
-        self._scopes = ScopeSettings()
-        self._seen: frozenset[str] = frozenset()
-        self._met: set[str] = set()
-        self._public_peers: frozenset[str] = frozenset()
-
-    def open(self, folders: Collection[str], *, remembers: bool = True) -> None:
-        """Read the map and compare it with what the state remembers.
-
-        ``remembers`` is False where the state was lost. Then a map without private scopes, over a
-        vault that has some, may have lost them: until somebody says, none of it is published.
-        """
-        settings = self._settings
-        scope_map = read_scope_map(settings.scope_map or {}, folders)
-        former, lost = self._state.remembered_map_keys(), self._state.lost_map_keys()
-        self._seen = self._state.seen_conversations()
-        self._public_peers = self._state.public_peers()
-        if not remembers and may_have_lost_all(scope_map, folders):
-            lost |= {UNKNOWN_KEYS}
-        health = judge_map(former, lost, scope_map)
-        self._state.remember_map_keys(health.remembered, lost=health.lost)
+        self._guard = MapGuard(settings, state, notices, accounts)
         self._scopes = ScopeSettings(
-            scope_map=replace(scope_map, held=health.held),
             dm_scope=settings.dm_scope,
             group_scope=settings.group_scope,
             identity_links=settings.identity_links,
             dm_scope_by_account=settings.dm_scope_by_account,
         )
-        self._report(scope_map)
+        self._met: set[str] = set()
+        self._public_peers: frozenset[str] = frozenset()
+
+    def open(self, folders: Collection[str]) -> None:
+        """Read the map and compare it with what the state remembers, and with the scopes that have
+        a folder. What may have been lost is published only once somebody says that it was meant."""
+        self._guard.open(folders)
+        self._public_peers = self._state.public_peers()
+        self._report()
         self._look_at_strangers()
 
     def mapped(self) -> frozenset[str]:
         """The names of the scopes that the map gives to conversations."""
-        values = self._scopes.scope_map.entries.values()
+        values = self._guard.scope_map.entries.values()
         return frozenset(value.name for value in values if isinstance(value, Scope))
 
-    def _report(self, scope_map: ScopeMap) -> None:
+    def _report(self) -> None:
         post = self._notices.post
-        if self._settings.scope_map is None:
-            post(Notice(NoticeCode.MAP_WRONG_TYPE))
-        for fault in illegal_names(scope_map):
-            params = {"key": fault.key, "value": fault.value, "fault": str(fault.fault)}
-            post(Notice(NoticeCode.MAP_ILLEGAL_NAME, fault.key, params))
-        for fault in odd_keys(scope_map, self._seen):
-            params = {"key": fault.key, "value": fault.value, "closest": fault.closest}
-            post(Notice(NoticeCode.MAP_ODD_KEY, fault.key, params))
-        if UNKNOWN_KEYS in self._scopes.scope_map.held:
-            post(Notice(NoticeCode.MAP_UNKNOWN, severity=Severity.ERROR))
-        if named := self._named():
-            count = str(len(named))
-            post(Notice(NoticeCode.MAP_DAMAGED, params={"count": count}, severity=Severity.ERROR))
         for name in self._unknown_policies():
             post(Notice(NoticeCode.POLICY_UNKNOWN, name, {"name": name}))
         if not self._settings.scope_filter_enabled:
@@ -112,13 +98,29 @@ class ScopeBook:
             accounts = scopes.dm_scope_by_account.items()
             yield from (f"{BY_ACCOUNT} {name}" for name, policy in accounts if policy is None)
 
-    def _named(self) -> frozenset[str]:
-        """The held keys that can be named."""
-        return self._scopes.scope_map.held - {UNKNOWN_KEYS}
+    @property
+    def misses_keys(self) -> bool:
+        """True while scopes have a folder and no key in the map."""
+        return self._guard.misses_keys
+
+    def offer_keys(self, memories: Iterable[StoredMemory]) -> None:
+        """Tell the owner which conversations the scopes without a key seem to belong to."""
+        self._guard.offer(memories)
+
+    async def bring(self, scope: Scope) -> None:
+        """Note a scope that the owner has brought from elsewhere: for want of a key it is not
+        taken for one that lost its map."""
+        await self._keep(partial(self._state.know_scopes, brought=True), [scope.name])
+
+    def _settings_now(self) -> ScopeSettings:
+        scope_map = self._guard.scope_map
+        if scope_map is not self._scopes.scope_map:
+            self._scopes = replace(self._scopes, scope_map=scope_map)
+        return self._scopes
 
     def resolve(self, conversation_id: ConversationId) -> Resolution:
         """The scope of a conversation. A malformed id is refused and said in the log."""
-        resolution = resolve(conversation_id, self._scopes)
+        resolution = resolve(conversation_id, self._settings_now())
         if isinstance(resolution, Refused) and resolution.why.code is WhyCode.MALFORMED_ID:
             params = {"id": repr(conversation_id.umo)[:200]}
             self._notices.clear(NoticeCode.REFUSED_ID)  # the latest stands, and each is said
@@ -136,9 +138,12 @@ class ScopeBook:
         # Of a group that the platform splits by member, the group's: it is what an owner maps.
         first = map_key not in self._met
         self._met.add(map_key)
-        for key in {umo, map_key} - self._seen:
-            self._seen |= {key}
-            self._notices.clear(NoticeCode.MAP_ODD_KEY, key)
+        why = resolution.why
+        if why.code in _MEANT_BY_A_KEY:
+            self._guard.tell_meant(why, map_key)
+        decided = {why.key} if why.code in _BY_A_KEY else set()
+        for key in {umo, map_key, *decided} - self._guard.seen:
+            self._guard.see(key)
             await self._keep(self._state.mark_seen, key)
         if (
             conversation_id.kind is ConversationKind.PRIVATE
@@ -154,7 +159,7 @@ class ScopeBook:
         return Meeting(resolution, first)
 
     @staticmethod
-    async def _keep(write: Callable[[str], None], value: str) -> None:
+    async def _keep[T](write: Callable[[T], None], value: T) -> None:
         """What is not kept is met again after the next start: no reason to fail a turn."""
         try:
             await asyncio.to_thread(write, value)
@@ -183,7 +188,7 @@ class ScopeBook:
     def _accounts_by_peer(self) -> dict[str, set[str]]:
         """The bot accounts that somebody has written to privately, by that person's id."""
         found: dict[str, set[str]] = {}
-        for umo in self._seen:
+        for umo in self._guard.seen:
             with contextlib.suppress(InvalidConversationId):
                 seen = ConversationId.parse(umo)
                 if seen.peer:
@@ -200,26 +205,20 @@ class ScopeBook:
 
     @property
     def damaged(self) -> bool:
-        """True while keys of a lost map are on hold."""
-        return bool(self._scopes.scope_map.held)
+        """True while something is on hold that the map may have lost."""
+        return self._guard.damaged
 
     async def confirm_map(self) -> int:
         """An admin says that the map is meant as it is: how many keys are let go."""
-        named = self._named()
-        keys = private_keys(self._scopes.scope_map)
-        await asyncio.to_thread(self._state.remember_map_keys, keys, lost=())
-        released = replace(self._scopes.scope_map, held=frozenset())
-        self._scopes = replace(self._scopes, scope_map=released)
-        self._notices.clear(NoticeCode.MAP_DAMAGED)
-        self._notices.clear(NoticeCode.MAP_UNKNOWN)
-        return len(named)
+        return await self._guard.confirm()
 
     def owns_alone(self, conversation_id: ConversationId, scope: Scope) -> bool:
         """True if a private chat is the only conversation with this scope."""
         shared = scope.is_public or scope == ALL_PRIVATE_CHATS
         if conversation_id.kind is not ConversationKind.PRIVATE or shared:
             return False
-        keys = [key for key, value in self._scopes.scope_map.entries.items() if value == scope]
+        entries = self._guard.scope_map.entries
+        keys = [key for key, value in entries.items() if value == scope]
         return not keys or keys == [conversation_id.umo]
 
     def same_person(self, one: str, other: str) -> bool:
@@ -231,10 +230,10 @@ class ScopeBook:
         """What the map says, for the log at start-up."""
         by_scope: dict[str, list[str]] = {}
         ignored = 0
-        for key, value in self._scopes.scope_map.entries.items():
+        for key, value in self._guard.scope_map.entries.items():
             if isinstance(value, Scope):
                 by_scope.setdefault(value.name, []).append(key)
             else:
                 ignored += 1
         kept = {name: tuple(keys) for name, keys in by_scope.items()}
-        return MapSummary(kept, ignored, held=len(self._named()))
+        return MapSummary(kept, ignored, held=len(self._guard.held))

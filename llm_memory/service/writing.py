@@ -50,7 +50,7 @@ def make_writing(
         checks,
         near,
         MemoryHandlers(vault, catalogue, living, notices, checks, near, clock),
-        Intake(vault, catalogue, living, notices),
+        Intake(vault, catalogue, living, notices, parts.state),
         editor,
         TaskList(vault, catalogue, living, notices, checks, editor, clock),
     )

@@ -202,6 +202,7 @@ async def running(
     legacy: ForeignCollection | None = None,
     others: LegacyStores | None = None,
     chat: ChatModel | None = None,
+    accounts: frozenset[str] | None = None,
 ) -> AsyncIterator[Rig]:
     """An engine over ``root``; the index task runs unless ``follow`` is False."""
     notices: list[Notice] = []
@@ -241,6 +242,7 @@ async def running(
             formats=formats_of(root) if formats is None else formats,
             reranker=reranker,
             chat=chat,
+            accounts=lambda: accounts,
         ),
         replace(settings or QUICK, scope_map=scope_map),
         on_notice=notices.append,

@@ -78,6 +78,14 @@ class Book:
         book.open(folders)
         return book
 
+    def hear(self, *keys: str) -> None:
+        """Messages came from these conversations, or from some that these keys decided for."""
+        state = SqliteStateStore(self._root / "state.sqlite")
+        state.open()
+        for key in keys:
+            state.mark_seen(key)
+        state.close()
+
     def codes(self) -> set[NoticeCode]:
         """What stands on the board."""
         return {notice.code for notice in self.notices.standing()}
@@ -105,6 +113,7 @@ def says(book: ScopeBook, key: str) -> str:
 def test_a_map_that_lost_all_private_keys_at_once_holds_them_across_restarts(
     books: Book, lost: dict[str, object] | None
 ) -> None:
+    books.hear(A, B, C, D)
     books.start({A: "家人", B: "家人", C: "public"})
     for _ in range(3):
         book = books.start(lost)
@@ -128,6 +137,7 @@ def test_one_key_that_is_back_ends_the_hold_of_all(books: Book, back: dict[str, 
 def test_another_private_key_does_not_end_the_hold_and_is_held_itself_when_lost(
     books: Book,
 ) -> None:
+    books.hear(A, B, C, D)
     books.start({A: "家人", B: "家人"})
     for _ in range(2):
         book = books.start({C: "公司"})
@@ -170,6 +180,7 @@ def test_a_map_that_never_had_private_keys_is_not_damaged(books: Book) -> None:
 
 
 async def test_an_admins_confirmation_lets_the_keys_go_for_good(books: Book) -> None:
+    books.hear(A, B, C, D)
     books.start({A: "家人", B: "家人"})
     book = books.start({D: "公司"})
     assert await book.confirm_map() == 2
@@ -192,6 +203,7 @@ def test_a_private_conversation_is_public_only_after_a_decision(
     tmp_path_factory: pytest.TempPathFactory, history: list[dict[str, str] | None]
 ) -> None:
     books = Book(tmp_path_factory.mktemp("book"))
+    books.hear(A, B, C, D)
     former: set[str] = set()
     held: set[str] = set()
     for scope_map in history:
@@ -330,6 +342,7 @@ def test_what_is_wrong_with_the_panel_is_on_the_board(books: Book) -> None:
 
 
 def test_the_summary_counts_what_is_mapped_ignored_and_held(books: Book) -> None:
+    books.hear(A, B, C, D)
     books.start({A: "家人", B: "家人"})
     summary = books.start({C: "公司", D: "公司", "x": ""}).summary()
     assert summary.by_scope == {"公司": (C, D)}

@@ -180,7 +180,7 @@ def test_odd_keys_are_reported_with_the_closest_seen_id() -> None:
     raw = {
         "aiocqhttp:GroupMessage:777123456": "家人",
         "aiocqhttp:GroupMessage:777123465": "家人",
-        "aiocqhttp:groupmessage:777123456": "家人",
+        "aiocqhttp:groupe:777123456": "家人",
         "qq:GroupMessage:5": "家人",
         "777123456": "x y",
         "persona:猫娘": "家人",
@@ -189,12 +189,12 @@ def test_odd_keys_are_reported_with_the_closest_seen_id() -> None:
     faults = {fault.key: fault.closest for fault in odd_keys(read_scope_map(raw, ()), seen)}
     assert faults.keys() == {
         "aiocqhttp:GroupMessage:777123465",
-        "aiocqhttp:groupmessage:777123456",
+        "aiocqhttp:groupe:777123456",
         "qq:GroupMessage:5",
         "777123456",
     }
     assert faults["aiocqhttp:GroupMessage:777123465"] == seen[0]
-    assert faults["aiocqhttp:groupmessage:777123456"] == seen[0]
+    assert faults["aiocqhttp:groupe:777123456"] == seen[0]
 
 
 def test_before_any_message_only_keys_of_no_form_are_odd() -> None:

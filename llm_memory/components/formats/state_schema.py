@@ -20,11 +20,23 @@ _SINCE_2: Final = (
     """CREATE TABLE IF NOT EXISTS model_history (
     umo TEXT NOT NULL, history TEXT NOT NULL, scope TEXT NOT NULL, is_mixed INTEGER NOT NULL,
     PRIMARY KEY (umo, history)) WITHOUT ROWID""",
+    "CREATE TABLE IF NOT EXISTS known_scope (scope TEXT NOT NULL PRIMARY KEY)",
 )
+_KNOWN_BEFORE_2: Final = (
+    "INSERT INTO known_scope SELECT ' * '"
+    " WHERE NOT EXISTS (SELECT 1 FROM lost_map_key WHERE key = ' * ')",
+    "DELETE FROM lost_map_key WHERE key = ' * '",
+    "INSERT OR IGNORE INTO seen_conversation"
+    " SELECT key FROM (SELECT key FROM map_key UNION SELECT key FROM lost_map_key)"
+    " WHERE substr(key, 1, 8) = 'persona:' OR EXISTS ("
+    "SELECT 1 FROM seen_conversation WHERE substr(umo, 1, length(key) + 1) = key || '#')",
+)
+"""Scopes that have a folder are known ones, as far as format 1 knew: where it did not, it marked
+that by the lost key `` * ``. Keys that a persona or a thread may have had count as met."""
 
 
 def _from_1(connection: sqlite3.Connection) -> None:
-    for statement in _SINCE_2:
+    for statement in _SINCE_2 + _KNOWN_BEFORE_2:
         connection.execute(statement)
 
 

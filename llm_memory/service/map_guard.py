@@ -1,0 +1,231 @@
+"""The owner's map over time: what is missing in it, and what is held until an admin says so."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
+
+from ..models.data_models import StoredMemory
+from ..models.notices import Notice, NoticeCode, Severity
+from ..models.resolution import Why, WhyCode
+from ..models.settings import EngineSettings, ScopeMap
+from ..policies.map_losses import (
+    ALL_FOLDERS,
+    LostAccounts,
+    likely_keys,
+    lost_accounts,
+    named_scopes,
+    repaired,
+)
+from ..policies.scope_map import (
+    KeyFault,
+    MapFault,
+    illegal_names,
+    judge_map,
+    mappable,
+    odd_keys,
+    private_keys,
+    read_scope_map,
+)
+from ..ports import StateStore
+from .notice_board import NoticeBoard
+
+Accounts = Callable[[], frozenset[str] | None]
+"""The bot accounts that exist now, None where nobody can tell."""
+_OFFERED = 30
+"""Lines of a repaired map in a notice."""
+
+
+class MapGuard:
+    """Reads the map and compares it with what the state remembers, with the scopes that have a
+    folder, and with the bot accounts. Call ``open`` (it blocks) before anything else."""
+
+    def __init__(
+        self,
+        settings: EngineSettings,
+        state: StateStore,
+        notices: NoticeBoard,
+        accounts: Accounts,
+    ) -> None:
+        self._settings = settings
+        self._state = state
+        self._notices = notices
+        self._accounts = accounts
+        self._present: frozenset[str] | None = None
+        self._let_go: frozenset[str] = frozenset()
+        self._known: frozenset[str] = frozenset()
+        self._unnamed: frozenset[str] = frozenset()
+        self._offered: dict[str, str] = {}
+        self._odd: frozenset[str] = frozenset()
+        self._meant: set[tuple[str, str]] = set()
+        self._lost = LostAccounts()
+        self._map = ScopeMap()
+        self.seen: frozenset[str] = frozenset()
+        """Conversations that a message came from, and keys of the map that one of them had."""
+
+    def open(self, folders: Collection[str]) -> None:
+        """Read the map. ``folders`` are the scopes that stand on disk.
+
+        Scopes that have a folder but no key may have lost their map, if this installation has
+        never known a key of theirs: a copied folder. Where it has, the owner took the key out.
+        """
+        state = self._state
+        self.seen = state.seen_conversations()
+        scope_map = read_scope_map(self._settings.scope_map or {}, folders)
+        self._present = self._accounts()
+        health = judge_map(
+            state.remembered_map_keys(),
+            state.lost_map_keys(),
+            scope_map,
+            met=self.seen,
+            accounts=self._present,
+        )
+        state.remember_map_keys(health.remembered, lost=health.lost)
+        standing, named = mappable(folders), named_scopes(scope_map)
+        known = state.known_scopes()
+        self._known = known | named | (standing if ALL_FOLDERS in known else frozenset())
+        self._unnamed = standing - self._known
+        if self._known != known:
+            state.know_scopes(self._known - known)
+        let_go = state.accounts_let_go()
+        self._let_go = let_go - (self._present or frozenset())
+        if self._let_go != let_go:  # one is back: to lose it again would be another loss
+            state.let_accounts_go(self._let_go)
+        self._map = replace(scope_map, held=health.held)
+        self._report_entries()
+        self._weigh()
+
+    @property
+    def scope_map(self) -> ScopeMap:
+        """The map as it is to be read now: bot accounts come and go while the bot runs."""
+        present = self._accounts()
+        if present != self._present:
+            self._present = present
+            self._weigh()
+        return self._map
+
+    @property
+    def held(self) -> frozenset[str]:
+        """The keys that a damaged map lost."""
+        return self._map.held
+
+    @property
+    def damaged(self) -> bool:
+        """True while anything is held that an admin may let go."""
+        return bool(self._map.held) or self._map.withheld is not None
+
+    async def confirm(self) -> int:
+        """An admin says that the map is meant as it is: how many keys are let go."""
+        released = self._map.held | self._lost.keys
+        unnamed, let_go = self._unnamed, self._let_go | self._lost.names
+        await asyncio.to_thread(self._keep_confirmed, unnamed, let_go)
+        self._known, self._unnamed, self._let_go = self._known | unnamed, frozenset(), let_go
+        self._map = replace(self._map, held=frozenset())
+        self._notices.clear(NoticeCode.MAP_DAMAGED)
+        self._weigh()
+        return len(released)
+
+    def _keep_confirmed(self, known: frozenset[str], let_go: frozenset[str]) -> None:
+        self._state.remember_map_keys(private_keys(self._map), lost=())
+        self._state.know_scopes(known)
+        self._state.let_accounts_go(let_go)
+
+    @property
+    def misses_keys(self) -> bool:
+        """True while scopes have a folder and no key: ``offer`` may find them some."""
+        return bool(self._unnamed)
+
+    def offer(self, memories: Iterable[StoredMemory]) -> None:
+        """Look among all memories for the conversations that the scopes without a key belong to,
+        and have the notice name them."""
+        self._offered = likely_keys(memories, self._unnamed, self._present, self.seen)
+        if self._offered:
+            self._notices.clear(NoticeCode.MAP_UNKNOWN)  # said again, with what is to be pasted
+            self._report_unnamed()
+
+    def see(self, key: str) -> None:
+        """A message came from this conversation, or from one that this key of the map decided."""
+        self.seen |= {key}
+        self._notices.clear(NoticeCode.MAP_ODD_KEY, key)
+
+    def tell_meant(self, why: Why, conversation: str) -> None:
+        """A conversation has spoken that a key seems to mean which matches none. Said once."""
+        if (why.key, conversation) not in self._meant:
+            self._meant.add((why.key, conversation))
+            self._notices.clear(NoticeCode.MAP_ODD_KEY, why.key)
+            self._post_odd(MapFault(why.key, why.value, odd=KeyFault.MEANT, closest=conversation))
+
+    def _weigh(self) -> None:
+        """Compare the map with the bot accounts, and say what has changed."""
+        self._let_go -= self._present or frozenset()
+        lost = lost_accounts(self._map, self._present, self._let_go)
+        withheld = None
+        if lost.all_private:
+            withheld = WhyCode.ACCOUNTS_GONE
+        elif self._unnamed:
+            withheld = WhyCode.MAP_UNKNOWN
+        self._lost = lost
+        self._map = replace(self._map, gone=lost.keys, withheld=withheld)
+        self._report_accounts()
+        self._report_unnamed()
+
+    def _report_entries(self) -> None:
+        post = self._notices.post
+        if self._settings.scope_map is None:
+            post(Notice(NoticeCode.MAP_WRONG_TYPE))
+        for fault in illegal_names(self._map):
+            params = {"key": fault.key, "value": fault.value, "fault": str(fault.fault)}
+            post(Notice(NoticeCode.MAP_ILLEGAL_NAME, fault.key, params))
+        if held := self._map.held:
+            params = {"count": str(len(held))}
+            post(Notice(NoticeCode.MAP_DAMAGED, params=params, severity=Severity.ERROR))
+
+    def _report_accounts(self) -> None:
+        told_below = self._lost.keys if self._lost.all_private else frozenset()
+        odd = {
+            fault.key: fault
+            for fault in odd_keys(self._map, self.seen, self._present)
+            if fault.key not in told_below
+        }
+        for key in self._odd - odd.keys():
+            self._notices.clear(NoticeCode.MAP_ODD_KEY, key)
+        for fault in odd.values():
+            self._post_odd(fault)
+        self._odd = frozenset(odd)
+        if not self._lost.all_private:
+            self._notices.clear(NoticeCode.MAP_ACCOUNTS_GONE)
+            return
+        present = self._present or frozenset()
+        params = {
+            "accounts": "、".join(sorted(self._lost.names)),
+            "present": "、".join(sorted(present)),
+            "scopes": "、".join(sorted(named_scopes(self._map))),
+            "lines": _lines(repaired(self._map, self._lost, present, self.seen)),
+        }
+        self._notices.post(
+            Notice(NoticeCode.MAP_ACCOUNTS_GONE, params=params, severity=Severity.ERROR)
+        )
+
+    def _report_unnamed(self) -> None:
+        if not self._unnamed:
+            self._notices.clear(NoticeCode.MAP_UNKNOWN)
+            return
+        params = {"scopes": "、".join(sorted(self._unnamed)), "lines": _lines(self._offered)}
+        self._notices.post(Notice(NoticeCode.MAP_UNKNOWN, params=params, severity=Severity.ERROR))
+
+    def _post_odd(self, fault: MapFault) -> None:
+        params = {
+            "key": fault.key,
+            "value": fault.value,
+            "odd": str(fault.odd),
+            "closest": fault.closest,
+        }
+        self._notices.post(Notice(NoticeCode.MAP_ODD_KEY, fault.key, params))
+
+
+def _lines(offered: Mapping[str, str]) -> str:
+    """``key → scope``, one a line, as many as a notice holds."""
+    said = [f"{key} → {scope}" for key, scope in offered.items()]
+    rest = ["…"] if len(said) > _OFFERED else []
+    return "\n".join(said[:_OFFERED] + rest)
