@@ -77,11 +77,13 @@ class SqliteLedger:
         )
         return entry_of(found[0]) if found else None
 
-    def entries_in(self, keys: Collection[FileKey]) -> list[KnownEntry]:
+    def entries_in(
+        self, keys: Collection[FileKey], *, but: Collection[str] = ()
+    ) -> list[KnownEntry]:
         found: list[KnownEntry] = []
         for key in keys:
             rows = self._run("SELECT * FROM entry WHERE scope = ? AND path = ?", key)
-            found += map(entry_of, rows)
+            found += (entry_of(row) for row in rows if row[1] not in but)
         return found
 
     def entries_named(self, memory_ids: Collection[str]) -> list[KnownEntry]:

@@ -27,7 +27,7 @@ from .vault_archive import BY_HAND, VaultArchive
 from .vault_pen import SPLIT_BYTES, VaultPen, written_digest
 from .vault_repair import VaultRepair
 from .vault_scan import VaultScan
-from .vault_tree import Reading, VaultTree, is_gone
+from .vault_tree import MAX_FILE_BYTES, Reading, VaultTree, is_gone
 from .vault_walk import Survey
 
 __all__ = ["SPLIT_BYTES", "MarkdownVault"]
@@ -315,7 +315,7 @@ class MarkdownVault:
             target = self._tree.folder(scope) / path
             self._tree.refuse_links(target)
             try:
-                reading = self._tree.read(target, patient=True)
+                reading = self._tree.read(target, patient=True, limit=MAX_FILE_BYTES)
                 file = reading.parsed()
             except VaultFileBroken as error:
                 if is_gone(target):

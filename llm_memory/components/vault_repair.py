@@ -17,7 +17,7 @@ from .files import ChangedMeanwhile, replace_durably
 from .fresh_ids import FreshIds
 from .vault_pen import VaultPen
 from .vault_scan import VaultScan
-from .vault_tree import Reading, VaultTree
+from .vault_tree import MAX_FILE_BYTES, Reading, VaultTree
 
 
 class VaultRepair:
@@ -43,7 +43,7 @@ class VaultRepair:
         if _needs_writing(repair, name=name):
             self._tree.refuse_links(path)
             try:
-                reading = self._tree.read(path, patient=True)
+                reading = self._tree.read(path, patient=True, limit=MAX_FILE_BYTES)
                 if digest(reading.raw) != seen.digest:
                     return None
                 # Our version first: a crash between leaves both.

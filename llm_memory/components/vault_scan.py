@@ -13,8 +13,11 @@ from ..models.vault_state import FileKey, KnownFile, SeenEntry, SeenFile
 from ..policies.note_files import is_topic_file
 from ..ports.vault import FileReport, Look, Place, VaultContent
 from .files import Stamp, stamp_of
-from .vault_tree import Reading, VaultTree
+from .vault_tree import MAX_FILE_BYTES, Reading, VaultTree
 from .vault_walk import Survey
+
+_ID_BYTES = 20
+"""What an id takes in its line."""
 
 
 class VaultScan:
@@ -54,7 +57,7 @@ class VaultScan:
         for path in survey.files:
             relative = self._tree.relative(scope, path)
             try:
-                file = self._tree.load(path)
+                file = self._tree.read(path, limit=MAX_FILE_BYTES).parsed()
             except VaultFileBroken as error:
                 broken.append(FileReport(scope.name, relative, error.reason))
                 continue
@@ -87,7 +90,7 @@ class VaultScan:
             path = self._tree.folder(place.scope) / place.path
             before = known.get(place.key)
             try:
-                reading = self._tree.read(path)
+                reading = self._tree.read(path, limit=MAX_FILE_BYTES)
                 same = before is not None and before.digest == digest(reading.raw)
                 if before is not None and same and not before.timeless and not anew:
                     yield before
@@ -114,13 +117,16 @@ class VaultScan:
         """A file as it was read. Raises VaultFileBroken."""
         file = reading.parsed()
         path = self._tree.relative(scope, reading.path)
+        unnamed = _unnamed(file, path, reading)
+        if len(reading.raw) + len(unnamed) * _ID_BYTES > MAX_FILE_BYTES:
+            raise VaultFileBroken(reading.path.name, "oversized")  # with its ids it would be
         return SeenFile(
             scope,
             path,
             digest(reading.raw),
             file.plain_digest(),
             tuple(SeenEntry(entry.memory, file.digest(entry)) for entry in file.entries),
-            tuple(_unnamed(file, path, reading)),
+            tuple(unnamed),
             timeless=any(entry.timeless for entry in file.entries),
             empty=not any(line.strip() for line in file.lines),
         )

@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Final
 
 from ..errors import InvalidScope, VaultFileBroken, VaultWriteFailed
 from ..markdown.topic_file import Entry, TopicFile, parse_file
@@ -18,6 +19,10 @@ from ..policies.vault_layout import ARCHIVE, folded
 from .files import Stamp, make_folder, stamp_of
 from .patience import when_free
 from .vault_walk import Stamps, Survey, archived, is_link, stamps, survey
+
+MAX_FILE_BYTES: Final = 8 * 1024 * 1024
+"""A larger file of a person's is left alone. To read, name and note the entries of one takes a
+thread two to three seconds a megabyte; what the bot writes itself it splits far below this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,21 +180,24 @@ class VaultTree:
 
     def find(self, path: Path, memory_id: str) -> tuple[Reading, TopicFile, Entry] | None:
         """A file and an entry in it, None if it holds no such entry. Raises VaultFileBroken."""
-        reading = self.read(path, patient=True)
+        reading = self.read(path, patient=True, limit=MAX_FILE_BYTES)
         if memory_id.encode() not in reading.raw:  # parsing takes long, and holds up others
             return None
         file = reading.parsed()
         entry = file.find(memory_id)
         return None if entry is None else (reading, file, entry)
 
-    def read(self, path: Path, *, patient: bool = False) -> Reading:
-        """The bytes. At start there is no patience: with a thousand files that nobody may read it
-        would take as many seconds. Raises VaultFileBroken."""
+    def read(self, path: Path, *, patient: bool = False, limit: int | None = None) -> Reading:
+        """The bytes, if there are no more than ``limit``. At start there is no patience: with a
+        thousand files that nobody may read it would take as many seconds. Raises
+        VaultFileBroken."""
         try:
             if path.is_file():  # a pipe would hold us up
                 with self._reading:
                     # First the stamp: what is written between the two is noticed by the next look.
                     status = path.lstat()
+                    if limit is not None and status.st_size > limit:
+                        raise VaultFileBroken(path.name, "oversized")
                     raw = when_free(path.read_bytes) if patient else path.read_bytes()
                     return Reading(path, raw, stamp_of(status))
         except OSError as error:

@@ -53,7 +53,8 @@ class Save:
     def dropped(self, missing: Sequence[KnownEntry]) -> list[KnownEntry]:
         """Those of the missing entries that nobody deleted."""
         versions, since = appended_since(self.file.digest, self.rows)
-        held = (e.appended for e in self.rows if e.memory_id in self.here.keys() - since)
+        there = self.here.keys() - since
+        held = (e.appended for e in self.rows if e.memory_id in there)
         newest = max(held, default=0)
         found = sorted(
             (e for e in missing if e.appended > newest and self.lately(e.appended_at)),
@@ -92,10 +93,11 @@ class Save:
         if not says_otherwise(entry):
             return False
         _, since = appended_since(self.file.digest, self.rows)
+        there = self.here.keys() - since
         if any(
             e.appended and e.appended_at > entry.rewritten_at
             for e in self.rows
-            if e.memory_id in self.here.keys() - since
+            if e.memory_id in there
         ):
             return True
         return len(back) == 1 and not missing and not self._changed({entry.memory_id})

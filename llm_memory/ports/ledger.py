@@ -60,8 +60,10 @@ class EntryLedger(Protocol):
         """One entry."""
         ...
 
-    def entries_in(self, keys: Collection[FileKey]) -> list[KnownEntry]:
-        """The entries of some files."""
+    def entries_in(
+        self, keys: Collection[FileKey], *, but: Collection[str] = ()
+    ) -> list[KnownEntry]:
+        """The entries of some files, without those of some ids."""
         ...
 
     def entries_named(self, memory_ids: Collection[str]) -> list[KnownEntry]:

@@ -76,6 +76,7 @@ class Engine:
             clock,
             pace,
             mapped=self._book.mapped,
+            at_once=recalling.long_lived.at_once,
         )
         self._follower = VaultFollower(
             self._reconciler, parts.watcher, pace, also=self.notes.refresh

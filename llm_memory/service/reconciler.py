@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from itertools import batched
 
 from ..errors import StateUnavailable
@@ -32,11 +33,15 @@ _TRIES = 5
 """So often a round begins anew because the bot wrote to what it looks at."""
 
 
+_MUCH_BYTES = 1024 * 1024
+_ENTRY_BYTES = 100
+
+
 class Reconciler:
     """Touched from the event loop only; one round at a time.
 
     ``elapsed`` gives seconds that never go back, ``now`` seconds since 1970, ``mapped`` the scopes
-    that the owner's map names.
+    that the owner's map names. ``at_once`` is entered while so many memories are made.
     """
 
     def __init__(
@@ -51,6 +56,7 @@ class Reconciler:
         elapsed: Callable[[], float] = time.monotonic,
         now: Callable[[], float] = time.time,
         mapped: Callable[[], Collection[str]] = frozenset,
+        at_once: Callable[[int], AbstractContextManager[None]] = lambda _: nullcontext(),
     ) -> None:
         self._vault = vault
         self._ledger = vault.ledger
@@ -63,8 +69,10 @@ class Reconciler:
         )
         self._now = now
         self._mapped = mapped
+        self._at_once = at_once
         self._round = asyncio.Lock()
         self._compared = False
+        self._unread: set[FileKey] = set()
 
     def stop(self) -> None:
         """Have a round that runs end soon. What is left is found at the next start."""
@@ -98,7 +106,9 @@ class Reconciler:
         look = await asyncio.to_thread(self._vault.look)
         self._reports.twins([scope.name for scope in look.scopes], self._mapped())
         files = await asyncio.to_thread(self._ledger.files)
-        await self._look_at(look, files, look.places, _gone(files, look))
+        size = sum(place.stamp[1] for place in look.places)
+        with self._at_once(_entries(size)):
+            await self._look_at(look, files, look.places, _gone(files, look))
         held = await asyncio.to_thread(self._ledger.held)
         await self._living.load(stored_as_known(held, self._vault.named))
         self._reports.held(held)
@@ -127,26 +137,35 @@ class Reconciler:
         async with self._round:
             self._quiet.begin_round()
             look = await asyncio.to_thread(self._vault.look)
-            if look.absent:
-                counts = await asyncio.to_thread(self._ledger.counts)
-                self._reports.gone(counts)
-                return
-            self._reports.twins([scope.name for scope in look.scopes], self._mapped())
             stamps = self._settling.stamps
-            changed = [p for p in look.places if stamps.get(p.key) != p.stamp]
-            files = await asyncio.to_thread(self._ledger.files)
-            gone = _gone(files, look)
-            again = with_copies((p.key for p in changed), gone, self._settling.copies)
-            again -= {place.key for place in changed}
-            changed += [place for place in look.places if place.key in again]
-            if changed or gone:
-                await self._look_at(look, files, changed, gone)
-            else:
-                self._reports.broken(look.broken, {p.key for p in look.places})
-            await self._settling.give_ids(look)
-            if changed or gone or self._reports.is_held:
-                self._reports.held(await asyncio.to_thread(self._ledger.held))
-            self._compared = True
+            waiting = self._settling.unnamed
+            size = sum(
+                p.stamp[1] for p in look.places if stamps.get(p.key) != p.stamp or p.key in waiting
+            )
+            with self._at_once(_entries(size)):
+                await self._reconcile(look)
+
+    async def _reconcile(self, look: Look) -> None:
+        if look.absent:
+            counts = await asyncio.to_thread(self._ledger.counts)
+            self._reports.gone(counts)
+            return
+        self._reports.twins([scope.name for scope in look.scopes], self._mapped())
+        stamps = self._settling.stamps
+        changed = [p for p in look.places if stamps.get(p.key) != p.stamp]
+        files = await asyncio.to_thread(self._ledger.files)
+        gone = _gone(files, look)
+        again = with_copies((p.key for p in changed), gone, self._settling.copies)
+        again -= {place.key for place in changed}
+        changed += [place for place in look.places if place.key in again]
+        if changed or gone:
+            await self._look_at(look, files, changed, gone)
+        else:
+            self._reports.broken(look.broken, {p.key for p in look.places})
+        await self._settling.give_ids(look)
+        if changed or gone or self._reports.is_held:
+            self._reports.held(await asyncio.to_thread(self._ledger.held))
+        self._compared = True
 
     async def confirm(self) -> int:
         """A person says that what is held was meant to be deleted: how many entries are forgotten.
@@ -203,25 +222,34 @@ class Reconciler:
         for some in batched(places, _FILES):
             if self._settling.stopping:
                 raise asyncio.CancelledError
-            answers = await asyncio.to_thread(self._vault.see, some, files, anew=loading)
+            anew = loading or any(place.key in self._unread for place in some)
+            answers = await asyncio.to_thread(self._vault.see, some, files, anew=anew)
             for place, answer in zip(some, answers, strict=True):
                 match answer:
                     case FileReport():
                         broken.append(answer)
                         stamps[place.key] = place.stamp
+                        if loading:
+                            self._unread.add(place.key)
                     case KnownFile():
                         stamps[place.key] = place.stamp
                     case SeenFile() if _is_as_known(answer, files):
-                        await self._living.renew(answer)
+                        await self._renew(answer)
                         stamps[place.key] = place.stamp
                     case SeenFile():
                         seen.append(answer)
+                        self._unread.discard(place.key)
                         if loading and not files:  # nothing is known: nothing was moved
-                            await self._living.load(
-                                StoredMemory(answer.scope, answer.path, entry.memory)
-                                for entry in answer.entries
-                            )
+                            await self._living.load(_stored(answer))
         return seen
+
+    async def _renew(self, file: SeenFile) -> None:
+        """It is as it was known. Where it could not be read at the start, nothing of it lives."""
+        if file.key in self._unread:
+            self._unread.discard(file.key)
+            await self._living.take(_stored(file))
+        else:
+            await self._living.renew(file)
 
     def _stale(
         self, places: Sequence[Place], gone: Collection[FileKey], look: Look
@@ -241,6 +269,16 @@ class Reconciler:
             if other is None or other == key or found[other] != stamp:
                 stale.add(key)
         return stale
+
+
+def _stored(file: SeenFile) -> Iterator[StoredMemory]:
+    return (StoredMemory(file.scope, file.path, entry.memory) for entry in file.entries)
+
+
+def _entries(size: int) -> int:
+    """About how many entries so many bytes of changed files may have; 0 for what a person and a bot
+    write in a day."""
+    return 0 if size < _MUCH_BYTES else size // _ENTRY_BYTES
 
 
 def _gone(known: Collection[FileKey], look: Look) -> list[FileKey]:

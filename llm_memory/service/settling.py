@@ -36,7 +36,7 @@ class Settling:
     """Whoever calls holds the lock of those that write. Touched from the event loop only.
 
     ``stamps`` are of the files that were taken in as they are, ``copies`` those of
-    other files; ``now``: seconds since 1970.
+    other files, ``unnamed`` wait for ids; ``now``: seconds since 1970.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Settling:
         self._reports = reports
         self._quiet = quiet
         self._now = now
-        self._unnamed: set[FileKey] = set()
+        self.unnamed: set[FileKey] = set()
         self.stamps: dict[FileKey, Sight] = {}
         self.copies: dict[FileKey, Copy] = {}
         self.stopping = False
@@ -69,7 +69,7 @@ class Settling:
         changes, rows = await asyncio.to_thread(self._compare, seen, gone)
         if restless := self._restless(changes, places):
             known = [row for some in rows.values() for row in some]
-            restless = tied(restless, seen, known)
+            restless = await asyncio.to_thread(tied, restless, seen, known)
             if self._living.loading:
                 kept = [row for key in restless for row in rows.get(key, ())]
                 await self._living.load(stored_as_known(kept, self._vault.named))
@@ -97,7 +97,7 @@ class Settling:
         for key in gone:
             if key not in unburied:
                 self.stamps.pop(key, None)
-            self._unnamed.discard(key)
+            self.unnamed.discard(key)
         await self._living.drop(  # what was loaded before it was compared
             KnownEntry(file.scope.name, file.path, entry.memory, "")
             for file in copied
@@ -123,7 +123,7 @@ class Settling:
             await asyncio.to_thread(self._ledger.record, files=files)
         for file in copied:
             self.stamps[file.key] = places[file.key].stamp
-            self._unnamed.discard(file.key)
+            self.unnamed.discard(file.key)
 
     def _restless(self, changes: Changes, places: dict[FileKey, Place]) -> set[FileKey]:
         """Those of the files that should be left alone to which somebody may still be writing."""
@@ -150,7 +150,11 @@ class Settling:
         there = {entry.memory.memory_id for file in seen for entry in file.entries}
         rows = {
             (row.scope, row.memory_id): row
-            for row in (*self._ledger.entries_named(there), *self._ledger.entries_in(keys))
+            for some in (
+                self._ledger.entries_named(there),
+                self._ledger.entries_in(keys, but=there),
+            )
+            for row in some
         }
         looked_at = set(keys)
         missing = [e for e in rows.values() if e.file in looked_at and e.memory_id not in there]
@@ -248,31 +252,35 @@ class Settling:
     def _keep_stamp(self, place: Place, *, waits: bool) -> None:
         self.stamps[place.key] = place.stamp
         if waits:
-            self._unnamed.add(place.key)
+            self.unnamed.add(place.key)
             self._quiet.rests(place.key, place.stamp, age=self._age(place.stamp))
         else:
-            self._unnamed.discard(place.key)
+            self.unnamed.discard(place.key)
 
     # Ids for what people wrote
 
     async def give_ids(self, look: Look) -> None:
         """To the files that were left alone for a while, each under the lock by itself."""
         places = {place.key: place for place in look.places}
-        for key in sorted(self._unnamed):
+        for key in sorted(self.unnamed):
             place = places.get(key)
             if place is None:
-                self._unnamed.discard(key)
+                self.unnamed.discard(key)
             elif self.stopping or self.stamps.get(key) != place.stamp:
                 continue
             elif self._quiet.rests(key, place.stamp):
-                async with self._living.writing:
-                    await self._name(place)
+                await self._name(place)
 
     async def _name(self, place: Place) -> None:
-        answers = await asyncio.to_thread(self._vault.see, [place], {}, anew=True)
-        file = answers[0]
+        # Reading takes long: whoever writes meanwhile is not held up.
+        (file,) = await asyncio.to_thread(self._vault.see, [place], {}, anew=True)
+        if isinstance(file, SeenFile):
+            async with self._living.writing:
+                await self._name_seen(place, file)
+
+    async def _name_seen(self, place: Place, file: SeenFile) -> None:
         now = await asyncio.to_thread(self._vault.stamps, [place.key])
-        if not isinstance(file, SeenFile) or now[place.key] != place.stamp:
+        if now[place.key] != place.stamp:
             return
         changes, rows = await asyncio.to_thread(self._compare, [file], ())
         if changes.vanished or changes.left or any(not entry.held for entry in changes.held):
@@ -283,7 +291,7 @@ class Settling:
         (settled,) = await asyncio.to_thread(self._settle, [step], name=True)
         await self._take_in(file, changes, settled)
         if isinstance(settled, Settled):
-            self._unnamed.discard(place.key)
+            self.unnamed.discard(place.key)
 
 
 def _unwritten(file: SeenFile, changes: Changes, repair: Repair) -> list[Memory]:

@@ -43,7 +43,7 @@ from astrbot_plugin_scoped_memory.llm_memory.service.store_calls import HANGS, S
 # What the vault reports about a file; see FileReport in ports/vault.py.
 FILE_REASONS = {
     "not_utf8", "gb18030", "utf16", "unreadable", "duplicate_id", "illegal_folder", "misnamed",
-    "illegal_role", "link", "too_large", "too_many",
+    "illegal_role", "link", "too_large", "too_many", "oversized",
 }  # fmt: skip
 # What the engine posts with each notice.
 PARAMS: dict[NoticeCode, Mapping[str, str]] = {
