@@ -45,10 +45,8 @@ class WokenAgents:
         self._texts = texts
 
     def woke(self, event: AstrMessageEvent) -> bool:
-        """True where no person sent the event: a timer's, an echo of the bot's own words, or one
-        whose platform is not the platform of its account."""
-        if event.get_sender_id() and event.get_sender_id() == event.get_self_id():
-            return True
+        """True where no platform brought the event: a timer's, or one whose platform is not the
+        platform of its account. Then nothing but its origin is true."""
         name = event.get_platform_name()
         account = str(event.unified_msg_origin).split(":", 1)[0]
         return bool(name == _SCHEDULER or name != (self._adapter(account) or name))

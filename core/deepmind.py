@@ -58,7 +58,9 @@ class DeepMind:
             self._retrieval.view(conversation_id, history),
             self._retrieval.recall_for_turn(query, conversation_id, actor),
             # What AstrBot tells itself, a timer that goes off, is nobody who comes back.
-            self._primers.for_turn(conversation_id, actor) if actor.spoke else _nothing(),
+            self._primers.for_turn(conversation_id, actor)
+            if plugin.turns.is_a_persons(event)
+            else _nothing(),
         )
         plugin.turns.note_view(event, view)
         if primer.sections:

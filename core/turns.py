@@ -119,7 +119,8 @@ class TurnReader:
 
     def is_a_persons(self, event: AstrMessageEvent) -> bool:
         """False for what AstrBot tells itself: a timer that goes off, an echo of its own words."""
-        return not self.agents.woke(event)
+        own = bool(event.get_sender_id()) and event.get_sender_id() == event.get_self_id()
+        return not own and not self.agents.woke(event)
 
     @staticmethod
     def is_overheard(event: AstrMessageEvent) -> bool:

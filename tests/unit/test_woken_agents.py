@@ -286,6 +286,17 @@ async def test_an_event_under_a_platform_of_its_own_is_no_persons(tmp_path: Path
         assert not (await bot.turns.actor(made)).spoke
 
 
+async def test_the_bots_own_account_is_where_its_message_is(tmp_path: Path) -> None:
+    """An owner may speak from the account that the bot runs on: it is no turn, but no timer."""
+    own = MessageMember("10000", "主人")  # as the bot's own id
+    async with running(tmp_path, FAMILY) as rig:
+        bot, said = Bot(rig), in_family(own)
+        assert not bot.turns.is_a_persons(said)
+        assert (await bot.turns.conversation_id(said)).group == "777"
+        assert await bot.turns.actor(said) == Actor("aiocqhttp:10000", "主人")
+        assert (await remembered(bot, said, GATE)).startswith("ok")
+
+
 # What it stores
 
 
