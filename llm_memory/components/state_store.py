@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import json
+import secrets
 import sqlite3
 import threading
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from datetime import datetime
 from pathlib import Path
 
 from ..errors import EngineClosed, StateUnavailable
 from ..models.conversation import SeenSender
+from ..models.corrections import Correction, CorrectionKind
 from ..models.turns import HistoryScope
 from ..ports import Key
 from .durable_sqlite import check, connect_checked, is_broken, set_aside
@@ -161,6 +164,33 @@ class SqliteStateStore:
         rows = self._run("SELECT scope, memory_id, uses FROM use_count")
         return {Key(scope, memory_id): int(uses) for scope, memory_id, uses in rows}
 
+    def corrections(self) -> list[Correction]:
+        rows = self._run(f"SELECT number, {_CORRECTION} FROM correction ORDER BY number")  # noqa: S608
+        return [_correction(int(number), *values) for number, *values in rows]
+
+    def add_corrections(self, corrections: Sequence[Correction]) -> list[int]:
+        numbers = []
+        with self._lock, self._transaction() as connection:
+            for one in corrections:
+                made = connection.execute(
+                    f"INSERT INTO correction ({_CORRECTION})"  # noqa: S608  (a constant)
+                    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    _correction_row(one),
+                )
+                numbers.append(made.lastrowid or 0)
+        return numbers
+
+    def drop_corrections(self, numbers: Collection[int]) -> None:
+        with self._lock, self._transaction() as connection:
+            connection.executemany(
+                "DELETE FROM correction WHERE number = ?", [(number,) for number in numbers]
+            )
+
+    def correction_key(self) -> str:
+        made = "INSERT OR IGNORE INTO meta VALUES ('correction_key', ?)"
+        self._run(made, (secrets.token_hex(32),))
+        return str(self._run("SELECT value FROM meta WHERE name = 'correction_key'")[0][0])
+
     def installation(self) -> str:
         found = self._run("SELECT value FROM meta WHERE name = 'installation'")
         if found:
@@ -206,6 +236,45 @@ class SqliteStateStore:
 def _add_scopes(connection: sqlite3.Connection, names: Iterable[str]) -> None:
     connection.executemany(
         "INSERT OR IGNORE INTO known_scope VALUES (?)", [(name,) for name in names]
+    )
+
+
+_CORRECTION = "kind, scope, target, memory_id, words, marks, person, who, said_at, at, by"
+
+
+def _correction_row(one: Correction) -> tuple[str, ...]:
+    values = (
+        one.kind.value,
+        one.scope,
+        one.target,
+        one.memory_id,
+        one.words,
+        json.dumps(one.marks),
+        one.person,
+        one.who,
+        one.said_at.isoformat(),
+        one.at.isoformat(),
+        one.by,
+    )
+    # Half a surrogate pair, as old chat programs left them, would refuse the whole row.
+    return tuple(value.encode(errors="replace").decode() for value in values)
+
+
+def _correction(number: int, *row: str) -> Correction:
+    kind, scope, target, memory_id, words, marks, person, who, said_at, at, by = row
+    return Correction(
+        CorrectionKind(kind),
+        scope,
+        memory_id,
+        words,
+        datetime.fromisoformat(said_at),
+        datetime.fromisoformat(at),
+        person,
+        who,
+        target,
+        by,
+        tuple(json.loads(marks)),
+        number,
     )
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Protocol
 
 from ..models.conversation import SeenSender
+from ..models.corrections import Correction
 from ..models.turns import HistoryScope
 from .index import Key
 
@@ -99,6 +100,22 @@ class StateStore(Protocol):
 
     def all_uses(self) -> dict[Key, int]:
         """The same of every memory that ever was."""
+        ...
+
+    def corrections(self) -> list[Correction]:
+        """All of them, in the order in which they were added."""
+        ...
+
+    def add_corrections(self, corrections: Sequence[Correction]) -> list[int]:
+        """Add all or none; the number of each. On disk when it returns."""
+        ...
+
+    def drop_corrections(self, numbers: Collection[int]) -> None:
+        """They were undone. Unknown ones are ignored."""
+        ...
+
+    def correction_key(self) -> str:
+        """The key of the marks of corrections, made once: 64 hexadecimal digits."""
         ...
 
     def installation(self) -> str:

@@ -21,6 +21,11 @@ _SINCE_2: Final = (
     umo TEXT NOT NULL, history TEXT NOT NULL, scope TEXT NOT NULL, is_mixed INTEGER NOT NULL,
     PRIMARY KEY (umo, history)) WITHOUT ROWID""",
     "CREATE TABLE IF NOT EXISTS known_scope (scope TEXT NOT NULL PRIMARY KEY)",
+    """CREATE TABLE IF NOT EXISTS correction (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT NOT NULL, scope TEXT NOT NULL,
+    target TEXT NOT NULL, memory_id TEXT NOT NULL, words TEXT NOT NULL, marks TEXT NOT NULL,
+    person TEXT NOT NULL, who TEXT NOT NULL, said_at TEXT NOT NULL, at TEXT NOT NULL,
+    by TEXT NOT NULL)""",
 )
 _KNOWN_BEFORE_2: Final = (
     "INSERT INTO known_scope SELECT ' * '"
