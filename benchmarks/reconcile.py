@@ -26,6 +26,9 @@ import checkout
 checkout.register()
 
 from astrbot_plugin_scoped_memory.llm_memory.components.ledger import SqliteLedger  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.components.state_store import (  # noqa: E402
+    SqliteStateStore,
+)
 from astrbot_plugin_scoped_memory.llm_memory.components.vault import MarkdownVault  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.markdown.entry import render  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (  # noqa: E402
@@ -34,6 +37,9 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (  # noqa
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import VaultPace  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.service.catalogue import Catalogue  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.service.corrected_statements import (  # noqa: E402
+    CorrectedStatements,
+)
 from astrbot_plugin_scoped_memory.llm_memory.service.identifiers import make_id  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.service.living import LivingMemories  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.service.notice_board import (  # noqa: E402
@@ -78,10 +84,13 @@ class Life:
         self.vault = MarkdownVault(root / "memory", self.ledger, make_id=partial(make_id, "m"))
         self.catalogue = Catalogue()
         living = LivingMemories(self.catalogue, [])
+        state = SqliteStateStore(root / "state" / "state.sqlite")
+        state.open()
         self.reconciler = Reconciler(
             self.vault,
             self.catalogue,
             living,
+            CorrectedStatements(state, lambda: BEGAN),
             NoticeBoard(),
             lambda: BEGAN,
             VaultPace(quiet_seconds=0.0),

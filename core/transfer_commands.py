@@ -11,6 +11,7 @@ from ..llm_memory import (
     NotTransferred,
     RefusedLine,
     Rejected,
+    RejectReason,
 )
 from .outcomes import rejected_text
 from .plugin_context import PluginContext
@@ -19,6 +20,8 @@ from .texts import Texts
 
 _SHOWN = 5
 _DETAIL = 120
+_ANYWAY = ("anyway", "仍要")
+"""Behind the name of a file: what was corrected since it was said is wanted, too."""
 
 
 class TransferCommands:
@@ -45,10 +48,13 @@ class TransferCommands:
     async def import_(self, conversation_id: ConversationId, actor: Actor, name: str) -> str:
         """The memories of a file into this conversation's scope: by an admin."""
         texts = self._plugin.texts
+        file, _, last = name.rpartition(" ")
+        anyway = bool(file) and last.lower() in _ANYWAY
+        name = file.strip() if anyway else name
         if not name:
             return texts.say("transfer.usage")
         outcome = await self._plugin.service.import_(
-            name, conversation_id=conversation_id, actor=actor
+            name, conversation_id=conversation_id, actor=actor, anyway=anyway
         )
         match outcome:
             case Imported():
@@ -80,6 +86,8 @@ def imported_text(texts: Texts, imported: Imported) -> str:
     if imported.passed_by:
         lines.append(say("transfer.passed_by", count=imported.passed_by))
     lines += [_line(texts, refused) for refused in imported.lines[:_SHOWN]]
+    if any(_is_corrected(refused) for refused in imported.lines):
+        lines.append(say("transfer.anyway"))
     if (more := imported.refused - min(len(imported.lines), _SHOWN)) > 0:
         lines.append(say("transfer.more", count=more))
     if imported.stopped_at:
@@ -87,6 +95,10 @@ def imported_text(texts: Texts, imported: Imported) -> str:
     elif imported.cut_short:
         lines.append(say("transfer.cut_short"))
     return "\n".join(lines)
+
+
+def _is_corrected(refused: RefusedLine) -> bool:
+    return refused.rejected is not None and refused.rejected.reason is RejectReason.CORRECTED
 
 
 def _line(texts: Texts, refused: RefusedLine) -> str:

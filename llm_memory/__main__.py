@@ -18,6 +18,8 @@ from .cli.words import Refusal, fail, fault_text
 from .errors import DirectoryInUse, EngineOff, FormatNewer, ScopedMemoryError, TransferFailed
 from .models.settings import PrivacyMode
 
+_ANYWAY = "忘掉、改过、移走的也要 / also what was forgotten, edited or moved away since"
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit code: 0 done, 1 nothing done, 2 wrong usage, 3 done but for some lines."""
@@ -83,6 +85,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     one.add_argument("file", type=Path)
     one.add_argument("--scope", action="append", help="只放回这个域，可重复 / this scope alone")
+    one.add_argument("--anyway", action="store_true", help=_ANYWAY)
     one.set_defaults(run=restore)
     one = commands.add_parser(
         "import",
@@ -91,6 +94,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     one.add_argument("file", type=Path)
     one.add_argument("--scope", required=True, help="并入哪个域 / which scope")
+    one.add_argument("--anyway", action="store_true", help=_ANYWAY)
     one.add_argument("--new", action="store_true", help="这个域可以是新的 / the scope may be new")
     one.add_argument(
         "--keep-trust",

@@ -63,6 +63,7 @@ from .policies.transfer_format import VERSION
 from .ports import Embedder, Reranker, StateStore, VectorStore
 from .ports.chat import ChatModel
 from .ports.migration import ForeignCollection
+from .service.corrected_statements import CorrectedStatements
 from .service.engine import Engine
 from .service.engine_parts import EngineParts
 from .service.identifiers import make_id
@@ -253,13 +254,24 @@ def restore_store(
     source: Path,
     *,
     scopes: Collection[str] | None = None,
+    anyway: bool = False,
     progress: Callable[[int], None] = lambda _: None,
 ) -> StoreRestored:
     """What a file holds, back where it was, or of these scopes alone. Blocks. ``progress`` hears
-    how many lines were read. Raises TransferFailed."""
+    how many lines were read. What was corrected since it was said stays out, unless it is wanted
+    ``anyway``. Raises TransferFailed."""
+    corrected = None if anyway else _corrected_statements(paths)
     with closing(LineFile(source)) as lines, closing(_whole_store(paths)) as store:
-        restoring = Restoring(store, only=scopes)
+        restoring = Restoring(store, only=scopes, corrected=corrected)
         return restoring.run(lines, vault_format=VAULT_FORMAT, progress=progress)
+
+
+def _corrected_statements(paths: EnginePaths) -> CorrectedStatements:
+    with closing(ForgetfulState(paths.state / "state.sqlite")) as state:
+        state.open()
+        corrected = CorrectedStatements(state, local_now)
+        corrected.load()
+    return corrected
 
 
 def open_lines(source: Path) -> LineFile:

@@ -60,12 +60,19 @@ def restore(asked: argparse.Namespace, place: Place) -> int:
             say(f"… {number}")
 
     with owned(place.paths, version=plugin_version()):
-        done = restore_store(place.paths, asked.file, scopes=asked.scope, progress=progress)
+        done = restore_store(
+            place.paths, asked.file, scopes=asked.scope, anyway=asked.anyway, progress=progress
+        )
     say(
         f"放回 {done.memories} 条记忆（早已有 {done.known} 条），写了 {done.files} 个文件"
         f"（{done.same} 个原样已在） / restored {done.memories} memories ({done.known} known "
         f"already), wrote {done.files} files ({done.same} there already)"
     )
+    if done.corrected:
+        say(
+            f"忘掉、改过、移走的 {done.corrected} 条没有放回，要的话加 --anyway / "
+            f"{done.corrected} were forgotten, edited or moved away: left out, see --anyway"
+        )
     for scope, path in done.differing:
         say(
             f"已有另一个样子，没有动，缺的记忆补在后面 / differs, left as it is, missing memories "
@@ -108,7 +115,11 @@ async def _imported(
         try:
             await engine.open()
             return await engine.service.import_for_owner(
-                lines, asked.scope, keep_trust=asked.keep_trust, new=asked.new
+                lines,
+                asked.scope,
+                keep_trust=asked.keep_trust,
+                new=asked.new,
+                anyway=asked.anyway,
             )
         finally:
             await engine.close()

@@ -249,6 +249,7 @@ class RejectReason(StrEnum):
     OFF_THE_RECORD = "off_the_record"
     NOT_WRITTEN = "not_written"
     UNKNOWN_SCOPE = "unknown_scope"
+    CORRECTED = "corrected"
 
 
 @dataclass(frozen=True, slots=True)

@@ -195,6 +195,7 @@ class StoreRestored:
         known: Entries that stood there already.
         files: Files that were written whole.
         same: Files that stood there already, byte by byte.
+        corrected: Entries that were forgotten, edited or moved away since they were said.
         differing: Files that stand there with other words, and were left as they are.
         refused: How many lines; ``lines`` are the first of them.
         cut_short: The file has no last line.
@@ -204,6 +205,7 @@ class StoreRestored:
     known: int = 0
     files: int = 0
     same: int = 0
+    corrected: int = 0
     differing: tuple[tuple[str, str], ...] = ()
     refused: int = 0
     lines: tuple[RefusedLine, ...] = ()

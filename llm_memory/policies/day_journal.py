@@ -40,7 +40,9 @@ _DAYS: Final = "一二三四五六日"
 _FENCE: Final = re.compile(r"^\s*(?:```|~~~).*$", re.MULTILINE)
 _HEADING: Final = re.compile(r"^\s*(?:#{1,6}|[-*+>]|\d{1,2}[.)])\s+", re.MULTILINE)
 _SENTENCE_END: Final = re.compile(r"[。！？.!?；;](?=[^。！？.!?；;]*$)")
-_NOTHING: Final = frozenset({"无", "没有", "none", "nothing", "na"})
+NOTHING: Final = "无"
+"""What a journal says of a day of which nothing is to be told."""
+_NOTHING: Final = frozenset({NOTHING, "没有", "none", "nothing", "na"})
 
 
 def digest_id(scope: str, day: date) -> str:

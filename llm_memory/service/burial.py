@@ -10,6 +10,7 @@ from ..errors import VaultWriteFailed
 from ..log import logger
 from ..models.vault_state import Changes, FileKey, KnownEntry
 from ..ports import Vault
+from .corrected_statements import CorrectedStatements
 from .identifiers import Clock
 from .living_files import LivingFiles
 from .vault_reports import VaultReports
@@ -19,11 +20,17 @@ class Burial:
     """Whoever calls holds the lock of those that write."""
 
     def __init__(
-        self, vault: Vault, living: LivingFiles, reports: VaultReports, clock: Clock
+        self,
+        vault: Vault,
+        living: LivingFiles,
+        corrected: CorrectedStatements,
+        reports: VaultReports,
+        clock: Clock,
     ) -> None:
         self._vault = vault
         self._ledger = vault.ledger
         self._living = living
+        self._corrected = corrected
         self._reports = reports
         self._clock = clock
 
@@ -73,6 +80,7 @@ class Burial:
         if not entries:
             return
         at = self._clock().replace(microsecond=0)
+        await self._corrected.forgotten_by_hand((e.scope, e.memory) for e in entries)
         await asyncio.to_thread(self._vault.bury, entries, at=at)
         keys = [(entry.scope, entry.memory_id) for entry in entries]
         await asyncio.to_thread(self._ledger.record, gone=keys)

@@ -57,6 +57,7 @@ from ..policies.pointers import is_note_id, pointed_id
 from ..ports.transfer import LineSource
 from .access import Access
 from .catalogue import Catalogue
+from .corrected_statements import CorrectedStatements
 from .corrections import Corrections
 from .identifiers import Clock
 from .learning import Learning
@@ -103,6 +104,7 @@ class CognitiveService:
         learning: Learning,
         notes: NoteBook,
         editor: MemoryEditor,
+        corrected: CorrectedStatements,
         reconciler: Reconciler,
         transfer: Transfer,
         pending: PendingRecords,
@@ -118,7 +120,7 @@ class CognitiveService:
         self._catalogue = catalogue
         self._access = Access(settings, book, catalogue)
         self._life = Lifespan()
-        self._corrections = Corrections(self._access, book, handlers, editor, self._life)
+        self._corrections = Corrections(self._access, book, handlers, editor, corrected, self._life)
         self._manager = manager
         self._handlers = handlers
         self._turns = turns
@@ -484,10 +486,13 @@ class CognitiveService:
         return await self._life.finish(self._transfer.export(scope_filter, patient=not actor.admin))
 
     async def import_(
-        self, name: str, *, conversation_id: ConversationId, actor: Actor
+        self, name: str, *, conversation_id: ConversationId, actor: Actor, anyway: bool = False
     ) -> Imported | NotTransferred | NotAllowed | Rejected:
         """The memories of a file in ``imports/`` into the conversation's own scope, whatever the
         file says, through the doors that every draft goes through. Admins only.
+
+        Args:
+            anyway: Also what was forgotten, edited or moved away since it was said.
 
         What was stored before it was cut off, by a close or a cancelled caller, is stored.
         """
@@ -497,17 +502,24 @@ class CognitiveService:
         scope = self._recording(conversation_id)
         if isinstance(scope, Rejected):
             return scope
-        terms = Terms(scope, conversation_id.umo)
+        terms = Terms(scope, conversation_id.umo, anyway=anyway)
         return await self._transfer.import_named(name, terms, self._life.finish)
 
     async def import_for_owner(
-        self, source: LineSource, scope_name: str, *, keep_trust: bool, new: bool
+        self,
+        source: LineSource,
+        scope_name: str,
+        *,
+        keep_trust: bool,
+        new: bool,
+        anyway: bool = False,
     ) -> Imported | NotTransferred | Rejected:
         """The same for whoever owns the files, from an open file into a scope that he names.
 
         Args:
             new: The scope may be one that has no folder yet.
             keep_trust: What the file calls trusted stays so.
+            anyway: Also what was forgotten, edited or moved away since it was said.
         """
         await self._life.ready()
         known = {*await self._editor.folders(), *([scope_name] if new else [])}
@@ -518,7 +530,7 @@ class CognitiveService:
         if scope is None:
             return Rejected(RejectReason.UNKNOWN_SCOPE, detail=scope_name)
         await self._book.bring(scope)
-        terms = Terms(scope, keep_trust=keep_trust)
+        terms = Terms(scope, keep_trust=keep_trust, anyway=anyway)
         return await self._transfer.import_from(source, terms, self._life.finish)
 
     def _recording(self, conversation_id: ConversationId) -> Scope | Rejected:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..models.conversation import Actor, ConversationId
+from ..models.corrections import CorrectionKind
 from ..models.data_models import (
     EditOutcome,
     ForgetOutcome,
@@ -22,6 +23,7 @@ from ..policies.admin_move import target_scope
 from ..policies.pointers import pointed_id
 from ..ports.ledger import DeedKind
 from .access import Access
+from .corrected_statements import CorrectedStatements
 from .lifespan import Lifespan
 from .memory_editor import Doer, MemoryEditor
 from .memory_handlers import MemoryHandlers
@@ -37,12 +39,14 @@ class Corrections:
         book: ScopeBook,
         handlers: MemoryHandlers,
         editor: MemoryEditor,
+        corrected: CorrectedStatements,
         life: Lifespan,
     ) -> None:
         self._access = access
         self._book = book
         self._handlers = handlers
         self._editor = editor
+        self._corrected = corrected
         self._life = life
 
     async def forget(
@@ -55,16 +59,27 @@ class Corrections:
         scope = self._access.writable(conversation_id)
         if isinstance(scope, Rejected) or not self._access.in_reach(stored, scope, actor):
             return NotAllowed(memory_id)
-        target = await self._life.finish(self._handlers.archive(stored, actor))
+        doer = Doer(actor, conversation_id.umo)
+        target = await self._life.finish(self._forget(stored, doer))
         match target:
             case Rejected():
                 return target
             case None:
                 return NotVisible(memory_id)
             case str():
-                doer = Doer(actor, conversation_id.umo)
-                await self._editor.note(DeedKind.FORGET, stored, scope, doer)
                 return Forgotten(stored, target)
+
+    async def _forget(self, stored: StoredMemory, doer: Doer) -> str | Rejected | None:
+        """The correction is noted first: a kill between must not lose it."""
+        scope, by = stored.scope, doer.actor.name or doer.actor.person
+        noting = self._corrected.note(CorrectionKind.FORGOTTEN, scope.name, stored.memory, by=by)
+        number = await noting
+        target = await self._handlers.archive(stored, doer.actor)
+        if isinstance(target, str):
+            await self._editor.note(DeedKind.FORGET, stored, scope, doer)
+        else:
+            await self._corrected.drop([number])
+        return target
 
     async def edit(
         self, memory_id: str, text: str, conversation_id: ConversationId, actor: Actor
@@ -136,4 +151,6 @@ class Corrections:
             case None:
                 return NotVisible(memory_id)
             case StoredMemory():
+                for kind in (CorrectionKind.FORGOTTEN, CorrectionKind.TAKEN_BACK):
+                    await self._corrected.withdraw(kind, scope.name, memory_id)
                 return Restored(restored)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -27,6 +28,7 @@ from ..models.turns import QueuedTurn
 from ..policies.acquaintance import ONLY_FAMILIAR
 from ..policies.day_journal import (
     LEAST_ENTRIES,
+    NOTHING,
     SYSTEM,
     cleaned,
     digest_id,
@@ -45,6 +47,7 @@ from ..ports.loop import TurnStore
 from ..ports.sleep import SleepStore
 from .acquaintances import Acquaintances
 from .catalogue import Catalogue
+from .corrected_statements import CorrectedStatements
 from .draft_checks import DraftChecks
 from .identifiers import Clock
 from .living import LivingMemories
@@ -97,6 +100,7 @@ class DayJournals:
         vault: Vault,
         catalogue: Catalogue,
         living: LivingMemories,
+        corrected: CorrectedStatements,
         checks: DraftChecks,
         spending: Spending,
         acquaintances: Acquaintances,
@@ -110,6 +114,7 @@ class DayJournals:
         self._vault = vault
         self._catalogue = catalogue
         self._living = living
+        self._corrected = corrected
         self._checks = checks
         self._spending = spending
         self._acquaintances = acquaintances
@@ -127,6 +132,7 @@ class DayJournals:
         """
         if run_id != self._run_id:
             self._run_id, self._failures = run_id, 0
+        await self._clear(scope)
         now = self._clock()
         today = now.date()
         before = start_of(today, now.tzinfo)
@@ -155,7 +161,8 @@ class DayJournals:
         if patient and self._asks and await self._is_unread(scope, day, now):
             await self._note(replace(state, nights=state.nights + 1))
             return _WAITS
-        told = await self._told(scope, day, turns, now) if self._asks else None
+        left = await asyncio.to_thread(self._corrected.cleared, turns)
+        told = await self._told(scope, day, left, now) if self._asks else None
         if told is None and self._asks and patient:
             await self._note(replace(state, nights=state.nights + 1))
             return _WAITS
@@ -208,6 +215,8 @@ class DayJournals:
     ) -> Digest | Nothing | None:
         """What a model makes of it; None where none can be asked now, or gives no answer."""
         chat = self._chat
+        if not any(turn.user_text or turn.reply_text for turn in turns):
+            return Nothing()
         conversation = Counter(turn.conversation for turn in turns).most_common(1)[0][0]
         prompt = prompt_of(day, turns)
         if chat is None or not chat.is_there(conversation) or self._failures >= MOST_FAILURES:
@@ -222,7 +231,12 @@ class DayJournals:
             logger.warning("写日记时模型没有答上来：{!r}", error)
         finally:
             await asyncio.shield(self._spending.count(prompt, SYSTEM, completion))
-        words = cleaned(day, completion.text) if completion is not None else None
+        reply = "" if completion is None else completion.text
+        begin = start_of(day, now.tzinfo)
+        left = await asyncio.to_thread(
+            self._corrected.text_cleared, scope.name, reply, begin, turns
+        )
+        words = cleaned(day, left or NOTHING) if reply else None
         self._failures = self._failures + 1 if words is None else 0
         if not words:
             return None if words is None else Nothing()
@@ -292,6 +306,24 @@ class DayJournals:
                 entry = (Topic.JOURNAL, digest.memory)
                 for stored in await asyncio.to_thread(self._vault.append_many, scope, [entry]):
                     self._living.take(stored)
+
+    async def _clear(self, scope: Scope) -> None:
+        """Take out of the journals that stand what was corrected since their day."""
+        for stored in list(self._catalogue.visible(ScopeFilter((scope,)))):
+            memory = stored.memory
+            if not is_journal(stored):
+                continue
+            left = await asyncio.to_thread(
+                self._corrected.text_cleared, scope.name, memory.judgment, memory.created_at
+            )
+            if left != memory.judgment:
+                await to_its_end(self._rewrite(stored, left))
+
+    async def _rewrite(self, stored: StoredMemory, words: str) -> None:
+        async with self._living.writing:
+            told = replace(stored.memory, judgment=words or NOTHING)
+            with contextlib.suppress(KeyError):  # a person has just changed it
+                self._living.take(await asyncio.to_thread(self._vault.replace, stored, told))
 
     async def _note(self, journal: JournalDay) -> None:
         await asyncio.to_thread(self._store.note_journal, journal)

@@ -59,6 +59,7 @@ class Engine:
             parts, settings, recalling, writing, self._book, self._notices, clock
         )
         self._recalling = recalling
+        self._corrected = writing.corrected
         self._catalogue, self._indexing = recalling.catalogue, recalling.indexing
         self._manager = recalling.manager
         self.notes = recalling.notes
@@ -72,6 +73,7 @@ class Engine:
             parts.vault,
             self._catalogue,
             writing.living,
+            writing.corrected,
             self._notices,
             clock,
             pace,
@@ -99,6 +101,7 @@ class Engine:
             made.learning,
             self.notes,
             writing.editor,
+            writing.corrected,
             self._reconciler,
             Transfer(parts.transfers, self._catalogue, writing.handlers, clock, parts.version),
             recalling.pending,
@@ -155,6 +158,7 @@ class Engine:
         scopes = await asyncio.to_thread(parts.vault.scopes)
         names = [scope.name for scope in scopes]
         await asyncio.to_thread(open_state, parts.state, self._book, self._notices, names)
+        await asyncio.to_thread(self._corrected.load)
         await self._recalling.uses.load()
         await self.loop.open()
         self.service.opened()

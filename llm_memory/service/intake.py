@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import batched
 from typing import Final
 
@@ -17,6 +17,7 @@ from ..policies.routing import route
 from ..ports import Key, StateStore, Vault
 from ..ports.vault import PartlyWritten
 from .catalogue import Catalogue
+from .corrected_statements import CorrectedStatements
 from .living import LivingMemories
 from .notice_board import NoticeBoard
 from .refusals import not_written
@@ -36,6 +37,7 @@ class Intake:
         living: LivingMemories,
         notices: NoticeBoard,
         state: StateStore,
+        corrected: CorrectedStatements,
     ) -> None:
         self._vault = vault
         self._catalogue = catalogue
@@ -43,15 +45,16 @@ class Intake:
         self._notices = notices
         self._state = state
         self._brought: set[str] = set()
+        self._corrected = corrected
         self._closed = False
         self._begun: set[asyncio.Task[list[StoredMemory]]] = set()
 
     async def take(self, scope: Scope, memories: Sequence[Memory]) -> list[StoredMemory]:
         """Write what the scope does not hold yet, and have it recalled: what was written.
 
-        What lives in the scope already, or was forgotten there, stays as it is: a batch that is
-        brought again adds nothing. A batch that was begun is written to its end, also if the caller
-        goes away.
+        What lives in the scope already, or was forgotten or corrected there, stays as it is: a
+        batch that is brought again adds nothing. A batch that was begun is written to its end,
+        also if the caller goes away.
 
         Raises:
             VaultWriteFailed: some may have been written; brought again, the rest will be.
@@ -101,6 +104,8 @@ class Intake:
                 if memory.memory_id not in forgotten
                 and self._catalogue.get(Key(scope.name, memory.memory_id)) is None
             }
+            corrected = await asyncio.to_thread(self._corrected_of, scope, fresh.values())
+            fresh = {name: memory for name, memory in fresh.items() if name not in corrected}
             if not fresh:
                 return []
             await self._note(scope)
@@ -127,6 +132,13 @@ class Intake:
             await asyncio.to_thread(self._state.know_scopes, [scope.name], brought=True)
         except StateUnavailable as error:  # at the next start it will look as if it had
             logger.warning("状态未能写入：{}", error)
+
+    def _corrected_of(self, scope: Scope, memories: Iterable[Memory]) -> set[str]:
+        return {
+            memory.memory_id
+            for memory in memories
+            if self._corrected.would_revive(scope.name, memory, memory.created_at)
+        }
 
     async def _know(self, written: Sequence[StoredMemory]) -> None:
         for some in batched(written, _SLICE):

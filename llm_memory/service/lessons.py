@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ..models.conversation import Actor
+from ..models.corrections import CorrectionKind
 from ..models.data_models import (
     Memory,
     MemoryDraft,
@@ -32,6 +33,7 @@ from ..policies.successors import joining, replacing
 from ..policies.text import clean
 from ..ports import Key
 from .catalogue import Catalogue
+from .corrected_statements import CorrectedStatements
 from .identifiers import Clock
 from .memory_handlers import MemoryHandlers
 from .scope_book import ScopeBook
@@ -54,10 +56,16 @@ class Lessons:
     """Nobody vouches for what is learned, and no answer says whose words it may touch."""
 
     def __init__(
-        self, catalogue: Catalogue, handlers: MemoryHandlers, book: ScopeBook, clock: Clock
+        self,
+        catalogue: Catalogue,
+        handlers: MemoryHandlers,
+        corrected: CorrectedStatements,
+        book: ScopeBook,
+        clock: Clock,
     ) -> None:
         self._catalogue = catalogue
         self._handlers = handlers
+        self._corrected = corrected
         self._book = book
         self._clock = clock
 
@@ -84,6 +92,7 @@ class Lessons:
             trusted=False,
             role=lesson.turns[0].persona,
             memory_id=memory_id,
+            asked=False,
         )
 
     def _said_already(self, draft: MemoryDraft, actor: Actor, scope: Scope) -> StoredMemory | None:
@@ -112,6 +121,11 @@ class Lessons:
         )
         outcome = await self.learn(draft, lesson, memory_id)
         taken = await self._supersede([old], outcome)
+        if taken:
+            # Turns of before that are still to be read may say the old words again.
+            at = draft.said_at or lesson.turns[-1].observed_at
+            kind = CorrectionKind.TAKEN_BACK
+            await self._corrected.note(kind, lesson.scope.name, old.memory, at=at)
         if taken and isinstance(outcome, Stored):
             outcome = Replaced(outcome.memory, old, outcome.redacted)
         return outcome, taken
@@ -164,6 +178,7 @@ class Lessons:
             trusted=False,
             role=newest.role,
             memory_id=memory_id,
+            asked=False,
         )
         await self._supersede(olds, outcome)
         return outcome

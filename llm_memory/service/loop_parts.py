@@ -81,7 +81,7 @@ def make_loop(
         parts.turns,
         parts.vault,
         catalogue,
-        Lessons(catalogue, writing.handlers, book, clock),
+        Lessons(catalogue, writing.handlers, writing.corrected, book, clock),
         recalling.manager,
         clock,
         # Nobody writes a journal of turns without a night, or without somebody to ask.
@@ -98,6 +98,7 @@ def make_loop(
         vault=parts.vault,
         catalogue=catalogue,
         living=writing.living,
+        corrected=writing.corrected,
         checks=writing.checks,
         near=writing.near,
         notices=notices,
@@ -114,7 +115,14 @@ def make_loop(
     )
     batches = Batches(parts.turns, parts.loop_book, paces)
     asking = Asking(parts.chat, spending, parts.loop_book, paces, clock)
-    reader = Reader(batches, asking, learning, hooks.apply, daily_tokens=paces.daily_tokens)
+    reader = Reader(
+        batches,
+        asking,
+        learning,
+        writing.corrected,
+        hooks.apply,
+        daily_tokens=paces.daily_tokens,
+    )
     reflection = ReflectionService(
         batches, asking, learning, reader, clock, learns=settings.scope_filter_enabled
     )

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Final
 
 from ..errors import StateUnavailable, VaultWriteFailed
 from ..log import logger
 from ..models.conversation import Actor
+from ..models.corrections import CorrectionKind
 from ..models.data_models import (
     Edited,
     Memory,
@@ -27,11 +29,18 @@ from ..policies.text import content_hash
 from ..ports import Key, Vault
 from ..ports.ledger import Deed, DeedKind
 from .catalogue import Catalogue
+from .corrected_statements import CorrectedStatements
 from .draft_checks import DraftChecks
 from .identifiers import Clock
 from .living import LivingMemories
 from .notice_board import NoticeBoard
 from .refusals import not_written
+
+_CORRECTION_OF: Final = {
+    DeedKind.FORGET: CorrectionKind.FORGOTTEN,
+    DeedKind.EDIT: CorrectionKind.EDITED,
+    DeedKind.MOVE: CorrectionKind.MOVED,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +61,7 @@ class MemoryEditor:
         living: LivingMemories,
         notices: NoticeBoard,
         checks: DraftChecks,
+        corrected: CorrectedStatements,
         clock: Clock,
     ) -> None:
         self._vault = vault
@@ -59,6 +69,7 @@ class MemoryEditor:
         self._living = living
         self._notices = notices
         self._checks = checks
+        self._corrected = corrected
         self._clock = clock
 
     async def edit(self, stored: StoredMemory, text: str, doer: Doer) -> Edited | Rejected | None:
@@ -80,7 +91,7 @@ class MemoryEditor:
             changed = replace(memory, judgment=words, quoted=quoted)
             return self._vault.edit(current, changed, by=doer.actor, at=now)
 
-        edited = await self._change(stored, step)
+        edited = await self._corrected_by(CorrectionKind.EDITED, stored, step, doer)
         if isinstance(edited, StoredMemory):
             await self.note(DeedKind.EDIT, edited, edited.scope, doer, _words(edited))
             return Edited(edited, stored.memory.judgment, passed.hidden)
@@ -111,7 +122,9 @@ class MemoryEditor:
         self, stored: StoredMemory, target: Scope, doer: Doer
     ) -> Moved | Rejected | None:
         """The entry, in the other scope from now on, and only there."""
-        moved = await self._change(stored, lambda: self._vault.move(stored, target))
+        moved = await self._corrected_by(
+            CorrectionKind.MOVED, stored, lambda: self._vault.move(stored, target), doer, target
+        )
         if isinstance(moved, StoredMemory):
             # Where an entry of that id was there already, its words are not this scope's to undo.
             same = _words(moved) == _words(stored)
@@ -157,6 +170,8 @@ class MemoryEditor:
             back = await self._change(stored, lambda: self._unedited(stored, deed))
         if isinstance(back, StoredMemory):
             await self.settle(deed)
+            kind = _CORRECTION_OF[deed.kind]
+            await self._corrected.withdraw(kind, deed.source, deed.memory_id)
             return Undone(back, moved=deed.kind is DeedKind.MOVE)
         return back
 
@@ -187,6 +202,27 @@ class MemoryEditor:
     async def settle(self, deed: Deed) -> None:
         """It was undone."""
         await self._told(lambda: self._vault.ledger.drop_deed(deed.number))
+
+    async def _corrected_by(
+        self,
+        kind: CorrectionKind,
+        stored: StoredMemory,
+        step: Callable[[], StoredMemory | None],
+        doer: Doer,
+        target: Scope | None = None,
+    ) -> StoredMemory | Rejected | None:
+        """The correction is noted first: a kill between must not lose it."""
+        number = await self._corrected.note(
+            kind,
+            stored.scope.name,
+            stored.memory,
+            by=doer.actor.name or doer.actor.person,
+            target=target.name if target else "",
+        )
+        changed = await self._change(stored, step)
+        if not isinstance(changed, StoredMemory):
+            await self._corrected.drop([number])
+        return changed
 
     async def _change(
         self, stored: StoredMemory, step: Callable[[], StoredMemory | None]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from datetime import datetime
 
 from ..errors import VaultWriteFailed
 from ..log import logger
@@ -16,6 +17,7 @@ from ..models.data_models import (
     Provenance,
     Reinforced,
     Rejected,
+    RejectReason,
     RememberOutcome,
     Replaced,
     Source,
@@ -35,6 +37,7 @@ from ..policies.text import same_words
 from ..policies.vault_layout import ARCHIVE
 from ..ports import Key, Vault
 from .catalogue import Catalogue
+from .corrected_statements import CorrectedStatements
 from .draft_checks import DraftChecks
 from .identifiers import Clock
 from .living import LivingMemories
@@ -56,9 +59,11 @@ class MemoryHandlers:
         notices: NoticeBoard,
         checks: DraftChecks,
         near: NearDuplicates,
+        corrected: CorrectedStatements,
         clock: Clock,
     ) -> None:
         self._near = near
+        self._corrected = corrected
         self._checks = checks
         self._vault = vault
         self._catalogue = catalogue
@@ -76,10 +81,13 @@ class MemoryHandlers:
         trusted: bool,
         role: str,
         memory_id: str = "",
+        asked: bool = True,
     ) -> RememberOutcome:
         """Acknowledged means on disk. The same words of the same speaker only grow stronger.
 
         ``memory_id`` is for who writes what may have been written before; else it is a new one.
+        Without ``asked`` nobody wants it written now: what was corrected since it was said stays
+        corrected.
         """
         passed = await self._checks.examine(draft)
         if isinstance(passed, Rejected):
@@ -89,13 +97,21 @@ class MemoryHandlers:
         known = self._catalogue.same_words(scope, memory)
         # Before the lock: an embedder that takes its time must not hold up the others.
         near = Reinforce(known) if known else await self._near.decide(scope, memory)
+        said_at = passed.draft.said_at or self._clock()
         async with self._lock:
+            if not asked and await self._is_corrected(scope, memory, said_at):
+                logger.debug("没有记：说过之后有人忘掉、改过或移走了它")
+                return Rejected(RejectReason.CORRECTED)
             try:
                 outcome = await self._settle(scope, memory, near)
             except VaultWriteFailed as error:
                 return not_written(error, self._notices)
             self._notices.clear(NoticeCode.VAULT_UNWRITABLE)
         return replace(outcome, redacted=passed.hidden)
+
+    async def _is_corrected(self, scope: Scope, memory: Memory, said_at: datetime) -> bool:
+        ask = self._corrected.would_revive
+        return await asyncio.to_thread(ask, scope.name, memory, said_at)
 
     async def _settle(
         self, scope: Scope, memory: Memory, near: Decision

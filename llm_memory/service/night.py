@@ -14,6 +14,7 @@ from ..ports.sleep import BackupFolder, ScopePages, SleepStore
 from .acquaintances import Acquaintances
 from .catalogue import Catalogue
 from .consolidation_service import ConsolidationService, NightParts
+from .corrected_statements import CorrectedStatements
 from .day_journals import DayJournals
 from .departures import Departures
 from .draft_checks import DraftChecks
@@ -38,6 +39,7 @@ def make_night(
     vault: Vault,
     catalogue: Catalogue,
     living: LivingMemories,
+    corrected: CorrectedStatements,
     checks: DraftChecks,
     near: NearDuplicates,
     notices: NoticeBoard,
@@ -65,6 +67,7 @@ def make_night(
             vault,
             catalogue,
             living,
+            corrected,
             checks,
             spending,
             acquaintances,
@@ -72,7 +75,7 @@ def make_night(
             clock,
             call_seconds=settings.call_seconds,
         ),
-        Overviews(pages, catalogue, notices, primer),
+        Overviews(pages, catalogue, corrected, notices, primer),
         NightlyBackup(
             backups,
             living,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Final
 
 from ..errors import VaultWriteFailed
@@ -13,8 +15,10 @@ from ..markdown.marked_block import content_of, harmless, put
 from ..models.notices import Notice, NoticeCode
 from ..models.scope import Scope, ScopeFilter
 from ..policies.overview import MEMORY_PAGE, PRIMER_PAGE, memory_page
+from ..policies.vault_layout import archive_path, part_path
 from ..ports.sleep import Page, ScopePages
 from .catalogue import Catalogue
+from .corrected_statements import CorrectedStatements
 from .notice_board import NoticeBoard
 from .to_its_end import to_its_end
 
@@ -22,6 +26,8 @@ KEPT: Final = 3
 """Former texts of each page."""
 _TRIES: Final = 5
 """So often a page is written where somebody else writes to it meanwhile."""
+_ID: Final = re.compile("m-[0-9a-z]{4,32}")
+_EVER: Final = datetime.min.replace(tzinfo=UTC)
 _TITLES: Final = {MEMORY_PAGE: "记忆概览", PRIMER_PAGE: "开场摘要"}
 
 type PrimerPage = Callable[[Scope], str]
@@ -43,23 +49,23 @@ class Overviews:
         self,
         pages: ScopePages,
         catalogue: Catalogue,
+        corrected: CorrectedStatements,
         notices: NoticeBoard,
         primer: PrimerPage,
     ) -> None:
         self._pages = pages
         self._catalogue = catalogue
+        self._corrected = corrected
         self._notices = notices
         self._primer = primer
 
     async def run(self, scope: Scope) -> Pages:
         """Write what has changed. Raises VaultWriteFailed."""
         entries = list(self._catalogue.visible(ScopeFilter((scope,))))
-        if not entries:
-            return Pages()
-        told = self._primer(scope)
+        told = self._primer(scope) if entries else ""
 
         def memory(previous: str) -> str:
-            return memory_page(entries, previous)
+            return memory_page(entries, previous) if entries else ""
 
         def primer(_: str) -> str:
             return told
@@ -75,6 +81,7 @@ class Overviews:
             else:
                 written += int(done)
                 self._notices.clear(NoticeCode.PAGE_LEFT, subject)
+            await to_its_end(asyncio.to_thread(self._clear_drafts, scope, name))
         return Pages(written, left)
 
     def _write(self, scope: Scope, name: str, make: Callable[[str], str]) -> bool | None:
@@ -99,11 +106,30 @@ class Overviews:
             if previous.strip():
                 # No line of it may be taken for an entry of the archive.
                 former = previous.replace("^m-", "\\^m-").replace("\\\\^m-", "\\^m-")
-                self._pages.keep(scope, name, former.encode(), most=KEPT)
+                self._pages.keep(scope, name, self._cleared(scope, former).encode(), most=KEPT)
             if self._pages.write(scope, name, whole.encode(), page):
                 logger.debug("夜间整理：写了 {}/{}", scope.name, name)
                 return True
         raise VaultWriteFailed(f"{name}: somebody else writes to it all the time")
+
+    def _clear_drafts(self, scope: Scope, name: str) -> None:
+        """Take out of the former texts what was corrected. Raises VaultWriteFailed."""
+        for number in range(1, KEPT + 1):
+            path = archive_path(part_path(name, number))
+            page = self._pages.read(scope, path)
+            text = _text(page)
+            if text and (left := self._cleared(scope, text)) != text:
+                self._pages.write(scope, path, left.encode(), page)
+
+    def _cleared(self, scope: Scope, text: str) -> str:
+        """Whole lines go: one may hold no more than the beginning of an entry."""
+        corrected = {one.memory_id for one in self._corrected.of_scope(scope.name)}
+        return "".join(
+            line
+            for line in text.splitlines(keepends=True)
+            if corrected.isdisjoint(_ID.findall(line))
+            and self._corrected.text_cleared(scope.name, line, _EVER) == line
+        )
 
 
 def _text(page: Page | None) -> str | None:

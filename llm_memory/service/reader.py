@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -10,7 +11,7 @@ from ..errors import ChatFailed, ScopedMemoryError
 from ..log import logger
 from ..models.data_models import Rejected, RejectReason, Replaced, Stored
 from ..models.loop import BatchState, ReflectionReport, Resting
-from ..models.turns import Feedback, FeedbackReport, Ticket
+from ..models.turns import Feedback, FeedbackReport, QueuedTurn, Ticket
 from ..policies.reflection_prompt import (
     LEAST_TOKENS,
     REPLY_TOKENS,
@@ -21,6 +22,7 @@ from ..policies.reflection_reading import read_reply
 from ..policies.reflection_reply import MOST_CHARS, Unreadable, parse_reply
 from .asking import Asking
 from .batches import Batches, Reading
+from .corrected_statements import CorrectedStatements
 from .learning import SCOPE_GONE, Learning, dead
 
 _OWN_FAULTS = 3
@@ -50,6 +52,7 @@ class Reader:
         batches: Batches,
         asking: Asking,
         learning: Learning,
+        corrected: CorrectedStatements,
         apply: Apply,
         *,
         daily_tokens: int,
@@ -57,6 +60,7 @@ class Reader:
         self._batches = batches
         self._asking = asking
         self._learning = learning
+        self._corrected = corrected
         self._apply = apply
         self._most = daily_tokens - REPLY_TOKENS
 
@@ -64,10 +68,15 @@ class Reader:
         self, reading: Reading, report: ReflectionReport, *, urgent: bool
     ) -> ReflectionReport:
         """One batch, as far as it comes now."""
-        batch, turns = reading.batch, reading.turns
+        turns = tuple(await asyncio.to_thread(self._corrected.cleared, reading.turns))
+        was_corrected = turns != reading.turns
+        reading = replace(reading, turns=turns)
+        batch = reading.batch
         scope = await self._learning.scope_of(batch.scope)
         if scope is None:
             return await self._give_up(reading, SCOPE_GONE, report)
+        if was_corrected and batch.state is BatchState.OPEN and not _say_anything(turns):
+            return await self._learn(reading, Feedback(), report)
         known = await self._learning.known(turns, scope)
         most = self._most
         prompt = await asyncio.to_thread(reflection_prompt, turns, known, most_tokens=most)
@@ -167,3 +176,7 @@ class Reader:
         await asyncio.to_thread(self._batches.put, dead(reading.batch, error))
         logger.warning("{} 轮对话没有读成，已搁置：{}", len(reading.turns), error)
         return replace(report, dead=report.dead + 1, error=error)
+
+
+def _say_anything(turns: Sequence[QueuedTurn]) -> bool:
+    return any(turn.user_text for turn in turns)

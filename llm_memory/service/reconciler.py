@@ -19,6 +19,7 @@ from ..ports import FileReport, Vault
 from ..ports.vault import Look, Place
 from .burial import Burial
 from .catalogue import Catalogue
+from .corrected_statements import CorrectedStatements
 from .identifiers import Clock
 from .living import LivingMemories
 from .living_files import LivingFiles, stored_as_known
@@ -49,6 +50,7 @@ class Reconciler:
         vault: Vault,
         catalogue: Catalogue,
         living: LivingMemories,
+        corrected: CorrectedStatements,
         notices: NoticeBoard,
         clock: Clock,
         pace: VaultPace,
@@ -63,9 +65,9 @@ class Reconciler:
         self._living = LivingFiles(catalogue, living)
         self._reports = VaultReports(notices)
         self._quiet = QuietFiles(pace.quiet_seconds, elapsed)
-        self._burial = Burial(vault, self._living, self._reports, clock)
+        self._burial = Burial(vault, self._living, corrected, self._reports, clock)
         self._settling = Settling(
-            vault, self._living, self._burial, self._reports, self._quiet, now
+            vault, self._living, corrected, self._burial, self._reports, self._quiet, now
         )
         self._now = now
         self._mapped = mapped

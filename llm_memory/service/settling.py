@@ -24,6 +24,7 @@ from ..policies.settling import tied, unsettled
 from ..ports import Vault
 from ..ports.vault import Look, Place, Settled
 from .burial import Burial
+from .corrected_statements import CorrectedStatements
 from .living_files import LivingFiles, stored_as_known
 from .quiet_files import QuietFiles, Sight
 from .vault_reports import VaultReports
@@ -43,6 +44,7 @@ class Settling:
         self,
         vault: Vault,
         living: LivingFiles,
+        corrected: CorrectedStatements,
         burial: Burial,
         reports: VaultReports,
         quiet: QuietFiles,
@@ -51,6 +53,7 @@ class Settling:
         self._vault = vault
         self._ledger = vault.ledger
         self._living = living
+        self._record = corrected
         self._burial = burial
         self._reports = reports
         self._quiet = quiet
@@ -77,6 +80,7 @@ class Settling:
             gone = [key for key in gone if key not in restless]
             changes, rows = await asyncio.to_thread(self._compare, seen, gone)
         self._reports.same_ids([*(file.key for file in seen), *gone], changes.clashes)
+        await self._note_corrections(changes)
         unburied = await self._burial.let_go(changes, gone)
         await self._leave_copies(seen, gone, changes, places)
         copied = [file for file in seen if file.key in changes.copies]
@@ -124,6 +128,28 @@ class Settling:
         for file in copied:
             self.stamps[file.key] = places[file.key].stamp
             self.unnamed.discard(file.key)
+
+    async def _note_corrections(self, changes: Changes) -> None:
+        """What people gave other words, moved to another scope, or put back. What an old buffer has
+        undone is none of it."""
+        ours = {
+            (key, known.memory_id)
+            for key, repair in changes.repairs.items()
+            for known in repair.restored
+        }
+        known = [
+            (file.scope.name, entry.memory, before)
+            for file, entry, before in changes.living
+            if (file.key, entry.memory.memory_id) not in ours and file.key not in changes.copies
+        ]
+        await self._record.changed_by_hand(
+            (before.scope, before.memory, scope, memory)
+            for scope, memory, before in known
+            if before
+        )
+        await self._record.back_by_hand(
+            (scope, memory) for scope, memory, before in known if not before
+        )
 
     def _restless(self, changes: Changes, places: dict[FileKey, Place]) -> set[FileKey]:
         """Those of the files that should be left alone to which somebody may still be writing."""

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 
 from ..errors import TransferFailed
+from ..markdown.topic_file import parse_file
+from ..models.data_models import Memory
 from ..models.transfer import (
     End,
+    EntryState,
     FileRecord,
     Header,
     LineFault,
@@ -18,8 +22,12 @@ from ..models.transfer import (
     TransferFault,
 )
 from ..policies.transfer_format import VERSION, LineBroken, line_of, read_line
+from ..policies.vault_layout import is_recalled
 from ..ports.transfer import Line, LineSource, Put, WholeStore
+from .corrected_statements import CorrectedStatements
 
+_TOLD = (EntryState.LIVING, EntryState.CONFLICT)
+"""What is not in the archive."""
 FIRST = 20
 """Refused lines that are told of one by one."""
 _AT_ONCE = 100
@@ -75,9 +83,17 @@ def read_header(source: LineSource, *, vault_format: int | None = None) -> Heade
 class Restoring:
     """Puts the lines of a file back where they were. What stands there already stays as it is."""
 
-    def __init__(self, store: WholeStore, *, only: Collection[str] | None = None) -> None:
+    def __init__(
+        self,
+        store: WholeStore,
+        *,
+        only: Collection[str] | None = None,
+        corrected: CorrectedStatements | None = None,
+    ) -> None:
+        """``corrected``: what was corrected since is left out; None puts it back, too."""
         self._store = store
         self._only = only
+        self._corrected = corrected
         self._done = StoreRestored(cut_short=True)
         self._groups: dict[tuple[str, str], list[tuple[int, MemoryRecord]]] = {}
         self._size = 0
@@ -116,7 +132,7 @@ class Restoring:
             case FileRecord():
                 self._flush()
                 if self._wanted(record.scope):
-                    self._file(line.number, record)
+                    self._file(line.number, self._without_corrected(record))
             case End():
                 self._done = replace(self._done, cut_short=False)
             case Header():
@@ -135,10 +151,30 @@ class Restoring:
             return
         if not self._wanted(record.scope):
             return
+        if record.state in _TOLD and self._is_corrected(record.scope, record.memory):
+            self._done = replace(self._done, corrected=self._done.corrected + 1)
+            return
         self._groups.setdefault((record.scope, record.path), []).append((number, record))
         self._size += size
         if self._size > _GROUP_CHARS:
             self._flush()
+
+    def _is_corrected(self, scope: str, memory: Memory) -> bool:
+        corrected = self._corrected
+        return corrected is not None and corrected.would_revive(scope, memory, memory.created_at)
+
+    def _without_corrected(self, record: FileRecord) -> FileRecord:
+        """The entries that it leaves out are counted at their own lines."""
+        if self._corrected is None or not is_recalled(record.path):
+            return record
+        try:
+            text = record.content.decode()
+        except UnicodeDecodeError:
+            return record
+        written = datetime.fromtimestamp(record.modified / 1e9, UTC)
+        file = parse_file(text, fallback_time=written)
+        gone = [entry for entry in file.entries if self._is_corrected(record.scope, entry.memory)]
+        return replace(record, content=file.without(*gone).encode()) if gone else record
 
     def _flush(self) -> None:
         """Write what is held, file by file; what names no file goes each where it belongs."""

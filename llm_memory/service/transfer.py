@@ -58,11 +58,13 @@ Finish = Callable[[Coroutine[object, object, RememberOutcome]], Awaitable[Rememb
 @dataclass(frozen=True, slots=True)
 class Terms:
     """How an import is done. ``keep_trust``: what the file calls trusted stays so; for the owner of
-    the machine alone, who knows where the file comes from."""
+    the machine alone, who knows where the file comes from. ``anyway``: also what was corrected
+    since it was said."""
 
     scope: Scope
     conversation: str = ""
     keep_trust: bool = False
+    anyway: bool = False
 
 
 class Transfer:
@@ -228,6 +230,7 @@ class _Import:
             conversation=_label(origin.conversation, _MAX_ID) or self._terms.conversation,
             trusted=trusted,
             role=_label(memory.role, MAX_NAME),
+            asked=self._terms.anyway,
         )
         self._count(number, await self._finish(writing))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..models.settings import EngineSettings
+from .corrected_statements import CorrectedStatements
 from .draft_checks import DraftChecks
 from .engine_parts import EngineParts
 from .identifiers import Clock
@@ -23,6 +24,7 @@ class Writing:
     """The doors to the vault, and what each memory passes there."""
 
     living: LivingMemories
+    corrected: CorrectedStatements
     checks: DraftChecks
     near: NearDuplicates
     handlers: MemoryHandlers
@@ -44,13 +46,15 @@ def make_writing(
     living = LivingMemories(catalogue, followers, recalling.long_lived.grow)
     checks = DraftChecks(settings.privacy_mode, parts.private_data)
     near = NearDuplicates(catalogue, recalling.indexing, seconds=settings.embed_draft_seconds)
-    editor = MemoryEditor(vault, catalogue, living, notices, checks, clock)
+    corrected = CorrectedStatements(parts.state, clock)
+    editor = MemoryEditor(vault, catalogue, living, notices, checks, corrected, clock)
     return Writing(
         living,
+        corrected,
         checks,
         near,
-        MemoryHandlers(vault, catalogue, living, notices, checks, near, clock),
-        Intake(vault, catalogue, living, notices, parts.state),
+        MemoryHandlers(vault, catalogue, living, notices, checks, near, corrected, clock),
+        Intake(vault, catalogue, living, notices, parts.state, corrected),
         editor,
         TaskList(vault, catalogue, living, notices, checks, editor, clock),
     )

@@ -122,7 +122,9 @@ def test_one_scope_goes_out_and_comes_in_alone(tmp_path: Path) -> None:
     assert [path.name for path in (b / "memory" / "scopes").iterdir()] == ["家人"]
 
 
-def test_what_was_forgotten_by_command_comes_back_and_stays(tmp_path: Path) -> None:
+def test_what_was_forgotten_by_command_comes_back_where_it_is_wanted_and_stays(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = tmp_path / "store.jsonl"
 
     async def forget_all(rig: Rig) -> None:
@@ -135,7 +137,11 @@ def test_what_was_forgotten_by_command_comes_back_and_stays(tmp_path: Path) -> N
     before = in_bot(tmp_path, known)
     assert main(["--data", str(tmp_path), "export", str(file)]) == 0
     in_bot(tmp_path, forget_all)
+    left = in_bot(tmp_path, known)
     assert main(["--data", str(tmp_path), "restore", str(file)]) == 0
+    assert "--anyway" in capsys.readouterr().out
+    assert in_bot(tmp_path, known) == left != before
+    assert main(["--data", str(tmp_path), "restore", "--anyway", str(file)]) == 0
     for _ in range(2):  # at the next start, and at the one after it
         assert in_bot(tmp_path, known) == before
 

@@ -31,6 +31,7 @@ from astrbot_plugin_scoped_memory.tests.support.nights import (
 )
 
 HERE = group(777)
+ADMIN = person(9, "管理员", admin=True)
 YESTERDAY = date(2026, 11, 20)
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 ID = digest_id("家人", YESTERDAY)
@@ -232,3 +233,40 @@ async def test_a_service_that_fails_is_not_asked_again_and_again_in_one_night(
     chat.otherwise = "小明很忙。"
     assert await night(tmp_path, chat, later=1) == 10
     assert len(chat.calls) == 13
+
+
+async def test_a_day_does_not_retell_what_was_corrected_since(tmp_path: Path) -> None:
+    """Neither the turns that a model reads nor what it writes say it, and the day's journal that
+    stands already is cleared the next night."""
+    both = [passive(1, "奶奶对花生过敏", at=NOON), passive(2, "爷爷对虾过敏", at=NOON)]
+    ids = [memory.memory_id for memory in both]
+    plant(tmp_path, "家人", "preferences.md", both)
+    said = ("奶奶对花生过敏，周六去爬山", "爷爷对虾过敏")
+    say(tmp_path, "家人", *said, at=NOON)
+    async with running(tmp_path, follow=False, clock=Ticker(NIGHT)) as rig:
+        await rig.engine.service.forget(ids[0], conversation_id=HERE, actor=ADMIN)
+    chat = ScriptedChat("小明说奶奶对花生过敏，要去爬山。爷爷对虾过敏。")
+    assert await night(tmp_path, chat) == 1
+    assert "花生" not in chat.calls[0].prompt
+    (found,) = entries(tmp_path, "家人")[ID]
+    assert found.judgment == "2026-11-20（周五）：要去爬山。爷爷对虾过敏。"
+    async with running(tmp_path, follow=False, clock=Ticker(NIGHT + timedelta(days=1))) as rig:
+        await rig.engine.service.forget(ids[1], conversation_id=HERE, actor=ADMIN)
+    await night(tmp_path, chat, later=2)
+    (found,) = entries(tmp_path, "家人")[ID]
+    assert found.judgment == "2026-11-20（周五）：要去爬山。"
+
+
+async def test_a_day_tells_what_was_said_anew_after_it_was_corrected(tmp_path: Path) -> None:
+    memory = passive(1, "奶奶对花生过敏", at=NOON)
+    plant(tmp_path, "家人", "preferences.md", [memory])
+    say(tmp_path, "家人", "奶奶对花生过敏", at=NOON)
+    forgotten = Ticker(NOON + timedelta(hours=1))
+    async with running(tmp_path, follow=False, clock=forgotten) as rig:
+        await rig.engine.service.forget(memory.memory_id, conversation_id=HERE, actor=ADMIN)
+    say(tmp_path, "家人", "奶奶对花生过敏，还是记一下", at=NOON + timedelta(hours=2))
+    chat = ScriptedChat("小明说奶奶对花生过敏。")
+    assert await night(tmp_path, chat) == 1
+    assert chat.calls[0].prompt.count("花生") == 1
+    (found,) = entries(tmp_path, "家人")[ID]
+    assert "奶奶对花生过敏" in found.judgment

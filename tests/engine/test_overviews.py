@@ -15,7 +15,7 @@ from astrbot_plugin_scoped_memory.llm_memory.markdown.marked_block import (
     outside,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.sleep import SleepReport
-from astrbot_plugin_scoped_memory.tests.support.engines import Ticker, group, running
+from astrbot_plugin_scoped_memory.tests.support.engines import Ticker, group, person, running
 from astrbot_plugin_scoped_memory.tests.support.nights import NIGHT, passive, plant
 
 HERE = group(777)
@@ -74,9 +74,12 @@ async def test_what_a_person_wrote_beside_the_block_stays_and_what_the_bot_wrote
 
 async def test_what_the_bot_wrote_into_the_primer_before_is_kept_too(tmp_path: Path) -> None:
     folder = pages(tmp_path)
-    for number, text in enumerate(("回答要短", "写公历")):
-        rule = passive(number, text, trusted=True, active=True)
-        plant(tmp_path, "家人", "instructions.md", [rule])
+    rules = [
+        passive(number, text, trusted=True, active=True)
+        for number, text in enumerate(("回答要短", "写公历"))
+    ]
+    for number in range(2):
+        plant(tmp_path, "家人", "instructions.md", rules[: number + 1])
         await night(tmp_path, number)
     assert "写公历" in content_of((folder / "PRIMER.md").read_text("utf-8"))
     kept = (folder / "archive" / "PRIMER.md").read_text("utf-8")
@@ -161,3 +164,27 @@ async def test_a_page_names_nothing_of_another_scope_not_even_of_public(tmp_path
             text = page.read_text("utf-8") if page.exists() else ""
             for other in {"public", "家人", "公司"} - {scope}:
                 assert f"{other}里的" not in text
+
+
+async def test_no_page_and_no_kept_text_of_one_shows_what_was_forgotten(tmp_path: Path) -> None:
+    folder, words = pages(tmp_path), "奶奶对花生过敏"
+    rules = [passive(n, words, trusted=True, active=True) for n in range(2)]
+    plant(tmp_path, "家人", "instructions.md", rules)
+    await night(tmp_path)
+    plant(tmp_path, "家人", "preferences.md", [passive(7, "小明喜欢喝茶")])
+    await night(tmp_path, 1)
+    kept = [folder / "archive" / "MEMORY.md", folder / "archive" / "PRIMER.md"]
+    (folder / "PRIMER.md").write_text((folder / "PRIMER.md").read_text("utf-8") + "我的话", "utf-8")
+    assert words in kept[0].read_text("utf-8")
+    async with running(tmp_path, clock=Ticker(NIGHT + timedelta(days=2)), follow=False) as rig:
+        for memory in (*rules, passive(7, "")):
+            await rig.engine.service.forget(
+                memory.memory_id, conversation_id=HERE, actor=person(9, admin=True)
+            )
+    await night(tmp_path, 3)
+    shown = [path for path in folder.rglob("*.md") if path.stem.startswith(("MEMORY", "PRIMER"))]
+    assert {path.name for path in shown} >= {"MEMORY.md", "PRIMER.md", "MEMORY-2.md"}
+    for path in shown:
+        assert words not in path.read_text("utf-8")
+        assert "喝茶" not in path.read_text("utf-8")
+    assert "我的话" in (folder / "PRIMER.md").read_text("utf-8")

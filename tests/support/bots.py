@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from astrbot_plugin_scoped_memory.llm_memory.components.ledger import SqliteLedger
+from astrbot_plugin_scoped_memory.llm_memory.components.state_store import SqliteStateStore
 from astrbot_plugin_scoped_memory.llm_memory.components.vault import MarkdownVault
 from astrbot_plugin_scoped_memory.llm_memory.models.conversation import Actor
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
@@ -25,6 +26,9 @@ from astrbot_plugin_scoped_memory.llm_memory.models.settings import VaultPace
 from astrbot_plugin_scoped_memory.llm_memory.policies.routing import route
 from astrbot_plugin_scoped_memory.llm_memory.ports import Key
 from astrbot_plugin_scoped_memory.llm_memory.service.catalogue import Catalogue, key_of
+from astrbot_plugin_scoped_memory.llm_memory.service.corrected_statements import (
+    CorrectedStatements,
+)
 from astrbot_plugin_scoped_memory.llm_memory.service.identifiers import make_id
 from astrbot_plugin_scoped_memory.llm_memory.service.living import LivingMemories
 from astrbot_plugin_scoped_memory.llm_memory.service.notice_board import NoticeBoard
@@ -91,10 +95,13 @@ class Bot:
         self.living = LivingMemories(self.catalogue, [self.index])
         self.notices = NoticeBoard()
         self.clock = Wall()
+        self.state = SqliteStateStore(root / "state" / "state.sqlite")
+        self.state.open()
         self.reconciler = Reconciler(
             self.vault,
             self.catalogue,
             self.living,
+            CorrectedStatements(self.state, self.clock),
             self.notices,
             self.clock,
             pace,

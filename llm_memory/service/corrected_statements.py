@@ -1,0 +1,246 @@
+"""What people have corrected, and whether something said before would bring it back."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import partial
+
+from ..errors import EngineClosed, StateUnavailable
+from ..log import logger
+from ..models.corrections import Correction, CorrectionKind
+from ..models.data_models import Memory
+from ..models.scope import PUBLIC
+from ..models.turns import QueuedTurn
+from ..policies.corrected import Removed, answered, marks_of, named, says, without
+from ..policies.text import same_words
+from ..ports import StateStore
+from .identifiers import Clock
+
+TYPING = timedelta(minutes=10)
+"""An entry that a person changes in its file again within this time is still being typed."""
+
+
+class CorrectedStatements:
+    """The record of corrections, durable in the state store, held in memory.
+
+    Whoever removes a memory for a person notes it here first; whoever writes what was said before,
+    without a person asking for it now, asks here.
+    """
+
+    def __init__(self, state: StateStore, clock: Clock) -> None:
+        self._state = state
+        self._clock = clock
+        self._removed: dict[int, Removed] = {}
+        self._by_scope: dict[str, list[Removed]] = {}
+        self._key = b""
+
+    def load(self) -> None:
+        """Read the record. Where the state store cannot be read, nothing is known. Blocks."""
+        try:
+            self._key = bytes.fromhex(self._state.correction_key())
+            found = self._state.corrections()
+        except StateUnavailable as error:
+            logger.warning("读不到改过、忘掉过什么，这次学来的不比对：{}", error)
+            return
+        self._removed = {one.number: Removed(one) for one in found}
+        self._sort()
+
+    async def note(
+        self,
+        kind: CorrectionKind,
+        scope: str,
+        memory: Memory,
+        *,
+        by: str = "",
+        target: str = "",
+        at: datetime | None = None,
+    ) -> int:
+        """One correction, on disk when it returns. Its number, for ``drop``; below 0 where the
+        store refused it, and then it holds until the bot is restarted. ``at``: now by default."""
+        made = self._made(kind, scope, memory, by, target)
+        (number,) = await self.note_many([made if at is None else replace(made, at=at)])
+        return number
+
+    async def note_many(self, corrections: Sequence[Correction]) -> list[int]:
+        """Several at once."""
+        if not corrections:
+            return []
+        try:
+            numbers = await asyncio.to_thread(self._state.add_corrections, corrections)
+        except (StateUnavailable, EngineClosed) as error:
+            logger.warning("没能记下改了什么，重新启动后旧的说法可能再学回来：{}", error)
+            lowest = min(self._removed, default=0)
+            numbers = [min(lowest, 0) - place for place in range(1, len(corrections) + 1)]
+        for number, one in zip(numbers, corrections, strict=True):
+            self._removed[number] = Removed(replace(one, number=number))
+        self._sort()
+        return numbers
+
+    async def forgotten_by_hand(self, entries: Iterable[tuple[str, Memory]]) -> None:
+        """Scope and entry of what a person deleted in the files."""
+        kind = CorrectionKind.FORGOTTEN
+        await self.note_many([self._made(kind, scope, memory) for scope, memory in entries])
+
+    async def changed_by_hand(self, changes: Iterable[tuple[str, Memory, str, Memory]]) -> None:
+        """Former scope and entry, present scope and entry of what a person changed in the files:
+        moved from one scope's folder to another one's, or given other words."""
+        found, back = [], []
+        for scope, before, target, now in changes:
+            if scope != target:
+                found.append(self._made(CorrectionKind.MOVED, scope, before, target=target))
+            old, new = same_words(before.judgment), same_words(now.judgment)
+            if old != new:
+                back += self._same(CorrectionKind.EDITED, target, now)
+                if not new.startswith(old) and not self._is_typing(target, before.memory_id):
+                    found.append(self._made(CorrectionKind.EDITED, target, before))
+        await self.drop(back)
+        await self.note_many(found)
+
+    async def back_by_hand(self, entries: Iterable[tuple[str, Memory]]) -> None:
+        """Scope and entry of what stands in the files again: a person has put it back."""
+        kind = CorrectionKind.FORGOTTEN
+        await self.drop([n for scope, memory in entries for n in self._same(kind, scope, memory)])
+
+    async def withdraw(self, kind: CorrectionKind, scope: str, memory_id: str) -> None:
+        """The last correction of this kind was undone."""
+        found = [
+            number
+            for number, one in self._removed.items()
+            if (one.correction.kind, one.correction.scope) == (kind, scope)
+            and one.correction.memory_id == memory_id
+        ]
+        await self.drop(found[-1:])
+
+    async def drop(self, numbers: Sequence[int]) -> None:
+        """They count no more."""
+        if not numbers:
+            return
+        for number in numbers:
+            self._removed.pop(number, None)
+        self._sort()
+        try:
+            await asyncio.to_thread(self._state.drop_corrections, numbers)
+        except (StateUnavailable, EngineClosed) as error:
+            logger.warning("没能撤回改过的记录：{}", error)
+
+    def would_revive(self, scope: str, memory: Memory, said_at: datetime) -> bool:
+        """Whether a correction keeps ``memory``, said at that time, out of a scope. May take
+        milliseconds."""
+        near = self._before(scope, said_at)
+        if not near:
+            return False
+        text = named(memory.judgment, memory.provenance.who)
+        return says(text, memory.created_at, near, self._mark) is not None
+
+    def cleared(self, turns: Sequence[QueuedTurn]) -> list[QueuedTurn]:
+        """The turns as a model may read them: without what was corrected since they were said."""
+        return [self._cleared(turn) for turn in turns]
+
+    def _cleared(self, turn: QueuedTurn) -> QueuedTurn:
+        near = self._before(turn.scope, turn.observed_at, told=True)
+        if not near:
+            return turn
+        cut = partial(without, said_at=turn.observed_at, removed=near, mark=self._mark)
+        said = cut(turn.user_text, as_named=partial(named, who=turn.who))
+        reply = cut(turn.reply_text, as_named=partial(answered, who=turn.who))
+        return replace(turn, user_text=said, reply_text=reply)
+
+    def text_cleared(
+        self, scope: str, text: str, since: datetime, said: Sequence[QueuedTurn] = ()
+    ) -> str:
+        """What a model has made of things that were said, without what was corrected in the scope
+        from ``since`` on; but for what ``said``, as it is after ``cleared``, says all the same."""
+        near = self._before(scope, since, told=True)
+        if near and said:
+            near = [one for one in near if not any(self._says(turn, one) for turn in said)]
+        return without(text, since, near, self._mark) if near else text
+
+    def _says(self, turn: QueuedTurn, one: Removed) -> bool:
+        texts = (named(turn.user_text, turn.who), answered(turn.reply_text, turn.who))
+        return any(says(text, turn.observed_at, [one], self._mark) for text in texts)
+
+    def of_scope(self, scope: str) -> list[Correction]:
+        """All corrections of a scope by people, the oldest first."""
+        return [
+            one.correction
+            for one in self._by_scope.get(scope, ())
+            if one.correction.kind is not CorrectionKind.TAKEN_BACK
+        ]
+
+    def _before(self, scope: str, said_at: datetime, *, told: bool = False) -> list[Removed]:
+        """Corrections that came after ``said_at``. ``told``: for what is read or told, and is no
+        entry of the scope."""
+        return [
+            one
+            for one in self._by_scope.get(scope, ())
+            if one.correction.at >= said_at and not (told and _may_be_told(one.correction, scope))
+        ]
+
+    def _sort(self) -> None:
+        self._by_scope = {}
+        for _, one in sorted(self._removed.items(), key=lambda pair: pair[1].correction.at):
+            for scope in _scopes(one.correction):
+                self._by_scope.setdefault(scope, []).append(one)
+
+    def _same(self, kind: CorrectionKind, scope: str, memory: Memory) -> list[int]:
+        words = same_words(memory.judgment)
+        return [
+            one.correction.number
+            for one in self._by_scope.get(scope, ())
+            if (one.correction.kind, one.correction.scope) == (kind, scope)
+            and one.correction.memory_id == memory.memory_id
+            and same_words(one.correction.words) == words
+        ]
+
+    def _is_typing(self, scope: str, memory_id: str) -> bool:
+        since = self._clock() - TYPING
+        return any(
+            one.correction.memory_id == memory_id
+            and one.correction.kind is CorrectionKind.EDITED
+            and not one.correction.by
+            and one.correction.at >= since
+            for one in self._by_scope.get(scope, ())
+        )
+
+    def _made(
+        self, kind: CorrectionKind, scope: str, memory: Memory, by: str = "", target: str = ""
+    ) -> Correction:
+        origin = memory.provenance
+        return Correction(
+            kind,
+            scope,
+            memory.memory_id,
+            memory.judgment,
+            memory.created_at,
+            max(self._clock(), memory.created_at),  # somebody may have set the clock back
+            origin.person,
+            origin.who,
+            target,
+            by,
+        )
+
+    def _mark(self, text: str) -> str:
+        return hmac.new(self._key, text.encode("utf-8", "replace"), hashlib.sha256).hexdigest()
+
+    def _marks(self, correction: Correction) -> tuple[str, ...]:
+        return marks_of(correction, self._mark)
+
+
+def _may_be_told(correction: Correction, scope: str) -> bool:
+    """True for what was moved into the scope, and for what its speaker took back later."""
+    if correction.kind is CorrectionKind.MOVED:
+        return correction.target == scope
+    return correction.kind is CorrectionKind.TAKEN_BACK
+
+
+def _scopes(correction: Correction) -> tuple[str, ...]:
+    """Where it may not come back. What was moved stands in its new scope already, and was not meant
+    for all."""
+    if correction.kind is not CorrectionKind.MOVED:
+        return (correction.scope,)
+    return tuple(dict.fromkeys((correction.scope, correction.target, PUBLIC.name)))

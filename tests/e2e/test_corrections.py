@@ -1,0 +1,123 @@
+"""What a person forgets, edits, moves or deletes by hand while the turn that says it still waits to
+be read does not come back; said anew, it is learned anew."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import pytest
+import pytest_asyncio
+
+from astrbot_plugin_scoped_memory.harness.places import Person, Place, group
+from astrbot_plugin_scoped_memory.harness.records import files_with, noted_turns, scopes_with
+from astrbot_plugin_scoped_memory.harness.rig import Rig
+from astrbot_plugin_scoped_memory.harness.script import JsonObject
+from astrbot_plugin_scoped_memory.harness.waiting import until
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.asyncio(loop_scope="session"),
+    pytest.mark.timeout(300),
+]
+
+MOTHER = Person(2001, "妈妈")
+FAMILY, SQUARE = group(777), group(999_100)
+MAP = {FAMILY.umo: "家人"}
+
+
+def learned(judgment: str) -> JsonObject:
+    """One memory, as a model words it."""
+    return {
+        "judgment": judgment,
+        "reasoning": "聊天里提到的。",
+        "tags": [],
+        "kind": "knowledge",
+        "strength": 60,
+        "turn": 1,
+        "who": "s1",
+    }
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Rig]:
+    """A bot of this file's own, in which the reader reads when it is asked to."""
+    config = {"conversation_scope_map": MAP, "reflection_provider": "auto"}
+    root = tmp_path_factory.mktemp("correcting-bot")
+    async with Rig(root, admins=[MOTHER.user_id], config=config, moved_clock=True) as rig:
+        yield rig
+
+
+async def said(rig: Rig, where: Place, words: str, text: str) -> str:
+    """A memory, stored by the tool, and a turn that says it again and waits: its id."""
+    await rig.remember(where, MOTHER, text)
+    await rig.turn(where, MOTHER, f"{text}，这件事可别忘")
+
+    async def probe() -> bool:
+        return noted_turns(rig.bot.plugin_data, f"{text}，这件事") != []
+
+    await until(probe, within=30, what=f"a turn with {words!r} in the queue")
+    (home,) = [path for path in files_with(rig.memory, text) if "archive" not in path.parts]
+    for line in (rig.memory / home).read_text(encoding="utf-8").splitlines():
+        if text in line and "^m-" in line:
+            return "m-" + line.partition("^m-")[2].split()[0]
+    raise AssertionError(text)
+
+
+async def by_command(rig: Rig, where: Place, memory_id: str, text: str) -> None:
+    assert "已忘记" in await rig.onebot.ask(where, MOTHER, f"/memory forget {memory_id}")
+
+
+async def by_hand(rig: Rig, where: Place, memory_id: str, text: str) -> None:
+    (home,) = [path for path in files_with(rig.memory, text) if "archive" not in path.parts]
+    path = rig.memory / home
+    before, _, behind = path.read_text(encoding="utf-8").partition(f"## {text}")
+    _, heading, others = behind.partition("\n## ")
+    path.write_text(before + heading + others, encoding="utf-8")
+
+    async def archived() -> bool:
+        return any("archive" in found.parts for found in files_with(rig.memory, text))
+
+    await until(archived, within=60, what="the deletion, seen by the bot")
+
+
+async def by_edit(rig: Rig, where: Place, memory_id: str, text: str) -> None:
+    other = "改过的一条：乐器不在那里了"
+    assert "已改写" in await rig.onebot.ask(where, MOTHER, f"/memory edit {memory_id} {other}")
+
+
+async def by_move(rig: Rig, where: Place, memory_id: str, text: str) -> None:
+    assert "家人" in await rig.onebot.ask(where, MOTHER, f"/memory move {memory_id} 家人")
+
+
+type Correct = Callable[[Rig, Place, str, str], Awaitable[None]]
+
+
+@pytest.mark.parametrize(
+    ("correct", "where", "words", "text", "left"),
+    [
+        (by_command, FAMILY, "琵琶", "妈妈的琵琶放在阁楼东角", set()),
+        (by_hand, FAMILY, "二胡", "妈妈的二胡放在阁楼西角", set()),
+        (by_edit, FAMILY, "唢呐", "妈妈的唢呐放在阁楼南角", set()),
+        (by_move, SQUARE, "古筝", "妈妈的古筝放在阁楼北角", {"家人"}),
+    ],
+    ids=["forgotten", "deleted by hand", "edited", "moved out of public"],
+)
+async def test_a_turn_that_is_read_after_the_correction_does_not_undo_it(
+    running: Rig, correct: Correct, where: Place, words: str, text: str, left: set[str]
+) -> None:
+    memory_id = await said(running, where, words, text)
+    await correct(running, where, memory_id, text)
+    running.model.on_reflection("这件事可别忘", {"new_memories": [learned(text)]})
+    await running.onebot.ask(where, MOTHER, "/memory reflect")
+    assert scopes_with(running.memory, text) == left
+    assert all(words not in reading.everything for reading in running.model.readings)
+
+    await running.turn(where, MOTHER, f"还是说一遍，{text}，记一下吧")
+
+    async def probe() -> bool:
+        return noted_turns(running.bot.plugin_data, "记一下吧") != []
+
+    await until(probe, within=30, what="the turn in the queue")
+    running.model.on_reflection("记一下吧", {"new_memories": [learned(text)]})
+    await running.onebot.ask(where, MOTHER, "/memory reflect")
+    home = "家人" if where is FAMILY else "public"
+    assert scopes_with(running.memory, text) == left | {home}
+    running.model.readings.clear()
