@@ -21,6 +21,7 @@ from ..llm_memory import (
     Moved,
     NotAllowed,
     NotVisible,
+    Purged,
     Rejected,
     Restored,
     ScopedMemoryError,
@@ -45,6 +46,7 @@ _LISTED = 10
 _SEARCH_BUDGET = 4000
 _PREVIEW = 80
 _STATUS_SECONDS = 1.0
+_FOR_GOOD = ("purge", "彻底")
 _BACK = ("1", "2", "3", "4", "5")
 """As many recalls of a conversation as are told of."""
 
@@ -217,14 +219,19 @@ class Commands:
         outcome = await self._plugin.service.remember(draft, conversation_id=conversation_id)
         return remembered_text(self._plugin.texts, outcome)
 
-    async def forget(self, conversation_id: ConversationId, actor: Actor, memory_id: str) -> str:
-        """Move an entry to the archive: by its speaker or an admin."""
-        if not memory_id:
+    async def forget(self, conversation_id: ConversationId, actor: Actor, rest: str) -> str:
+        """Move an entry to the archive, or purge it: by its speaker or an admin."""
+        if not rest:
             return self._say("forget.usage")
+        first, how = _split(rest)
+        for_good = how.lower() in _FOR_GOOD
+        memory_id = first if for_good else rest
         outcome = await self._plugin.service.forget(
-            memory_id, conversation_id=conversation_id, actor=actor
+            memory_id, conversation_id=conversation_id, actor=actor, for_good=for_good
         )
         match outcome:
+            case Purged(purged):
+                return self._say("forget.purged", id=purged)
             case Forgotten(stored, archived_to):
                 return self._say("forget.done", id=stored.memory.memory_id, path=archived_to)
             case NotAllowed():

@@ -117,6 +117,9 @@ class DailyBackups:
     def written(self) -> LineSource:
         return LineFile(self._folder / _NEW)
 
+    def read(self, name: str) -> LineSource:
+        return LineFile(self._folder / name)
+
     def publish(self, name: str) -> None:
         with _translated(name):
             move(self._folder / _NEW, self._folder / name)

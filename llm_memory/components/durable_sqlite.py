@@ -43,6 +43,7 @@ def connect(path: Path, *, wait_seconds: float) -> sqlite3.Connection:
     try:
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=FULL")
+        connection.execute("PRAGMA secure_delete=ON")  # what is purged leaves no trace here
     except sqlite3.DatabaseError:
         connection.close()
         raise
@@ -64,6 +65,11 @@ def connect_checked(
         connection.close()
         raise
     return connection
+
+
+def settle_log(connection: sqlite3.Connection) -> None:
+    """Bring the log into the file and empty it: it holds what rows were before."""
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
 
 def check(connection: sqlite3.Connection) -> None:

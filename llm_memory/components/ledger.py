@@ -14,7 +14,7 @@ from ..errors import EngineClosed, StateUnavailable
 from ..log import logger
 from ..models.vault_state import BUFFER_SECONDS, Departed, FileKey, KnownEntry, KnownFile
 from ..ports.ledger import Deed, DeedKind
-from .durable_sqlite import set_aside
+from .durable_sqlite import set_aside, settle_log
 from .files import make_folder
 from .ledger_rows import PUT_ENTRY, connected, entry_of, file_of, in_memory, row_of
 from .transactions import all_or_nothing
@@ -182,6 +182,10 @@ class SqliteLedger:
 
     def drop_deed(self, number: int) -> None:
         self._run("DELETE FROM deed WHERE number = ?", (number,))
+
+    def settle_log(self) -> None:
+        with self._lock, _translated(self._path):
+            settle_log(self._opened())
 
     def close(self) -> None:
         with self._lock:

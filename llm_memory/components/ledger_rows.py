@@ -56,7 +56,7 @@ def _completed(connection: sqlite3.Connection) -> sqlite3.Connection:
         connection.execute("PRAGMA journal_mode=WAL")
         # Outlives a kill of the bot; after a power cut the files are read anew anyway.
         connection.execute("PRAGMA synchronous=NORMAL")
-        connection.execute("PRAGMA secure_delete=FAST")  # what is forgotten leaves no trace here
+        connection.execute("PRAGMA secure_delete=ON")  # what is forgotten leaves no trace here
         (number,) = connection.execute("PRAGMA user_version").fetchone()
         if number not in (0, _FORMAT):
             broken = sqlite3.DatabaseError(f"format {number}")

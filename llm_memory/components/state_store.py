@@ -8,7 +8,7 @@ import secrets
 import sqlite3
 import threading
 import uuid
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from ..models.conversation import SeenSender
 from ..models.corrections import Correction, CorrectionKind
 from ..models.turns import HistoryScope
 from ..ports import Key
-from .durable_sqlite import check, connect_checked, is_broken, set_aside
+from .durable_sqlite import check, connect_checked, is_broken, set_aside, settle_log
 from .files import make_folder
 from .formats.peek import peek
 from .formats.state_schema import make_tables
@@ -185,6 +185,17 @@ class SqliteStateStore:
             connection.executemany(
                 "DELETE FROM correction WHERE number = ?", [(number,) for number in numbers]
             )
+
+    def seal_corrections(self, marks: Mapping[int, Sequence[str]]) -> None:
+        with self._lock, self._transaction() as connection:
+            connection.executemany(
+                "UPDATE correction SET words = '', who = '', marks = ? WHERE number = ?",
+                [(json.dumps(list(some)), number) for number, some in marks.items()],
+            )
+
+    def settle_log(self) -> None:
+        with self._lock, self._translated():
+            settle_log(self._open_connection())
 
     def correction_key(self) -> str:
         made = "INSERT OR IGNORE INTO meta VALUES ('correction_key', ?)"

@@ -372,6 +372,18 @@ class MarkdownVault:
         with self._lock:
             return self._archive.ids()
 
+    def archived_words(self, scope: Scope) -> set[tuple[str, str]] | None:
+        with self._lock:
+            return self._archive.words(scope)
+
+    def erase(self, scope: Scope, unwanted: Callable[[Memory], bool]) -> int:
+        with self._lock:
+            self._tree.refuse_absence()
+            try:
+                return self._archive.erase(scope, unwanted)
+            except VaultFileBroken as error:
+                raise VaultWriteFailed(str(error)) from error
+
     def _living(self, scope: Scope, memory_id: str) -> StoredMemory | None:
         for path in self._survey(scope).files:
             with contextlib.suppress(VaultFileBroken):

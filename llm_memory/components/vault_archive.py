@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -18,6 +18,7 @@ from ..models.data_models import Memory
 from ..models.scope import Scope
 from ..models.transfer import EntryState
 from ..models.vault_state import KnownEntry
+from ..policies.text import same_words
 from ..policies.vault_layout import ARCHIVE, archive_path
 from .files import ChangedMeanwhile, replace_durably
 from .vault_pen import VaultPen
@@ -131,6 +132,29 @@ class VaultArchive:
         """The entry before its last edit."""
         found = _in_order(self._copies(scope, [memory_id], edited=True), _EDITED)
         return found[-1] if found else None
+
+    def words(self, scope: Scope) -> set[tuple[str, str]] | None:
+        """Id and words of every entry, whatever was done to it; None where a file cannot be read:
+        then nobody knows."""
+        found: set[tuple[str, str]] = set()
+        for path in self._tree.archived_files(scope):
+            try:
+                entries = self._tree.read(path, patient=True).parsed().entries
+            except VaultFileBroken:
+                return None
+            found |= {(e.memory.memory_id, same_words(e.memory.judgment)) for e in entries}
+        return found
+
+    def erase(self, scope: Scope, unwanted: Callable[[Memory], bool]) -> int:
+        """Take out every copy that is ``unwanted``; how many.
+
+        Raises VaultWriteFailed, VaultFileBroken.
+        """
+        copies = self._copies(scope, None) + self._copies(scope, None, edited=True)
+        gone = [copy for copy in copies if unwanted(copy.memory)]
+        for copy in gone:
+            self._cut(copy)
+        return len(gone)
 
     def cut_forgotten(self, scope: Scope, memory: Memory) -> None:
         """Take out the copies of an entry that lives again. One that says something else is a

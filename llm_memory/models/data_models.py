@@ -304,6 +304,14 @@ class Forgotten:
 
 
 @dataclass(frozen=True, slots=True)
+class Purged:
+    """The entry stands nowhere in the vault any more, and cannot be brought back. The next night
+    takes its words out of all that the bot keeps besides."""
+
+    memory_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class Restored:
     """A forgotten entry is back."""
 
@@ -352,5 +360,5 @@ class Undone:
 
 EditOutcome = Edited | NotAllowed | NotVisible
 MoveOutcome = Moved | NotAllowed | NotVisible
-ForgetOutcome = Forgotten | NotAllowed | NotVisible
+ForgetOutcome = Forgotten | Purged | NotAllowed | NotVisible
 RestoreOutcome = Restored | Undone | NotAllowed | NotVisible

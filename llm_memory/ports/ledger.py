@@ -123,6 +123,10 @@ class EntryLedger(Protocol):
         """It was undone."""
         ...
 
+    def settle_log(self) -> None:
+        """Leave no former row in any file."""
+        ...
+
     def close(self) -> None:
         """Give back the file. Idempotent."""
         ...

@@ -19,6 +19,10 @@ class LoopFile(Protocol):
         """Make ready. False if the old file was unusable and was set aside for a new one."""
         ...
 
+    def settle_log(self) -> None:
+        """Leave no former row in any file. Raises StateUnavailable."""
+        ...
+
     def close(self) -> None:
         """Give the file back. Idempotent."""
         ...
@@ -73,6 +77,14 @@ class TurnStore(Protocol):
 
     def of_day(self, scope: str, day: date) -> list[QueuedTurn]:
         """The turns of a scope and local day that were read, in the order in which they came."""
+        ...
+
+    def of_scope(self, scope: str) -> list[QueuedTurn]:
+        """Every turn of a scope, read or not, in a batch or not."""
+        ...
+
+    def reword(self, turns: Sequence[QueuedTurn]) -> None:
+        """Put these texts in the place of what was said and answered. Unknown ones are ignored."""
         ...
 
     def drop(self, ticket_ids: Collection[str]) -> None:

@@ -142,6 +142,10 @@ class BackupFolder(Protocol):
         """The new file, to be read through."""
         ...
 
+    def read(self, name: str) -> LineSource:
+        """One that stands there."""
+        ...
+
     def publish(self, name: str) -> None:
         """Put it in its place."""
         ...

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from ..models.conversation import SeenSender
@@ -112,6 +112,14 @@ class StateStore(Protocol):
 
     def drop_corrections(self, numbers: Collection[int]) -> None:
         """They were undone. Unknown ones are ignored."""
+        ...
+
+    def seal_corrections(self, marks: Mapping[int, Sequence[str]]) -> None:
+        """By number, the marks that stand for the words from now on."""
+        ...
+
+    def settle_log(self) -> None:
+        """Leave no former row in any file."""
         ...
 
     def correction_key(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -228,6 +228,18 @@ class Vault(Protocol):
     def archived_ids(self) -> set[str]:
         """Every id that an archive names, of whatever scope: what was forgotten, and what lives
         and was something else before."""
+        ...
+
+    def archived_words(self, scope: Scope) -> set[tuple[str, str]] | None:
+        """Id and words (``same_words``) of all that the archive holds, what was edited included;
+        None where a part of it cannot be read."""
+        ...
+
+    def erase(self, scope: Scope, unwanted: Callable[[Memory], bool]) -> int:
+        """Take out of the archive for good what is ``unwanted``; how many copies.
+
+        Raises VaultWriteFailed: some may be out.
+        """
         ...
 
     def restore(self, scope: Scope, memory_id: str) -> StoredMemory | None:

@@ -284,10 +284,20 @@ class CognitiveService:
         return PointerNotVisible(pointer) if stored is None else Expanded(stored)
 
     async def forget(
-        self, memory_id: str, *, conversation_id: ConversationId, actor: Actor
+        self,
+        memory_id: str,
+        *,
+        conversation_id: ConversationId,
+        actor: Actor,
+        for_good: bool = False,
     ) -> ForgetOutcome | Rejected:
-        """Move an entry to the archive. Only its speaker or an admin, only in its own scope."""
+        """Move an entry to the archive. Only its speaker or an admin, only in its own scope.
+
+        ``for_good``: out of the archive, too, also if it was forgotten before. No undo.
+        """
         await self._life.ready()
+        if for_good:
+            return await self._corrections.purge(memory_id, conversation_id, actor)
         return await self._corrections.forget(memory_id, conversation_id, actor)
 
     async def edit(

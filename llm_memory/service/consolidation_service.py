@@ -26,6 +26,7 @@ from .night_merging import NightMerging
 from .nightly_backup import NightlyBackup
 from .notice_board import NoticeBoard
 from .overviews import Overviews
+from .purging import Purging
 
 _EVERY_SCOPE: Final = ""
 _COUNTED_FROM: Final = "nights_counted_from"
@@ -46,6 +47,7 @@ class NightParts:
     journals: DayJournals
     overviews: Overviews
     backup: NightlyBackup
+    purging: Purging
 
 
 class ConsolidationService:
@@ -287,6 +289,8 @@ class ConsolidationService:
 
     async def _back_up(self, report: SleepReport) -> SleepReport:
         try:
+            if self._learns():
+                await self._parts.purging.run()
             done = await self._parts.backup.run()
             report = replace(report, backup=done.name, removed=done.removed)
         except TransferFailed as error:

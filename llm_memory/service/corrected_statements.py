@@ -7,7 +7,7 @@ import hashlib
 import hmac
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from ..errors import EngineClosed, StateUnavailable
@@ -25,6 +25,9 @@ TYPING = timedelta(minutes=10)
 """An entry that a person changes in its file again within this time is still being typed."""
 
 
+_EVER = datetime.min.replace(tzinfo=UTC)
+
+
 class CorrectedStatements:
     """The record of corrections, durable in the state store, held in memory.
 
@@ -37,6 +40,7 @@ class CorrectedStatements:
         self._clock = clock
         self._removed: dict[int, Removed] = {}
         self._by_scope: dict[str, list[Removed]] = {}
+        self._purged: set[tuple[str, str]] = set()
         self._key = b""
 
     def load(self) -> None:
@@ -142,7 +146,9 @@ class CorrectedStatements:
         return [self._cleared(turn) for turn in turns]
 
     def _cleared(self, turn: QueuedTurn) -> QueuedTurn:
-        near = self._before(turn.scope, turn.observed_at, told=True)
+        return self._cut(turn, self._before(turn.scope, turn.observed_at, told=True))
+
+    def _cut(self, turn: QueuedTurn, near: Sequence[Removed]) -> QueuedTurn:
         if not near:
             return turn
         cut = partial(without, said_at=turn.observed_at, removed=near, mark=self._mark)
@@ -164,6 +170,32 @@ class CorrectedStatements:
         texts = (named(turn.user_text, turn.who), answered(turn.reply_text, turn.who))
         return any(says(text, turn.observed_at, [one], self._mark) for text in texts)
 
+    def turn_without(self, turn: QueuedTurn, purged: Sequence[Correction]) -> QueuedTurn:
+        """A turn without these statements, unless they were said anew in it."""
+        return self._cut(turn, [Removed(one) for one in purged if one.at >= turn.observed_at])
+
+    def says(self, text: str, purged: Sequence[Correction]) -> bool:
+        """Whether a text of the bot's own says one of these statements."""
+        return without(text, _EVER, [Removed(one) for one in purged], self._mark) != text
+
+    def all_in_words(self) -> list[Correction]:
+        """All corrections whose words are known."""
+        return [one.correction for one in self._removed.values() if one.correction.words]
+
+    def is_purged(self, scope: str, memory_id: str) -> bool:
+        """True where the words of an entry were purged and it may not come back."""
+        return (scope, memory_id) in self._purged
+
+    async def seal(self, purged: Sequence[Correction]) -> None:
+        """Keep keyed hashes in the place of the words. Raises StateUnavailable."""
+        marks = {one.number: marks_of(one, self._mark) for one in purged}
+        await asyncio.to_thread(self._state.seal_corrections, marks)
+        for one in purged:
+            sealed = replace(one, words="", who="", marks=marks[one.number])
+            self._removed[one.number] = Removed(sealed)
+        self._sort()
+        await asyncio.to_thread(self._state.settle_log)
+
     def of_scope(self, scope: str) -> list[Correction]:
         """All corrections of a scope by people, the oldest first."""
         return [
@@ -182,10 +214,12 @@ class CorrectedStatements:
         ]
 
     def _sort(self) -> None:
-        self._by_scope = {}
+        self._by_scope, self._purged = {}, set()
         for _, one in sorted(self._removed.items(), key=lambda pair: pair[1].correction.at):
             for scope in _scopes(one.correction):
                 self._by_scope.setdefault(scope, []).append(one)
+                if not one.correction.words:
+                    self._purged.add((scope, one.correction.memory_id))
 
     def _same(self, kind: CorrectionKind, scope: str, memory: Memory) -> list[int]:
         words = same_words(memory.judgment)
@@ -226,9 +260,6 @@ class CorrectedStatements:
 
     def _mark(self, text: str) -> str:
         return hmac.new(self._key, text.encode("utf-8", "replace"), hashlib.sha256).hexdigest()
-
-    def _marks(self, correction: Correction) -> tuple[str, ...]:
-        return marks_of(correction, self._mark)
 
 
 def _may_be_told(correction: Correction, scope: str) -> bool:

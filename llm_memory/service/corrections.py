@@ -12,6 +12,7 @@ from ..models.data_models import (
     MoveOutcome,
     NotAllowed,
     NotVisible,
+    Purged,
     Rejected,
     RejectReason,
     Restored,
@@ -21,6 +22,7 @@ from ..models.data_models import (
 from ..models.scope import Scope
 from ..policies.admin_move import target_scope
 from ..policies.pointers import pointed_id
+from ..policies.vault_layout import ARCHIVE
 from ..ports.ledger import DeedKind
 from .access import Access
 from .corrected_statements import CorrectedStatements
@@ -80,6 +82,31 @@ class Corrections:
         else:
             await self._corrected.drop([number])
         return target
+
+    async def purge(
+        self, memory_id: str, conversation_id: ConversationId, actor: Actor
+    ) -> ForgetOutcome | Rejected:
+        """Forget an entry for good, whether it lives or was forgotten before. By whoever may
+        forget it."""
+        scope = self._access.writable(conversation_id)
+        named = pointed_id(memory_id)
+        stored = self._access.find(memory_id, conversation_id)
+        if stored is None and not isinstance(scope, Rejected) and named is not None:
+            archived = await self._handlers.archived(scope, named)
+            stored = archived
+        if stored is None:
+            return NotVisible(memory_id)
+        if isinstance(scope, Rejected) or not self._access.in_reach(stored, scope, actor):
+            return NotAllowed(memory_id)
+        refused = await self._life.finish(self._purge(stored, Doer(actor, conversation_id.umo)))
+        return refused or Purged(stored.memory.memory_id)
+
+    async def _purge(self, stored: StoredMemory, doer: Doer) -> Rejected | None:
+        if stored.path != ARCHIVE:
+            forgotten = await self._forget(stored, doer)
+            if isinstance(forgotten, Rejected):
+                return forgotten
+        return await self._handlers.purge(stored.scope, stored.memory.memory_id)
 
     async def edit(
         self, memory_id: str, text: str, conversation_id: ConversationId, actor: Actor

@@ -93,6 +93,7 @@ def make_loop(
         store=parts.sleep_store,
         book=parts.loop_book,
         turns=parts.turns,
+        loop_file=parts.loop_file,
         pages=parts.pages,
         backups=parts.backups,
         vault=parts.vault,

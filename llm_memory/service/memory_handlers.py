@@ -236,6 +236,17 @@ class MemoryHandlers:
             self._living.drop(stored)
         return target
 
+    async def purge(self, scope: Scope, memory_id: str) -> Rejected | None:
+        """Take every copy of a forgotten entry out of the archive."""
+        async with self._lock:
+            try:
+                await asyncio.to_thread(
+                    self._vault.erase, scope, lambda memory: memory.memory_id == memory_id
+                )
+            except VaultWriteFailed as error:
+                return not_written(error, self._notices)
+        return None
+
     async def archived(self, scope: Scope, memory_id: str) -> StoredMemory | None:
         """A forgotten entry of the scope."""
         memory = await asyncio.to_thread(self._vault.archived, scope, memory_id)

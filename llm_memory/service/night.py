@@ -9,7 +9,7 @@ from ..models.settings import LoopSettings
 from ..models.sleep import Postponed
 from ..ports import Vault
 from ..ports.chat import ChatModel
-from ..ports.loop import LoopBook, TurnStore
+from ..ports.loop import LoopBook, LoopFile, TurnStore
 from ..ports.sleep import BackupFolder, ScopePages, SleepStore
 from .acquaintances import Acquaintances
 from .catalogue import Catalogue
@@ -26,6 +26,7 @@ from .night_merging import NightMerging
 from .nightly_backup import NightlyBackup
 from .notice_board import NoticeBoard
 from .overviews import Overviews
+from .purging import Purging
 from .spending import Spending
 
 
@@ -34,6 +35,7 @@ def make_night(
     store: SleepStore,
     book: LoopBook,
     turns: TurnStore,
+    loop_file: LoopFile,
     pages: ScopePages,
     backups: BackupFolder,
     vault: Vault,
@@ -56,6 +58,15 @@ def make_night(
 ) -> ConsolidationService:
     """``primer`` fills PRIMER.md of a scope; ``may_rotate`` is False while files are missing that
     an older backup may still have; ``learns`` while memories may be changed by themselves."""
+    backup = NightlyBackup(
+        backups,
+        living,
+        notices,
+        clock,
+        keep=settings.backups_keep,
+        may_rotate=may_rotate,
+        version=version,
+    )
     departures = Departures(store, vault, catalogue, living, clock)
     parts = NightParts(
         departures,
@@ -76,15 +87,8 @@ def make_night(
             call_seconds=settings.call_seconds,
         ),
         Overviews(pages, catalogue, corrected, notices, primer),
-        NightlyBackup(
-            backups,
-            living,
-            notices,
-            clock,
-            keep=settings.backups_keep,
-            may_rotate=may_rotate,
-            version=version,
-        ),
+        backup,
+        Purging(vault, catalogue, living, corrected, turns, loop_file, backup),
     )
     return ConsolidationService(
         store,

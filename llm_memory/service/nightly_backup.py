@@ -6,14 +6,15 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Final
 
 from ..errors import TransferFailed
 from ..log import logger
 from ..models.notices import Notice, NoticeCode
-from ..models.transfer import End, Header, TransferFault
-from ..policies.transfer_format import VERSION, LineBroken, read_line
+from ..models.transfer import End, FileRecord, Header, MemoryRecord, Record, TransferFault
+from ..policies.transfer_format import VERSION, LineBroken, line_of, read_line
 from ..ports.sleep import BackupFolder
 from ..ports.transfer import Line, LineSource
 from .identifiers import Clock
@@ -26,6 +27,9 @@ _WORK_SECONDS: Final = 0.004
 _REST_SECONDS: Final = 0.008
 """After so long at work the thread leaves the interpreter to the bot for so long."""
 _LINES: Final = 50
+
+
+type Changed = Callable[[Record], Record | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +85,23 @@ class NightlyBackup:
         self._notices.clear(NoticeCode.BACKUP_FAILED)
         return BackedUp(name, await to_its_end(asyncio.to_thread(self._rotate, name)))
 
+    async def change(self, changed: Changed) -> None:
+        """Have the backups that stand there as ``changed`` makes their records; None leaves a
+        record out. Raises TransferFailed: the others stand as they were."""
+        for name in await asyncio.to_thread(self._folder.names):
+            await to_its_end(asyncio.to_thread(self._change, name, changed))
+
+    def _change(self, name: str, changed: Changed) -> None:
+        stopped = threading.Event()
+        with closing(self._folder.read(name)) as source:
+            records = (_record(line) for line in _gently(_lines(source), stopped))
+            if all(changed(record) == record for record in records):
+                return
+        with closing(self._folder.read(name)) as source:
+            self._folder.write(_gently(_changed_lines(source, changed), stopped))
+        self._folder.publish(name)
+        logger.info("旧备份里彻底删除的已经拿掉：{}", name)
+
     def _write(self, stopped: threading.Event) -> None:
         store = self._folder.store()
         made = self._folder.vault_format
@@ -115,6 +136,28 @@ class NightlyBackup:
             logger.warning("旧备份没有删掉：{}", error)
             return 0
         return len(old)
+
+
+def _changed_lines(source: LineSource, changed: Changed) -> Iterator[str]:
+    memories = files = 0
+    for line in _lines(source):
+        record = changed(_record(line))
+        memories += isinstance(record, MemoryRecord)
+        files += isinstance(record, FileRecord)
+        if isinstance(record, End):
+            record = End(memories, files)
+        if record is not None:
+            yield line_of(record)
+
+
+def _record(line: Line) -> Record:
+    """Raises TransferFailed for a line that nobody can read: it may hold anything."""
+    try:
+        if line.fault is None:
+            return read_line(line.text)
+    except LineBroken as error:
+        raise TransferFailed(TransferFault.UNREADABLE, f"{line.number}: {error}") from error
+    raise TransferFailed(TransferFault.UNREADABLE, f"{line.number}: {line.fault}")
 
 
 def _gently[L](things: Iterable[L], stopped: threading.Event) -> Iterator[L]:

@@ -151,7 +151,7 @@ class Restoring:
             return
         if not self._wanted(record.scope):
             return
-        if record.state in _TOLD and self._is_corrected(record.scope, record.memory):
+        if self._is_left_out(record.scope, record.memory, told=record.state in _TOLD):
             self._done = replace(self._done, corrected=self._done.corrected + 1)
             return
         self._groups.setdefault((record.scope, record.path), []).append((number, record))
@@ -159,13 +159,18 @@ class Restoring:
         if self._size > _GROUP_CHARS:
             self._flush()
 
-    def _is_corrected(self, scope: str, memory: Memory) -> bool:
+    def _is_left_out(self, scope: str, memory: Memory, *, told: bool) -> bool:
+        """``told``: it would live again. What was purged is not wanted in the archive, either."""
         corrected = self._corrected
-        return corrected is not None and corrected.would_revive(scope, memory, memory.created_at)
+        if corrected is None:
+            return False
+        if corrected.is_purged(scope, memory.memory_id):
+            return True
+        return told and corrected.would_revive(scope, memory, memory.created_at)
 
     def _without_corrected(self, record: FileRecord) -> FileRecord:
         """The entries that it leaves out are counted at their own lines."""
-        if self._corrected is None or not is_recalled(record.path):
+        if self._corrected is None:
             return record
         try:
             text = record.content.decode()
@@ -173,7 +178,12 @@ class Restoring:
             return record
         written = datetime.fromtimestamp(record.modified / 1e9, UTC)
         file = parse_file(text, fallback_time=written)
-        gone = [entry for entry in file.entries if self._is_corrected(record.scope, entry.memory)]
+        told = is_recalled(record.path)
+        gone = [
+            entry
+            for entry in file.entries
+            if self._is_left_out(record.scope, entry.memory, told=told)
+        ]
         return replace(record, content=file.without(*gone).encode()) if gone else record
 
     def _flush(self) -> None:

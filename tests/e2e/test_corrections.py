@@ -1,6 +1,7 @@
 """What a person forgets, edits, moves or deletes by hand while the turn that says it still waits to
 be read does not come back; said anew, it is learned anew."""
 
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
@@ -121,3 +122,44 @@ async def test_a_turn_that_is_read_after_the_correction_does_not_undo_it(
     home = "家人" if where is FAMILY else "public"
     assert scopes_with(running.memory, text) == left | {home}
     running.model.readings.clear()
+
+
+def holding(rig: Rig, words: str) -> set[str]:
+    """Every file of the plugin's data folder that holds the words, as they are or as escapes."""
+    wanted = [words.encode(), json.dumps(words)[1:-1].encode(), words.encode("utf-16-le")]
+    root = rig.bot.plugin_data
+    return {
+        path.relative_to(root).as_posix()
+        for path in root.rglob("*")
+        if path.is_file() and any(one in path.read_bytes() for one in wanted)
+    }
+
+
+async def test_what_was_purged_is_in_no_file_after_the_next_nightly_run(running: Rig) -> None:
+    text = "妈妈的金镯子藏在米缸底下"
+    memory_id = await said(running, FAMILY, "金镯子", text)
+    running.model.on_reflection("金镯子", {"new_memories": [learned(text)]})
+    await running.onebot.ask(FAMILY, MOTHER, "/memory reflect")
+    await slept(running)
+    assert {name.partition("/")[0] for name in holding(running, text)} == {
+        "memory",
+        "state",
+        "backups",
+    }
+    told = await running.onebot.ask(FAMILY, MOTHER, f"/memory forget {memory_id} 彻底")
+    assert "已彻底删除" in told
+    await slept(running)
+    assert holding(running, text) == set()
+    assert "没有" in await running.onebot.ask(FAMILY, MOTHER, f"/memory undo {memory_id}")
+
+
+async def slept(rig: Rig) -> None:
+    """A nightly run of the next day, at once and to its end."""
+    rig.clock.move(days=1)
+    before = (await rig.panel.ready())["loop"]["slept_at"]
+    await rig.onebot.ask(FAMILY, MOTHER, "/memory sleep")
+
+    async def probe() -> bool:
+        return bool((await rig.panel.ready())["loop"]["slept_at"] != before)
+
+    await until(probe, within=60, what="the end of the nightly run")

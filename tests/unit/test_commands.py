@@ -327,3 +327,17 @@ async def test_the_status_counts_notes_by_folder_for_admins(tmp_path: Path, lang
             assert words in shown
             assert words not in bare
         assert "猫娘" not in await ask(rig, FakeEvent.in_group(888, "memory status"), language)
+
+
+@pytest.mark.parametrize("how", ["彻底", "purge", "PURGE"])
+async def test_forget_with_a_word_behind_it_is_for_good(tmp_path: Path, how: str) -> None:
+    async with running(tmp_path, follow=False) as rig:
+        memory_id = (await rig.remember(PEANUTS, group(777))).memory.memory.memory_id
+        odd = await ask(rig, FakeEvent.in_group(777, f"memory forget {memory_id} 全部", admin=True))
+        assert "没有" in odd
+        said = await ask(
+            rig, FakeEvent.in_group(777, f"memory forget {memory_id} {how}", admin=True)
+        )
+        assert f"已彻底删除 {memory_id}" in said
+        undone = await ask(rig, FakeEvent.in_group(777, f"memory undo {memory_id}", admin=True))
+        assert PEANUTS not in undone

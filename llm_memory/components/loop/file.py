@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import EngineClosed, StateUnavailable
-from ..durable_sqlite import connect_checked, is_broken, set_aside
+from ..durable_sqlite import connect_checked, is_broken, set_aside, settle_log
 from ..files import make_folder
 from ..formats.loop_schema import make_tables
 from ..transactions import all_or_nothing
@@ -69,6 +69,10 @@ class SqliteLoopFile:
             if self._connection is not None:
                 self._connection.close()
                 self._connection = None
+
+    def settle_log(self) -> None:
+        with self._lock, self._translated():
+            settle_log(self._ready())
 
     def rows(self, question: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """All that a question finds."""

@@ -163,6 +163,15 @@ class SqliteTurnStore:
         )
         return [_turn(row) for row in rows]
 
+    def of_scope(self, scope: str) -> list[QueuedTurn]:
+        return [_turn(row) for row in self._file.rows(_TURN + "scope = ? ORDER BY place", (scope,))]
+
+    def reword(self, turns: Sequence[QueuedTurn]) -> None:
+        self._file.write(
+            "UPDATE turn SET user_text = ?, reply_text = ? WHERE ticket_id = ?",
+            [(turn.user_text, turn.reply_text, turn.ticket_id) for turn in turns],
+        )
+
     def drop(self, ticket_ids: Collection[str]) -> None:
         self.settle(ticket_ids, keep=False)
 
