@@ -46,7 +46,7 @@ def blank_status(*warnings: str) -> dict[str, Any]:
             **dict.fromkeys(_TALLIES, 0),
         },
         "queue": 0,
-        "loop": {**said, **dict.fromkeys(_COUNTS, 0), **dict.fromkeys(_TIMES)},
+        "loop": {**said, **dict.fromkeys(_COUNTS, 0), **dict.fromkeys(_TIMES), "shares": []},
         "backlog": 0,
         "warnings": [*warnings],
     }

@@ -5,12 +5,15 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from ..llm_memory import LoopStatus, Resting
+from ..llm_memory import LoopStatus, Resting, Share
 from .services.injection_service import safe
 from .texts import Texts
 
 _AUTO = "auto"
 _ERROR = 200
+_SHARES = 5
+"""The most that are named in chat."""
+_ID = 60
 
 
 def moment(at: datetime) -> str:
@@ -43,11 +46,29 @@ def loop_lines(texts: Texts, status: LoopStatus) -> list[str]:
                 budget=status.budget,
             )
         )
+    lines += [_share_line(texts, share) for share in status.shares[:_SHARES]]
+    if len(status.shares) > _SHARES:
+        lines.append(say("loop.more_shares", count=len(status.shares) - _SHARES))
     if status.error:
         lines.append(say("loop.error", detail=safe(status.error)[:_ERROR]))
     if status.paused:
         lines.append(say("loop.paused", count=status.paused))
     return lines + _sleep_lines(texts, status)
+
+
+def _share_line(texts: Texts, share: Share) -> str:
+    say, party = texts.say, share.party
+    reasons = [say(f"held.{share.held}")] if share.held else []
+    if share.use.gave_way:
+        reasons.append(say("held.gave_way", count=share.use.gave_way))
+    return say(
+        "loop.share",
+        scope=safe(party.scope),
+        speaker=safe(party.speaker)[:_ID],
+        tokens=share.use.tokens,
+        waiting=share.waiting,
+        why=say("held.and").join(reasons),
+    )
 
 
 def _sleep_lines(texts: Texts, status: LoopStatus) -> list[str]:
@@ -80,6 +101,17 @@ def loop_json(status: LoopStatus) -> dict[str, Any]:
         "sleeping": status.sleeping,
         "slept_at": _iso(status.slept_at),
         "next_sleep": _iso(status.next_sleep),
+        "shares": [
+            {
+                "scope": share.party.scope,
+                "speaker": share.party.speaker,
+                "tokens": share.use.tokens,
+                "waiting": share.waiting,
+                "gave_way": share.use.gave_way,
+                "held": share.held.value,
+            }
+            for share in status.shares
+        ],
     }
 
 

@@ -22,6 +22,8 @@ class ScriptedModel:
         """Turns of chats."""
         self.readings: list[ModelRequest] = []
         """What the memory asks by itself, of turns that are over."""
+        self.reading_tokens = 1
+        """What the service says that each answer to those cost."""
         self.embedded: list[str] = []
         self.embedding = Embedding.FINE
         self.dimensions = dimensions
@@ -96,7 +98,8 @@ class ScriptedModel:
         if request.body.get("stream"):
             return await _streamed(http, message, reason)
         choice = {"index": 0, "message": message, "finish_reason": reason}
-        return web.json_response({**_head("chat.completion"), "choices": [choice], "usage": _USAGE})
+        usage = {**_USAGE, "completion_tokens": self.reading_tokens} if reader else _USAGE
+        return web.json_response({**_head("chat.completion"), "choices": [choice], "usage": usage})
 
     async def _embeddings(self, http: web.Request) -> web.Response:
         body: JsonObject = await http.json()

@@ -47,7 +47,15 @@ from .models.data_models import (
     Topic,
     Undone,
 )
-from .models.loop import Letter, LoopStatus, QueueSize, ReflectionReport, Resting, Spent
+from .models.loop import (
+    Letter,
+    LoopStatus,
+    QueueSize,
+    ReflectionReport,
+    Resting,
+    Share,
+    Spent,
+)
 from .models.migration import (
     DeadLetter,
     MigrationState,
@@ -210,6 +218,7 @@ __all__ = [
     "ScopeReport",
     "ScopedMemoryError",
     "Severity",
+    "Share",
     "SleepReport",
     "Source",
     "Spent",

@@ -39,6 +39,7 @@ from .components.lexical_index import SqliteLexicalIndex
 from .components.local_zone import MACHINE_ZONE
 from .components.loop.book import SqliteLoopBook
 from .components.loop.file import ForgetfulLoopFile, SqliteLoopFile
+from .components.loop.pause_mark import ForgetfulPauseMark, PauseMarkFile
 from .components.loop.sleep_store import SqliteSleepStore
 from .components.loop.turn_store import SqliteTurnStore
 from .components.manifest import JsonManifest
@@ -179,6 +180,7 @@ def build_engine(
             loop_file=loop_file,
             turns=SqliteTurnStore(loop_file),
             loop_book=SqliteLoopBook(loop_file),
+            pause_marks=PauseMarkFile(paths.memory) if remembers else ForgetfulPauseMark(),
             sleep_store=SqliteSleepStore(loop_file),
             pages=ScopePagesOnDisk(paths.memory),
             backups=DailyBackups(paths.daily_backups, paths.memory, vault_format=VAULT_FORMAT),

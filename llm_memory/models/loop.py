@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from enum import StrEnum
+
+from .scope import is_mapped_name
 
 
 class BatchState(StrEnum):
@@ -40,9 +43,66 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True)
+class Party:
+    """Whose share of the queue and of the day's tokens a turn uses: one speaker in one scope.
+
+    Attributes:
+        speaker: ``<adapter>:<id>``; the conversation where the platform names no sender.
+        known: An admin, or a speaker in a scope of the owner's map. All others are strangers.
+    """
+
+    scope: str
+    speaker: str
+    known: bool
+
+    @classmethod
+    def of(cls, scope: str, person: str, conversation: str, *, admin: bool) -> Party:
+        """The party of a turn."""
+        return cls(scope, person or conversation, admin or is_mapped_name(scope))
+
+    @property
+    def group(self) -> str:
+        """The parties that share one part: those of a scope, and all strangers together (empty),
+        or else ten private chats under an isolating policy would weigh ten times a family."""
+        return self.scope if self.known else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """What a party used of a day: tokens, and turns of its own that gave way in a full queue."""
+
+    tokens: int = 0
+    gave_way: int = 0
+
+
+class HeldBack(StrEnum):
+    """Why turns of a party are read after those of others. Each has a text in the i18n files."""
+
+    NO = ""
+    SHARE = "share"
+    """It used its share of today's tokens, and others wait."""
+    STRANGERS = "strangers"
+    """Strangers used what they may of today's tokens up to now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A party that is held back, or whose turns gave way today. Names an id, and no words.
+
+    Attributes:
+        waiting: Its turns that are still to be read.
+    """
+
+    party: Party
+    use: Use
+    waiting: int
+    held: HeldBack = HeldBack.NO
+
+
+@dataclass(frozen=True, slots=True)
 class WaitingLine:
     """Turns of one conversation, scope and persona that are in no batch yet. ``map_key`` is what
-    the owner's map, and a pause, call the conversation by."""
+    the owner's map, and a pause, call the conversation by; ``parties`` are who said them."""
 
     scope: str
     conversation: str
@@ -51,6 +111,12 @@ class WaitingLine:
     oldest: datetime
     newest: datetime
     map_key: str = ""
+    parties: tuple[Party, ...] = ()
+
+    @property
+    def name(self) -> tuple[str, str, str]:
+        """Tells it from every other line."""
+        return (self.scope, self.conversation, self.persona)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +150,15 @@ class Spent:
     tokens: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class PauseMark:
+    """Which conversations were off the record when the pauses had changed ``generation`` times:
+    hashes of their ids, by scope."""
+
+    generation: int
+    paused: Mapping[str, frozenset[str]]
+
+
 class Resting(StrEnum):
     """Why turns wait although they are due. Each has a text in the i18n files."""
 
@@ -95,8 +170,12 @@ class Resting(StrEnum):
     """Today's tokens are spent."""
     OVERHEARD = "overheard"
     """Half of today's tokens are spent; what is left is for turns that were said to the bot."""
+    SHARE = "share"
+    """Those who wait used their share of today's tokens; they get more as the day passes."""
     BACKOFF = "backoff"
     """Calls failed; the next one is made later."""
+    PAUSES_UNKNOWN = "pauses_unknown"
+    """The state may lack pauses; an admin is to confirm them."""
     PAUSED_LEARNING = "learning_paused"
     """The scope filter is switched off."""
 
@@ -137,7 +216,7 @@ class Letter:
 
 @dataclass(frozen=True, slots=True)
 class LoopStatus:
-    """How the loop is doing. It names no conversation and no words.
+    """How the loop is doing. It names no words, and of people only the ids in ``shares``.
 
     Attributes:
         provider: Who reads the turns: a provider's id, ``auto``, empty for nobody.
@@ -145,6 +224,7 @@ class LoopStatus:
         error: What went wrong last, empty once something went right.
         paused: Conversations that are off the record.
         slept_at: When the last consolidation ended.
+        shares: Parties that are held back, or that gave way in a full queue today.
         sleeping: One is going on.
         next_sleep: When the next is due, None where none is scheduled.
     """
@@ -159,3 +239,4 @@ class LoopStatus:
     slept_at: datetime | None = None
     sleeping: bool = False
     next_sleep: datetime | None = None
+    shares: tuple[Share, ...] = ()

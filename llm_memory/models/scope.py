@@ -38,6 +38,13 @@ class ScopeFault(StrEnum):
     CASE_CLASH = "case_clash"
 
 
+def is_mapped_name(name: str) -> bool:
+    """True for a scope that only the owner's map can name: neither public, nor derived by a policy
+    for an unmapped conversation, nor quarantine."""
+    folded = name.lower()
+    return folded not in {PUBLIC_NAME, QUARANTINE_NAME} and not folded.startswith(_OURS)
+
+
 class Scope:
     """A validated scope name. Only :meth:`parse` makes one.
 

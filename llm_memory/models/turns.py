@@ -55,6 +55,7 @@ class QueuedTurn:
         person: ``<adapter>:<id>`` of who spoke, empty where the platform names nobody.
         who: The speaker's name then.
         map_key: What the owner's map, and a pause, call the conversation by.
+        admin: The speaker was an admin then.
     """
 
     ticket_id: str
@@ -68,6 +69,7 @@ class QueuedTurn:
     reply_text: str
     recalled: tuple[str, ...] = ()
     map_key: str = ""
+    admin: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Protocol
 
-from ..models.loop import Batch, QueueSize, Spent, WaitingLine
+from ..models.loop import Batch, Party, PauseMark, QueueSize, Spent, Use, WaitingLine
 from ..models.turns import QueuedTurn
 from .index import Key
 
@@ -35,6 +35,17 @@ class TurnStore(Protocol):
         """Queue a turn. On disk when it returns. One that is there already is ignored."""
         ...
 
+    def put_instead(self, turn: QueuedTurn, party: Party, *, day: date) -> bool:
+        """Queue a turn in the place of the party's oldest unread one, or else of its oldest, and
+        count that among what gave way that day: all at once. False, and nothing is done, where all
+        of the party's turns are being read."""
+        ...
+
+    def held(self, *, unread: bool = False) -> Mapping[Party, int]:
+        """How many turns there are of each party; ``unread``: of those that are still to be
+        read."""
+        ...
+
     def turns(self, ticket_ids: Collection[str]) -> list[QueuedTurn]:
         """Those that are still to be read, in a batch or not, in the order in which they came."""
         ...
@@ -45,9 +56,15 @@ class TurnStore(Protocol):
         ...
 
     def waiting(
-        self, line: WaitingLine, limit: int, *, addressed: bool = False
+        self,
+        line: WaitingLine,
+        limit: int,
+        *,
+        addressed: bool = False,
+        speakers: Collection[str] = (),
     ) -> list[QueuedTurn]:
-        """The first turns of a line, or of those in it that were said to the bot."""
+        """The first turns of a line, or of those in it that were said to the bot, or by some of
+        its speakers: of each as many as of any other, in the order in which they came."""
         ...
 
     def make_batch(self, batch: Batch, ticket_ids: Collection[str]) -> None:
@@ -109,11 +126,34 @@ class Evidence:
     useless: int
 
 
+class PauseMarks(Protocol):
+    """A mark of the pauses that does not lie where the book lies. Both block."""
+
+    def read(self) -> PauseMark | None:
+        """The mark; None for none, or for one that cannot be read."""
+        ...
+
+    def write(self, mark: PauseMark) -> None:
+        """On disk when it returns. Raises VaultWriteFailed."""
+        ...
+
+
 class LoopBook(Protocol):
     """Small facts of the loop: costs, pauses, who came when, how memories served."""
 
-    def spend(self, day: date, *, tokens: int, failed: bool = False) -> None:
-        """One more call."""
+    def spend(
+        self,
+        day: date,
+        *,
+        tokens: int,
+        failed: bool = False,
+        parts: Mapping[Party, int] | None = None,
+    ) -> None:
+        """One more call, and what it cost each of the parties that it was made for."""
+        ...
+
+    def used(self, day: date) -> Mapping[Party, Use]:
+        """What each party used of a day; nothing is kept of days before the last."""
         ...
 
     def spent(self, day: date) -> Spent:
@@ -130,6 +170,18 @@ class LoopBook(Protocol):
 
     def paused(self) -> Mapping[str, datetime]:
         """Conversations that are off the record, and since when."""
+        ...
+
+    def paused_scopes(self) -> Mapping[str, str]:
+        """The same with their scopes."""
+        ...
+
+    def pause_generation(self) -> int:
+        """How often ``pause`` and ``resume`` changed something, or what it was set to."""
+        ...
+
+    def set_pause_generation(self, number: int) -> None:
+        """Count on from here."""
         ...
 
     def see(self, conversation: str, scope: str, *, at: datetime) -> datetime | None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from ..errors import ChatFailed
 from ..models.loop import Resting
 from ..models.settings import LoopSettings
+from ..models.turns import QueuedTurn
+from ..policies.fair_shares import LEAST_CALL, Allowance, party_of
 from ..policies.reflection_due import seconds_until_asked, wait_after
 from ..policies.reflection_prompt import REPLY_TOKENS, Prompt
 from ..ports.chat import ChatModel, Completion
@@ -59,33 +62,43 @@ class Asking:
         """Until the next call after failures, 0 for none. Raises StateUnavailable."""
         return await asyncio.to_thread(self._seconds_to_wait)
 
-    async def resting(self, prompt: Prompt, conversation: str, *, urgent: bool = False) -> Resting:
-        """Why this is not asked now. ``urgent``: somebody waits for it, so it is tried at once, as
-        far as the budget goes. Raises StateUnavailable."""
-        if nobody := self.nobody(conversation):
+    async def resting(
+        self, prompt: Prompt, turns: Sequence[QueuedTurn], *, urgent: bool = False
+    ) -> Resting:
+        """Why these turns of one conversation are not read now. ``urgent``: somebody waits for it,
+        so it is tried at once, as far as the budget goes. Raises StateUnavailable."""
+        if nobody := self.nobody(turns[0].conversation):
             return nobody
         if not urgent and await self.seconds_to_wait() > 0:
             return Resting.BACKOFF
-        allowed = await self._spending.allows(prompt.user, prompt.system, answer=REPLY_TOKENS)
-        return Resting.NO if allowed else Resting.BUDGET
+        if not await self._spending.allows(prompt.user, prompt.system, answer=REPLY_TOKENS):
+            return Resting.BUDGET
+        if urgent or any(party_of(turn).known for turn in turns):
+            return Resting.NO
+        left = (await self.allowance()).left_for_strangers
+        return Resting.NO if left >= prompt.tokens + REPLY_TOKENS else Resting.SHARE
 
-    async def may_overhear(self) -> bool:
-        """Whether what was not said to the bot may be read, too: until half of the day's tokens are
-        spent. The other half is for those who talk to it. Raises StateUnavailable."""
-        return await self._spending.left() * 2 > self._spending.daily
+    async def allowance(self) -> Allowance:
+        """What of the day's tokens may be used now, and by whom. Raises StateUnavailable."""
+        return await self._spending.allowance()
 
-    async def ask(self, prompt: Prompt, conversation: str) -> str:
-        """The answer. Raises ChatFailed, StateUnavailable."""
+    async def affords_any(self) -> bool:
+        """Whether the smallest question still fits into the day. Raises StateUnavailable."""
+        return await self._spending.left() >= LEAST_CALL
+
+    async def ask(self, prompt: Prompt, turns: Sequence[QueuedTurn]) -> str:
+        """The answer; the speakers of the turns share what it costs. Raises ChatFailed,
+        StateUnavailable."""
         if self._chat is None:
             raise ChatFailed("gone")
         await asyncio.to_thread(self._note_failure)
         try:
-            completion = await self._complete(self._chat, prompt, conversation)
+            completion = await self._complete(self._chat, prompt, turns[0].conversation)
         except ChatFailed as error:
             paid = str(error).partition(":")[0] not in _FREE
-            await self._spending.count(prompt.user, prompt.system, None, paid=paid)
+            await self._spending.count(prompt.user, prompt.system, None, paid=paid, turns=turns)
             raise
-        await self._spending.count(prompt.user, prompt.system, completion)
+        await self._spending.count(prompt.user, prompt.system, completion, turns=turns)
         if not completion.text.strip():
             raise ChatFailed("empty")
         await asyncio.to_thread(self._note_success)

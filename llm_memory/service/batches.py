@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from ..models.loop import Batch, BatchState, Letter, WaitingLine
+from ..models.loop import Batch, BatchState, Letter, Party, WaitingLine
 from ..models.settings import LoopSettings
 from ..models.turns import QueuedTurn
 from ..policies.derived_ids import derived_id
+from ..policies.fair_shares import Allowance, in_order, taking_turns
 from ..policies.reflection_due import is_due, seconds_until_due
 from ..policies.reflection_prompt import MOST_TURNS, REPLY_TOKENS, how_many_fit
 from ..ports.loop import LoopBook, TurnStore
 from .learning import SCOPE_GONE
+
+Passed = set[str | tuple[str, str, str]]
+"""Batches by id, and lines by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +27,11 @@ class Reading:
     batch: Batch
     turns: tuple[QueuedTurn, ...]
     made: bool = True
+
+    @property
+    def line(self) -> tuple[str, str, str]:
+        """The name of the line that it is of."""
+        return (self.batch.scope, self.batch.conversation, self.batch.persona)
 
 
 class Batches:
@@ -38,15 +47,15 @@ class Batches:
         self,
         now: datetime,
         conversation: str | None,
-        passed: Collection[str],
-        *,
-        overheard: bool = True,
+        passed: Passed,
+        allowance: Allowance | None = None,
     ) -> Reading | None:
-        """What is to be read now, but for batches that were ``passed`` over: answers that are to be
-        stored first, then whoever failed least often.
+        """What is to be read now, but for batches and lines that were ``passed`` over: answers that
+        are to be stored first, then whoever failed least often; of lines, whose turn it is by their
+        speakers' shares.
 
-        With a conversation, all that waits of it, due or not. Who is off the record waits; and
-        what was not said to the bot, unless ``overheard``.
+        With a conversation, all that waits of it, due or not. Who is off the record waits; and,
+        under an ``allowance``, what it leaves for later.
         """
         paused = self._book.paused()
         found = [
@@ -59,11 +68,10 @@ class Batches:
         ]
         begun = sorted(found, key=lambda one: (one.attempts, one.state is BatchState.OPEN))
         if not begun or begun[0].attempts:  # who failed waits until the others had their turn
-            for line in self._turns.lines(addressed=not overheard):
-                is_paused = bool({line.conversation, line.map_key} & paused.keys())
-                if is_paused or not self._wanted(line, now, conversation):
+            for line, parties in self._lines(allowance, paused):
+                if line.name in passed or not self._wanted(line, now, conversation):
                     continue
-                reading = self._of_line(line, now, overheard=overheard)
+                reading = self._of_line(line, parties, now, allowance)
                 if reading.batch.batch_id not in passed:
                     return reading
         if not begun:
@@ -71,9 +79,25 @@ class Batches:
         turns = tuple(self._turns.of_batch(begun[0].batch_id))
         if not turns:  # somebody has taken them out
             self._turns.drop(())  # and with them goes what holds none
-            passed = {*passed, begun[0].batch_id}
-            return self.next(now, conversation, passed, overheard=overheard)
+            return self.next(now, conversation, {*passed, begun[0].batch_id}, allowance)
         return Reading(begun[0], turns)
+
+    def _lines(
+        self, allowance: Allowance | None, paused: Mapping[str, datetime]
+    ) -> list[tuple[WaitingLine, tuple[Party, ...]]]:
+        """Lines that may be read, in the order of their speakers' shares, and of whom; without an
+        allowance in the order in which they came."""
+        addressed = allowance is not None and not allowance.overhears
+        lines = [
+            line
+            for line in self._turns.lines(addressed=addressed)
+            if not {line.conversation, line.map_key} & paused.keys()
+        ]
+        if allowance is None:
+            return [(line, line.parties) for line in lines]
+        shares = allowance.shares({party for line in lines for party in line.parties})
+        served = [(line, allowance.served(line, shares)) for line in in_order(lines, shares)]
+        return [(line, parties) for line, parties in served if parties]
 
     def make(self, reading: Reading) -> None:
         """On disk from now on."""
@@ -101,12 +125,22 @@ class Batches:
         keys = {turn.map_key for turn in self._turns.of_batch(batch.batch_id)}
         return bool({batch.conversation, *keys} & paused.keys())
 
-    def _of_line(self, line: WaitingLine, now: datetime, *, overheard: bool) -> Reading:
-        turns = self._turns.waiting(line, MOST_TURNS, addressed=not overheard)
+    def _of_line(
+        self,
+        line: WaitingLine,
+        parties: Sequence[Party],
+        now: datetime,
+        allowance: Allowance | None,
+    ) -> Reading:
+        """The first turns of these speakers, of each as many as of any other."""
+        addressed = allowance is not None and not allowance.overhears
+        speakers = () if len(parties) == len(line.parties) else [one.speaker for one in parties]
+        first = self._turns.waiting(line, MOST_TURNS, addressed=addressed, speakers=speakers)
+        turns = taking_turns(first)
         turns = turns[: how_many_fit(turns, self._settings.daily_tokens - REPLY_TOKENS)]
-        batch_id = derived_id("b", *(turn.ticket_id for turn in turns))
-        names = (line.scope, line.conversation, line.persona)
-        return Reading(Batch(batch_id, *names, now), tuple(turns), made=False)
+        chosen = tuple(turn for turn in first if turn in turns)
+        batch_id = derived_id("b", *(turn.ticket_id for turn in chosen))
+        return Reading(Batch(batch_id, *line.name, now), chosen, made=False)
 
     def seconds_until_due(self, now: datetime, *, overheard: bool = True) -> float | None:
         """Until the next line is due, None where nothing waits."""

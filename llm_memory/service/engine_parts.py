@@ -21,7 +21,7 @@ from ..ports import (
 )
 from ..ports.chat import ChatModel
 from ..ports.legacy import LegacyStores, Staging
-from ..ports.loop import LoopBook, LoopFile, TurnStore
+from ..ports.loop import LoopBook, LoopFile, PauseMarks, TurnStore
 from ..ports.migration import ForeignCollection, MigrationStore
 from ..ports.sleep import BackupFolder, ScopePages, SleepStore
 from ..ports.transfer import TransferFiles
@@ -52,6 +52,7 @@ class EngineParts:
     """In ``loop_file``."""
     loop_book: LoopBook
     """In ``loop_file``."""
+    pause_marks: PauseMarks
     sleep_store: SleepStore
     """In ``loop_file``."""
     pages: ScopePages

@@ -87,7 +87,7 @@ def make_loop(
         # Nobody writes a journal of turns without a night, or without somebody to ask.
         keep=parts.chat is not None and paces.sleep_at is not None,
     )
-    off_record = OffTheRecord(parts.loop_book, notices)
+    off_record = OffTheRecord(parts.loop_book, parts.pause_marks, notices)
     spending = Spending(parts.loop_book, paces.daily_tokens, clock)
     sleep = make_night(
         store=parts.sleep_store,
@@ -125,7 +125,13 @@ def make_loop(
         daily_tokens=paces.daily_tokens,
     )
     reflection = ReflectionService(
-        batches, asking, learning, reader, clock, learns=settings.scope_filter_enabled
+        batches,
+        asking,
+        learning,
+        reader,
+        clock,
+        learns=settings.scope_filter_enabled,
+        pauses_known=lambda: off_record.known,
     )
     loop = MemoryLoop(
         parts.loop_file,

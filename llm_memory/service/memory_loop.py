@@ -6,9 +6,10 @@ import asyncio
 from dataclasses import replace
 
 from ..errors import EngineClosed, StateUnavailable
-from ..models.loop import LoopStatus
+from ..models.loop import LoopStatus, Resting
 from ..models.notices import Notice, NoticeCode, Severity
 from ..models.settings import LoopSettings
+from ..policies.fair_shares import Allowance, told
 from ..ports.loop import LoopBook, LoopFile, TurnStore
 from .consolidation_service import ConsolidationService
 from .identifiers import Clock
@@ -56,8 +57,6 @@ class MemoryLoop:
             return
         await self._off_record.load(kept=kept)
         await self.sleep.load()
-        if not self._off_record.known:
-            self._notices.post(Notice(NoticeCode.LOOP_RESET, severity=Severity.ERROR))
 
     async def close(self) -> None:
         """Give the file back. Idempotent."""
@@ -81,5 +80,10 @@ class MemoryLoop:
             return plain
 
     def _counted(self, status: LoopStatus) -> LoopStatus:
-        spent = self._book.spent(self._clock().date())
-        return replace(status, queue=self._turns.size(), spent=spent)
+        now = self._clock()
+        spent, used = self._book.spent(now.date()), self._book.used(now.date())
+        tokens = {party: use.tokens for party, use in used.items()}
+        allowance = Allowance.at(now, self._settings.daily_tokens, spent.tokens, tokens)
+        rests = status.resting is Resting.SHARE
+        shares = told(allowance, used, self._turns.held(unread=True), rests=rests)
+        return replace(status, queue=self._turns.size(), spent=spent, shares=shares)

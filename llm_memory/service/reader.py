@@ -83,7 +83,7 @@ class Reader:
         if reading.made and prompt.tokens > most > LEAST_TOKENS:
             return await self._give_up(reading, "too_large", report)  # of a time with more budget
         if batch.state is BatchState.OPEN:
-            resting = await self._asking.resting(prompt, batch.conversation, urgent=urgent)
+            resting = await self._asking.resting(prompt, turns, urgent=urgent)
             if resting:
                 return replace(report, resting=resting)
             await asyncio.to_thread(self._batches.make, reading)
@@ -99,7 +99,7 @@ class Reader:
         """The batch with its answer, on disk; or how it is without one."""
         batch = reading.batch
         try:
-            reply = await self._asking.ask(prompt, batch.conversation)
+            reply = await self._asking.ask(prompt, reading.turns)
         except ChatFailed as failed:
             logger.warning("读对话的模型没有回答：{}", failed)
             if str(failed).partition(":")[0] in _NOT_ITS_FAULT:
@@ -130,7 +130,7 @@ class Reader:
             if reading.batch.error.startswith(_REPAIRED):
                 return await self._give_up(reading, parsed.reason, report)
             again = prompt.again(reading.batch.reply, parsed.reason)
-            resting = await self._asking.resting(again, reading.batch.conversation, urgent=urgent)
+            resting = await self._asking.resting(again, reading.turns, urgent=urgent)
             if resting:
                 return replace(report, resting=resting)
             error = _REPAIRED + parsed.reason

@@ -13,8 +13,9 @@ from dataclasses import replace
 from ..errors import EngineClosed, StateUnavailable
 from ..log import logger
 from ..models.loop import Letter, ReflectionReport, Resting
+from ..policies.fair_shares import Allowance
 from .asking import Asking
-from .batches import Batches
+from .batches import Batches, Passed
 from .identifiers import Clock
 from .learning import Learning
 from .reader import Reader
@@ -22,6 +23,10 @@ from .reader import Reader
 _MINUTE, _OFTEN, _SELDOM = 60.0, 600.0, 3600.0
 """Seconds between two looks where nobody says that there is anything: at least, at most while
 something waits, and else."""
+_READS_NOTHING = frozenset({Resting.OFF, Resting.PAUSED_LEARNING, Resting.PAUSES_UNKNOWN})
+_LOOKS_SELDOM = frozenset(
+    {Resting.PAUSES_UNKNOWN, Resting.BUDGET, Resting.SHARE, Resting.NO_PROVIDER}
+)
 Wait = Callable[[asyncio.Event, float], Awaitable[None]]
 
 
@@ -37,6 +42,8 @@ class ReflectionService:
     """One reader at a time, whoever asks for it.
 
     Args:
+        pauses_known: False while the state may lack pauses: nothing is read, for any turn may be
+            of a conversation that is off the record.
         learns: False while the scope filter is switched off: nothing is read, nothing stored.
         wait: Until woken, or so many seconds.
     """
@@ -50,6 +57,7 @@ class ReflectionService:
         clock: Clock,
         *,
         learns: bool = True,
+        pauses_known: Callable[[], bool] = lambda: True,
         wait: Wait = _wait,
     ) -> None:
         self._batches = batches
@@ -58,6 +66,7 @@ class ReflectionService:
         self._reader = reader
         self._clock = clock
         self._learns = learns
+        self._pauses_known = pauses_known
         self._wait = wait
         self._woken = asyncio.Event()
         self._reading = asyncio.Lock()
@@ -126,7 +135,10 @@ class ReflectionService:
     def _resting(self) -> Resting:
         if not self._learns:
             return Resting.PAUSED_LEARNING
-        return self._asking.nobody()
+        nobody = self._asking.nobody()
+        if nobody is Resting.OFF or self._pauses_known():
+            return nobody
+        return Resting.PAUSES_UNKNOWN
 
     async def _seconds_until_due(self) -> float:
         overheard = self.last.resting is not Resting.OVERHEARD
@@ -136,7 +148,7 @@ class ReflectionService:
             return _OFTEN
         if due is None or self.last.resting in (Resting.OFF, Resting.PAUSED_LEARNING):
             return _SELDOM
-        if self.last.resting in (Resting.BUDGET, Resting.NO_PROVIDER):
+        if self.last.resting in _LOOKS_SELDOM:
             return _OFTEN
         waits = await self._asking.seconds_to_wait()
         return min(max(due, waits, _MINUTE), _OFTEN)
@@ -146,7 +158,7 @@ class ReflectionService:
             if not self._begun:
                 self.error, self._begun = await self._asking.last_error(), True
             report = ReflectionReport(resting=self._resting())
-            if report.resting not in (Resting.OFF, Resting.PAUSED_LEARNING):
+            if report.resting not in _READS_NOTHING:
                 await self._bring_back()
                 report = await self._read(ReflectionReport(), conversation, urgent)
             waiting = await asyncio.to_thread(self._batches.waiting, conversation)
@@ -165,25 +177,37 @@ class ReflectionService:
     async def _read(
         self, report: ReflectionReport, conversation: str | None, urgent: bool
     ) -> ReflectionReport:
-        passed: set[str] = set()
+        passed: Passed = set()
         while True:
             # Who asks for a conversation means all that is said in it.
-            overheard = conversation is not None or await self._asking.may_overhear()
+            allowance = await self._asking.allowance() if conversation is None else None
             reading = await asyncio.to_thread(
-                self._batches.next, self._clock(), conversation, passed, overheard=overheard
+                self._batches.next, self._clock(), conversation, passed, allowance
             )
             if reading is None:
-                return report if overheard else await self._leaving_overheard(report, passed)
+                return report if allowance is None else await self._left(report, passed, allowance)
             passed.add(reading.batch.batch_id)
-            report = await self._reader.read(reading, report, urgent=urgent)
-            if report.resting in (Resting.BACKOFF, Resting.BUDGET):
+            done = await self._reader.read(
+                reading, replace(report, resting=Resting.NO), urgent=urgent
+            )
+            report = replace(done, resting=done.resting or report.resting)
+            if done.resting is Resting.BACKOFF:
+                return report
+            if done.resting is not Resting.NO and not reading.made:
+                passed.add(reading.line)  # what comes after it may be smaller, or somebody else's
+            if done.resting is Resting.BUDGET and not await self._asking.affords_any():
                 return report
 
-    async def _leaving_overheard(
-        self, report: ReflectionReport, passed: set[str]
+    async def _left(
+        self, report: ReflectionReport, passed: Passed, allowance: Allowance
     ) -> ReflectionReport:
-        """All is read that was said to the bot, and no more may be: says so where more waits."""
-        more = await asyncio.to_thread(self._batches.next, self._clock(), None, passed)
-        if more is None or report.resting is not Resting.NO:
+        """All is read that may be now; says why, where more is due."""
+        if report.resting is not Resting.NO:
             return report
-        return replace(report, resting=Resting.OVERHEARD)
+        reasons = [(Resting.SHARE, allowance.without_shares()), (Resting.OVERHEARD, None)]
+        for resting, allowed in reasons:
+            ask = self._batches.next
+            if await asyncio.to_thread(ask, self._clock(), None, passed, allowed) is not None:
+                affords = await self._asking.affords_any()
+                return replace(report, resting=resting if affords else Resting.BUDGET)
+        return report

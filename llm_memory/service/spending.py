@@ -4,16 +4,25 @@ model."""
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from datetime import date
 
 from ..models.loop import Spent
+from ..models.turns import QueuedTurn
+from ..policies.fair_shares import Allowance, split
+from ..policies.reflection_prompt import REPLY_TOKENS
 from ..policies.text import estimate_tokens
 from ..ports.chat import Completion
 from ..ports.loop import LoopBook
 from .identifiers import Clock
 
-_MOST = 10_000_000
-"""Tokens of one call. No service counts right that says more."""
+_MOST_ANSWER = 4 * REPLY_TOKENS
+"""No answer counts for more, whatever its length and whatever the service says that it cost: as
+much as a model that thinks aloud may need for one."""
+_IMPLAUSIBLE = 10_000_000
+"""A service that says that one call cost so many tokens says nothing."""
+_CHARS_A_TOKEN = 4
+"""The most that are estimated as one."""
 
 
 class Spending:
@@ -37,6 +46,15 @@ class Spending:
         """Tokens of this local day. Raises StateUnavailable."""
         return max(self._daily - (await self.today()).tokens, 0)
 
+    async def allowance(self) -> Allowance:
+        """What may be used now, and who used what of today. Raises StateUnavailable."""
+        return await asyncio.to_thread(self._allowance)
+
+    def _allowance(self) -> Allowance:
+        now = self._clock()
+        used = {party: use.tokens for party, use in self._book.used(now.date()).items()}
+        return Allowance.at(now, self._daily, self._book.spent(now.date()).tokens, used)
+
     async def allows(self, prompt: str, system: str, *, answer: int = 0) -> bool:
         """Whether a call with this prompt, and an answer of so many tokens, still fits, as far as
         one can tell before it. Raises StateUnavailable."""
@@ -44,20 +62,36 @@ class Spending:
         return await self.left() >= asked + answer
 
     async def count(
-        self, prompt: str, system: str, completion: Completion | None, *, paid: bool = True
+        self,
+        prompt: str,
+        system: str,
+        completion: Completion | None,
+        *,
+        paid: bool = True,
+        turns: Sequence[QueuedTurn] = (),
     ) -> None:
         """One call more. What the service does not say is estimated; None stands for a call that
-        failed, whose prompt may have been ``paid`` all the same. Raises StateUnavailable."""
+        failed, whose prompt may have been ``paid`` all the same. An answer counts for
+        ``_MOST_ANSWER`` at most, and half of the day: one long reply must not end all reading until
+        tomorrow.
+
+        Args:
+            turns: What was read; their speakers share the cost.
+
+        Raises StateUnavailable.
+        """
         asked = estimate_tokens(prompt) + estimate_tokens(system)
         if completion is None:
             tokens = asked if paid else 0
-        elif completion.tokens is not None and 0 < completion.tokens < _MOST:
-            tokens = completion.tokens
         else:
-            # In a thread: nobody knows how long an answer is.
-            tokens = asked + await asyncio.to_thread(estimate_tokens, completion.text)
+            most = max(min(_MOST_ANSWER, self._daily // 2), REPLY_TOKENS)
+            tokens = completion.tokens or 0
+            if not 0 < tokens < _IMPLAUSIBLE:
+                tokens = asked + estimate_tokens(completion.text[: most * _CHARS_A_TOKEN])
+            tokens = min(tokens, asked + most)
+        parts = split(tokens, turns) if turns else {}
         day, failed = self._today(), completion is None
-        await asyncio.to_thread(self._book.spend, day, tokens=tokens, failed=failed)
+        await asyncio.to_thread(self._book.spend, day, tokens=tokens, failed=failed, parts=parts)
 
     def _today(self) -> date:
         return self._clock().date()

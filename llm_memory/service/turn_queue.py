@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from datetime import datetime
 
 from ..errors import StateUnavailable, VaultWriteFailed
 from ..log import logger
@@ -19,6 +20,7 @@ from ..models.turns import (
     Ticket,
     Turn,
 )
+from ..policies.fair_shares import party_of, who_gives_way
 from ..policies.turn_text import MOST_CHARS, cut, name_of, spoken
 from ..ports import Vault
 from ..ports.loop import TurnStore
@@ -59,28 +61,40 @@ class TurnQueue:
             return NotObserved(note="off")
         # What the bot only overhears takes no place from what is said to it.
         most, code = self._settings.most_queued, NoticeCode.QUEUE_FULL
-        if not turn.reply_text and conversation_id.kind is not ConversationKind.PRIVATE:
+        overheard = not turn.reply_text and conversation_id.kind is not ConversationKind.PRIVATE
+        if overheard:
             most, code = most // 2, NoticeCode.CHATTER_FULL
         try:
-            outcome = await asyncio.to_thread(self._put, turn, scope, conversation_id, most)
+            outcome, is_full = await asyncio.to_thread(
+                self._put, turn, scope, conversation_id, most, displaces=not overheard
+            )
         except (VaultWriteFailed, StateUnavailable) as error:
             logger.warning("这一轮没有排进队列：{}", error)
             return NotObserved(note="not_written")
         match outcome:
             case NotObserved(note="full"):
                 self._notices.post(Notice(code, params={"count": str(most)}))
-            case Ticket():
+            case Ticket() if not is_full:
                 self._notices.clear(code)
         return outcome
 
     def _put(
-        self, turn: Turn, scope: Scope, conversation_id: ConversationId, most: int
-    ) -> ObserveOutcome:
+        self,
+        turn: Turn,
+        scope: Scope,
+        conversation_id: ConversationId,
+        most: int,
+        *,
+        displaces: bool,
+    ) -> tuple[ObserveOutcome, bool]:
+        """What became of it, and whether the queue was full. ``displaces``: in a full queue it may
+        take the place of a turn of somebody who holds more than a fair share."""
         user_text, reply_text = self._kept(turn.user_text), self._kept(turn.reply_text)
         if not user_text and not reply_text:
-            return NotObserved(note="empty")
-        if self._turns.count() >= most:
-            return NotObserved(note="full")
+            return NotObserved(note="empty"), False
+        is_full = self._turns.count() >= most
+        if is_full and not displaces:
+            return NotObserved(note="full"), True
         now = self._clock()
         queued = QueuedTurn(
             ticket_id=make_id("t", now),
@@ -94,10 +108,21 @@ class TurnQueue:
             reply_text=reply_text,
             recalled=turn.recalled[:_MOST_RECALLED],
             map_key=conversation_id.map_key,
+            admin=turn.actor.admin,
         )
         # The folder is where the scope is found again, also after a restart.
         self._vault.ensure(scope)
+        if is_full:
+            return self._put_instead(queued, most, now), True
         self._turns.put(queued)
+        return Ticket(queued.ticket_id), False
+
+    def _put_instead(self, queued: QueuedTurn, most: int, now: datetime) -> ObserveOutcome:
+        """In the place of the oldest turn of whoever holds most beyond a fair share."""
+        party = who_gives_way(most, self._turns.held(), party_of(queued))
+        if party is None or not self._turns.put_instead(queued, party, day=now.date()):
+            return NotObserved(note="full")
+        logger.info("队列满了：{} 排得最多，最早的一轮让出了位置", party.speaker)
         return Ticket(queued.ticket_id)
 
     def _kept(self, text: str) -> str:

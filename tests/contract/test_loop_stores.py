@@ -18,8 +18,10 @@ from astrbot_plugin_scoped_memory.llm_memory.components.loop.turn_store import S
 from astrbot_plugin_scoped_memory.llm_memory.models.loop import (
     Batch,
     BatchState,
+    Party,
     QueueSize,
     Spent,
+    Use,
     WaitingLine,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import QueuedTurn
@@ -105,11 +107,17 @@ def test_lines_tell_what_waits_by_scope_conversation_and_persona_the_oldest_firs
     for one in put:
         stores.turns.put(one)
     lines = stores.turns.lines()
-    assert lines == [
+    assert [replace(line, parties=()) for line in lines] == [
         WaitingLine("家人", FAMILY, "管家", 2, put[0].observed_at, put[2].observed_at),
         WaitingLine("公司", WORK, "管家", 1, put[1].observed_at, put[1].observed_at),
         WaitingLine("家人", FAMILY, "猫", 1, put[3].observed_at, put[3].observed_at),
         WaitingLine("公司", FAMILY, "管家", 1, put[4].observed_at, put[4].observed_at),
+    ]
+    assert [[party.speaker for party in line.parties] for line in lines] == [
+        ["aiocqhttp:1", "aiocqhttp:3"],
+        ["aiocqhttp:2"],
+        ["aiocqhttp:4"],
+        ["aiocqhttp:5"],
     ]
     assert stores.turns.waiting(lines[0], 9) == [put[0], put[2]]
     assert stores.turns.waiting(lines[0], 1) == [put[0]]
@@ -133,7 +141,8 @@ def test_turns_that_were_said_to_the_bot_are_told_as_if_there_were_no_others(
     private = turn(7, conversation="aiocqhttp:FriendMessage:5", reply_text="")
     stores.turns.put(private)
     line, alone = stores.turns.lines(addressed=True)
-    assert line == WaitingLine("家人", FAMILY, "管家", 2, put[1].observed_at, put[3].observed_at)
+    said = (put[1].observed_at, put[3].observed_at)
+    assert replace(line, parties=()) == WaitingLine("家人", FAMILY, "管家", 2, *said)
     assert stores.turns.waiting(line, 9, addressed=True) == [put[1], put[3]]
     assert stores.turns.waiting(line, 9) == put[:5]
     assert stores.turns.waiting(alone, 9, addressed=True) == [private]
@@ -231,6 +240,78 @@ def test_many_tickets_at_once_are_no_trouble(stores: Stores) -> None:
     assert len(stores.turns.turns(names)) == 3
     stores.turns.settle(names, keep=False)
     assert stores.turns.count() == 0
+
+
+STRANGER, ADMIN = Party("public", "qq:5", known=False), Party("public", "qq:5", known=True)
+MOTHER = Party("家人", "aiocqhttp:2001", known=True)
+
+
+def said_by(number: int, party: Party, **more: object) -> QueuedTurn:
+    """A turn of a party; in an unmapped scope a known one is an admin's."""
+    is_admin = party.known and party.scope == "public"
+    return turn(number, party.scope, person=party.speaker, admin=is_admin, **more)
+
+
+def test_turns_are_held_by_scope_and_speaker_and_an_admins_by_themselves(stores: Stores) -> None:
+    for number, party in enumerate((STRANGER, STRANGER, ADMIN, MOTHER)):
+        stores.turns.put(said_by(number, party))
+    stores.turns.put(turn(9, "公司", WORK, person=""))
+    nameless = Party("公司", WORK, known=True)
+    assert stores.turns.held() == {STRANGER: 2, ADMIN: 1, MOTHER: 1, nameless: 1}
+    assert stores.turns.turns(["t-2"]) == [said_by(2, ADMIN)]
+    stores.turns.settle(["t-0"], keep=True)
+    stores.turns.make_batch(batch("b-1"), ["t-3"])
+    assert stores.turns.held(unread=True) == {STRANGER: 1, ADMIN: 1, MOTHER: 1, nameless: 1}
+    stores.turns.put_batch(replace(batch("b-1"), state=BatchState.DEAD))
+    assert MOTHER not in stores.turns.held(unread=True)
+
+
+def test_the_oldest_unread_turn_gives_way_and_none_that_is_being_read(stores: Stores) -> None:
+    for number in range(4):
+        stores.turns.put(said_by(number, STRANGER))
+    stores.turns.put(said_by(4, ADMIN))
+    stores.turns.settle(["t-0"], keep=True)
+    stores.turns.make_batch(batch("b-1", scope="public"), ["t-1"])
+    expected = [{"t-0", "t-1", "t-3"}, {"t-0", "t-1"}, {"t-1"}]
+    for number, left in enumerate(expected):
+        assert stores.turns.put_instead(turn(10 + number), STRANGER, day=TODAY)
+        mine = {one.ticket_id for one in stores.turns.of_day("public", TODAY)}
+        mine |= {one.ticket_id for one in stores.turns.turns(["t-1", "t-2", "t-3"])}
+        assert mine == left
+    assert not stores.turns.put_instead(turn(20), STRANGER, day=TODAY)
+    assert stores.turns.turns(["t-20"]) == []
+    assert stores.turns.turns(["t-4"]) == [said_by(4, ADMIN)]
+    assert stores.turns.count() == 5
+    assert stores.book.used(TODAY) == {STRANGER: Use(gave_way=3)}
+
+
+def test_of_a_line_each_speaker_is_told_as_often_as_any_other(stores: Stores) -> None:
+    for number in range(6):
+        stores.turns.put(turn(number, person="qq:1"))
+    for number in (6, 7):
+        stores.turns.put(turn(number, person="qq:2"))
+    (line,) = stores.turns.lines()
+    assert [party.speaker for party in line.parties] == ["qq:1", "qq:2"]
+
+    def told(limit: int, *speakers: str) -> list[str]:
+        return [one.ticket_id for one in stores.turns.waiting(line, limit, speakers=speakers)]
+
+    assert told(4) == ["t-0", "t-1", "t-6", "t-7"]
+    assert told(5) == ["t-0", "t-1", "t-2", "t-6", "t-7"]
+    assert told(9, "qq:2") == ["t-6", "t-7"]
+    assert told(9) == [f"t-{number}" for number in range(8)]
+
+
+def test_what_a_call_cost_is_counted_for_each_party_of_the_last_day(stores: Stores) -> None:
+    stores.book.spend(TODAY, tokens=10, parts={STRANGER: 4, MOTHER: 6})
+    stores.book.spend(TODAY, tokens=3, parts={STRANGER: 3})
+    stores.book.spend(TODAY, tokens=5)
+    assert stores.book.used(TODAY) == {STRANGER: Use(7), MOTHER: Use(6)}
+    assert stores.book.spent(TODAY).tokens == 18
+    tomorrow = date(2026, 11, 22)
+    stores.book.spend(tomorrow, tokens=1, parts={ADMIN: 1})
+    assert stores.book.used(tomorrow) == {ADMIN: Use(1)}
+    assert stores.book.used(TODAY) == {}
 
 
 def test_what_calls_cost_is_counted_by_day(stores: Stores) -> None:

@@ -550,7 +550,7 @@ async def test_while_only_overheard_turns_wait_it_looks_seldom_but_not_for_those
     tmp_path: Path,
 ) -> None:
     chat, clock = ScriptedChat(otherwise=Completion("{}", tokens=30_000)), StandingClock()
-    settings = with_loop(after_turns=2, idle_minutes=5)
+    settings = with_loop(after_turns=2, idle_minutes=5, daily_tokens=12_000)
     async with running(tmp_path, chat=chat, clock=clock, settings=settings) as rig:
         reader = rig.engine.loop.reflection
         for _ in range(4):

@@ -374,6 +374,27 @@ async def test_an_older_state_is_brought_up_step_by_step_after_a_backup(data: Pa
     assert number_in(state_of(data)) == str(STATE + 2)
 
 
+async def test_turns_that_were_queued_in_format_1_stay_as_they_were_and_are_no_admins(
+    tmp_path: Path,
+) -> None:
+    root = tmp_path / "data"
+    folder = sample.SAMPLES / "vault-1-state-1-index-1-loop-1"
+    shutil.copytree(folder / "data", root)
+    loop = root / "state" / "loop.sqlite"
+    before = dump(loop)
+    expected = json.loads((folder / "expected.json").read_text("utf-8"))["loop"]["turn"]
+    async with running(root, sample.MAP, settings=sample.SETTINGS) as rig:
+        assert sum(rig.engine._parts.turns.held().values()) == len(expected)
+        for line in rig.engine._parts.turns.lines():
+            assert not any(turn.admin for turn in rig.engine._parts.turns.waiting(line, 99))
+    assert number_in(loop) == "2"
+    (backup,) = backups(root, "loop")
+    assert dump(backup / "loop.sqlite") == before
+    with closing(sqlite3.connect(loop)) as connection:
+        rows = connection.execute("SELECT * FROM turn ORDER BY place").fetchall()
+    assert sorted(row[:-1] for row in rows) == sorted(tuple(row) for row in expected)
+
+
 def test_a_backup_that_is_there_already_is_never_written_over(data: Path) -> None:
     contents = []
     for version in ("first", "second"):

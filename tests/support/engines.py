@@ -45,6 +45,7 @@ from astrbot_plugin_scoped_memory.llm_memory.components.legacy.staging import Ad
 from astrbot_plugin_scoped_memory.llm_memory.components.lexical_index import SqliteLexicalIndex
 from astrbot_plugin_scoped_memory.llm_memory.components.loop.book import SqliteLoopBook
 from astrbot_plugin_scoped_memory.llm_memory.components.loop.file import SqliteLoopFile
+from astrbot_plugin_scoped_memory.llm_memory.components.loop.pause_mark import PauseMarkFile
 from astrbot_plugin_scoped_memory.llm_memory.components.loop.sleep_store import SqliteSleepStore
 from astrbot_plugin_scoped_memory.llm_memory.components.loop.turn_store import SqliteTurnStore
 from astrbot_plugin_scoped_memory.llm_memory.components.manifest import JsonManifest
@@ -231,6 +232,7 @@ async def running(
             loop_file=loop_file,
             turns=SqliteTurnStore(loop_file),
             loop_book=SqliteLoopBook(loop_file),
+            pause_marks=PauseMarkFile(root / "memory"),
             sleep_store=SqliteSleepStore(loop_file),
             pages=ScopePagesOnDisk(root / "memory"),
             backups=DailyBackups(

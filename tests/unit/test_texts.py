@@ -35,6 +35,7 @@ from astrbot_plugin_scoped_memory.llm_memory.components.chroma.collections impor
 from astrbot_plugin_scoped_memory.llm_memory.components.chroma.keeper import OPENINGS
 from astrbot_plugin_scoped_memory.llm_memory.components.chroma.probing import Verdict
 from astrbot_plugin_scoped_memory.llm_memory.components.chroma.quarantine import STUCK
+from astrbot_plugin_scoped_memory.llm_memory.models.loop import HeldBack
 from astrbot_plugin_scoped_memory.llm_memory.policies.circuit_breaker import UNEXPLAINED
 from astrbot_plugin_scoped_memory.llm_memory.service.indexing_service import FAULTY
 from astrbot_plugin_scoped_memory.llm_memory.service.note_files import TOO_MANY
@@ -67,6 +68,7 @@ PARAMS: dict[NoticeCode, Mapping[str, str]] = {
     NoticeCode.STATE_RESET: {},
     NoticeCode.STATE_UNAVAILABLE: {"path": "夹", "detail": "满"},
     NoticeCode.LOOP_RESET: {},
+    NoticeCode.PAUSES_LOST: {"count": "3"},
     NoticeCode.LOOP_UNAVAILABLE: {"path": "夹", "detail": "满"},
     NoticeCode.QUEUE_FULL: {"count": "5000"},
     NoticeCode.CHATTER_FULL: {"count": "2500"},
@@ -137,6 +139,7 @@ def test_every_code_of_an_enum_has_a_text(texts: Texts) -> None:
         *(f"notice.{code}" for code in NoticeCode),
         *(f"index.{state}" for state in IndexState),
         *(f"resting.{reason}" for reason in Resting if reason is not Resting.NO),
+        *(f"held.{reason}" for reason in HeldBack if reason is not HeldBack.NO),
         *(f"postponed.{reason}" for reason in Postponed if reason is not Postponed.NO),
         *(f"file.{reason}" for reason in FILE_REASONS),
     ]
@@ -152,6 +155,7 @@ def test_no_text_stands_for_a_code_that_is_gone() -> None:
         "notice": {*NoticeCode, "map_closest"},
         "index": set(IndexState),
         "resting": set(Resting),
+        "held": {*HeldBack, "gave_way", "and"},
         "postponed": set(Postponed),
         "file": FILE_REASONS,
     }

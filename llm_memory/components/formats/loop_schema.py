@@ -12,9 +12,15 @@ from typing import Final
 
 from .state_schema import Step, write_stamp
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 
-STEPS: Final[Mapping[int, Step]] = MappingProxyType({})
+
+def _from_1(connection: sqlite3.Connection) -> None:
+    """Turns say whether an admin spoke. The new tables are made by ``make_tables``."""
+    connection.execute("ALTER TABLE turn ADD COLUMN is_admin INTEGER NOT NULL DEFAULT 0")
+
+
+STEPS: Final[Mapping[int, Step]] = MappingProxyType({1: _from_1})
 """By the number that a step starts from."""
 
 TABLES: Final = """
@@ -25,7 +31,8 @@ CREATE TABLE IF NOT EXISTS turn (
     observed_at TEXT NOT NULL, instant REAL NOT NULL, day TEXT NOT NULL,
     person TEXT NOT NULL, who TEXT NOT NULL, user_text TEXT NOT NULL, reply_text TEXT NOT NULL,
     recalled TEXT NOT NULL, map_key TEXT NOT NULL,
-    batch_id TEXT NOT NULL DEFAULT '', is_read INTEGER NOT NULL DEFAULT 0);
+    batch_id TEXT NOT NULL DEFAULT '', is_read INTEGER NOT NULL DEFAULT 0,
+    is_admin INTEGER NOT NULL DEFAULT 0);
 CREATE INDEX IF NOT EXISTS turn_by_batch ON turn (batch_id, is_read);
 CREATE INDEX IF NOT EXISTS turn_by_day ON turn (is_read, scope, day);
 CREATE TABLE IF NOT EXISTS batch (
@@ -41,6 +48,10 @@ CREATE TABLE IF NOT EXISTS evidence (
     PRIMARY KEY (scope, memory_id)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS spent (
     day TEXT PRIMARY KEY, calls INTEGER NOT NULL, failed INTEGER NOT NULL, tokens INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS share (
+    day TEXT NOT NULL, scope TEXT NOT NULL, speaker TEXT NOT NULL, is_known INTEGER NOT NULL,
+    tokens INTEGER NOT NULL, gave_way INTEGER NOT NULL,
+    PRIMARY KEY (day, scope, speaker, is_known)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS fact (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS sleep_run (
     place INTEGER PRIMARY KEY AUTOINCREMENT, run_id TEXT NOT NULL UNIQUE, is_ended INTEGER NOT NULL,

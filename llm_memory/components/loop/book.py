@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date, datetime
 
-from ...models.loop import Spent
+from ...models.loop import Party, Spent, Use
 from ...ports.index import Key
 from ...ports.loop import Evidence
 from .file import SqliteLoopFile, sound
+from .shares import add_use
+
+_GENERATION = "pause_generation"
 
 
 class SqliteLoopBook:
@@ -18,13 +22,33 @@ class SqliteLoopBook:
     def __init__(self, file: SqliteLoopFile) -> None:
         self._file = file
 
-    def spend(self, day: date, *, tokens: int, failed: bool = False) -> None:
-        self._file.write(
-            "INSERT INTO spent VALUES (?, 1, ?, ?) ON CONFLICT (day) DO UPDATE SET"
-            " calls = calls + 1, failed = failed + excluded.failed,"
-            " tokens = tokens + excluded.tokens",
-            [(day.isoformat(), int(failed), tokens)],
+    def spend(
+        self,
+        day: date,
+        *,
+        tokens: int,
+        failed: bool = False,
+        parts: Mapping[Party, int] | None = None,
+    ) -> None:
+        with self._file.transaction() as connection:
+            connection.execute(
+                "INSERT INTO spent VALUES (?, 1, ?, ?) ON CONFLICT (day) DO UPDATE SET"
+                " calls = calls + 1, failed = failed + excluded.failed,"
+                " tokens = tokens + excluded.tokens",
+                (day.isoformat(), int(failed), tokens),
+            )
+            used = {party: Use(tokens=part) for party, part in (parts or {}).items()}
+            add_use(connection, day, used)
+
+    def used(self, day: date) -> Mapping[Party, Use]:
+        rows = self._file.rows(
+            "SELECT scope, speaker, is_known, tokens, gave_way FROM share WHERE day = ?",
+            (day.isoformat(),),
         )
+        return {
+            Party(scope, speaker, bool(known)): Use(int(tokens), int(gave_way))
+            for scope, speaker, known, tokens, gave_way in rows
+        }
 
     def spent(self, day: date) -> Spent:
         question = "SELECT calls, failed, tokens FROM spent WHERE day = ?"
@@ -32,19 +56,34 @@ class SqliteLoopBook:
         return Spent(day, *map(int, rows[0])) if rows else Spent(day)
 
     def pause(self, conversation: str, scope: str, *, at: datetime) -> None:
-        row = (conversation, scope, at.isoformat())
-        self._file.write("INSERT OR IGNORE INTO pause VALUES (?, ?, ?)", [row])
+        row = (sound(conversation), sound(scope), at.isoformat())
+        with self._file.transaction() as connection:
+            made = connection.execute("INSERT OR IGNORE INTO pause VALUES (?, ?, ?)", row)
+            if made.rowcount > 0:
+                _count_change(connection)
 
     def resume(self, conversation: str) -> bool:
         with self._file.transaction() as connection:
             gone = connection.execute(
                 "DELETE FROM pause WHERE conversation = ?", (sound(conversation),)
             )
+            if gone.rowcount > 0:
+                _count_change(connection)
             return gone.rowcount > 0
 
     def paused(self) -> Mapping[str, datetime]:
         rows = self._file.rows("SELECT conversation, since FROM pause")
         return {conversation: datetime.fromisoformat(since) for conversation, since in rows}
+
+    def paused_scopes(self) -> Mapping[str, str]:
+        return dict(self._file.rows("SELECT conversation, scope FROM pause"))
+
+    def pause_generation(self) -> int:
+        stated = self.fact(_GENERATION)
+        return int(stated) if stated.isdecimal() else 0
+
+    def set_pause_generation(self, number: int) -> None:
+        self.put_fact(_GENERATION, str(number))
 
     def see(self, conversation: str, scope: str, *, at: datetime) -> datetime | None:
         name = sound(conversation)
@@ -90,3 +129,11 @@ class SqliteLoopBook:
 
     def put_fact(self, name: str, value: str) -> None:
         self._file.write("INSERT OR REPLACE INTO fact VALUES (?, ?)", [(name, value)])
+
+
+def _count_change(connection: sqlite3.Connection) -> None:
+    connection.execute(
+        "INSERT INTO fact VALUES (?, '1') ON CONFLICT (name) DO UPDATE SET"
+        " value = CAST(value AS INTEGER) + 1",
+        (_GENERATION,),
+    )

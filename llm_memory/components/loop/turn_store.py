@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+import sqlite3
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from datetime import date, datetime
 from itertools import batched
 from typing import Any, Final
 
 from ...models.conversation import ConversationKind
-from ...models.loop import Batch, BatchState, QueueSize, WaitingLine
+from ...models.loop import Batch, BatchState, Party, QueueSize, Use, WaitingLine
+from ...models.scope import is_mapped_name
 from ...models.turns import QueuedTurn
 from .file import SqliteLoopFile, sound
+from .shares import add_use
 
 _AT_ONCE: Final = 500
 """Values in one question: SQLite takes some thousand at most."""
 _TURN: Final = (
     "SELECT ticket_id, scope, conversation, persona, observed_at, person, who, user_text,"
-    " reply_text, recalled, map_key, place FROM turn WHERE "
+    " reply_text, recalled, map_key, is_admin, place FROM turn WHERE "
 )
+_PUT: Final = (
+    "INSERT OR IGNORE INTO turn (ticket_id, scope, conversation, persona, observed_at, instant,"
+    " day, person, who, user_text, reply_text, recalled, map_key, is_admin)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_SPEAKER: Final = "CASE person WHEN '' THEN conversation ELSE person END"
 _BATCH: Final = (
     "SELECT batch_id, scope, conversation, persona, made_at, state, reply, attempts, error"
     " FROM batch ORDER BY place"
@@ -29,13 +39,31 @@ _ADDRESSED: Final = (
 """Was said to the bot; with 0 any turn is as good."""
 _LINES: Final = f"""
 SELECT l.scope, l.conversation, l.persona, l.turns, oldest.observed_at, newest.observed_at,
-    newest.map_key
-FROM (SELECT scope, conversation, persona, COUNT(*) AS turns, MIN(place) AS first,
+    newest.map_key, l.last, oldest.person, l.is_admin
+FROM (SELECT scope, conversation, persona, is_admin, COUNT(*) AS turns, MIN(place) AS first,
         MAX(place) AS last
     FROM turn WHERE batch_id = '' AND is_read = 0 AND {_ADDRESSED}
-    GROUP BY scope, conversation, persona) l
+    GROUP BY scope, conversation, persona, person, is_admin) l
 JOIN turn oldest ON oldest.place = l.first JOIN turn newest ON newest.place = l.last
 ORDER BY l.first"""  # noqa: S608  (a constant)
+"""A row for each party of a line."""
+_WAITING: Final = f"""
+WITH mine AS (
+    SELECT place AS at, ROW_NUMBER() OVER (PARTITION BY {_SPEAKER} ORDER BY place) AS nth
+    FROM turn WHERE batch_id = '' AND is_read = 0 AND scope = ? AND conversation = ?
+        AND persona = ? AND {_ADDRESSED}
+        AND (? = '' OR {_SPEAKER} IN (SELECT value FROM json_each(?))))
+{_TURN}place IN (SELECT at FROM mine ORDER BY nth, at LIMIT ?) ORDER BY place"""  # noqa: S608
+_HELD: Final = f"""
+SELECT scope, person, conversation, is_admin, COUNT(*) FROM turn
+WHERE ? = 0 OR (is_read = 0 AND batch_id NOT IN (SELECT batch_id FROM batch WHERE state = ?))
+GROUP BY scope, {_SPEAKER}, is_admin"""  # noqa: S608  (a constant)
+_LEAVES: Final = f"""
+DELETE FROM turn WHERE place = (
+    SELECT place FROM turn
+    WHERE scope = ? AND {_SPEAKER} = ? AND is_admin BETWEEN ? AND ?
+        AND batch_id NOT IN (SELECT batch_id FROM batch WHERE state <> ?)
+    ORDER BY is_read, place LIMIT 1)"""  # noqa: S608  (a constant)
 _SIZE: Final = """
 WITH told AS (
     SELECT t.place, t.observed_at, t.is_read, b.batch_id IS NOT NULL AS is_dead
@@ -52,28 +80,28 @@ class SqliteTurnStore:
         self._file = file
 
     def put(self, turn: QueuedTurn) -> None:
-        self._file.write(
-            "INSERT OR IGNORE INTO turn (ticket_id, scope, conversation, persona, observed_at,"
-            " instant, day, person, who, user_text, reply_text, recalled, map_key)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            [
-                (
-                    turn.ticket_id,
-                    turn.scope,
-                    turn.conversation,
-                    turn.persona,
-                    turn.observed_at.isoformat(),
-                    turn.observed_at.timestamp(),
-                    turn.observed_at.date().isoformat(),
-                    turn.person,
-                    turn.who,
-                    turn.user_text,
-                    turn.reply_text,
-                    json.dumps(turn.recalled),
-                    turn.map_key,
-                )
-            ],
-        )
+        self._file.write(_PUT, [_turn_row(turn)])
+
+    def put_instead(self, turn: QueuedTurn, party: Party, *, day: date) -> bool:
+        # In a mapped scope an admin's turns and those of others are of one party.
+        mapped = is_mapped_name(party.scope)
+        least, most = (0, 1) if mapped else (int(party.known), int(party.known))
+        names = (sound(party.scope), sound(party.speaker))
+        with self._file.transaction() as connection:
+            left = connection.execute(_LEAVES, (*names, least, most, BatchState.DEAD.value))
+            if not left.rowcount:
+                return False
+            _drop_empty_batches(connection)
+            add_use(connection, day, {party: Use(gave_way=1)})
+            connection.execute(_PUT, [sound(value) for value in _turn_row(turn)])
+        return True
+
+    def held(self, *, unread: bool = False) -> Mapping[Party, int]:
+        rows = self._file.rows(_HELD, (int(unread), BatchState.DEAD.value))
+        held: Counter[Party] = Counter()
+        for scope, person, conversation, is_admin, count in rows:
+            held[Party.of(scope, person, conversation, admin=bool(is_admin))] += int(count)
+        return held
 
     def turns(self, ticket_ids: Collection[str]) -> list[QueuedTurn]:
         found: list[tuple[Any, ...]] = []
@@ -83,28 +111,21 @@ class SqliteTurnStore:
         return [_turn(row) for row in sorted(found, key=lambda row: int(row[-1]))]
 
     def lines(self, *, addressed: bool = False) -> list[WaitingLine]:
-        rows = self._file.rows(_LINES, (int(addressed),))
-        return [
-            WaitingLine(
-                scope,
-                conversation,
-                persona,
-                int(count),
-                datetime.fromisoformat(oldest),
-                datetime.fromisoformat(newest),
-                map_key,
-            )
-            for scope, conversation, persona, count, oldest, newest, map_key in rows
-        ]
+        found: dict[tuple[str, str, str], list[tuple[Any, ...]]] = {}
+        for row in self._file.rows(_LINES, (int(addressed),)):
+            found.setdefault(row[:3], []).append(row[3:])
+        return [_line(name, rows) for name, rows in found.items()]
 
     def waiting(
-        self, line: WaitingLine, limit: int, *, addressed: bool = False
+        self,
+        line: WaitingLine,
+        limit: int,
+        *,
+        addressed: bool = False,
+        speakers: Collection[str] = (),
     ) -> list[QueuedTurn]:
-        rows = self._file.rows(
-            _TURN + "batch_id = '' AND is_read = 0 AND scope = ? AND conversation = ?"
-            f" AND persona = ? AND {_ADDRESSED} ORDER BY place LIMIT ?",
-            (line.scope, line.conversation, line.persona, int(addressed), limit),
-        )
+        named = json.dumps(list(speakers)) if speakers else ""
+        rows = self._file.rows(_WAITING, (*line.name, int(addressed), named, named, limit))
         return [_turn(row) for row in rows]
 
     def make_batch(self, batch: Batch, ticket_ids: Collection[str]) -> None:
@@ -143,10 +164,7 @@ class SqliteTurnStore:
         )
         with self._file.transaction() as connection:
             connection.executemany(done, [(ticket_id,) for ticket_id in ticket_ids])
-            connection.execute(
-                "DELETE FROM batch WHERE NOT EXISTS"
-                " (SELECT 1 FROM turn WHERE turn.batch_id = batch.batch_id)"
-            )
+            _drop_empty_batches(connection)
 
     def days(self, before: datetime) -> list[tuple[str, date]]:
         rows = self._file.rows(
@@ -188,8 +206,54 @@ def _marks(values: Sequence[object]) -> str:
     return ", ".join("?" * len(values))
 
 
+def _drop_empty_batches(connection: sqlite3.Connection) -> None:
+    connection.execute(
+        "DELETE FROM batch WHERE NOT EXISTS"
+        " (SELECT 1 FROM turn WHERE turn.batch_id = batch.batch_id)"
+    )
+
+
+def _line(name: tuple[str, str, str], rows: Sequence[tuple[Any, ...]]) -> WaitingLine:
+    """Of a row for each party, the one that came first first."""
+    scope, conversation, persona = name
+    parties = [
+        Party.of(scope, person, conversation, admin=bool(is_admin)) for *_, person, is_admin in rows
+    ]
+    newest = max(rows, key=lambda row: int(row[4]))
+    return WaitingLine(
+        scope,
+        conversation,
+        persona,
+        sum(int(count) for count, *_ in rows),
+        datetime.fromisoformat(rows[0][1]),
+        datetime.fromisoformat(newest[2]),
+        newest[3],
+        tuple(dict.fromkeys(parties)),
+    )
+
+
+def _turn_row(turn: QueuedTurn) -> tuple[object, ...]:
+    return (
+        turn.ticket_id,
+        turn.scope,
+        turn.conversation,
+        turn.persona,
+        turn.observed_at.isoformat(),
+        turn.observed_at.timestamp(),
+        turn.observed_at.date().isoformat(),
+        turn.person,
+        turn.who,
+        turn.user_text,
+        turn.reply_text,
+        json.dumps(turn.recalled),
+        turn.map_key,
+        int(turn.admin),
+    )
+
+
 def _turn(row: tuple[Any, ...]) -> QueuedTurn:
-    ticket_id, scope, conversation, persona, observed_at, *words, recalled, map_key, _ = row
+    *columns, is_admin, _ = row
+    ticket_id, scope, conversation, persona, observed_at, *words, recalled, map_key = columns
     person, who, user_text, reply_text = words
     return QueuedTurn(
         ticket_id,
@@ -203,6 +267,7 @@ def _turn(row: tuple[Any, ...]) -> QueuedTurn:
         reply_text,
         tuple(str(one) for one in json.loads(recalled)),
         map_key,
+        bool(is_admin),
     )
 
 
