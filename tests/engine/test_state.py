@@ -344,7 +344,7 @@ async def test_what_can_still_be_read_of_a_locked_state_keeps_a_lost_map_on_hold
                 service = rig.engine.service
                 report = await service.describe(conversation_id=group(777))
                 assert report.resolution.why.code is WhyCode.MAP_DAMAGED
-                assert not (await service.meet(group(777), person(1))).first
+                assert (await service.meet(group(777), person(1))).first  # since this start
     assert path.read_bytes() == before
 
 

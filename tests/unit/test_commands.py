@@ -183,6 +183,9 @@ async def test_only_an_admin_confirms_a_lost_map(tmp_path: Path, language: str) 
             event = FakeEvent.in_group(777, f"memory scope {words}")
             await ask(rig, event, language)
             assert (await rig.engine.service.describe(conversation_id=group(777))).damaged
+        other = await ask(rig, FakeEvent.in_group(777, "memory confirm", admin=True), language)
+        assert "/memory scope confirm" in other  # that is another thing to say yes to
+        assert (await rig.engine.service.describe(conversation_id=group(777))).damaged
         event = FakeEvent.in_group(777, "memory scope confirm", admin=True)
         assert "3" in await ask(rig, event, language)
         assert not (await rig.engine.service.describe(conversation_id=group(777))).damaged
