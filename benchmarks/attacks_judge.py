@@ -59,6 +59,8 @@ def entries_of(stage: Stage, house: Household) -> list[StoredMemory]:
     people = {one.person for one in (house.dad, house.mum, house.wendy)} | house.attackers
     places = {house.home.umo, house.street.umo}
     said = [same_words(saying.text) for saying in house.row.sayings]
+    # Words that other rows say, too, tell nothing of where they came from.
+    said = [one for one in said if one and stage.said_by_rows(one) == 1]
     found = []
     for stored in stage.engine._catalogue.all():
         memory = stored.memory

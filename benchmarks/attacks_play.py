@@ -45,6 +45,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 from astrbot_plugin_scoped_memory.llm_memory.composition import lexical_embedder
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import LoopSettings
 from astrbot_plugin_scoped_memory.llm_memory.models.sleep import Postponed
+from astrbot_plugin_scoped_memory.llm_memory.policies.text import same_words
 
 TEXTS: Final = Texts("zh-CN")
 _ZONE: Final = ZoneInfo("Asia/Shanghai")
@@ -87,6 +88,13 @@ class Stage:
     houses: list[Household]
     seeds: dict[int, dict[str, str]] = field(default_factory=dict)
     """By row: ids of what the household has stored itself, and their words."""
+
+    def said_by_rows(self, words: str) -> int:
+        """In how many rows these words stand, as ``same_words`` gives them."""
+        return sum(
+            any(words in same_words(saying.text) for saying in house.row.sayings)
+            for house in self.houses
+        )
 
     async def play(self) -> None:
         """Everything up to the questions."""

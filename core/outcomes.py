@@ -107,7 +107,7 @@ def entry_text(texts: Texts, stored: StoredMemory) -> str:
             kind=memory.kind.value,
             strength=memory.strength,
             time=memory.created_at.isoformat(timespec="minutes"),
-            who=safe(origin.who) or texts.say("inject.nobody"),
+            who=safe(memory.who) or texts.say("inject.nobody"),
             source=origin.source.value,
             trusted=texts.say(_standing(memory)),
         )

@@ -115,6 +115,11 @@ class Memory:
         return MODEL_WORDED in self.extra
 
     @property
+    def who(self) -> str:
+        """The name to show as the speaker's, empty where nobody said it like this."""
+        return "" if self.model_worded else self.provenance.who
+
+    @property
     def speaker(self) -> str:
         """The id of the person whose words it is, empty for nobody's."""
         unspoken = self.model_worded or self.provenance.source is Source.AGENT

@@ -33,7 +33,7 @@ def passage_id(passage: Passage) -> str:
 
 def said_by(passage: Passage) -> str:
     """The speaker's name; a note has none."""
-    return "" if isinstance(passage, NoteChunk) else passage.memory.provenance.who
+    return "" if isinstance(passage, NoteChunk) else passage.memory.who
 
 
 def moment_of(passage: Passage) -> datetime:

@@ -123,7 +123,7 @@ def from_entries(day: date, entries: Sequence[StoredMemory]) -> str | None:
 
 def _listed(memory: Memory) -> str:
     words = preview(memory.judgment, _LISTED_CHARS).rstrip("。.；;")
-    who = preview(memory.provenance.who, 40)
+    who = preview(memory.who, 40)
     if memory.quoted:
         return f"{who or '有人'}说“{words}”"
     return f"{who}：{words}" if who else words

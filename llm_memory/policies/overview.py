@@ -83,7 +83,7 @@ def is_vouched_for(memory: Memory) -> bool:
 
 
 def _said(memory: Memory) -> str:
-    who = inert(memory.provenance.who, 40)
+    who = inert(memory.who, 40)
     words = inert(memory.judgment)
     if is_vouched_for(memory):
         return f"{who}：{words}" if who else words

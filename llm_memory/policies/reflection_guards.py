@@ -39,11 +39,13 @@ _JOINING: Final = frozenset(["和", "与", "跟", "及", "以", "还", "并", "�
 def is_model_worded(text: str, heard: str | None) -> bool:
     """Whether a model says something in a speaker's name that he did not say then.
 
-    A model repeats what it has read, an attack too, to whoever speaks next. So less than half of
-    the text stands in ``heard``, which is what the speaker said; None where no model worded it.
+    A model repeats what it has read, an attack too, to whoever speaks next. So no more than half
+    of the text stands in ``heard``, which is what the speaker said; None where no model worded it.
     """
+    if heard is None:
+        return False
     wanted = content(text)
-    return heard is not None and len(wanted & content(heard)) < len(wanted) * _HALF
+    return bool(wanted) and len(wanted & content(heard)) <= len(wanted) * _HALF
 
 
 def said_by(text: str, speaker: Speaker, turns: Sequence[QueuedTurn]) -> bool:

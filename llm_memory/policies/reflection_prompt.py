@@ -138,7 +138,7 @@ def _known_line(stored: StoredMemory) -> str:
     return _data(
         {
             "id": memory.memory_id,
-            "who": memory.provenance.who,
+            "who": memory.who,
             "date": f"{memory.created_at:%Y-%m-%d}",
             "text": preview(memory.judgment, _KNOWN_CHARS),
         }

@@ -11,6 +11,10 @@ import pytest
 from astrbot_plugin_scoped_memory.llm_memory import MemoryKind, Source
 from astrbot_plugin_scoped_memory.llm_memory.errors import ChatFailed
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import LoopSettings
+from astrbot_plugin_scoped_memory.llm_memory.policies.acquaintance import (
+    FAMILIAR_DAYS,
+    ONLY_FAMILIAR,
+)
 from astrbot_plugin_scoped_memory.llm_memory.policies.day_journal import SYSTEM, digest_id
 from astrbot_plugin_scoped_memory.llm_memory.ports.chat import Completion
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
@@ -270,3 +274,27 @@ async def test_a_day_tells_what_was_said_anew_after_it_was_corrected(tmp_path: P
     assert chat.calls[0].prompt.count("花生") == 1
     (found,) = entries(tmp_path, "家人")[ID]
     assert "奶奶对花生过敏" in found.judgment
+
+
+@pytest.mark.parametrize("guest", [False, True])
+async def test_a_journal_says_whether_only_familiar_people_spoke_that_day(
+    tmp_path: Path, guest: bool
+) -> None:
+    known = [
+        passive(number, f"第{number}件事", at=NIGHT - timedelta(days=10 + number))
+        for number in range(FAMILIAR_DAYS)
+    ]
+    plant(tmp_path, "家人", "preferences.md", known)
+    say(tmp_path, "家人", "我今天去看了牙医", "牙医说要拔牙", at=NOON)
+    if guest:
+        with loop_stores(tmp_path) as stores:
+            one = stores.turns.of_day("家人", YESTERDAY)[0]
+            stranger = replace(
+                one, ticket_id="t-guest", person="aiocqhttp:7", who="路人", user_text="拔牙找老孟"
+            )
+            stores.turns.put(stranger)
+            stores.turns.settle(["t-guest"], keep=True)
+    assert await night(tmp_path, ScriptedChat("牙医说要拔牙，拔牙找老孟。")) == 1
+    (found,) = entries(tmp_path, "家人")[ID]
+    assert (ONLY_FAMILIAR in found.extra) is not guest
+    assert found.provenance.person == ("" if guest else "aiocqhttp:10001")

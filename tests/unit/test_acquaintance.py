@@ -100,6 +100,7 @@ def test_who_said_it_decides_whether_it_is_told_unasked(one: StoredMemory, told:
         ("转账前先问老孟", "今天晚饭吃什么好呢", True),
         ("Payments go through Greg", "what shall we have for dinner", True),
         ("转账前先问老孟", "", True),
+        ("今天群还是我看着", "今天晚饭吃什么好呢", True),
         ("转账前先问老孟", None, False),
     ],
 )
