@@ -153,6 +153,12 @@ class ScopedMemoryPlugin(Star):
         if self._mind is not None and tool_result is None:
             await self._mind.finished(event, None)
 
+    @filter.after_message_sent()
+    async def on_after_message_sent(self, event: AstrMessageEvent) -> None:
+        """回答发出之后：有管理员该知道的，说一次"""
+        if self._mind is not None:
+            await self._mind.sent(event)
+
     @filter.custom_filter(GroupChatter, False, priority=_LAST)
     async def on_group_chatter(self, event: AstrMessageEvent) -> None:
         """群里没有叫机器人的话（只在设置里打开时）"""

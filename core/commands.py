@@ -40,7 +40,7 @@ from .reflection_commands import ReflectionCommands
 from .services.injection_service import hit_line, safe
 from .sleep_command import SleepCommand
 from .transfer_commands import TransferCommands
-from .welcome import greet, scope_line
+from .welcome import greet, scope_line, strangers_warning
 
 _LISTED = 10
 _SEARCH_BUDGET = 4000
@@ -79,12 +79,25 @@ class Commands:
         actor = await plugin.turns.actor(event)
         try:
             plugin.spawn(greet(plugin, conversation_id, actor))
-            return await command(conversation_id, actor, plugin.turns.command_rest(event, words))
+            reply = await command(conversation_id, actor, plugin.turns.command_rest(event, words))
+            return reply + await self._beside(reply, actor)
         except ScopedMemoryError as error:
             return error_text(plugin.texts, error)
         except Exception as error:  # noqa: BLE001  (a command answers something; the log has more)
             logger.exception(self._say("log.command_failed"))
             return self._say("outcome.failed", detail=type(error).__name__)
+
+    async def _beside(self, reply: str, actor: Actor) -> str:
+        """What an admin has to know, and was not told in chat yet."""
+        if not actor.admin:
+            return ""
+        try:
+            warning = await strangers_warning(self._plugin, actor)
+        except ScopedMemoryError:  # the command's own reply has said it
+            return ""
+        if not warning or warning in reply:
+            return ""
+        return "\n" + self._say("status.warning", text=warning)
 
     async def help(self, _: ConversationId, __: Actor, ___: str) -> str:
         """What one can write behind ``/memory``."""

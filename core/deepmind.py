@@ -16,7 +16,7 @@ from .plugin_context import PluginContext
 from .services.injection_service import fence
 from .services.primer_injection import PrimerInjection, opening
 from .services.retrieval_service import RetrievalService
-from .welcome import greet
+from .welcome import greet, warn_admin
 
 _QUEUE_SECONDS = 0.001
 """A person waits for the answer, and AstrBot alone takes fifty milliseconds. An append takes about
@@ -114,6 +114,16 @@ class DeepMind:
         if turns.claim_answer(event):
             words = [turns.take_words(event), *turns.take_follow_ups(event)]
             await self._queue(event, "\n".join(filter(None, words)), reply)
+
+    async def sent(self, event: AstrMessageEvent) -> None:
+        """The bot has answered: an admin hears now what he was not told in chat yet."""
+        plugin = self._plugin
+        if plugin.turns.is_command(event) or not plugin.turns.is_a_persons(event):
+            return
+        actor = await plugin.turns.actor(event)
+        if actor.admin:
+            conversation_id = await plugin.turns.conversation_id(event)
+            plugin.spawn(warn_admin(plugin, conversation_id, actor))
 
     async def _queue(self, event: AstrMessageEvent, words: str, reply: str) -> None:
         """Never raises, and holds up the turn no longer than ``_QUEUE_SECONDS``: what takes longer

@@ -42,7 +42,7 @@ from .requirements import is_installed, missing_packages
 from .services.feedback_service import FeedbackService
 from .services.sleep_schedule import SleepSchedule
 from .texts import Texts
-from .turns import TurnReader
+from .turns import TurnReader, is_admin
 
 
 class PluginContext:
@@ -74,6 +74,7 @@ class PluginContext:
             reranker=self._reranker,
             chat=self._chat,
             accounts=partial(bot_accounts, context),
+            is_admin=partial(is_admin, context),
         )
         self.feedback = FeedbackService(self._engine)
         self.schedule = SleepSchedule(

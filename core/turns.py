@@ -36,6 +36,12 @@ PersonaLookup = Callable[[AstrMessageEvent, Any], Awaitable[str | None]]
 at hand, AstrBot's conversation."""
 
 
+def is_admin(context: Any, person: str) -> bool:
+    """True for ``<adapter>:<id>`` of one whom AstrBot calls an admin now: it goes by the id."""
+    admins: list[Any] = context.get_config().get("admins_id") or []
+    return person.partition(":")[2] in map(str, admins)
+
+
 @dataclass(frozen=True, slots=True)
 class TurnReader:
     """Reads events. ``personas`` tells the persona in force, ``agents`` what no person sent."""

@@ -4,10 +4,12 @@ panel."""
 from __future__ import annotations
 
 from astrbot.api import logger
+from astrbot.api.event import MessageChain
 
 from ..llm_memory import (
     Actor,
     ConversationId,
+    ConversationKind,
     EngineClosed,
     EngineOff,
     ReadPublicOnly,
@@ -32,6 +34,33 @@ async def greet(plugin: PluginContext, conversation_id: ConversationId, actor: A
                 "log.first_message", id=conversation_id, scope=scope, key=conversation_id.map_key
             )
         )
+
+
+async def strangers_warning(plugin: PluginContext, actor: Actor) -> str:
+    """What an admin is told once in chat: that others write privately and share the public scope.
+    Empty for anybody else."""
+    count = await plugin.service.claim_strangers_warning(actor=actor)
+    return plugin.texts.say("notice.strangers_in_public", count=count) if count else ""
+
+
+async def warn_admin(plugin: PluginContext, conversation_id: ConversationId, actor: Actor) -> None:
+    """Send the warning to an admin who has just written in a private chat."""
+    if not actor.admin or conversation_id.kind is not ConversationKind.PRIVATE:
+        return
+    try:
+        warning = await strangers_warning(plugin, actor)
+    except (EngineClosed, EngineOff):
+        return
+    if not warning:
+        return
+    try:
+        chain = MessageChain().message(plugin.texts.say("status.warning", text=warning))
+        reached = await plugin.astrbot.send_message(conversation_id.umo, chain)
+    except Exception:  # noqa: BLE001  (whatever the platform raises, the turn goes on)
+        logger.exception(plugin.texts.say("log.warning_unsent"))
+        reached = False
+    if not reached:
+        await plugin.service.return_strangers_warning()
 
 
 def scope_line(plugin: PluginContext, resolution: Usable | ReadPublicOnly | Refused) -> str:

@@ -140,6 +140,7 @@ def build_engine(
     remembers: bool = True,
     chat: ChatModel | None = None,
     accounts: Callable[[], frozenset[str] | None] = lambda: None,
+    is_admin: Callable[[str], bool] = lambda _: False,
 ) -> Engine:
     """An engine over real parts, not opened yet. Touches neither disk nor heavy packages.
 
@@ -147,6 +148,7 @@ def build_engine(
     knows nothing of the bot's conversations: what the state remembers of them stays as it is.
     ``chat`` reads finished turns; without it nothing is learned from them. ``accounts`` tells which
     bot accounts exist now, None where it cannot.
+    ``is_admin`` tells by a person's id who is one now.
     """
     state = paths.state / "state.sqlite"
     migration = paths.state / "migration.sqlite"
@@ -205,6 +207,7 @@ def build_engine(
             reranker=reranker,
             chat=chat,
             accounts=accounts,
+            is_admin=is_admin,
             version=version,
         ),
         settings,

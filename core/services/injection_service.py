@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ...llm_memory import Hit
+from ...llm_memory import Byline, Hit
+from ...llm_memory.policies.bylines import UNKNOWN
 from ..texts import Texts
 
 OPEN = "<scoped_memory>"
 CLOSE = "</scoped_memory>"
 _LONGEST_TITLE = 80
-_BRACKETS = str.maketrans("<>", "‹›")
+_BRACKETS = str.maketrans("<>〔〕", "‹›()")
+"""What closes the fence, and what stands round the mark of a speaker, is ours alone."""
 _POINTER = re.compile("[#^][mn]-")
 _WIDE = {"#": "＃", "^": "＾"}
 
@@ -30,7 +32,7 @@ def hit_line(hit: Hit, texts: Texts) -> str:
         about = [texts.say("inject.note"), f"{hit.created_at:%Y-%m-%d}"]
         about += [note_title(hit.headings)] if hit.headings else []
         return f"[{' · '.join(about)} · {safe_pointer(hit.pointer)}] {safe(hit.preview)}"
-    who = safe(hit.who) or texts.say("inject.nobody")
+    who = f"{safe(hit.who) or texts.say('inject.nobody')}{byline(hit.byline, texts)}"
     text = safe(hit.preview)
     about = [f"{hit.created_at:%Y-%m-%d}", who]
     if hit.quoted:
@@ -38,6 +40,19 @@ def hit_line(hit: Hit, texts: Texts) -> str:
     elif hit.unvouched:
         about.append(texts.say("inject.unvouched"))
     return f"[{' · '.join(about)} · {safe_pointer(hit.pointer)}] {text}"
+
+
+def byline(about: Byline, texts: Texts) -> str:
+    """What stands behind a speaker's name, between brackets that no name can hold: an admin, the
+    account, and that nobody here has said it. Empty where the name alone is enough."""
+    if about.admin:
+        said = [texts.say("inject.admin")]
+    elif about.account == UNKNOWN:
+        said = [texts.say("inject.account_unknown")]
+    else:
+        said = [texts.say("inject.account", end=about.account)] if about.account else []
+    said += [texts.say("inject.elsewhere")] if about.elsewhere else []
+    return f"〔{texts.say('private.and').join(said)}〕" if said else ""
 
 
 def safe_pointer(pointer: str) -> str:

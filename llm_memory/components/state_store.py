@@ -25,6 +25,8 @@ from .transactions import all_or_nothing
 
 _LET_GO = "accounts_let_go"
 """In ``meta``: bot accounts as a JSON list."""
+_MARK = "mark:"
+"""What the names of marks begin with in ``meta``."""
 
 
 class SqliteStateStore:
@@ -144,6 +146,18 @@ class SqliteStateStore:
     def note_model_history(self, umo: str, history: str, noted: HistoryScope) -> None:
         values = (umo, history, noted.scope, str(int(noted.mixed)))
         self._run("INSERT OR REPLACE INTO model_history VALUES (?, ?, ?, ?)", values)
+
+    def drop_public_peer(self, person: str) -> None:
+        self._run("DELETE FROM public_peer WHERE person = ?", (person,))
+
+    def has_mark(self, name: str) -> bool:
+        return bool(self._run("SELECT 1 FROM meta WHERE name = ?", (f"{_MARK}{name}",)))
+
+    def set_mark(self, name: str, *, there: bool = True) -> None:
+        if there:
+            self._run("INSERT OR REPLACE INTO meta VALUES (?, '')", (f"{_MARK}{name}",))
+        else:
+            self._run("DELETE FROM meta WHERE name = ?", (f"{_MARK}{name}",))
 
     def count_use(self, keys: Sequence[Key]) -> None:
         with self._lock, self._transaction() as connection:

@@ -211,7 +211,8 @@ class MemoryDraft:
 
     ``said_at``: when it was said, aware, where that is known; else it is now. ``heard``: what the
     actor said in the turn in which a model made the draft; None where no model did. A model can be
-    talked into a draft by what it has read, and then its actor vouches for nothing.
+    talked into a draft by what it has read, and then its actor vouches for nothing. A request for
+    silence in it counts for the draft.
     """
 
     judgment: str
@@ -248,6 +249,7 @@ class RejectReason(StrEnum):
     CODE = "code"
     SPECULATION = "speculation"
     PRIVATE = "private"
+    CONFIDENCE = "confidence"
     READ_ONLY = "read_only"
     REFUSED = "refused"
     LEARNING_PAUSED = "learning_paused"

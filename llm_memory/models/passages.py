@@ -2,8 +2,8 @@
 indexes take a ``Passage`` and ask these functions, so that neither kind is a special case.
 
 - in the index a passage stands under ``Key(place_name(p), passage_id(p))``: the place's name is a
-  scope's or a shelf's (``@shared``, ``@role:…``), and ``ScopeFilter.names`` and ``admits`` go by
-  it; ids begin with ``m-`` or ``n-``;
+  scope's or a shelf's (``@shared``, ``@role:…``, ``@person:…``), and ``ScopeFilter.names`` and
+  ``admits`` go by it; ids begin with ``m-`` or ``n-``;
 - ``policies/passage_text.py`` has the texts: what is indexed and embedded, the context, what a
   preview is cut from;
 - ``service/note_book.py`` holds the pieces of notes as the catalogue holds memories: ``get(key)``,
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from .consent import only_reader
 from .data_models import StoredMemory
 from .notes import NoteChunk
 
@@ -23,7 +24,10 @@ type Passage = StoredMemory | NoteChunk
 
 def place_name(passage: Passage) -> str:
     """The name that filters go by: the scope's, or the shelf's."""
-    return passage.place.name if isinstance(passage, NoteChunk) else passage.scope.name
+    if isinstance(passage, NoteChunk):
+        return passage.place.name
+    shelf = only_reader(passage.scope, passage.memory)
+    return passage.scope.name if shelf is None else shelf.name
 
 
 def passage_id(passage: Passage) -> str:

@@ -39,6 +39,21 @@ class DropReason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Byline:
+    """Who a speaker is, where the name, which anybody can take, leaves it open.
+
+    Attributes:
+        admin: The account is an admin's.
+        account: A short mark of the account, ``?`` where none is known; empty where the name does.
+        elsewhere: Nobody of the reader's conversation has said it, and nobody vouches for it.
+    """
+
+    admin: bool = False
+    account: str = ""
+    elsewhere: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Hit:
     """A recalled memory or piece of a note: a preview and a pointer.
 
@@ -65,6 +80,7 @@ class Hit:
     quoted: bool = False
     person: str = ""
     unvouched: bool = False
+    byline: Byline = Byline()
 
     @property
     def is_note(self) -> bool:

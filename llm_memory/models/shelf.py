@@ -1,4 +1,5 @@
-"""Folders of notes outside all scopes: ``shared/`` and ``roles/<role>/``.
+"""Places outside all scopes: folders of notes, ``shared/`` and ``roles/<role>/``, and, for each
+person, what the bot learned from them in private chats that share the public scope.
 
 A shelf has a name in the index, beside the scopes' names, so that one filter decides on all that is
 read. It begins with ``@``, which no scope's name contains: no shelf is ever taken for a scope.
@@ -13,6 +14,7 @@ from typing import Final
 
 _SHARED: Final = "@shared"
 _ROLE: Final = "@role:"
+_PERSON: Final = "@person:"
 SHARED_FOLDER: Final = "shared"
 ROLES_FOLDER: Final = "roles"
 
@@ -31,6 +33,7 @@ _UNFIT: Final = re.compile(
 )
 _PLAIN: Final = re.compile("[^0-9A-Za-z\u4e00-\u9fff]+")
 _HASHED_NAME: Final = re.compile("[0-9A-Za-z\u4e00-\u9fff]{0,24}%~[0-9a-f]{20}")
+_PERSON_NAME: Final = re.compile(f"{_PERSON}[0-9a-f]{{32}}")
 
 
 def role_folder(persona: str) -> str:
@@ -63,14 +66,14 @@ def _persona(folder: str) -> str:
 
 
 class Shelf:
-    """A validated place for notes. Only ``of_folder`` and ``of_role`` make one, and ``SHARED``."""
+    """A validated place outside all scopes. Only the class methods make one, and ``SHARED``."""
 
     __slots__ = ("_folder", "_name")
     _name: str
     _folder: str
 
     def __init__(self, *_: object) -> None:
-        raise TypeError("a Shelf is made by Shelf.of_role or Shelf.of_folder only")
+        raise TypeError("a Shelf is made by its class methods only")
 
     @classmethod
     def of_role(cls, persona: str) -> Shelf:
@@ -90,6 +93,27 @@ class Shelf:
         return cls._make(f"{_ROLE}{folder}", f"{ROLES_FOLDER}/{folder}")
 
     @classmethod
+    def of_person(cls, person: str) -> Shelf:
+        """The memories that only this person may read. Raises ValueError for no person.
+
+        Args:
+            person: ``<adapter>:<id>``, or a private conversation's id where no person is known.
+        """
+        if not person:
+            raise ValueError("no person, no shelf")
+        digest = hashlib.sha256(person.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+        return cls._make(f"{_PERSON}{digest}", "")
+
+    @classmethod
+    def named(cls, name: str) -> Shelf | None:
+        """The shelf with this name in the index. None if no shelf has it."""
+        if name == _SHARED:
+            return SHARED
+        if _PERSON_NAME.fullmatch(name):
+            return cls._make(name, "")
+        return cls.of_folder(name.removeprefix(_ROLE)) if name.startswith(_ROLE) else None
+
+    @classmethod
     def _make(cls, name: str, folder: str) -> Shelf:
         shelf = object.__new__(cls)
         object.__setattr__(shelf, "_name", name)
@@ -98,12 +122,13 @@ class Shelf:
 
     @property
     def name(self) -> str:
-        """The name as it stands in the index: ``@shared``, ``@role:<folder>``."""
+        """As it stands in the index: ``@shared``, ``@role:<folder>``, ``@person:<hash>``."""
         return self._name
 
     @property
     def folder(self) -> str:
-        """Where it stands under the memory root: ``shared``, ``roles/<folder>``."""
+        """Where it stands under the memory root: ``shared``, ``roles/<folder>``. Empty for a
+        person's, whose memories stand in the files of their scope."""
         return self._folder
 
     def __setattr__(self, name: str, value: object) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from ..models.data_models import StoredMemory
+from ..models.passages import place_name
 from ..models.recall import Hit
 from .ranking import Candidate, Choice, Sifted, choose
 from .timeline import Dated, is_digest
@@ -33,7 +34,7 @@ def choose_days(
     """As ``choose``; but where the digests do not fit into the budget, all are told more briefly
     rather than some of them not at all."""
     digests = [stored for one in sifted.best[:limit] if (stored := _digest(one)) is not None]
-    keys = {(stored.scope.name, stored.memory.memory_id) for stored in digests}
+    keys = {(place_name(stored), stored.memory.memory_id) for stored in digests}
     chars = preview_chars
     while True:
         choice = choose(

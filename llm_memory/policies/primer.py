@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, tzinfo
 
 from ..models.conversation import Actor
-from ..models.data_models import Memory, StoredMemory
+from ..models.data_models import Memory, Source, StoredMemory
+from ..models.passages import place_name
 from ..models.primer import Primer, PrimerPart, PrimerSection
 from ..models.recall import Hit
+from ..models.scope import PUBLIC_NAME
 from .instructions import order_like
 from .preference import is_first_person
 from .ranking import Candidate, as_hit
@@ -67,6 +69,33 @@ def tellable(entries: Iterable[StoredMemory]) -> list[StoredMemory]:
     return [stored for stored in entries if not stored.memory.quoted]
 
 
+@dataclass(frozen=True, slots=True)
+class Company:
+    """Whom a primer is for: the ids of the people of its conversation, and that conversation."""
+
+    persons: Collection[str] = ()
+    conversation: str = ""
+
+    def is_told(self, stored: StoredMemory) -> bool:
+        """False for what a stranger said, to the bot elsewhere: it is found if somebody asks for
+        it, but a conversation that comes back is not told of it.
+
+        Of public these are told what they, or somebody in this conversation, said, what an admin
+        vouches for, and what was written by hand or brought along without a speaker.
+        """
+        if place_name(stored) != PUBLIC_NAME:
+            return True
+        origin = stored.memory.provenance
+        if origin.trusted or origin.source is Source.PERSON:
+            return True
+        if origin.person in self.persons:
+            return True
+        if origin.conversation and origin.conversation == self.conversation:
+            return True
+        unsigned = not (origin.person or origin.who or origin.conversation)
+        return unsigned and origin.source is not Source.REFLECTION
+
+
 def rules(entries: Iterable[StoredMemory]) -> list[StoredMemory]:
     """Of the instructions those that somebody vouches for, the strongest first, then the newest.
     What nobody vouches for is no rule, wherever it stands."""
@@ -106,7 +135,7 @@ def about_people(
     for person in people:
         of_this = [stored for stored in known if _speaks_of(person, stored.memory)]
         for stored in of_this[:_OF_A_PERSON]:
-            chosen.setdefault((stored.scope.name, stored.memory.memory_id), stored)
+            chosen.setdefault((place_name(stored), stored.memory.memory_id), stored)
     return list(chosen.values())[: _MOST[PrimerPart.PEOPLE]]
 
 

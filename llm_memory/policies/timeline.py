@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta, tzinfo
 
 from ..models.data_models import Memory, StoredMemory, Topic
-from ..models.passages import Passage, moment_of
+from ..models.passages import Passage, moment_of, place_name
 from .passage_text import shown_text
 from .time_spans import TimeSpan
 
@@ -103,7 +103,7 @@ def in_order(memories: Sequence[Dated], *, own: str, limit: int) -> list[StoredM
     other digests come last.
     """
     told = [one for one in memories if one.said_then and is_digest(one.stored.memory)]
-    days = {(one.stored.scope.name, one.day) for one in told}
+    days = {(place_name(one.stored), one.day) for one in told}
     # The last days first, of the own scope; Python's sort keeps the order of equals.
     told.sort(key=lambda one: one.day, reverse=True)
     told.sort(key=lambda one: one.stored.scope.name != own)
@@ -112,7 +112,8 @@ def in_order(memories: Sequence[Dated], *, own: str, limit: int) -> list[StoredM
 
     def rank(one: Dated) -> tuple[bool, bool, bool]:
         name = one.stored.scope.name
-        return not one.said_then, (name, one.day) in days, name != own
+        covered = (place_name(one.stored), one.day) in days
+        return not one.said_then, covered, name != own
 
     known = {id(one) for one in told}
     entries = sorted((one for one in memories if id(one) not in known), key=rank)

@@ -90,6 +90,18 @@ class StateStore(Protocol):
         """Replace it."""
         ...
 
+    def drop_public_peer(self, person: str) -> None:
+        """Take one out. Idempotent."""
+        ...
+
+    def has_mark(self, name: str) -> bool:
+        """True once ``set_mark`` was called with this name."""
+        ...
+
+    def set_mark(self, name: str, *, there: bool = True) -> None:
+        """Remember that something was done once, or that it was not after all. Idempotent."""
+        ...
+
     def count_use(self, keys: Sequence[Key]) -> None:
         """One more use of each memory."""
         ...

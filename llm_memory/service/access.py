@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ..models.conversation import Actor, ConversationId
+from ..models.conversation import Actor, ConversationId, ConversationKind
 from ..models.data_models import NotAllowed, NotVisible, Rejected, RejectReason, StoredMemory
 from ..models.recall import Hit
 from ..models.resolution import ReadPublicOnly, Refused, Usable
 from ..models.scope import PUBLIC, Scope, ScopeFilter
 from ..models.settings import EngineSettings
+from ..models.shelf import Shelf
 from ..policies.note_files import shelves_of
 from ..policies.pointers import pointed_id
 from ..policies.text import content_hash
@@ -46,7 +47,16 @@ class Access:
         if not self._settings.scope_filter_enabled:
             return ScopeFilter((PUBLIC,), everything=True)
         scope = resolution.scope if isinstance(resolution, Usable) else PUBLIC
-        return ScopeFilter.reading_as(scope, shelves=shelves_of(conversation_id, resolution))
+        shelves = shelves_of(conversation_id, resolution) + self._own_shelves(conversation_id)
+        return ScopeFilter.reading_as(scope, shelves=shelves)
+
+    def _own_shelves(self, conversation_id: ConversationId) -> tuple[Shelf, ...]:
+        """What the bot learned from the person of this private chat, and from nobody else."""
+        if conversation_id.kind is not ConversationKind.PRIVATE:
+            return ()
+        known = conversation_id.adapter and conversation_id.peer
+        person = f"{conversation_id.adapter}:{conversation_id.peer}" if known else ""
+        return self._book.shelves_of(conversation_id.umo, person)
 
     def view(self, conversation_id: ConversationId) -> str:
         """A mark of what the conversation sees: another one once that has changed. It names
@@ -73,7 +83,7 @@ class Access:
         if isinstance(resolution, Refused):
             return Rejected(RejectReason.REFUSED, resolution.why)
         scope = resolution.scope if isinstance(resolution, Usable) else PUBLIC
-        return ScopeFilter.reading_as(scope)
+        return ScopeFilter.reading_as(scope, shelves=self._own_shelves(conversation_id))
 
     def find(self, pointer: str, conversation_id: ConversationId) -> StoredMemory | None:
         """The living memory behind a pointer or id, if the conversation sees it."""

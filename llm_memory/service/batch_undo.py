@@ -11,7 +11,7 @@ from ..models.migration import Added, WalkBatch
 from ..models.scope import Scope
 from ..ports import Key, Vault
 from ..ports.migration import MigrationStore
-from .catalogue import Catalogue, key_of
+from .catalogue import Catalogue, entry_key
 from .identifiers import Clock
 from .living import LivingMemories
 from .scope_migration import entry_digest
@@ -75,7 +75,7 @@ class TakeBack:
             for stored in done:
                 self._living.drop(stored)
         missing = [key for key, stored in living.items() if stored is None]
-        taken = [key_of(stored) for stored in done]
+        taken = [entry_key(stored) for stored in done]
         taken += await asyncio.to_thread(self._taken_before, missing)
         await asyncio.to_thread(self._store.mark_taken_back, self._batch, taken)
         self.taken += len(taken)

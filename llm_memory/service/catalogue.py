@@ -1,13 +1,17 @@
-"""Every living memory by scope and id: what the vault holds, in memory.
+"""Every living memory by place and id: what the vault holds, in memory.
 
 It makes acknowledged memories visible at once, and it is the last word on what exists: an index
 that tells of something else is not believed. Touched from the event loop only.
+
+The place says who reads a memory (``place_name``): its scope, or the shelf of the one person who
+may. Readers' questions name places; whoever changes an entry names its scope and id (``get``).
 """
 
 from __future__ import annotations
 
 import asyncio
 import sys
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from datetime import date, datetime, timedelta, timezone, tzinfo
@@ -22,6 +26,7 @@ from ..policies.text import embedded_text, same_words
 from ..policies.vault_layout import topic_of
 from ..ports import Key
 from .day_shelf import DayShelf
+from .speaker_index import SpeakerIndex
 
 _SLICE = 200
 """Memories freed between two looks at the event loop."""
@@ -34,19 +39,28 @@ def key_of(passage: Passage) -> Key:
     return Key(place_name(passage), passage_id(passage))
 
 
+def entry_key(stored: StoredMemory) -> Key:
+    """The key of an entry: its scope and id. What is counted and noted of it goes by this."""
+    return Key(stored.scope.name, stored.memory.memory_id)
+
+
 class Catalogue:
     """The memories of all scopes; every question names what the asker may see."""
 
     def __init__(self) -> None:
-        self._by_scope: dict[str, dict[str, StoredMemory]] = {}
+        self._by_place: dict[str, dict[str, StoredMemory]] = {}
+        self._on_shelves: dict[Key, str] = {}
+        """The places of those that do not stand under their scope's name, by scope and id."""
+        self._counts: Counter[str] = Counter()
         self._same_words: dict[tuple[str, str, str, bool, bool], str] = {}
         self._folded: dict[Key, str] = {}
         self._by_topic: dict[tuple[str, Topic], dict[str, StoredMemory]] = {}
         self._by_day = DayShelf()
+        self.speakers = SpeakerIndex()
 
     def __len__(self) -> int:
         """How many memories live, in all scopes."""
-        return sum(map(len, self._by_scope.values()))
+        return sum(map(len, self._by_place.values()))
 
     async def let_go(self) -> None:
         """Of everything, a little at a time: to free a hundred thousand holds up the loop."""
@@ -56,20 +70,23 @@ class Catalogue:
                 self.remove(stored)
             del left[-_SLICE:]
             await asyncio.sleep(0)
-        self._by_scope.clear()
+        self._by_place.clear()
+        self._on_shelves.clear()
+        self._counts.clear()
         self._same_words.clear()
         self._folded.clear()
         self._by_topic.clear()
         self._by_day.clear()
+        self.speakers.clear()
 
     def load(self, memories: Iterable[StoredMemory]) -> None:
         """Take in what was read from the vault. What is known already is newer, and stays."""
         for stored in memories:
-            if stored.memory.memory_id not in self._by_scope.get(stored.scope.name, {}):
+            if self.get(entry_key(stored)) is None:
                 self.put(stored)
 
     def put(self, stored: StoredMemory) -> None:
-        """Add, or replace by scope and id."""
+        """Add, or replace by scope and id. What is read by others now changes its place."""
         self.remove(stored)
         memory = stored.memory
         origin = memory.provenance
@@ -81,54 +98,75 @@ class Catalogue:
         )
         known = replace(memory, provenance=shared, created_at=_at_its_offset(memory.created_at))
         kept = replace(stored, path=sys.intern(stored.path), memory=known)
-        self._by_scope.setdefault(stored.scope.name, {})[memory.memory_id] = kept
-        self._same_words[_words_key(stored.scope, memory)] = memory.memory_id
+        place = place_name(kept)
+        self._by_place.setdefault(place, {})[memory.memory_id] = kept
+        self._counts[stored.scope.name] += 1
+        if place != stored.scope.name:
+            self._on_shelves[entry_key(kept)] = place
+        self._same_words[_words_key(place, memory)] = memory.memory_id
         self._folded[key_of(kept)] = fold(embedded_text(memory))
         topic = topic_of(kept.path)
         if topic in READ_WHOLE:
-            shelf = self._by_topic.setdefault((stored.scope.name, topic), {})
-            shelf[memory.memory_id] = kept
+            of_topic = self._by_topic.setdefault((place, topic), {})
+            of_topic[memory.memory_id] = kept
         self._by_day.put(kept)
+        self.speakers.add(kept)
 
     def remove(self, stored: StoredMemory) -> None:
         """Take out by scope and id, if it is there."""
-        known = self._by_scope.get(stored.scope.name, {}).pop(stored.memory.memory_id, None)
-        self._folded.pop(key_of(stored), None)
-        if known is not None:
-            words = _words_key(known.scope, known.memory)
-            if self._same_words.get(words) == known.memory.memory_id:
-                del self._same_words[words]
-            topic = topic_of(known.path)
-            if topic in READ_WHOLE:
-                self._by_topic[known.scope.name, topic].pop(known.memory.memory_id, None)
-            self._by_day.remove(known)
+        known = self.get(entry_key(stored))
+        if known is None:
+            return
+        memory_id, place = known.memory.memory_id, place_name(known)
+        del self._by_place[place][memory_id]
+        self._on_shelves.pop(entry_key(known), None)
+        self._counts[known.scope.name] -= 1
+        self._folded.pop(key_of(known), None)
+        words = _words_key(place, known.memory)
+        if self._same_words.get(words) == memory_id:
+            del self._same_words[words]
+        topic = topic_of(known.path)
+        if topic in READ_WHOLE:
+            self._by_topic[place, topic].pop(memory_id, None)
+        self._by_day.remove(known)
+        self.speakers.remove(known)
 
     def folded(self, stored: StoredMemory) -> str:
         """What the memory says, ready to be looked through for words."""
         return self._folded.get(key_of(stored), "")
 
     def get(self, key: Key) -> StoredMemory | None:
-        """By scope and id."""
-        return self._by_scope.get(key.scope, {}).get(key.memory_id)
+        """By scope and id, whoever may read it: for what is done to entries, never for a reader."""
+        place = self._on_shelves.get(key, key.scope)
+        return self._by_place.get(place, {}).get(key.memory_id)
+
+    def at(self, key: Key) -> StoredMemory | None:
+        """By place and id, as an index names it. None for what stands in another place by now."""
+        return self._by_place.get(key.scope, {}).get(key.memory_id)
 
     def find(self, memory_id: str, scope_filter: ScopeFilter) -> StoredMemory | None:
         """By id, among what the filter admits, the reader's own scope first."""
         for name in self._visible_names(scope_filter):
-            stored = self._by_scope[name].get(memory_id)
+            stored = self._by_place[name].get(memory_id)
             if stored is not None:
                 return stored
         return None
 
     def same_words(self, scope: Scope, memory: Memory) -> StoredMemory | None:
-        """A memory of the same speaker in the same scope with the same words."""
-        known = self._same_words.get(_words_key(scope, memory))
-        return self._by_scope[scope.name].get(known) if known else None
+        """A memory of the same speaker in the same scope with the same words: read by the same
+        people, or by more. To say again in private what one said openly tells nobody anything."""
+        own = place_name(StoredMemory(scope, "", memory))
+        for place in dict.fromkeys((own, scope.name)):
+            known = self._same_words.get(_words_key(place, memory))
+            if known:
+                return self._by_place[place].get(known)
+        return None
 
     def visible(self, scope_filter: ScopeFilter) -> Iterator[StoredMemory]:
         """Everything that the filter admits, the reader's own scope first. No generator: a scan
         copies all of it on the event loop."""
         names = self._visible_names(scope_filter)
-        return chain.from_iterable(self._by_scope[name].values() for name in names)
+        return chain.from_iterable(self._by_place[name].values() for name in names)
 
     def of_topics(
         self, topics: Collection[Topic], scope_filter: ScopeFilter
@@ -155,24 +193,33 @@ class Catalogue:
 
     def _visible_names(self, scope_filter: ScopeFilter) -> list[str]:
         if scope_filter.everything:
-            return [name for name in self._by_scope if scope_filter.admits(name)]
-        return [name for name in scope_filter.names if name in self._by_scope]
+            return [name for name in self._by_place if scope_filter.admits(name)]
+        return [name for name in scope_filter.names if name in self._by_place]
 
     def all(self) -> Iterator[StoredMemory]:
         """Every memory of every scope: for the index, never for a reader."""
-        return chain.from_iterable(map(dict.values, self._by_scope.values()))
+        return chain.from_iterable(map(dict.values, self._by_place.values()))
+
+    def of_scope(self, scope: Scope) -> list[StoredMemory]:
+        """Every memory whose entry stands in the scope, whoever may read it: for tidying up, never
+        for a reader."""
+        shelves = {place for key, place in self._on_shelves.items() if key.scope == scope.name}
+        found = chain.from_iterable(
+            self._by_place.get(place, {}).values() for place in (scope.name, *sorted(shelves))
+        )
+        return [stored for stored in found if stored.scope == scope]
 
     def counts(self) -> dict[str, int]:
         """How many memories each scope holds."""
-        return {name: len(memories) for name, memories in self._by_scope.items() if memories}
+        return {name: count for name, count in self._counts.items() if count}
 
 
-def _words_key(scope: Scope, memory: Memory) -> tuple[str, str, str, bool, bool]:
+def _words_key(place: str, memory: Memory) -> tuple[str, str, str, bool, bool]:
     """Trust is a part of it: a word that nobody vouched for lends none from one that somebody did,
     nor takes it away. So is whether the person spoke, or an agent on that person's behalf."""
     origin = memory.provenance
     speaker, by_agent = origin.person or origin.who, origin.source is Source.AGENT
-    return scope.name, speaker, same_words(memory.judgment), origin.trusted, by_agent
+    return place, speaker, same_words(memory.judgment), origin.trusted, by_agent
 
 
 def _at_its_offset(moment: datetime) -> datetime:

@@ -11,7 +11,7 @@ from typing import Protocol
 from ..errors import IndexUnavailable
 from ..models.conversation import Actor
 from ..models.data_models import StoredMemory, Topic
-from ..models.passages import Passage
+from ..models.passages import Passage, place_name
 from ..models.recall import Considered, DropReason, Hit, Recall, Trace
 from ..models.scope import ScopeFilter
 from ..policies.chaining import NextQuestion, next_questions, speaks_of
@@ -143,7 +143,7 @@ class ChainedRecall:
     async def _scanned(self, text: str, scope_filter: ScopeFilter) -> list[StoredMemory]:
         """The same without an index of words."""
         visible = islice(_of_entities(self._passages.visible(scope_filter)), _LOOKED_AT)
-        entities = [entity for entity in visible if scope_filter.admits(entity.scope.name)]
+        entities = [entity for entity in visible if scope_filter.admits(place_name(entity))]
         folded = [self._passages.folded(entity) for entity in entities]
         places = await asyncio.to_thread(shortlist, text, folded, ENTITIES)
         return [entities[place] for place in places]

@@ -56,6 +56,7 @@ from ..policies.admin_move import target_scope
 from ..policies.pointers import is_note_id, pointed_id
 from ..ports.transfer import LineSource
 from .access import Access
+from .bylines import Bylines
 from .catalogue import Catalogue
 from .corrected_statements import CorrectedStatements
 from .corrections import Corrections
@@ -111,6 +112,7 @@ class CognitiveService:
         off_record: OffTheRecord,
         primer: PrimerService,
         tasks: TaskList,
+        bylines: Bylines,
         clock: Clock,
     ) -> None:
         self._settings = settings
@@ -133,6 +135,7 @@ class CognitiveService:
         self._off_record = off_record
         self._primer = primer
         self._tasks = tasks
+        self._bylines = bylines
         self._clock = clock
 
     async def remember(
@@ -188,6 +191,7 @@ class CognitiveService:
             if chained
             else partial(manager.comprehensive_recall, only=only, days=days)
         )
+        complete = self._bylines.reader(scope_filter, conversation_id.umo, actor)
         with explanations.noting_failure(conversation_id.umo, query, scope_filter):
             recall = await ask(
                 query,
@@ -195,10 +199,11 @@ class CognitiveService:
                 limit=limit,
                 token_budget=token_budget,
                 asker=actor,
-                line=line,
+                line=None if line is None else lambda hit: line(complete(hit)),
             )
         explanations.note(conversation_id.umo, query, recall.trace)
-        return replace(recall, hits=self._access.as_told_to(actor, recall.hits))
+        hits = self._access.as_told_to(actor, recall.hits)
+        return replace(recall, hits=tuple(map(complete, hits)))
 
     async def prime(
         self,
@@ -222,9 +227,13 @@ class CognitiveService:
         if scope_filter is None or self._off_record.since(conversation_id):
             return Primer()
         budget = self._settings.loop.prime_tokens if token_budget is None else token_budget
-        primer = await self._primer.prime(conversation_id, scope_filter, actor, written, budget)
+        complete = self._bylines.reader(scope_filter, conversation_id.umo, actor)
+        shown = replace(written, line=lambda hit: written.line(complete(hit)))
+        primer = await self._primer.prime(conversation_id, scope_filter, actor, shown, budget)
         sections = (
-            replace(section, hits=self._access.as_told_to(actor, section.hits))
+            replace(
+                section, hits=tuple(map(complete, self._access.as_told_to(actor, section.hits)))
+            )
             for section in primer.sections
         )
         return replace(primer, sections=tuple(sections))
@@ -441,6 +450,17 @@ class CognitiveService:
         """For whom an agent acts to whom nobody spoke; see ``Origins.on_behalf_of``."""
         await self._life.begun()
         return await self._origins.on_behalf_of(conversation_id, sender)
+
+    async def claim_strangers_warning(self, *, actor: Actor) -> int:
+        """How many persons but admins write privately in public, for an admin who was not told of
+        it yet; 0 for anybody else, and from then on."""
+        await self._life.ready()
+        return await self._book.claim_strangers_warning() if actor.admin else 0
+
+    async def return_strangers_warning(self) -> None:
+        """The admin who claimed it could not be reached."""
+        await self._life.ready()
+        await self._book.return_strangers_warning()
 
     async def newest(self, *, conversation_id: ConversationId, limit: int) -> list[StoredMemory]:
         """The newest memories that the conversation may see."""

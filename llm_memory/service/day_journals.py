@@ -12,6 +12,7 @@ from typing import Final
 
 from ..errors import ChatFailed
 from ..log import logger
+from ..models.consent import is_for_speaker_alone
 from ..models.data_models import (
     Memory,
     MemoryDraft,
@@ -83,7 +84,7 @@ class Journals:
 
 @dataclass(frozen=True, slots=True)
 class Nothing:
-    """A model has read the day, and there is nothing to tell."""
+    """There is nothing to tell: a model has read the day, or nobody said anything for all."""
 
 
 _WRITTEN: Final = Journals(written=1)
@@ -161,6 +162,8 @@ class DayJournals:
         if patient and self._asks and await self._is_unread(scope, day, now):
             await self._note(replace(state, nights=state.nights + 1))
             return _WAITS
+        # The journal is read by all who read the scope: what only its speaker may read is left out.
+        turns = [turn for turn in turns if not is_for_speaker_alone(scope, turn.conversation)]
         left = await asyncio.to_thread(self._corrected.cleared, turns)
         told = await self._told(scope, day, left, now) if self._asks else None
         if told is None and self._asks and patient:
@@ -214,6 +217,8 @@ class DayJournals:
         self, scope: Scope, day: date, turns: Sequence[QueuedTurn], now: datetime
     ) -> Digest | Nothing | None:
         """What a model makes of it; None where none can be asked now, or gives no answer."""
+        if not turns:
+            return Nothing()
         chat = self._chat
         if not any(turn.user_text or turn.reply_text for turn in turns):
             return Nothing()
@@ -243,6 +248,9 @@ class DayJournals:
         memory = await self._examined(scope, day, words, now)
         if memory is None:
             return None
+        if len({turn.conversation for turn in turns}) == 1:
+            origin = replace(memory.provenance, conversation=conversation)
+            memory = replace(memory, provenance=origin)
         speakers = frozenset(turn.person for turn in turns)
         return Digest(self._attributed(memory, scope, speakers, now), by_model=True)
 
@@ -279,7 +287,7 @@ class DayJournals:
         """The digest as it may be stored: nobody vouches for it. None for what is refused."""
         tags = (DIGEST_TAG,)
         draft = MemoryDraft(words, tags=tags, kind=MemoryKind.EVENT, source=Source.REFLECTION)
-        passed = await self._checks.examine(draft)
+        passed = await self._checks.examine(draft, scope)
         if isinstance(passed, Rejected):
             logger.debug("日记没有通过关卡：{}", passed.reason)
             return None

@@ -15,7 +15,7 @@ from ..policies.time_spans import TimeSpan
 from ..policies.timeline import dated, in_order
 from ..ports import LexicalQuery
 from .arms import Arms
-from .catalogue import Catalogue, key_of
+from .catalogue import Catalogue, entry_key, key_of
 from .passages import Passages
 from .questions import Ask
 from .use_counts import UseCounts
@@ -68,7 +68,7 @@ class DayRecall:
         asked_at = ask.now.timestamp()
         factors = {
             key_of(one.stored): speaker_factor(one.stored, "", ask.asker)
-            * salience(one.stored, asked_at, self._uses.of(key_of(one.stored)))
+            * salience(one.stored, asked_at, self._uses.of(entry_key(one.stored)))
             for one in of_these
         }
         of_these.sort(key=lambda one: -factors[key_of(one.stored)])

@@ -1,4 +1,4 @@
-"""Memories by scope and day, so that a day is found without looking through all of them."""
+"""Memories by place and day, so that a day is found without looking through all of them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from datetime import date, timedelta, tzinfo
 from itertools import islice
 
 from ..models.data_models import StoredMemory
+from ..models.passages import place_name
 from ..policies.timeline import FARTHEST, local_day, written_day
 
 
@@ -14,20 +15,20 @@ class DayShelf:
     """Kept by the days that entries show; asked for days of the asker's zone."""
 
     def __init__(self) -> None:
-        self._by_scope: dict[str, dict[date, dict[str, StoredMemory]]] = {}
+        self._by_place: dict[str, dict[date, dict[str, StoredMemory]]] = {}
 
     def clear(self) -> None:
         """Let go of everything."""
-        self._by_scope.clear()
+        self._by_place.clear()
 
     def put(self, stored: StoredMemory) -> None:
         """Add one that is not there."""
-        days = self._by_scope.setdefault(stored.scope.name, {})
+        days = self._by_place.setdefault(place_name(stored), {})
         days.setdefault(written_day(stored), {})[stored.memory.memory_id] = stored
 
     def remove(self, stored: StoredMemory) -> None:
         """Take out one that is there."""
-        days = self._by_scope.get(stored.scope.name, {})
+        days = self._by_place.get(place_name(stored), {})
         day = written_day(stored)
         of_day = days.get(day, {})
         of_day.pop(stored.memory.memory_id, None)
@@ -37,15 +38,15 @@ class DayShelf:
     def newest_first(
         self, names: Iterable[str], first: date, last: date, zone: tzinfo | None, most: int
     ) -> Iterator[StoredMemory]:
-        """What belongs to the days from ``first`` to ``last`` in ``zone``: of each scope in its
+        """What belongs to the days from ``first`` to ``last`` in ``zone``: of each place in its
         turn ``most``, the last days first, of a day what came last first."""
         for name in names:
-            yield from islice(self._of_scope(name, first, last, zone), most)
+            yield from islice(self._of_place(name, first, last, zone), most)
 
-    def _of_scope(
+    def _of_place(
         self, name: str, first: date, last: date, zone: tzinfo | None
     ) -> Iterator[StoredMemory]:
-        days = self._by_scope.get(name, {})
+        days = self._by_place.get(name, {})
         for shown in sorted(_between(days, first, last), reverse=True):
             for stored in reversed(days[shown].values()):
                 if first <= local_day(stored, zone) <= last:

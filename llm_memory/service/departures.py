@@ -11,6 +11,7 @@ from typing import Final
 from ..log import logger
 from ..models.conversation import Actor
 from ..models.data_models import StoredMemory
+from ..models.passages import place_name
 from ..models.scope import Scope
 from ..models.sleep import Departure, DepartureKind
 from ..policies.decay import most_leaving
@@ -94,7 +95,7 @@ class Departures:
                 faded.append(stored)
             else:
                 async with self._living.writing:
-                    if await self._strengthen(scope, departure):
+                    if await self._strengthen(scope, departure, stored):
                         await self._move([stored], Actor("", f"被 {departure.into} 取代"))
         if faded:
             async with self._living.writing:
@@ -107,11 +108,11 @@ class Departures:
             self._living.drop(one)
             logger.debug("夜间整理：{} 移进存档", one.memory.memory_id)
 
-    async def _strengthen(self, scope: Scope, departure: Departure) -> bool:
-        """What says the same takes over the strength. False if it is gone, or was changed at this
-        moment: then both stay."""
+    async def _strengthen(self, scope: Scope, departure: Departure, loser: StoredMemory) -> bool:
+        """What says the same takes over the strength. False if it is gone, is read by
+        others now, or was changed at this moment: then both stay."""
         into = self._catalogue.get(Key(scope.name, departure.into))
-        if into is None:
+        if into is None or place_name(into) != place_name(loser):
             return False
         if into.memory.active or into.memory.strength >= departure.strength:
             return True

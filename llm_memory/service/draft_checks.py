@@ -1,11 +1,14 @@
-"""Before a draft becomes a memory: is it worth one, and is there anything private in it?"""
+"""Before a draft becomes a memory: is it worth one, may its scope's readers know it, and is there
+anything private in it?"""
 
 from __future__ import annotations
 
 import asyncio
 
-from ..models.data_models import MemoryDraft, Rejected
+from ..models.data_models import MemoryDraft, Rejected, RejectReason
+from ..models.scope import Scope
 from ..models.settings import PrivacyMode
+from ..policies.confidences import may_be_told
 from ..policies.gate import tidy
 from ..policies.privacy import Finder, Protected, protect
 from ..policies.quality import flaw
@@ -18,8 +21,8 @@ class DraftChecks:
         self._mode = mode
         self._finder = finder
 
-    async def examine(self, draft: MemoryDraft) -> Protected | Rejected:
-        """The draft as it may be stored, or why it is not."""
+    async def examine(self, draft: MemoryDraft, scope: Scope) -> Protected | Rejected:
+        """The draft as it may be stored in the scope, or why it is not."""
         # Tidied first: what nobody can see must not hide a number from those who look for one.
         tidied = tidy(draft)
         if isinstance(tidied, Rejected):
@@ -27,4 +30,11 @@ class DraftChecks:
         reason = flaw(tidied.judgment)
         if reason is not None:
             return Rejected(reason)
-        return await asyncio.to_thread(protect, tidied, self._mode, self._finder)
+        said = (tidied.judgment, tidied.reasoning, *tidied.tags, tidied.context, draft.heard or "")
+
+        def step() -> Protected | Rejected:
+            if not may_be_told(said, scope):
+                return Rejected(RejectReason.CONFIDENCE)
+            return protect(tidied, self._mode, self._finder)
+
+        return await asyncio.to_thread(step)

@@ -19,6 +19,7 @@ from ..policies.lazy_pattern import compile_all
 from ..policies.trust import Trust
 from ..ports import Embedder
 from .arrivals import make_arrivals
+from .bylines import Bylines
 from .cognitive_service import CognitiveService
 from .embedder_trust import WatchedEmbedder
 from .engine_parts import EngineParts
@@ -84,8 +85,9 @@ class Engine:
             self._reconciler, parts.watcher, pace, also=self.notes.refresh
         )
         hooks = LoopHooks(self._apply, self._busy, lambda: self.may_rotate_backups)
+        bylines = Bylines(self._catalogue, self._book.ids_of, parts.is_admin)
         made = make_loop(
-            parts, settings, recalling, writing, self._book, self._notices, clock, hooks
+            parts, settings, recalling, writing, self._book, self._notices, clock, hooks, bylines
         )
         self.loop, self._primer = made.loop, made.primer
         self.migrations.wait_for(self.loop.sleep.over)
@@ -108,6 +110,7 @@ class Engine:
             made.off_record,
             made.primer,
             writing.tasks,
+            bylines,
             clock,
         )
         self._ready = False

@@ -72,5 +72,7 @@ class EngineParts:
     accounts: Callable[[], frozenset[str] | None] = lambda: None
     """The bot accounts that exist now: what a key of the map begins with. None where nobody can
     tell."""
+    is_admin: Callable[[str], bool] = lambda _: False
+    """By a person's id: the bot framework knows."""
     version: str = ""
     """The plugin's: what it writes out, it signs."""

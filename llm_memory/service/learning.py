@@ -18,7 +18,7 @@ from ..models.data_models import (
     StoredMemory,
 )
 from ..models.loop import Batch, BatchState
-from ..models.scope import Scope, ScopeFilter
+from ..models.scope import Scope
 from ..models.turns import Feedback, FeedbackReport, QueuedTurn, Ticket
 from ..policies.derived_ids import derived_id
 from ..policies.related import related
@@ -26,7 +26,7 @@ from ..ports import Vault
 from ..ports.loop import TurnStore
 from .catalogue import Catalogue
 from .identifiers import Clock
-from .lessons import Lesson, Lessons
+from .lessons import Lessons
 from .memory_manager import MemoryManager
 
 SCOPE_GONE = "scope_gone"
@@ -71,9 +71,10 @@ class Learning:
         """What is remembered of what the turns speak of, as far as their scope sees it now: what
         was recalled for them, what was stored in their conversation meanwhile, and what the same
         people have said of it before."""
-        scope_filter, own = ScopeFilter.reading_as(scope), ScopeFilter((scope,))
+        lesson = self._lessons.lesson(turns, scope)
+        own = lesson.own
         recalled = dict.fromkeys(memory_id for turn in turns for memory_id in turn.recalled)
-        found = [self._catalogue.find(memory_id, scope_filter) for memory_id in recalled]
+        found = [self._catalogue.find(memory_id, lesson.sees) for memory_id in recalled]
         since, now = min(turn.observed_at for turn in turns), self._clock()
         here = turns[0].conversation
         meanwhile = [
@@ -104,7 +105,7 @@ class Learning:
         if scope is None:
             await asyncio.to_thread(self._put_aside, turns)
             return FeedbackReport(known=False)
-        lesson = Lesson(tuple(turns), scope)
+        lesson = self._lessons.lesson(turns, scope)
         outcomes = [await self._lessons.learn(draft, lesson) for draft in feedback.drafts]
         dropped = 0
         for contradiction in feedback.contradictions:
@@ -119,9 +120,7 @@ class Learning:
         if any(map(_is_unwritten, outcomes)):
             return report
         recalled = {memory_id for turn in turns for memory_id in turn.recalled}
-        served = await self._manager.feedback(
-            feedback, ScopeFilter.reading_as(scope), recalled=recalled
-        )
+        served = await self._manager.feedback(feedback, lesson.sees, recalled=recalled)
         await asyncio.to_thread(self._turns.settle, ticket.ids, keep=self._keep)
         return replace(report, counted=served.counted, dropped=dropped + served.dropped)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from ..models.consent import is_for_speaker_alone
 from ..models.conversation import Actor
 from ..models.corrections import CorrectionKind
 from ..models.data_models import (
@@ -24,7 +25,8 @@ from ..models.data_models import (
     Stored,
     StoredMemory,
 )
-from ..models.scope import Scope
+from ..models.passages import place_name
+from ..models.scope import Scope, ScopeFilter
 from ..models.turns import Contradiction, Merge, QueuedTurn
 from ..policies.derived_ids import derived_id
 from ..policies.reflection_guards import may_merge, may_replace
@@ -41,10 +43,22 @@ from .scope_book import ScopeBook
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """Where feedback applies: the turns, all of one scope and conversation, and that scope."""
+    """Where feedback applies: the turns, all of one scope and conversation, that scope, and what
+    their reader may be shown."""
 
     turns: tuple[QueuedTurn, ...]
     scope: Scope
+    sees: ScopeFilter
+
+    @property
+    def is_private(self) -> bool:
+        """What is learned here is for its speaker alone."""
+        return is_for_speaker_alone(self.scope, self.turns[0].conversation)
+
+    @property
+    def own(self) -> ScopeFilter:
+        """What the reader may be shown and change: the same without what is only public."""
+        return replace(self.sees, scopes=(self.scope,))
 
     def id_of(self, *parts: str) -> str:
         """The same for the same words of the same turns, however often they are applied."""
@@ -68,6 +82,19 @@ class Lessons:
         self._corrected = corrected
         self._book = book
         self._clock = clock
+
+    def lesson(self, turns: Sequence[QueuedTurn], scope: Scope) -> Lesson:
+        """What may be learned from turns of one conversation, and what their reader may be shown:
+        what the bot learned from a private chat's person only where nobody else speaks."""
+        persons = {turn.person for turn in turns}
+        alone = persons.pop() if len(persons) == 1 else None
+        shelves = () if alone is None else self._book.shelves_of(turns[0].conversation, alone)
+        return Lesson(tuple(turns), scope, ScopeFilter.reading_as(scope, shelves=shelves))
+
+    def _known(self, memory_id: str, lesson: Lesson) -> StoredMemory | None:
+        """A memory of the lesson's own scope that its reader may be shown."""
+        stored = self._catalogue.find(memory_id, lesson.own)
+        return stored if stored is not None and stored.scope == lesson.scope else None
 
     async def learn(
         self, draft: MemoryDraft, lesson: Lesson, memory_id: str = ""
@@ -108,7 +135,7 @@ class Lessons:
         taken his own words back. Whether the old ones gave way, or are gone already."""
         draft, old_id = contradiction.draft, contradiction.memory_id
         memory_id = lesson.id_of("contradiction", old_id, draft.judgment)
-        old = self._catalogue.get(Key(lesson.scope.name, old_id))
+        old = self._known(old_id, lesson)
         if old is None or not self._may_correct(old, contradiction, lesson):
             again = await self._handlers.stands(lesson.scope, memory_id)
             return await self.learn(replace(draft, active=False), lesson, memory_id), bool(again)
@@ -117,7 +144,8 @@ class Lessons:
             reasoning=replacing(draft.reasoning, old_id),
             tags=(*draft.tags, *old.memory.tags),
             strength=max(draft.strength, old.memory.strength),
-            active=old.memory.active,
+            # The words are new, and were only heard: they are not as public as the old ones.
+            active=old.memory.active and not lesson.is_private,
         )
         outcome = await self.learn(draft, lesson, memory_id)
         taken = await self._supersede([old], outcome)
@@ -145,8 +173,10 @@ class Lessons:
         All of them are the turns' own scope's, so public and private never meet."""
         scope, draft = lesson.scope, merge.draft
         memory_id = lesson.id_of("merge", *merge.memory_ids, draft.judgment)
-        found = [self._catalogue.get(Key(scope.name, one)) for one in merge.memory_ids]
+        found = [self._known(one, lesson) for one in merge.memory_ids]
         olds = [old for old in found if old is not None]
+        if len({place_name(old) for old in olds}) > 1:  # they are not read by the same people
+            return None
         begun = await self._handlers.stands(scope, memory_id)
         if not begun and (
             len(olds) < len(found) or not may_merge([old.memory for old in olds], draft.judgment)
@@ -159,6 +189,8 @@ class Lessons:
             return Rejected(RejectReason.REFUSED, detail="archived")
         newest = max(olds, key=lambda old: old.memory.created_at).memory
         origin = newest.provenance
+        if lesson.is_private:  # the text is made of theirs; what is beside it may tell of the turns
+            draft = replace(draft, reasoning="", tags=())
         draft = replace(
             draft,
             reasoning=joining(draft.reasoning, merge.memory_ids),

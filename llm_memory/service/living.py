@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from ..models.data_models import StoredMemory
-from .catalogue import Catalogue
+from ..models.passages import place_name
+from .catalogue import Catalogue, entry_key
 
 
 class Follower(Protocol):
@@ -39,8 +40,13 @@ class LivingMemories:
         """Held by whoever writes to the vault, until catalogue and indexes know of it."""
 
     def take(self, stored: StoredMemory) -> None:
-        """It stands in the vault, new or changed."""
+        """It stands in the vault, new or changed. An index drops it where it stood before, if it is
+        read by others now."""
+        before = self._catalogue.get(entry_key(stored))
         self._catalogue.put(stored)
+        if before is not None and place_name(before) != place_name(stored):
+            for follower in self._followers:
+                follower.enqueue_removal(before)
         for follower in self._followers:
             follower.enqueue(stored)
 
@@ -52,6 +58,7 @@ class LivingMemories:
 
     def drop(self, stored: StoredMemory) -> None:
         """It is out of the vault."""
-        self._catalogue.remove(stored)
+        known = self._catalogue.get(entry_key(stored)) or stored
+        self._catalogue.remove(known)
         for follower in self._followers:
-            follower.enqueue_removal(stored)
+            follower.enqueue_removal(known)

@@ -11,6 +11,7 @@ from ..policies.privacy import without_private
 from .acquaintances import Acquaintances
 from .asking import Asking
 from .batches import Batches
+from .bylines import Bylines
 from .engine_parts import EngineParts
 from .identifiers import Clock
 from .learning import Learning
@@ -64,11 +65,14 @@ def make_loop(
     notices: NoticeBoard,
     clock: Clock,
     hooks: LoopHooks,
+    bylines: Bylines,
 ) -> LoopParts:
     """Opens nothing."""
     paces, catalogue = settings.loop, recalling.catalogue
     acquaintances = Acquaintances(catalogue, settings.identity_links)
-    primer = PrimerService(catalogue, parts.loop_book, parts.pages, paces, acquaintances, clock)
+    primer = PrimerService(
+        catalogue, parts.loop_book, parts.pages, paces, acquaintances, clock, bylines.company
+    )
     queue = TurnQueue(
         parts.turns,
         parts.vault,

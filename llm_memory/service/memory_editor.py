@@ -75,7 +75,7 @@ class MemoryEditor:
     async def edit(self, stored: StoredMemory, text: str, doer: Doer) -> Edited | Rejected | None:
         """Other words in an entry's place; who said it and all else stays."""
         draft = MemoryDraft(text, source=Source.COMMAND, actor=doer.actor)
-        passed = await self._checks.examine(draft)
+        passed = await self._checks.examine(draft, stored.scope)
         if isinstance(passed, Rejected):
             return passed
         now = self._clock().replace(microsecond=0)

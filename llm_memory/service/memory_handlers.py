@@ -89,7 +89,7 @@ class MemoryHandlers:
         Without ``asked`` nobody wants it written now: what was corrected since it was said stays
         corrected.
         """
-        passed = await self._checks.examine(draft)
+        passed = await self._checks.examine(draft, scope)
         if isinstance(passed, Rejected):
             return passed
         memory = self._memory(passed.draft, conversation=conversation, trusted=trusted, role=role)

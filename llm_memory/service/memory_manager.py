@@ -41,7 +41,7 @@ from ..policies.topic_candidates import READ, with_topic
 from ..policies.topic_questions import TopicQuestion, topic_questions
 from ..ports import Key, LexicalQuery
 from .arms import Arms, Found
-from .catalogue import key_of
+from .catalogue import entry_key, key_of
 from .chained_recall import ChainedRecall
 from .day_recall import DayRecall
 from .embedder_trust import EmbedderTrust
@@ -316,7 +316,7 @@ class MemoryManager:
                 score=scores[key],
                 match=_match(words, key),
                 similarity=vectors.similarities.get(key),
-                uses=self._uses.of(key),
+                uses=self._uses.of_passage(passage),
             )
             for key, passage in living.items()
         ]
@@ -403,7 +403,7 @@ class MemoryManager:
     def _factor(self, ask: Ask, passage: Passage) -> float:
         span = in_time(passage, ask.times, ask.now.tzinfo)
         time_and_asker = time_factor(span) * speaker_factor(passage, "", ask.asker)
-        uses = self._uses.of(key_of(passage))
+        uses = self._uses.of_passage(passage)
         return time_and_asker * salience(passage, ask.now.timestamp(), uses)
 
     async def feedback(
@@ -431,11 +431,10 @@ class MemoryManager:
         return Served(tuple(key.memory_id for key in helped), dropped)
 
     def _admitted(self, memory_id: str, scope_filter: ScopeFilter) -> Key | None:
-        """A memory that the filter admits, the reader's own scope first. A note is none."""
-        keys = (Key(name, memory_id) for name in scope_filter.names)
-        return next(
-            (key for key in keys if isinstance(self._passages.get(key), StoredMemory)), None
-        )
+        """The entry of a memory that the filter admits, the reader's own scope first. A note is
+        none."""
+        found = (self._passages.get(Key(name, memory_id)) for name in scope_filter.names)
+        return next((entry_key(one) for one in found if isinstance(one, StoredMemory)), None)
 
     def clear(self) -> None:
         """Let go of what is kept."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 
 from ..errors import EmbeddingFailed, IndexUnavailable
+from ..models.consent import readers
 from ..models.data_models import Memory, StoredMemory
-from ..models.scope import Scope, ScopeFilter
+from ..models.passages import place_name
+from ..models.scope import Scope
 from ..policies.deduplication import (
     Append,
     Decision,
@@ -24,7 +26,8 @@ _FRESH = 10
 
 
 class NearDuplicates:
-    """Asks the index. It never looks beyond the scope that is written to, not even into public.
+    """Asks the index. It never looks beyond the scope that is written to, not even into public, and
+    compares only memories that the same people may read.
 
     Args:
         seconds: After this long the memory is written without having been compared.
@@ -71,10 +74,10 @@ class NearDuplicates:
         return self._indexing.label
 
     async def _near(self, scope: Scope, memory: Memory) -> list[tuple[StoredMemory, float]]:
-        fresh = self._fresh(scope, memory)
         draft = StoredMemory(scope, "", memory)
+        fresh = self._fresh(draft)
         mine, *others = await self._indexing.vectors([draft, *fresh])
-        answer = await self._indexing.nearest(mine, ScopeFilter((scope,)), _NEAREST)
+        answer = await self._indexing.nearest(mine, readers(scope, memory), _NEAREST)
         near: dict[Key, float] = {n.key: n.similarity for n in answer.found}
         # What was changed since it was indexed counts as it is now.
         near |= {
@@ -84,17 +87,18 @@ class NearDuplicates:
         return [
             (stored, similarity)
             for key, similarity in near.items()
-            if key.scope == scope.name
-            and (stored := self._catalogue.get(key)) is not None
+            if key.scope == place_name(draft)
+            and (stored := self._catalogue.at(key)) is not None
             and _is_comparable(memory, stored.memory)
         ]
 
-    def _fresh(self, scope: Scope, memory: Memory) -> list[StoredMemory]:
+    def _fresh(self, draft: StoredMemory) -> list[StoredMemory]:
+        memory = draft.memory
         waiting = [
             passage
             for passage in self._indexing.pending
             if isinstance(passage, StoredMemory)
-            and passage.scope == scope
+            and place_name(passage) == place_name(draft)
             and _is_comparable(memory, passage.memory)
             and same_speaker(memory, passage.memory)
         ]

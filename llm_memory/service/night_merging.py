@@ -8,7 +8,8 @@ from itertools import islice
 from typing import Final
 
 from ..models.data_models import StoredMemory
-from ..models.scope import Scope, ScopeFilter
+from ..models.passages import place_name
+from ..models.scope import Scope
 from ..models.sleep import Departure, DepartureKind
 from ..policies.deduplication import MergeThresholds, Reinforce, Replace, decide
 from ..policies.text import content_hash
@@ -53,7 +54,7 @@ class NightMerging:
         """
         await self._departures.carry_out(run_id, scope)  # what a crash left
         compared = dict(await asyncio.to_thread(self._store.compared, scope.name))
-        living = list(self._catalogue.visible(ScopeFilter((scope,))))
+        living = self._catalogue.of_scope(scope)
         gone = compared.keys() - {stored.memory.memory_id for stored in living}
         await asyncio.to_thread(self._store.note_compared, scope.name, {}, gone)
         todo = await asyncio.to_thread(self._unknown, living, compared)
@@ -107,7 +108,8 @@ def giving_way(stored: StoredMemory, near: Near, thresholds: MergeThresholds) ->
     written now, beside the older."""
     found = []
     for other, similarity in sorted(near, key=lambda pair: -pair[1]):
-        if other.scope != stored.scope:  # whatever an index answers
+        # Whatever an index answers: what one person may read never becomes what all may.
+        if other.scope != stored.scope or place_name(other) != place_name(stored):
             continue
         older, newer = sorted((stored, other), key=_age)
         match decide(newer.memory, [(older, similarity)], thresholds):

@@ -38,7 +38,7 @@ class Passages:
 
     def get(self, key: Key) -> Passage | None:
         """By place and id."""
-        return self._catalogue.get(key) or self._notes.get(key) or self._pending.get(key)
+        return self._catalogue.at(key) or self._notes.get(key) or self._pending.get(key)
 
     def all(self) -> Iterator[Passage]:
         """Every one of every place: for an index, never for a reader."""

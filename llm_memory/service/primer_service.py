@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from itertools import islice
@@ -20,7 +20,14 @@ from ..models.scope import Scope, ScopeFilter
 from ..models.settings import LoopSettings
 from ..policies import primer as policy
 from ..policies.overview import PRIMER_PAGE
-from ..policies.primer import MOST_PEOPLE, Material, make_primer, markdown_line, primer_markdown
+from ..policies.primer import (
+    MOST_PEOPLE,
+    Company,
+    Material,
+    make_primer,
+    markdown_line,
+    primer_markdown,
+)
 from ..policies.text import clean
 from ..policies.vault_layout import topic_of
 from ..ports.loop import LoopBook
@@ -33,7 +40,9 @@ from .last_seen import LastSeen
 _DAYS_BACK = 14
 _SPEAKERS_BACK = 30
 READ = 1000
-"""Entries of each topic and scope that are looked at: those that came last."""
+"""Entries of each topic and place that are told of: those that came last."""
+_LOOKED_AT = 5000
+"""Of so many, the last: strangers' entries in public are passed over."""
 _KEPT = 200
 """Conversations of which is known that they got a primer."""
 _LONGEST_PAGE = 200_000
@@ -59,7 +68,10 @@ class PrimerService:
         settings: LoopSettings,
         acquaintances: Acquaintances,
         clock: Clock,
+        company: Callable[[Scope, str, Actor], Company],
     ) -> None:
+        """``company``: the people of a conversation, by its scope, its id and who speaks."""
+        self._company = company
         self._acquaintances = acquaintances
         self._catalogue = catalogue
         self._seen = LastSeen(book)
@@ -92,7 +104,8 @@ class PrimerService:
             owner = await asyncio.to_thread(self._owners_words, scope)
             known = self._acquaintances.of(scope, now, conversation=conversation.umo)
             people = self._people(conversation, scope, actor, now, known)
-            entries = self._entries(scope_filter, now, known, actor)
+            company = self._company(scope, conversation.umo, actor)
+            entries = self._entries(scope_filter, now, known, actor, company.is_told)
             made = await asyncio.to_thread(
                 _made, entries, people, owner, scope, now, written, token_budget
             )
@@ -160,32 +173,31 @@ class PrimerService:
         now: datetime,
         known: frozenset[str],
         asker: Actor | None,
+        is_told: Callable[[StoredMemory], bool] = lambda _: True,
     ) -> _Entries:
         """What may be told of each section to somebody who has not asked."""
+        days = self._catalogue.of_days(
+            _back(now, _DAYS_BACK), now.date(), scope_filter, now.tzinfo, _LOOKED_AT
+        )
+
+        def of(*topics: Topic) -> list[StoredMemory]:
+            found: list[StoredMemory] = []
+            for topic in topics:
+                for one in _one_by_one(scope_filter):
+                    some = islice(self._catalogue.of_topics({topic}, one), _LOOKED_AT)
+                    found += islice(filter(is_told, some), READ)
+            return found
 
         def told(entries: Iterable[StoredMemory]) -> list[StoredMemory]:
             return self._acquaintances.told_unasked(entries, known, asker)
 
-        days = self._catalogue.of_days(
-            _back(now, _DAYS_BACK), now.date(), scope_filter, now.tzinfo, READ
-        )
+        journal = (one for one in days if topic_of(one.path) is Topic.JOURNAL and is_told(one))
         return _Entries(
-            rules=self._of(scope_filter, Topic.INSTRUCTIONS),
-            about=told(
-                [
-                    *self._of(scope_filter, Topic.ENTITIES),
-                    *self._of(scope_filter, Topic.PREFERENCES),
-                ]
-            ),
-            tasks=told(self._of(scope_filter, Topic.TASKS)),
-            days=told(stored for stored in days if topic_of(stored.path) is Topic.JOURNAL),
+            rules=of(Topic.INSTRUCTIONS),
+            about=told(of(Topic.ENTITIES, Topic.PREFERENCES)),
+            tasks=told(of(Topic.TASKS)),
+            days=told(journal),
         )
-
-    def _of(self, scope_filter: ScopeFilter, topic: Topic) -> list[StoredMemory]:
-        found: list[StoredMemory] = []
-        for scope in scope_filter.scopes:
-            found += islice(self._catalogue.of_topics({topic}, ScopeFilter((scope,))), READ)
-        return found
 
     def _people(
         self,
@@ -251,6 +263,14 @@ def _made(
         heading=written.heading,
         words=written.words,
     )
+
+
+def _one_by_one(scope_filter: ScopeFilter) -> Iterator[ScopeFilter]:
+    """Each place of a filter alone, so that none takes the room of another."""
+    for scope in scope_filter.scopes:
+        yield ScopeFilter((scope,))
+    for shelf in scope_filter.shelves:
+        yield ScopeFilter((), shelves=(shelf,))
 
 
 def _back(now: datetime, days: int) -> date:

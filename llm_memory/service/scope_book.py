@@ -7,20 +7,26 @@ import contextlib
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Final
 
 from ..errors import InvalidConversationId, StateUnavailable
 from ..log import logger
+from ..models.consent import is_private_chat
 from ..models.conversation import Actor, ConversationId, ConversationKind
 from ..models.data_models import StoredMemory
 from ..models.notices import Notice, NoticeCode, Severity
 from ..models.resolution import Refused, Resolution, Usable, WhyCode
 from ..models.scope import Scope
 from ..models.settings import BY_ACCOUNT, DmScope, EngineSettings, ScopeSettings
+from ..models.shelf import Shelf
 from ..models.status import MapSummary
 from ..policies.scope_resolution import ALL_PRIVATE_CHATS, resolve
 from ..ports import StateStore
 from .map_guard import Accounts, MapGuard
 from .notice_board import NoticeBoard
+
+_STRANGERS_TOLD: Final = "strangers_told"
+"""Noted in the state: an admin was told in chat that strangers write privately in public."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +70,14 @@ class ScopeBook:
         )
         self._met: set[str] = set()
         self._public_peers: frozenset[str] = frozenset()
+        self._admin_was_told = False
 
     def open(self, folders: Collection[str]) -> None:
         """Read the map and compare it with what the state remembers, and with the scopes that have
         a folder. What may have been lost is published only once somebody says that it was meant."""
         self._guard.open(folders)
         self._public_peers = self._state.public_peers()
+        self._admin_was_told = self._state.has_mark(_STRANGERS_TOLD)
         self._report()
         self._look_at_strangers()
 
@@ -145,8 +153,12 @@ class ScopeBook:
         for key in {umo, map_key, *decided} - self._guard.seen:
             self._guard.see(key)
             await self._keep(self._state.mark_seen, key)
+        if actor.admin and actor.person in self._public_peers:
+            self._public_peers -= {actor.person}
+            await self._keep(self._state.drop_public_peer, actor.person)
         if (
-            conversation_id.kind is ConversationKind.PRIVATE
+            not actor.admin
+            and conversation_id.kind is ConversationKind.PRIVATE
             and isinstance(resolution, Usable)
             and resolution.scope.is_public
             and resolution.why.code is WhyCode.DM_POLICY
@@ -173,8 +185,23 @@ class ScopeBook:
 
     @property
     def strangers_in_public(self) -> bool:
-        """True once two persons wrote privately while both fell to public, and still would."""
-        return len(self._persons()) > 1
+        """True once anybody but an admin wrote privately while the chat fell to public, and still
+        would."""
+        return bool(self._public_peers) and bool(self._persons())
+
+    async def claim_strangers_warning(self) -> int:
+        """How many strangers an admin is to be told of in chat; 0 for none, and once it was
+        claimed, also before a restart."""
+        if self._admin_was_told or not self.strangers_in_public:
+            return 0
+        self._admin_was_told = True
+        await self._keep(self._state.set_mark, _STRANGERS_TOLD)
+        return len(self._persons())
+
+    async def return_strangers_warning(self) -> None:
+        """What was claimed could not be said: another time, then."""
+        self._admin_was_told = False
+        await self._keep(partial(self._state.set_mark, there=False), _STRANGERS_TOLD)
 
     def _persons(self) -> frozenset[str]:
         """Who wrote privately and fell to public, and would again by an account of now."""
@@ -225,6 +252,22 @@ class ScopeBook:
         """True if two person ids are the same, or linked to the same person."""
         links = self._settings.identity_links
         return bool(one) and links.get(one, one) == links.get(other, other)
+
+    def shelves_of(self, conversation: str, person: str) -> tuple[Shelf, ...]:
+        """Where a private chat's person reads what the bot learned from them alone; none in a
+        group, whoever speaks there."""
+        if not is_private_chat(conversation):
+            return ()
+        owners = (*self.ids_of(person), conversation)
+        return tuple(Shelf.of_person(owner) for owner in dict.fromkeys(owners))
+
+    def ids_of(self, person: str) -> tuple[str, ...]:
+        """All ids of a person, given one of them: that one, and those linked to the same person."""
+        if not person:
+            return ()
+        links = self._settings.identity_links
+        linked = (one for one, link in links.items() if link == links.get(person))
+        return tuple(dict.fromkeys((person, *linked)))
 
     def summary(self) -> MapSummary:
         """What the map says, for the log at start-up."""

@@ -126,7 +126,8 @@ class TaskList:
     async def _done(
         self, title: str, change: TaskChange, by: TaskDoer, scope_filter: ScopeFilter
     ) -> TaskOutcome:
-        known = find_task(title, self._own(by.scope))
+        mine = replace(scope_filter, scopes=(by.scope,))  # with what only this person may read
+        known = find_task(title, [s for s in self._of(mine) if s.scope == by.scope])
         if known is None:
             elsewhere = find_task(title, self._of(scope_filter))
             fate = TaskFate.UNKNOWN if elsewhere is None else TaskFate.ELSEWHERE
@@ -171,7 +172,9 @@ class TaskList:
                 context=change.next_step,
                 kind=MemoryKind.TASK,
                 actor=by.doer.actor,
-            )
+                heard=change.heard,
+            ),
+            by.scope,
         )
         if isinstance(passed, Rejected):
             return passed

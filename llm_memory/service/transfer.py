@@ -13,6 +13,7 @@ from ..errors import EngineClosed, TransferFailed
 from ..log import logger
 from ..models.conversation import Actor
 from ..models.data_models import (
+    Memory,
     MemoryDraft,
     Reinforced,
     Rejected,
@@ -227,12 +228,16 @@ class _Import:
         writing = self._handlers.write(
             draft,
             self._terms.scope,
-            conversation=_label(origin.conversation, _MAX_ID) or self._terms.conversation,
+            conversation=_label(origin.conversation, _MAX_ID) or self._heard_in(memory),
             trusted=trusted,
             role=_label(memory.role, MAX_NAME),
             asked=self._terms.anyway,
         )
         self._count(number, await self._finish(writing))
+
+    def _heard_in(self, memory: Memory) -> str:
+        """Where the file names no conversation: it was brought here, and not overheard here."""
+        return self._terms.conversation if memory.active else ""
 
     def _is_known(self, record: MemoryRecord, said_at: datetime, *, trusted: bool) -> bool:
         """True for a memory that never left, and for one that an import brought before."""

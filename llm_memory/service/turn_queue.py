@@ -20,6 +20,7 @@ from ..models.turns import (
     Ticket,
     Turn,
 )
+from ..policies.confidences import may_be_told
 from ..policies.fair_shares import party_of, who_gives_way
 from ..policies.turn_text import MOST_CHARS, cut, name_of, spoken
 from ..ports import Vault
@@ -89,6 +90,8 @@ class TurnQueue:
     ) -> tuple[ObserveOutcome, bool]:
         """What became of it, and whether the queue was full. ``displaces``: in a full queue it may
         take the place of a turn of somebody who holds more than a fair share."""
+        if not may_be_told((turn.user_text,), scope):
+            return NotObserved(note="confidence"), False
         user_text, reply_text = self._kept(turn.user_text), self._kept(turn.reply_text)
         if not user_text and not reply_text:
             return NotObserved(note="empty"), False

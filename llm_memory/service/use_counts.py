@@ -7,8 +7,11 @@ import asyncio
 from collections.abc import Sequence
 
 from ..errors import StateUnavailable
+from ..models.data_models import StoredMemory
+from ..models.passages import Passage
 from ..ports import Key, StateStore
 from ..ports.loop import LoopBook
+from .catalogue import entry_key, key_of
 
 
 class UseCounts:
@@ -27,8 +30,12 @@ class UseCounts:
             self._counts = {}
 
     def of(self, key: Key) -> int:
-        """How often it was found useful, from memory."""
+        """How often an entry was found useful, from memory. ``key``: its scope and id."""
         return self._counts.get(key, 0)
+
+    def of_passage(self, passage: Passage) -> int:
+        """The same of a passage, whoever may read it."""
+        return self.of(entry_key(passage) if isinstance(passage, StoredMemory) else key_of(passage))
 
     async def count(self, keys: Sequence[Key]) -> None:
         """One more use of each. Raises StateUnavailable, and then nothing is counted."""

@@ -1,8 +1,10 @@
-"""Whatever is written, forgotten and remapped: a reader sees its own scope and public, exactly."""
+"""Whatever is written, heard, forgotten and remapped: a reader sees its own scope and public,
+exactly; of public without what was only heard in private chats of other people."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import shutil
 import tempfile
 from collections.abc import Mapping
@@ -16,6 +18,8 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     ConversationId,
     EngineSettings,
     Expanded,
+    Exported,
+    Feedback,
     Forgotten,
     IndexState,
     MemoryDraft,
@@ -23,9 +27,10 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     NotVisible,
     PointerNotVisible,
     Reinforced,
-    Rejected,
     Restored,
     Stored,
+    Ticket,
+    Turn,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm
 from astrbot_plugin_scoped_memory.tests.fakes.vector_store import Disk, InMemoryVectorStore
@@ -45,7 +50,15 @@ ANCHOR = {"aiocqhttp:GroupMessage:0": "锚"}  # so that no map counts as lost
 NAMES = ["家人", "家", "公司", "public-x", "public", "", "家 人"]
 TEXTS = [f"大家都记得的那件事情第{number}条" for number in range(3)]
 QUERY = "大家都记得的那件事情"
-PERSONS = [person(10001), person(10002, "小红"), person(10003, "管理员", admin=True)]
+PERSONS = [
+    person(10001),
+    person(10002, "小红"),
+    person(3, "小刚"),
+    person(4, "小丽"),
+    person(10003, "管理员", admin=True),
+]
+HEARD = [0, 1, 2, 3]
+"""Whom reflection learns from: what an admin has asked for, too, would only be vouched for."""
 
 
 @dataclass
@@ -57,6 +70,18 @@ class Entry:
     who: int
     strength: int = 50
     alive: bool = True
+    active: bool = True
+    where: str = ""
+
+    @property
+    def only_for(self) -> str:
+        """The one person who may read it, empty if all who read the scope may."""
+        heard = not self.active and ":FriendMessage:" in self.where
+        return PERSONS[self.who].person if heard and self.scope == "public" else ""
+
+    def is_read_in(self, where: ConversationId) -> bool:
+        """Whether a conversation that reads the scope reads it."""
+        return self.only_for in ("", where.umo.replace("FriendMessage:", ""))
 
 
 @dataclass
@@ -77,7 +102,22 @@ class Model:
     def seen(self, where: ConversationId) -> set[str]:
         """The ids that a conversation sees."""
         scopes = {self.own(where), "public"}
-        return {m for m, entry in self.entries.items() if entry.alive and entry.scope in scopes}
+        return {
+            m
+            for m, entry in self.entries.items()
+            if entry.alive and entry.scope in scopes and entry.is_read_in(where)
+        }
+
+    def same(self, new: Entry) -> str:
+        """The id of what the same person has said in the same words: read by the same people, else
+        by all who read the scope."""
+        known = {
+            entry.only_for: memory_id
+            for memory_id, entry in self.entries.items()
+            if entry.alive
+            and (entry.scope, entry.text, entry.who) == (new.scope, new.text, new.who)
+        }
+        return known.get(new.only_for) or known.get("", "")
 
 
 places = st.sampled_from(PLACES)
@@ -89,6 +129,8 @@ maps = st.dictionaries(
 actions = st.one_of(
     st.tuples(st.just("write"), places, st.integers(0, len(TEXTS) - 1), persons),
     st.tuples(st.just("write"), places, st.integers(0, len(TEXTS) - 1), persons),
+    st.tuples(st.just("hear"), places, st.integers(0, len(TEXTS) - 1), st.sampled_from(HEARD)),
+    st.tuples(st.just("hear"), places, st.integers(0, len(TEXTS) - 1), st.sampled_from(HEARD)),
     st.tuples(st.just("forget"), places, numbers, persons),
     st.tuples(st.just("restore"), places, numbers, persons),
 )
@@ -97,26 +139,42 @@ chapters = st.lists(
 )
 
 
-async def write(rig: Rig, model: Model, where: ConversationId, text: str, who: int) -> None:
+async def hear(rig: Rig, where: ConversationId, text: str, who: int) -> object:
+    """What reflection makes of a turn; None where the turn is not kept."""
+    service = rig.engine.service
+    ticket = await service.observe(Turn(PERSONS[who], text, "嗯"), conversation_id=where)
+    if not isinstance(ticket, Ticket):
+        return None
+    draft = MemoryDraft(text, active=False, actor=PERSONS[who])
+    (outcome,) = (await service.feedback(Feedback(drafts=(draft,)), ticket=ticket)).outcomes
+    return outcome
+
+
+async def write(
+    rig: Rig, model: Model, where: ConversationId, text: str, who: int, *, heard: bool = False
+) -> None:
     """Remember in both."""
     own = model.own(where)
     draft = MemoryDraft(text, actor=PERSONS[who])
-    outcome = await rig.engine.service.remember(draft, conversation_id=where)
-    same = [
-        memory_id
-        for memory_id, entry in model.entries.items()
-        if entry.alive and (entry.scope, entry.text, entry.who) == (own, text, who)
-    ]
+    outcome = (
+        await hear(rig, where, text, who)
+        if heard
+        else await rig.engine.service.remember(draft, conversation_id=where)
+    )
+    new = Entry(own or "", text, who, active=not heard, where=where.umo)
+    same = model.same(new)
     match outcome:
         case Stored(stored):
             assert stored.scope.name == own
             assert not same
             assert stored.memory.memory_id not in model.entries
-            model.entries[stored.memory.memory_id] = Entry(own, text, who)
+            model.entries[stored.memory.memory_id] = new
         case Reinforced(stored):
-            assert [stored.memory.memory_id] == same
-            model.entries[same[0]].strength = min(model.entries[same[0]].strength + 5, 100)
-        case Rejected():
+            assert stored.memory.memory_id == same
+            known = model.entries[same]
+            known.strength = min(known.strength + 5, 100)
+            known.active = known.active or new.active
+        case _:
             assert own is None
 
 
@@ -124,8 +182,8 @@ async def act(rig: Rig, model: Model, action: Action) -> None:
     """Do it to both, and compare what they say."""
     what, where, number, who = action
     service, actor, own = rig.engine.service, PERSONS[who], model.own(where)
-    if what == "write":
-        await write(rig, model, where, TEXTS[number], who)
+    if what in ("write", "hear"):
+        await write(rig, model, where, TEXTS[number], who, heard=what == "hear")
         return
     if not model.entries:
         return
@@ -175,6 +233,10 @@ async def check(rig: Rig, model: Model) -> None:
             known = (stored.scope.name, stored.memory.judgment, stored.memory.strength)
             assert known == (entry.scope, entry.text, entry.strength)
         assert (await service.describe(conversation_id=where)).visible == len(expected)
+        exported = await service.export(conversation_id=where, actor=PERSONS[-1])
+        assert isinstance(exported, Exported)
+        lines = (rig.root / "exports" / exported.name).read_text("utf-8").splitlines()
+        assert {json.loads(line).get("id") for line in lines} - {None} == expected
         for memory_id in model.entries:
             found = await service.expand(f"x.md#{memory_id}", conversation_id=where)
             if memory_id in expected:

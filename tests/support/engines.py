@@ -204,6 +204,7 @@ async def running(
     others: LegacyStores | None = None,
     chat: ChatModel | None = None,
     accounts: frozenset[str] | None = None,
+    is_admin: Callable[[str], bool] = lambda _: False,
 ) -> AsyncIterator[Rig]:
     """An engine over ``root``; the index task runs unless ``follow`` is False."""
     notices: list[Notice] = []
@@ -245,6 +246,7 @@ async def running(
             reranker=reranker,
             chat=chat,
             accounts=lambda: accounts,
+            is_admin=is_admin,
         ),
         replace(settings or QUICK, scope_map=scope_map),
         on_notice=notices.append,

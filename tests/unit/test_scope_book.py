@@ -236,12 +236,14 @@ def test_a_key_that_stands_in_the_map_is_never_held(
     assert health.held <= former | held
 
 
-async def test_two_persons_who_share_public_privately_are_warned_of_once(books: Book) -> None:
-    book = books.start({})
-    await book.meet(private(1), person(1))
-    await book.meet(private(1), person(1))
+async def test_the_first_private_message_of_anybody_but_an_admin_warns_of_strangers(
+    books: Book,
+) -> None:
+    book, admin = books.start({}), person(1, admin=True)
+    await book.meet(private(1), admin)
     await book.meet(group(5), person(3))
     assert not book.strangers_in_public
+    assert await book.claim_strangers_warning() == 0
     await book.meet(private(2), person(2))
     assert book.strangers_in_public
     assert NoticeCode.STRANGERS_IN_PUBLIC in books.codes()
@@ -250,14 +252,35 @@ async def test_two_persons_who_share_public_privately_are_warned_of_once(books: 
     assert not books.start({}, settings=isolated).strangers_in_public
 
 
-async def test_linked_ids_and_mapped_chats_are_no_strangers(books: Book) -> None:
+async def test_an_admin_is_told_of_strangers_once_whatever_restarts(books: Book) -> None:
+    book = books.start({})
+    await book.meet(private(2), person(2))
+    assert await book.claim_strangers_warning() == 1
+    assert await book.claim_strangers_warning() == 0
+    await book.return_strangers_warning()  # it could not be sent
+    book = books.start({})
+    await book.meet(private(3), person(3))
+    assert await book.claim_strangers_warning() == 2
+    assert await books.start({}).claim_strangers_warning() == 0
+
+
+async def test_who_has_become_an_admin_is_no_stranger(books: Book) -> None:
+    book = books.start({})
+    await book.meet(private(2), person(2))
+    await book.meet(private(2), person(2, admin=True))
+    assert not book.strangers_in_public
+    assert not books.start({}).strangers_in_public
+
+
+async def test_linked_ids_are_one_stranger_and_mapped_chats_none(books: Book) -> None:
     linked = EngineSettings(identity_links={"aiocqhttp:1": "小明", "aiocqhttp:2": "小明"})
     book = books.start({"aiocqhttp:FriendMessage:3": "public"}, settings=linked)
-    for number in (1, 2, 3):
-        await book.meet(private(number), person(number))
+    await book.meet(private(3), person(3))
     await book.meet(private(4), Actor("", "无名"))
     assert not book.strangers_in_public
-    assert books.start({}).strangers_in_public
+    for number in (1, 2):
+        await book.meet(private(number), person(number))
+    assert await book.claim_strangers_warning() == 1
 
 
 async def test_who_shares_public_is_told_by_the_policy_of_the_account(books: Book) -> None:
@@ -273,11 +296,12 @@ async def test_who_shares_public_is_told_by_the_policy_of_the_account(books: Boo
     for common, accounts, warned in (
         (DmScope.PUBLIC, {}, True),
         (DmScope.PUBLIC, {"b": DmScope.PER_PEER}, True),
-        (DmScope.PUBLIC, {"a": DmScope.PER_PEER}, False),
-        (DmScope.PUBLIC, {"a": None}, False),
+        (DmScope.PUBLIC, {"a": DmScope.PER_PEER}, True),
+        (DmScope.PUBLIC, {"a": DmScope.PER_PEER, "b": None}, False),
         (DmScope.MAIN, {}, False),
         (DmScope.PER_PEER, {"a": DmScope.PUBLIC}, True),
-        (DmScope.PER_PEER, {"b": DmScope.PUBLIC}, False),
+        (DmScope.PER_PEER, {"b": DmScope.PUBLIC}, True),
+        (DmScope.PER_PEER, {"c": DmScope.PUBLIC}, False),
         (None, {"a": DmScope.PUBLIC}, True),
     ):
         chosen = EngineSettings(dm_scope=common, dm_scope_by_account=accounts)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...models.scope import Scope, ScopeFilter
-from ...models.shelf import ROLES_FOLDER, SHARED, Shelf
+from ...models.shelf import Shelf
 from ...ports import Fingerprint, IndexRecord, Key, Neighbour, Neighbours, Vectors
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def filter_said(scope_filter: ScopeFilter) -> Said:
     return {
         "scopes": [scope.name for scope in scope_filter.scopes],
         "everything": scope_filter.everything,
-        "shelves": [shelf.folder for shelf in scope_filter.shelves],
+        "shelves": [shelf.name for shelf in scope_filter.shelves],
     }
 
 
@@ -72,16 +72,14 @@ def filter_heard(said: Said) -> ScopeFilter:
     return ScopeFilter(
         scopes,
         everything=said["everything"],
-        shelves=tuple(_shelf_heard(folder) for folder in said["shelves"]),
+        shelves=tuple(_shelf_heard(name) for name in said["shelves"]),
     )
 
 
-def _shelf_heard(folder: str) -> Shelf:
-    if folder == SHARED.folder:
-        return SHARED
-    shelf = Shelf.of_folder(folder.removeprefix(f"{ROLES_FOLDER}/"))
+def _shelf_heard(name: str) -> Shelf:
+    shelf = Shelf.named(name)
     if shelf is None:
-        raise ValueError(f"no shelf: {folder!r}")
+        raise ValueError(f"no shelf: {name!r}")
     return shelf
 
 

@@ -1,0 +1,54 @@
+"""Who may read what the bot learned by listening: listening to a private chat is no consent to
+publish it.
+
+A passive memory that was said in a private chat, and stands in a scope that strangers read, is
+shown to its speaker alone. It stands in the files of that scope, and on the speaker's shelf for
+every filter: recall, lists, primers, exports, merging and the indexes all go by ``place_name``,
+which asks this module.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final
+
+from ..errors import InvalidConversationId
+from .conversation import ConversationId, ConversationKind
+from .data_models import Memory
+from .scope import Scope, ScopeFilter
+from .shelf import Shelf
+
+_CACHED: Final = 4096
+
+
+def only_reader(scope: Scope, memory: Memory) -> Shelf | None:
+    """The shelf of the one person who may read a memory of ``scope``; None if everybody who reads
+    the scope may. Where no speaker is known, the private conversation itself has the shelf."""
+    if memory.active or not scope.is_public:
+        return None
+    return _shelf(memory.provenance.person, memory.provenance.conversation)
+
+
+def is_for_speaker_alone(scope: Scope, conversation: str) -> bool:
+    """True if what is learned from a conversation with this scope is for its speaker alone."""
+    return scope.is_public and is_private_chat(conversation)
+
+
+def readers(scope: Scope, memory: Memory) -> ScopeFilter:
+    """What a memory that is written to ``scope`` may be compared with."""
+    shelf = only_reader(scope, memory)
+    return ScopeFilter((scope,), shelves=() if shelf is None else (shelf,))
+
+
+def is_private_chat(conversation: str) -> bool:
+    """True for the id of any conversation that is no group. False for an empty or malformed one:
+    entries that were written by hand, or brought from elsewhere, name no conversation."""
+    try:
+        return ConversationId.parse(conversation).kind is not ConversationKind.GROUP
+    except InvalidConversationId:
+        return False
+
+
+@lru_cache(maxsize=_CACHED)
+def _shelf(person: str, conversation: str) -> Shelf | None:
+    return Shelf.of_person(person or conversation) if is_private_chat(conversation) else None

@@ -1,0 +1,100 @@
+"""Tells of each hit who its speaker is, as far as the name alone leaves that open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from itertools import chain
+
+from ..models.conversation import Actor
+from ..models.data_models import Provenance, StoredMemory
+from ..models.recall import Byline, Hit
+from ..models.scope import Scope, ScopeFilter
+from ..policies.bylines import account_mark, claims_a_role, folded_name
+from ..policies.primer import Company
+from ..ports import Key
+from .catalogue import Catalogue
+
+
+class Bylines:
+    """``linked``: all ids of a person, given one of them. ``is_admin``: by a person's id."""
+
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        linked: Callable[[str], Collection[str]],
+        is_admin: Callable[[str], bool],
+    ) -> None:
+        self._catalogue = catalogue
+        self._linked = linked
+        self._is_admin = is_admin
+
+    def reader(
+        self, scope_filter: ScopeFilter, conversation: str, asker: Actor | None
+    ) -> Callable[[Hit], Hit]:
+        """Completes hits for one who reads them in a conversation."""
+        return _Reader(self, scope_filter, conversation, asker).complete
+
+    def company(self, scope: Scope, conversation: str, asker: Actor | None) -> Company:
+        """The people of a conversation: who asks, who has spoken in it, and, unless it is public,
+        in its scope."""
+        own = "" if scope.is_public else scope.name
+        people = self._catalogue.speakers.people(own, conversation)
+        people |= {asker.person} if asker is not None else set()
+        return Company(frozenset(chain.from_iterable(map(self._linked, people))), conversation)
+
+    def stored(self, hit: Hit) -> StoredMemory | None:
+        """The memory that a hit shows; None for a note, and for what is gone."""
+        return self._catalogue.at(Key(hit.scope_name, hit.memory_id))
+
+    def is_admin(self, person: str, asker: Actor | None) -> bool:
+        """True if the account is an admin's."""
+        asks = asker is not None and asker.admin and asker.person == person
+        return bool(person) and (asks or self._is_admin(person))
+
+    def others(
+        self, origin: Provenance, scope_filter: ScopeFilter, asker: Actor | None
+    ) -> set[str]:
+        """The other persons whom the reader may take the speaker for: who bears the same name, and
+        is read of or asks here, or is an admin."""
+        name, speakers = folded_name(origin.who), self._catalogue.speakers
+        found = speakers.bearers(name, scope_filter.names)
+        anywhere = speakers.bearers(name)
+        found |= {person for person in anywhere if self.is_admin(person, asker)}
+        if asker is not None and folded_name(asker.name) == name:
+            found.add(asker.person)
+        return found - {"", *self._linked(origin.person)}
+
+
+@dataclass(slots=True)
+class _Reader:
+    """What is asked for each hit of one answer; the company only where it matters."""
+
+    bylines: Bylines
+    scope_filter: ScopeFilter
+    conversation: str
+    asker: Actor | None
+    company: Company | None = None
+
+    def complete(self, hit: Hit) -> Hit:
+        """The hit with what its reader has to know of the speaker."""
+        stored = self.bylines.stored(hit)
+        if stored is None:
+            return hit
+        origin = stored.memory.provenance
+        if self.bylines.is_admin(origin.person, self.asker):
+            return replace(hit, byline=Byline(admin=True))
+        account = ""
+        if origin.who:
+            others = self.bylines.others(origin, self.scope_filter, self.asker)
+            if others or claims_a_role(origin.who):
+                account = account_mark(origin.person, others)
+        return replace(hit, byline=Byline(account=account, elsewhere=self._is_stranger(stored)))
+
+    def _is_stranger(self, stored: StoredMemory) -> bool:
+        if not stored.scope.is_public:
+            return False
+        if self.company is None:
+            own = self.scope_filter.scopes[0]
+            self.company = self.bylines.company(own, self.conversation, self.asker)
+        return not self.company.is_told(stored)

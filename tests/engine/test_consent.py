@@ -1,0 +1,435 @@
+"""What the bot has only heard in a private chat without a scope of its own is its speaker's."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory import (
+    Actor,
+    ConversationId,
+    Exported,
+    Feedback,
+    Forgotten,
+    MemoryDraft,
+    MemoryKind,
+    NotVisible,
+    Rejected,
+    RejectReason,
+    Replaced,
+    Stored,
+    StoredMemory,
+    TaskAction,
+    TaskChange,
+    Ticket,
+    Turn,
+)
+from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm
+from astrbot_plugin_scoped_memory.llm_memory.models.turns import Contradiction, Merge
+from astrbot_plugin_scoped_memory.llm_memory.policies.tasks import is_done
+from astrbot_plugin_scoped_memory.llm_memory.ports import Key
+from astrbot_plugin_scoped_memory.llm_memory.service.primer_service import Written
+from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
+from astrbot_plugin_scoped_memory.tests.support.engines import (
+    MAP,
+    QUICK,
+    Rig,
+    Ticker,
+    group,
+    person,
+    private,
+    running,
+)
+from astrbot_plugin_scoped_memory.tests.support.reflecting import reflect
+
+MING, HONG, ADMIN = person(5001, "小明"), person(5002, "小红"), person(9, "老李", admin=True)
+CHAT, OTHERS_CHAT, ROOM, FAMILY = private(5001), private(5002), group(999), group(777)
+MOVE = "小明打算年底搬出去住"
+QUESTION = "小明年底有什么打算"
+WRITTEN = Written(line=repr, heading=lambda part, names: f"{part}{names}", words=str)
+SETTINGS = replace(QUICK, relevance_floor=0.0)
+
+
+async def hear(
+    rig: Rig,
+    text: str,
+    where: ConversationId = CHAT,
+    who: Actor = MING,
+    said: str = "",
+    kind: MemoryKind = MemoryKind.KNOWLEDGE,
+    tags: tuple[str, ...] = (),
+) -> StoredMemory:
+    """Reflection learns this from a turn in which it was said."""
+    turn = Turn(who, said or text, "嗯嗯")
+    ticket = await rig.engine.service.observe(turn, conversation_id=where)
+    assert isinstance(ticket, Ticket), ticket
+    draft = MemoryDraft(text, kind=kind, tags=tags, active=False, actor=who)
+    report = await rig.engine.service.feedback(Feedback(drafts=(draft,)), ticket=ticket)
+    (outcome,) = report.outcomes
+    assert isinstance(outcome, Stored), outcome
+    return outcome.memory
+
+
+async def shown(rig: Rig, where: ConversationId, who: Actor, words: str = "搬出去") -> set[str]:
+    """The doors through which a conversation is shown the words."""
+    service, doors = rig.engine.service, {}
+    doors["recall"] = await rig.recall(QUESTION, where, 20)
+    doors["chained"] = await service.recall(
+        QUESTION, conversation_id=where, limit=20, token_budget=5000, chained=True, actor=who
+    )
+    for arm in (Arm.LEXICAL, Arm.DENSE):
+        doors[arm] = await service.recall(
+            QUESTION, conversation_id=where, limit=20, token_budget=5000, only={arm}
+        )
+    for name, query in (("days", "今天说了什么"), ("tasks?", "有什么待办"), ("likes", "喜欢什么")):
+        doors[name] = await rig.recall(query, where, 20)
+    doors["newest"] = await service.newest(conversation_id=where, limit=100)
+    change = TaskChange(TaskAction.LIST)
+    doors["tasks"] = await service.update_tasks(change, conversation_id=where, actor=who)
+    doors["explain"] = await service.explain(conversation_id=where)
+    everything = [*rig.engine._catalogue.all()]
+    doors["expand"] = [
+        await service.expand(stored.pointer, conversation_id=where) for stored in everything
+    ]
+    exported = await service.export(conversation_id=where, actor=replace(who, admin=True))
+    assert isinstance(exported, Exported)
+    doors["export"] = (rig.root / "exports" / exported.name).read_text("utf-8")
+    return {name for name, seen in doors.items() if words in repr(seen)}
+
+
+ALL_DOORS = {"recall", "chained", "lexical", "dense", "newest", "explain", "expand", "export"}
+
+
+async def test_every_door_shows_it_to_its_speaker_in_private_and_to_nobody_else(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path, settings=SETTINGS) as rig:
+        stored = await hear(rig, MOVE)
+        assert stored.scope.is_public
+        await rig.until_indexed()
+        seen = await shown(rig, CHAT, MING)
+        assert seen >= ALL_DOORS
+        for where, who in (
+            (OTHERS_CHAT, HONG),
+            (ROOM, MING),
+            (ROOM, ADMIN),
+            (FAMILY, MING),
+            (private(9), ADMIN),
+            (private(1002), person(1002)),
+        ):
+            assert await shown(rig, where, who) == set(), (where, who)
+            assert (await rig.engine.service.describe(conversation_id=where)).visible == 0
+            gone = await rig.engine.service.forget(
+                stored.memory.memory_id, conversation_id=where, actor=ADMIN
+            )
+            assert gone == NotVisible(stored.memory.memory_id)
+    # The index is made anew from the files: it is the speaker's still.
+    async with running(tmp_path, settings=SETTINGS) as rig:
+        await rig.until_indexed()
+        assert await shown(rig, CHAT, MING) >= ALL_DOORS
+        assert await shown(rig, OTHERS_CHAT, HONG) == set()
+        done = await rig.engine.service.forget(
+            stored.memory.memory_id, conversation_id=CHAT, actor=MING
+        )
+        assert isinstance(done, Forgotten)
+
+
+async def test_a_linked_person_reads_it_in_any_private_chat_of_theirs(tmp_path: Path) -> None:
+    links = {"aiocqhttp:5001": "小明", "telegram:77": "小明", "telegram:78": "小红"}
+    settings = replace(SETTINGS, identity_links=links)
+    async with running(tmp_path, settings=settings) as rig:
+        await hear(rig, MOVE)
+        for number, seen in (("77", True), ("78", False)):
+            where = replace(
+                private(number), umo=f"tg:FriendMessage:{number}", adapter="telegram", account="tg"
+            )
+            assert bool(await rig.texts(QUESTION, where)) is seen
+        # Another bot account of the same platform: the same person.
+        again = replace(CHAT, umo="second:FriendMessage:5001", account="second")
+        assert await rig.texts(QUESTION, again)
+
+
+async def test_what_nobody_is_known_to_have_said_stays_in_the_chat_in_which_it_was_said(
+    tmp_path: Path,
+) -> None:
+    nobody = Actor("", "")
+    async with running(tmp_path, settings=SETTINGS) as rig:
+        await hear(rig, MOVE, who=nobody)
+        assert await rig.texts(QUESTION, CHAT)
+        assert await rig.texts(QUESTION, OTHERS_CHAT) == []
+        assert await rig.texts(QUESTION, ROOM) == []
+
+
+async def test_a_web_chat_is_private_too(tmp_path: Path) -> None:
+    def web(user: str) -> ConversationId:
+        umo = f"webchat:FriendMessage:webchat!{user}!s1"
+        return replace(private(user), umo=umo, adapter="webchat", account="webchat", peer=user)
+
+    async with running(tmp_path, settings=SETTINGS) as rig:
+        await hear(rig, MOVE, web("anna"), Actor("webchat:anna", "Anna"))
+        assert await rig.texts(QUESTION, web("anna"))
+        assert await rig.texts(QUESTION, web("bob")) == []
+
+
+async def test_a_map_changes_where_new_words_go_and_leaves_the_old_ones_to_their_speaker(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path, settings=SETTINGS) as rig:
+        await hear(rig, MOVE)
+    async with running(tmp_path, {**MAP, CHAT.umo: "家人"}, settings=SETTINGS) as rig:
+        new = await hear(rig, "小明打算春天去旅行")
+        assert new.scope.name == "家人"
+        assert len(await rig.texts("小明打算做什么", CHAT)) == 2
+        assert await rig.texts("小明打算做什么", FAMILY) == ["小明打算春天去旅行"]
+
+
+async def test_said_openly_or_remembered_on_purpose_it_is_public(tmp_path: Path) -> None:
+    async with running(tmp_path, settings=SETTINGS) as rig:
+        await hear(rig, MOVE)
+        assert await rig.texts(QUESTION, OTHERS_CHAT) == []
+        openly = await hear(rig, MOVE, ROOM)
+        assert await rig.texts(QUESTION, OTHERS_CHAT) == [MOVE]
+        await rig.engine.service.forget(openly.memory.memory_id, conversation_id=ROOM, actor=ADMIN)
+        assert await rig.texts(QUESTION, OTHERS_CHAT) == []
+        asked = await rig.remember(MOVE, CHAT, MING)
+        assert asked.memory.memory.active
+        assert await rig.texts(QUESTION, OTHERS_CHAT) == [MOVE]
+        # What is public is not made less so because it is heard again in private.
+        turn = Turn(MING, MOVE, "嗯")
+        ticket = await rig.engine.service.observe(turn, conversation_id=CHAT)
+        assert isinstance(ticket, Ticket)
+        draft = MemoryDraft(MOVE, active=False, actor=MING)
+        await rig.engine.service.feedback(Feedback(drafts=(draft,)), ticket=ticket)
+        assert await rig.texts(QUESTION, OTHERS_CHAT) == [MOVE]
+
+
+async def test_an_entry_that_its_owner_makes_active_by_hand_is_public(tmp_path: Path) -> None:
+    async with running(tmp_path, settings=SETTINGS) as rig:
+        stored = await hear(rig, MOVE)
+        await rig.until_indexed()
+    path = tmp_path / "memory" / "scopes" / "public" / stored.path
+    path.write_text(path.read_text("utf-8").replace("被动", "主动"), "utf-8")
+    async with running(tmp_path, settings=SETTINGS) as rig:
+        await rig.until_indexed()
+        assert await rig.texts(QUESTION, OTHERS_CHAT) == [MOVE]
+        assert await rig.texts(QUESTION, CHAT) == [MOVE]
+
+
+async def test_what_strangers_said_in_private_takes_no_place_in_an_answer(tmp_path: Path) -> None:
+    """Better matches that this reader may not see do not hide the one that everybody may."""
+    async with running(tmp_path, settings=SETTINGS) as rig:
+        for number in range(150):
+            who = person(70_000 + number)
+            await hear(rig, f"年底有什么打算：第{number}号要搬走", private(70_000 + number), who)
+        openly = await hear(rig, "大家说年底聚一次，别的打算以后再说", ROOM, HONG)
+        await rig.until_indexed()
+        for arm in (None, {Arm.LEXICAL}, {Arm.DENSE}):
+            recall = await rig.engine.service.recall(
+                "年底有什么打算", conversation_id=ROOM, limit=5, token_budget=5000, only=arm
+            )
+            assert [hit.memory_id for hit in recall.hits] == [openly.memory.memory_id]
+            assert recall.trace.dropped.get("scope_check", 0) == 0
+
+
+async def test_a_confidence_is_stored_in_public_by_nobody(tmp_path: Path) -> None:
+    words = "别告诉别人：我打算年底搬出去"
+    async with running(tmp_path, settings=SETTINGS) as rig:
+        service = rig.engine.service
+        for where in (CHAT, ROOM):
+            for draft in (
+                MemoryDraft(words, actor=MING),
+                MemoryDraft(MOVE, reasoning="他让我保密", actor=MING),
+                MemoryDraft(MOVE, actor=ADMIN, heard=words),
+            ):
+                outcome = await service.remember(draft, conversation_id=where)
+                assert outcome == Rejected(RejectReason.CONFIDENCE)
+            change = TaskChange(TaskAction.ADD, ("年底搬家",), heard=words)
+            report = await service.update_tasks(change, conversation_id=where, actor=MING)
+            assert not isinstance(report, Rejected)
+            assert report.outcomes[0].rejected == Rejected(RejectReason.CONFIDENCE)
+            observed = await service.observe(Turn(MING, words, "好的"), conversation_id=where)
+            assert not isinstance(observed, Ticket)
+        kept = await service.remember(MemoryDraft(words, actor=MING), conversation_id=FAMILY)
+        assert isinstance(kept, Stored)
+        assert isinstance(
+            await service.observe(Turn(MING, words, "好的"), conversation_id=FAMILY), Ticket
+        )
+        moved = await service.move(
+            kept.memory.memory.memory_id, "public", conversation_id=FAMILY, actor=ADMIN
+        )
+        assert moved == Rejected(RejectReason.CONFIDENCE)
+    for path in (tmp_path / "memory" / "scopes" / "public").rglob("*.md"):
+        assert "搬" not in path.read_text("utf-8")
+
+
+async def test_the_reader_of_another_conversation_is_not_shown_it(tmp_path: Path) -> None:
+    chat = ScriptedChat(otherwise=lambda _: "{}")
+    async with running(tmp_path, settings=SETTINGS, chat=chat) as rig:
+        service = rig.engine.service
+        stored = await hear(rig, MOVE)
+        for where, who in ((ROOM, MING), (OTHERS_CHAT, HONG), (CHAT, MING)):
+            turn = Turn(who, "小明年底搬出去以后，谁来浇花", "不知道", (stored.memory.memory_id,))
+            await service.observe(turn, conversation_id=where)
+            await reflect(rig, where)
+        shown_to = [MOVE in call.prompt for call in chat.calls]
+        assert shown_to == [False, False, True]
+
+
+@pytest.mark.parametrize("kind", ["contradiction", "merge"])
+async def test_what_was_only_heard_never_becomes_public_by_correction_or_merge(
+    tmp_path: Path, kind: str
+) -> None:
+    async with running(tmp_path, settings=SETTINGS) as rig:
+        service = rig.engine.service
+        asked = await rig.remember("小明喜欢喝咖啡", CHAT, MING)
+        heard = await hear(rig, "小明喜欢喝红茶", said="我喜欢喝红茶")
+        turn = Turn(MING, "我不喜欢喝咖啡了，改喝白开水，因为查出了胃病", "好的")
+        ticket = await service.observe(turn, conversation_id=CHAT)
+        assert isinstance(ticket, Ticket)
+        ids = asked.memory.memory.memory_id, heard.memory.memory_id
+        new = "小明不喜欢喝咖啡了，改喝白开水"
+        draft = MemoryDraft(new, "查出了胃病", ("胃病",), active=False, actor=MING)
+        merged = MemoryDraft("小明喜欢喝咖啡和红茶", "查出了胃病", ("胃病",), active=False)
+        said = (
+            Feedback(contradictions=(Contradiction(ids[0], draft, ticket.ids[0]),))
+            if kind == "contradiction"
+            else Feedback(merges=(Merge(ids, merged),))
+        )
+        report = await service.feedback(said, ticket=ticket)
+        if kind == "contradiction":
+            assert isinstance(report.outcomes[0], Replaced)
+            assert new in await rig.texts("小明喝什么", CHAT)
+        for where in (ROOM, OTHERS_CHAT):
+            assert not [t for t in await rig.texts("小明喝什么", where, 20) if "红茶" in t]
+            newest = await service.newest(conversation_id=where, limit=20)
+            assert "胃病" not in repr(newest)
+            assert "白开水" not in repr(newest)
+
+
+async def test_the_night_tidies_it_up_and_publishes_nothing_of_it(tmp_path: Path) -> None:
+    clock = Ticker()
+    told: list[str] = []
+
+    def write(call: object) -> str:
+        told.append(repr(call))
+        return "大家约好年底聚餐。" if "日记" in repr(call) else "{}"
+
+    chat = ScriptedChat(otherwise=write)
+    async with running(tmp_path, settings=SETTINGS, chat=chat, clock=clock) as rig:
+        await hear(rig, MOVE, kind=MemoryKind.EVENT)
+        await hear(rig, "小明打算年底搬去郊区", kind=MemoryKind.TASK)
+        await hear(rig, "大家约好年底聚餐", ROOM, HONG, kind=MemoryKind.EVENT)
+        await rig.until_indexed()
+        told.clear()
+        clock.now += timedelta(days=1)
+        await rig.engine.loop.sleep.run_once("command")
+        assert told, "the journal of the day was asked for"
+        assert all("搬" not in call for call in told)
+        public = tmp_path / "memory" / "scopes" / "public"
+        for name in ("MEMORY.md", "PRIMER.md"):
+            assert "搬" not in (public / name).read_text("utf-8")
+        (digest,) = [s for s in rig.engine._catalogue.all() if "日记" in s.memory.tags]
+        assert digest.memory.provenance.conversation == ROOM.umo
+        assert await shown(rig, OTHERS_CHAT, HONG, "搬") == set()
+
+
+async def test_a_day_of_private_talk_alone_has_no_public_journal(tmp_path: Path) -> None:
+    clock, chat = Ticker(), ScriptedChat(otherwise=lambda _: "小明说要搬出去。")
+    async with running(tmp_path, settings=SETTINGS, chat=chat, clock=clock) as rig:
+        await hear(rig, MOVE)
+        clock.now += timedelta(days=1)
+        await rig.engine.loop.sleep.run_once("command")
+        assert chat.calls == []
+        assert [s for s in rig.engine._catalogue.all() if "日记" in s.memory.tags] == []
+
+
+async def test_tasks_that_were_only_heard_are_done_by_their_person_and_seen_by_nobody_else(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path, settings=SETTINGS) as rig:
+        service = rig.engine.service
+        await hear(rig, "年底找搬家公司", kind=MemoryKind.TASK)
+        for where, who in ((OTHERS_CHAT, HONG), (ROOM, MING)):
+            done = TaskChange(TaskAction.DONE, ("年底找搬家公司",))
+            report = await service.update_tasks(done, conversation_id=where, actor=who)
+            assert "unknown" in repr(report)
+        report = await service.update_tasks(done, conversation_id=CHAT, actor=MING)
+        assert not isinstance(report, Rejected)
+        (task,) = rig.engine._catalogue.all()
+        assert is_done(task)
+
+
+async def test_a_primer_tells_of_public_what_its_own_people_or_an_admin_said(
+    tmp_path: Path,
+) -> None:
+    clock = Ticker()
+    loop = replace(QUICK.loop, prime_after_hours=1)
+    async with running(tmp_path, settings=replace(QUICK, loop=loop), clock=clock) as rig:
+        service = rig.engine.service
+        strangers = group(1234)
+        for where, who, text in (
+            (strangers, person(5003, "小刚"), "陌生人要去取快递"),
+            (FAMILY, MING, "家里要换灯泡"),
+            (strangers, MING, "小明要还图书馆的书"),
+            (strangers, ADMIN, "大家周五前交作业"),
+            (ROOM, HONG, "房间里要订蛋糕"),
+        ):
+            change = TaskChange(TaskAction.ADD, (text,))
+            await service.update_tasks(change, conversation_id=where, actor=who)
+            draft = MemoryDraft(f"今天{text}了", kind=MemoryKind.EVENT, actor=who)
+            assert isinstance(await service.remember(draft, conversation_id=where), Stored)
+        await hear(rig, "小明打算年底搬出去", kind=MemoryKind.EVENT)
+
+        async def primer(where: ConversationId, who: Actor) -> str:
+            for _ in range(2):
+                clock.now += timedelta(hours=2)
+                made = await service.prime(conversation_id=where, actor=who, written=WRITTEN)
+            return repr(made)
+
+        told = await primer(FAMILY, MING)
+        for words in ("灯泡", "图书馆", "作业"):
+            assert words in told
+        for words in ("快递", "蛋糕", "搬出去"):
+            assert words not in told
+        told = await primer(ROOM, ADMIN)
+        assert "蛋糕" in told
+        assert "作业" in told
+        for words in ("快递", "图书馆", "搬出去"):
+            assert words not in told
+        told = await primer(CHAT, MING)
+        assert "搬出去" in told
+        assert "快递" not in told
+        assert "搬出去" not in await primer(OTHERS_CHAT, HONG)
+        # Asked for, what is public is found by everybody.
+        assert any("快递" in text for text in await rig.texts("陌生人要去取什么", FAMILY))
+
+
+async def test_an_export_that_is_imported_again_publishes_nothing(tmp_path: Path) -> None:
+    async with running(tmp_path / "a", settings=SETTINGS) as rig:
+        await hear(rig, MOVE)
+        exported = await rig.engine.service.export(conversation_id=CHAT, actor=ADMIN)
+        assert isinstance(exported, Exported)
+        text = (tmp_path / "a" / "exports" / exported.name).read_text("utf-8")
+    lines = [json.loads(line) for line in text.splitlines()]
+    assert MOVE in text
+    assert lines
+    async with running(tmp_path / "b", settings=SETTINGS) as rig:
+        folder = tmp_path / "b" / "imports"
+        folder.mkdir(exist_ok=True)
+        (folder / "x.jsonl").write_text(text, "utf-8")
+        await rig.engine.service.import_("x.jsonl", conversation_id=private(9), actor=ADMIN)
+        assert await rig.texts(QUESTION, CHAT) == [MOVE]
+        assert await rig.texts(QUESTION, private(9)) == []
+        assert await rig.texts(QUESTION, ROOM) == []
+
+
+async def test_what_an_older_index_names_public_is_shown_to_nobody(tmp_path: Path) -> None:
+    async with running(tmp_path, settings=SETTINGS) as rig:
+        stored = await hear(rig, MOVE)
+        old = Key("public", stored.memory.memory_id)
+        assert rig.engine.service._manager._passages.get(old) is None
+        assert rig.engine._catalogue.get(old) is not None  # its entry can be found and changed
