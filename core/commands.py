@@ -12,6 +12,7 @@ from astrbot.api.event import AstrMessageEvent
 from ..llm_memory import (
     OFF_THE_RECORD,
     Actor,
+    BroughtBack,
     ConversationId,
     Edited,
     EngineOff,
@@ -30,10 +31,12 @@ from ..llm_memory import (
     Usable,
 )
 from ..llm_memory.policies.text import preview
+from .bring_command import BRING, BringCommand, brought_back_text, left_text, status_text
 from .explanation import primed_text, why_text
 from .loop_texts import loop_lines, moment
 from .migration_commands import MigrationCommands
 from .outcomes import error_text, redacted_text, rejected_text, remembered_text
+from .patiently import patiently
 from .pause_commands import PauseCommands
 from .plugin_context import PluginContext
 from .reflection_commands import ReflectionCommands
@@ -70,6 +73,7 @@ class Commands:
         self.resume: Command = pauses.resume
         self.sleep: Command = SleepCommand(plugin).sleep
         self.migrate: Command = MigrationCommands(plugin).migrate
+        self._bring: Command = BringCommand(plugin).bring
 
     async def answer(self, event: AstrMessageEvent, command: Command, *, words: int = 2) -> str:
         """Run a command for an event; ``words`` is the length of the command itself."""
@@ -134,6 +138,8 @@ class Commands:
         since = self._plugin.service.paused_since(conversation_id)
         lines += [self._say("status.paused", since=moment(since))] if since else []
         lines += loop_lines(self._plugin.texts, status.loop) if actor.admin else []
+        if actor.admin:  # of all conversations
+            lines += [status_text(self._plugin.texts, one) for one in status.left]
         warnings = self._plugin.warnings(status)
         if warnings and actor.admin:
             lines += [self._say("status.warning", text=text) for text in warnings]
@@ -143,8 +149,11 @@ class Commands:
 
     async def scope(self, conversation_id: ConversationId, actor: Actor, rest: str) -> str:
         """This conversation's id, its scope and why, and what to paste into the map."""
-        if rest.strip() in {"confirm", "确认"}:
+        word, more = _split(rest)
+        if word in {"confirm", "确认"}:
             return await self._confirm(actor)
+        if word in BRING:
+            return await self._bring(conversation_id, actor, more)
         report = await self._plugin.service.describe(conversation_id=conversation_id)
         lines = [
             self._say("scope.id", id=conversation_id.umo),
@@ -160,6 +169,7 @@ class Commands:
             lines.append(self._say("notice.scope_filter_off"))
         if report.damaged:
             lines.append(self._say("scope.damaged"))
+        lines += [left_text(self._plugin.texts, one) for one in report.left]
         is_public = isinstance(report.resolution, Usable) and report.resolution.scope.is_public
         if report.strangers_in_public and is_public:
             lines.append(self._say("scope.strangers"))
@@ -309,7 +319,15 @@ class Commands:
         return "\n".join(lines) or self._say("confirm.nothing")
 
     async def undo(self, conversation_id: ConversationId, actor: Actor, memory_id: str) -> str:
-        """Take back the last forget, edit or move: of an entry, or of this person here."""
+        """Take back the last forget, edit or move: of an entry, or of this person here; or the last
+        bringing along, as a whole."""
+
+        async def work() -> str:
+            return await self._undo(conversation_id, actor, memory_id)
+
+        return await patiently(self._plugin, work, "undo.goes_on")
+
+    async def _undo(self, conversation_id: ConversationId, actor: Actor, memory_id: str) -> str:
         outcome = await self._plugin.service.restore(
             memory_id, conversation_id=conversation_id, actor=actor
         )
@@ -320,6 +338,8 @@ class Commands:
                 words = safe(preview(stored.memory.judgment, _PREVIEW))
                 said = "undo.moved" if moved else "undo.edited"
                 return self._say(said, pointer=stored.pointer, text=words)
+            case BroughtBack():
+                return brought_back_text(self._plugin.texts, outcome)
             case NotAllowed():
                 return self._say("forget.not_allowed")
             case NotVisible() if memory_id:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
-
-from astrbot.api import logger
 
 from ..llm_memory import (
     Actor,
@@ -13,15 +10,12 @@ from ..llm_memory import (
     MigrationState,
     MigrationStatus,
     ReverseReport,
-    ScopedMemoryError,
 )
 from .migration_texts import cause_text, numbers_text
-from .outcomes import error_text
+from .patiently import patiently
 from .plugin_context import PluginContext
 from .services.injection_service import safe
 
-_PATIENCE_SECONDS = 5.0
-"""What takes longer goes on behind, and the status tells of it."""
 _LETTERS = 10
 _ID = 60
 _SOURCES = 400
@@ -139,16 +133,4 @@ class MigrationCommands:
         )
 
     async def _patiently(self, work: Callable[[], Awaitable[str]]) -> str:
-        """What it says; or, if it takes long, that it goes on behind."""
-        task = asyncio.ensure_future(work())
-        done, _ = await asyncio.wait([task], timeout=_PATIENCE_SECONDS)
-        if done:
-            return await task
-        self._plugin.spawn(self._finish(task))
-        return self._say("migrate.goes_on")
-
-    async def _finish(self, task: Awaitable[str]) -> None:
-        try:
-            logger.info(await task)
-        except ScopedMemoryError as error:
-            logger.error(error_text(self._plugin.texts, error))
+        return await patiently(self._plugin, work, "migrate.goes_on")

@@ -9,6 +9,7 @@ from astrbot.api.web import json_response
 
 from ..llm_memory import MigrationStatus
 from .blank_status import blank_status
+from .bring_command import left_json
 from .explanation import told_json
 from .loop_texts import loop_json
 from .plugin_context import PluginContext
@@ -42,6 +43,7 @@ class StatusApi:
             "queue": status.backlog + status.queue,
             "loop": loop_json(status.loop),
             "backlog": status.backlog,
+            "left_behind": [left_json(one) for one in status.left],
             "warnings": plugin.warnings(status),
         }
 

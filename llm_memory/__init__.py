@@ -47,6 +47,7 @@ from .models.data_models import (
     Topic,
     Undone,
 )
+from .models.left_behind import Brought, BroughtBack, LeftBehind, MustBeNamed
 from .models.loop import (
     Letter,
     LoopStatus,
@@ -134,6 +135,8 @@ __all__ = [
     "OFF_THE_RECORD",
     "Actor",
     "Arm",
+    "Brought",
+    "BroughtBack",
     "Byline",
     "CognitiveService",
     "ConversationId",
@@ -165,6 +168,7 @@ __all__ = [
     "IndexUnavailable",
     "InvalidConversationId",
     "InvalidScope",
+    "LeftBehind",
     "Letter",
     "LineFault",
     "LoopSettings",
@@ -178,6 +182,7 @@ __all__ = [
     "MigrationStatus",
     "Migrations",
     "Moved",
+    "MustBeNamed",
     "NotAllowed",
     "NotObserved",
     "NotTransferred",

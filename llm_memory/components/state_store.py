@@ -15,6 +15,7 @@ from pathlib import Path
 from ..errors import EngineClosed, StateUnavailable
 from ..models.conversation import SeenSender
 from ..models.corrections import Correction, CorrectionKind
+from ..models.left_behind import DerivedScope
 from ..models.turns import HistoryScope
 from ..ports import Key
 from .durable_sqlite import check, connect_checked, is_broken, set_aside, settle_log
@@ -158,6 +159,17 @@ class SqliteStateStore:
             self._run("INSERT OR REPLACE INTO meta VALUES (?, '')", (f"{_MARK}{name}",))
         else:
             self._run("DELETE FROM meta WHERE name = ?", (f"{_MARK}{name}",))
+
+    def derived_scopes(self) -> list[DerivedScope]:
+        rows = self._run("SELECT scope, conversation, adapter, own_id FROM derived_scope")
+        return [DerivedScope(*row) for row in rows]
+
+    def note_derived_scopes(self, records: Collection[DerivedScope]) -> None:
+        with self._lock, self._transaction() as connection:
+            connection.executemany(
+                "INSERT OR REPLACE INTO derived_scope VALUES (?, ?, ?, ?)",
+                [(one.scope, one.conversation, one.adapter, one.own_id) for one in records],
+            )
 
     def count_use(self, keys: Sequence[Key]) -> None:
         with self._lock, self._transaction() as connection:

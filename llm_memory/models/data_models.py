@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from .conversation import Actor
 from .json_fields import BadField, JsonFields
+from .left_behind import BroughtBack
 from .resolution import Why
 from .scope import Scope
 
@@ -368,4 +369,4 @@ class Undone:
 EditOutcome = Edited | NotAllowed | NotVisible
 MoveOutcome = Moved | NotAllowed | NotVisible
 ForgetOutcome = Forgotten | Purged | NotAllowed | NotVisible
-RestoreOutcome = Restored | Undone | NotAllowed | NotVisible
+RestoreOutcome = Restored | Undone | BroughtBack | NotAllowed | NotVisible

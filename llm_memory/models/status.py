@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from .left_behind import LeftBehind
 from .loop import LoopStatus
 from .migration import MigrationStatus
 from .notices import Notice
@@ -30,7 +31,8 @@ class IndexState(StrEnum):
 class EngineStatus:
     """``by_scope`` counts living memories, ``notes`` the pieces of notes by their folder under the
     memory root, ``backlog`` those of both that are not yet in the index, ``leaving`` what has left
-    the vault and is still in the index: no recall shows it."""
+    the vault and is still in the index: no recall shows it. ``left`` stands in scopes that policies
+    derived before, and is seen by nobody to whom it belongs."""
 
     ready: bool
     embedder: str
@@ -45,6 +47,7 @@ class EngineStatus:
     notices: tuple[Notice, ...] = ()
     migration: MigrationStatus = field(default_factory=MigrationStatus)
     loop: LoopStatus = field(default_factory=LoopStatus)
+    left: tuple[LeftBehind, ...] = ()
 
     @property
     def total(self) -> int:
@@ -56,7 +59,8 @@ class EngineStatus:
 class ScopeReport:
     """What a conversation reads and writes, and why. ``visible`` counts what it can recall;
     ``paused`` is when it went off the record, None where it is on it. ``mixed_history``: the chat
-    history that the model is given may hold words of a former scope, so replies are not read."""
+    history that the model is given may hold words of a former scope, so replies are not read.
+    ``left`` is what stands in scopes that were derived for it before."""
 
     resolution: Resolution
     visible: int
@@ -64,6 +68,7 @@ class ScopeReport:
     strangers_in_public: bool
     paused: datetime | None = None
     mixed_history: bool = False
+    left: tuple[LeftBehind, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

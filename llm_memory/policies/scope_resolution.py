@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 
+from ..errors import InvalidScope
 from ..models.conversation import ConversationId, ConversationKind
 from ..models.resolution import ReadPublicOnly, Refused, Resolution, Usable, Why, WhyCode
 from ..models.scope import PUBLIC, Scope
@@ -200,3 +201,28 @@ def _derive(prefix: str, shown: str, payload: list[str]) -> Scope:
 
 ALL_PRIVATE_CHATS = _derive("dm", "main", ["main"])
 """What all unmapped private chats share under ``DmScope.MAIN``: the scope of no single person."""
+
+
+def derived_scopes(conversation_id: ConversationId, settings: ScopeSettings) -> frozenset[Scope]:
+    """Every private scope that some policy derives for a conversation, with its identity link and
+    without."""
+    found = (
+        _by_policy(
+            conversation_id,
+            ScopeSettings(dm_scope=dm_scope, group_scope=group_scope, identity_links=links),
+        )
+        for links in (settings.identity_links, {})
+        for dm_scope in DmScope
+        for group_scope in GroupScope
+    )
+    scopes = (one.scope for one in found if isinstance(one, Usable))
+    return frozenset(scope for scope in scopes if not scope.is_public)
+
+
+def as_derived(name: str) -> Scope | None:
+    """The scope that a policy derived under this name; None for a name that none derives."""
+    try:
+        scope = Scope.parse(name, derived=True)
+    except InvalidScope:
+        return None
+    return scope if name.startswith(("dm-", "group-")) else None

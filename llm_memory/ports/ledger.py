@@ -16,6 +16,8 @@ class DeedKind(StrEnum):
     FORGET = "forget"
     EDIT = "edit"
     MOVE = "move"
+    BRING = "bring"
+    """Many at once: ``memory_id`` is the batch, and ``migration.sqlite`` tells what is in it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,6 +104,21 @@ class TurnStore(Protocol):
         """Put these texts in the place of what was said and answered. Unknown ones are ignored."""
         ...
 
+    def scopes(self) -> frozenset[str]:
+        """The scopes of all turns, read or not."""
+        ...
+
+    def tickets(self, scope: str, conversations: Collection[str]) -> list[str]:
+        """The turns of a scope, read or not, that were said in one of the conversations: by their
+        id, or by what the owner's map calls them by."""
+        ...
+
+    def rescope(self, ticket_ids: Collection[str], source: str, target: str) -> list[str]:
+        """These turns belong to another scope from now on, and so does what they are read in: those
+        that changed. A turn that is read together with one that is not named stays. All at once,
+        or nothing."""
+        ...
+
     def drop(self, ticket_ids: Collection[str]) -> None:
         """Turns that are needed no more. Unknown ones are ignored."""
         ...

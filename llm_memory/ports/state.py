@@ -7,6 +7,7 @@ from typing import Protocol
 
 from ..models.conversation import SeenSender
 from ..models.corrections import Correction
+from ..models.left_behind import DerivedScope
 from ..models.turns import HistoryScope
 from .index import Key
 
@@ -100,6 +101,14 @@ class StateStore(Protocol):
 
     def set_mark(self, name: str, *, there: bool = True) -> None:
         """Remember that something was done once, or that it was not after all. Idempotent."""
+        ...
+
+    def derived_scopes(self) -> list[DerivedScope]:
+        """Which scopes policies derived for which conversations, now or before."""
+        ...
+
+    def note_derived_scopes(self, records: Collection[DerivedScope]) -> None:
+        """Add some. Idempotent."""
         ...
 
     def count_use(self, keys: Sequence[Key]) -> None:

@@ -21,6 +21,7 @@ from ..models.data_models import (
     RestoreOutcome,
     StoredMemory,
 )
+from ..models.left_behind import Brought, MustBeNamed
 from ..models.primer import Primed, Primer
 from ..models.recall import (
     OFF_THE_RECORD,
@@ -56,10 +57,12 @@ from ..policies.admin_move import target_scope
 from ..policies.pointers import is_note_id, pointed_id
 from ..ports.transfer import LineSource
 from .access import Access
+from .bringing import Bringing
 from .bylines import Bylines
 from .catalogue import Catalogue
 from .corrected_statements import CorrectedStatements
 from .corrections import Corrections
+from .former_scopes import FormerScopes
 from .identifiers import Clock
 from .learning import Learning
 from .lifespan import Lifespan
@@ -113,6 +116,8 @@ class CognitiveService:
         primer: PrimerService,
         tasks: TaskList,
         bylines: Bylines,
+        former: FormerScopes,
+        bringing: Bringing,
         clock: Clock,
     ) -> None:
         self._settings = settings
@@ -136,6 +141,8 @@ class CognitiveService:
         self._primer = primer
         self._tasks = tasks
         self._bylines = bylines
+        self._former = former
+        self._bringing = bringing
         self._clock = clock
 
     async def remember(
@@ -329,9 +336,16 @@ class CognitiveService:
         """Take back what was done last to an entry of the conversation's own scope: forgotten, it
         comes back; edited, it has its former words; moved, it is here again.
 
-        Without an id: the last that this person did in this conversation.
+        Without an id: the last that this person did in this conversation; if that was to bring what
+        was left behind, all of it goes back. Raises StateUnavailable, EngineClosed.
         """
         await self._life.ready()
+        doer = Doer(actor, conversation_id.umo)
+        batch = None if memory_id else await self._bringing.last(doer)
+        if batch is not None:
+            if not actor.admin:
+                return NotAllowed("")
+            return await self._bringing.take_back(batch)
         return await self._corrections.restore(memory_id, conversation_id, actor)
 
     async def observe(self, turn: Turn, *, conversation_id: ConversationId) -> ObserveOutcome:
@@ -439,7 +453,26 @@ class CognitiveService:
         """Note that a person's message came; says whether it is the conversation's first."""
         await self._life.ready()
         await self._origins.note(conversation_id, actor)
-        return await self._book.meet(conversation_id, actor)
+        meeting = await self._book.meet(conversation_id, actor)
+        await self._former.note(conversation_id, meeting.resolution)
+        return meeting
+
+    async def bring(
+        self, names: Collection[str] = (), *, conversation_id: ConversationId, actor: Actor
+    ) -> list[Brought] | MustBeNamed | NotAllowed | Rejected:
+        """Bring what was left behind where it belongs now: this conversation's, or that of the
+        former scopes in ``names``. Where others see the target, too, it has to be named as well.
+        Admins only.
+
+        Raises StateUnavailable, VaultWriteFailed, EngineClosed; called again, it brings the rest.
+        """
+        await self._life.ready()
+        if not actor.admin:
+            return NotAllowed("")
+        if not self._settings.scope_filter_enabled:
+            return Rejected(RejectReason.LEARNING_PAUSED)
+        doer = Doer(actor, conversation_id.umo)
+        return await self._bringing.bring_named(names, conversation_id, doer)
 
     async def completed(self, parsed: ConversationId, adapter: str | None) -> ConversationId:
         """A conversation of which an event tells the origin alone; see ``Origins.completed``."""
@@ -483,6 +516,7 @@ class CognitiveService:
             strangers_in_public=self._book.strangers_in_public,
             paused=self._off_record.since(conversation_id),
             mixed_history=self._histories.current_is_mixed(conversation_id.umo),
+            left=tuple(await self._former.count(self._former.of(conversation_id))),
         )
 
     async def map_summary(self) -> MapSummary:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import hmac
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -195,6 +195,27 @@ class CorrectedStatements:
             self._removed[one.number] = Removed(sealed)
         self._sort()
         await asyncio.to_thread(self._state.settle_log)
+
+    async def carry(self, source: str, target: str, persons: Collection[str] | None) -> None:
+        """What was corrected in a scope is so in another one, too, to which what was said there is
+        brought: all of it, or what these persons had said."""
+        there = {
+            (one.correction.kind, one.correction.memory_id, one.correction.at)
+            for one in self._by_scope.get(target, ())
+        }
+        found = [
+            replace(
+                one.correction,
+                scope=target if one.correction.scope == source else one.correction.scope,
+                target=target if one.correction.target == source else one.correction.target,
+                number=0,
+            )
+            for one in self._by_scope.get(source, ())
+            if persons is None or one.correction.person in persons
+        ]
+        await self.note_many(
+            [one for one in found if (one.kind, one.memory_id, one.at) not in there]
+        )
 
     def of_scope(self, scope: str) -> list[Correction]:
         """All corrections of a scope by people, the oldest first."""

@@ -19,10 +19,12 @@ from ..policies.lazy_pattern import compile_all
 from ..policies.trust import Trust
 from ..ports import Embedder
 from .arrivals import make_arrivals
+from .bringing import Bringing
 from .bylines import Bylines
 from .cognitive_service import CognitiveService
 from .embedder_trust import WatchedEmbedder
 from .engine_parts import EngineParts
+from .former_scopes import FormerScopes
 from .loop_parts import LoopHooks, make_loop
 from .model_histories import ModelHistories
 from .notice_board import NoticeBoard
@@ -91,6 +93,18 @@ class Engine:
         )
         self.loop, self._primer = made.loop, made.primer
         self.migrations.wait_for(self.loop.sleep.over)
+        self._former = FormerScopes(parts.state, self._book, self._catalogue, parts.turns)
+        bringing = Bringing(
+            self._former,
+            parts.turns,
+            parts.migrations,
+            parts.vault,
+            self._catalogue,
+            writing.living,
+            writing.editor,
+            self._corrected,
+            self.migrations.run_aside,
+        )
         self.service = CognitiveService(
             settings,
             self._book,
@@ -111,6 +125,8 @@ class Engine:
             made.primer,
             writing.tasks,
             bylines,
+            self._former,
+            bringing,
             clock,
         )
         self._ready = False
@@ -162,6 +178,7 @@ class Engine:
         names = [scope.name for scope in scopes]
         await asyncio.to_thread(open_state, parts.state, self._book, self._notices, names)
         await asyncio.to_thread(self._corrected.load)
+        await asyncio.to_thread(self._former.open)
         await self._recalling.uses.load()
         await self.loop.open()
         self.service.opened()
@@ -281,4 +298,5 @@ class Engine:
             notices=self._notices.standing(),
             migration=self.migrations.status(),
             loop=loop,
+            left=tuple(await self._former.count(await self._former.everywhere())),
         )

@@ -145,7 +145,14 @@ class MemoryEditor:
             )
         else:
             found = []
-        return next((deed for deed in found if deed.source == source.name), None)
+        return next(
+            (
+                deed
+                for deed in found
+                if deed.source == source.name and deed.kind is not DeedKind.BRING
+            ),
+            None,
+        )
 
     def stands(self, deed: Deed) -> bool:
         """True if the memory still is where the deed left it."""
@@ -198,6 +205,29 @@ class MemoryEditor:
         person, conversation = doer.actor.person, doer.conversation
         deed = Deed(0, kind, memory_id, source.name, target, person, conversation, words)
         await self._told(lambda: self._vault.ledger.add_deed(deed))
+
+    async def note_batch(self, batch: str, source: Scope, target: Scope, doer: Doer) -> None:
+        """A batch of memories is about to be brought from one scope to another."""
+        person, conversation = doer.actor.person, doer.conversation
+        names = (batch, source.name, target.name)
+        deed = Deed(0, DeedKind.BRING, *names, person, conversation)
+        await self._told(lambda: self._vault.ledger.add_deed(deed))
+
+    async def last_batch(self, doer: Doer) -> Deed | None:
+        """The batch that this person had brought in this conversation, if that was the last thing
+        done there."""
+        if not doer.actor.person:
+            return None
+        person, conversation = doer.actor.person, doer.conversation
+        found = await self._asked(
+            lambda: self._vault.ledger.deeds(person=person, conversation=conversation)
+        )
+        return found[0] if found and found[0].kind is DeedKind.BRING else None
+
+    async def settle_batch(self, deed: Deed) -> None:
+        """It went back, however often it was brought."""
+        for one in await self._asked(lambda: self._vault.ledger.deeds(deed.memory_id)):
+            await self.settle(one)
 
     async def settle(self, deed: Deed) -> None:
         """It was undone."""

@@ -21,7 +21,7 @@ from ..models.migration import (
 )
 from ..models.settings import MigrationMode
 from ..ports import Vault
-from ..ports.migration import MigrationStore
+from ..ports.migration import MigrationStore, Walk
 from .batch_undo import BringBack, TakeBack
 from .catalogue import Catalogue
 from .identifiers import Clock
@@ -285,6 +285,13 @@ class Migrations:
         for name in self._known:
             found += await asyncio.to_thread(self._store.dead_letters, name, limit - len(found))
         return found
+
+    async def run_aside(self, walk: Walk) -> None:
+        """A walk over memories of ours that a person asked for. Nothing is brought from elsewhere
+        meanwhile, and no night begins."""
+        async with self._interrupted():
+            await self._walker.run(walk, though_paused=True)
+            self._walker.forget(walk.name)
 
     @contextlib.asynccontextmanager
     async def _interrupted(self) -> AsyncIterator[None]:

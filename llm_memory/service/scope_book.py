@@ -20,7 +20,7 @@ from ..models.scope import Scope
 from ..models.settings import BY_ACCOUNT, DmScope, EngineSettings, ScopeSettings
 from ..models.shelf import Shelf
 from ..models.status import MapSummary
-from ..policies.scope_resolution import ALL_PRIVATE_CHATS, resolve
+from ..policies.scope_resolution import ALL_PRIVATE_CHATS, derived_scopes, resolve
 from ..ports import StateStore
 from .map_guard import Accounts, MapGuard
 from .notice_board import NoticeBoard
@@ -136,6 +136,10 @@ class ScopeBook:
                 Notice(NoticeCode.REFUSED_ID, params=params, severity=Severity.ERROR)
             )
         return resolution
+
+    def derived_scopes(self, conversation_id: ConversationId) -> frozenset[Scope]:
+        """Every private scope that some policy derives for a conversation, whatever holds now."""
+        return derived_scopes(conversation_id, self._scopes)
 
     async def meet(self, conversation_id: ConversationId, actor: Actor) -> Meeting:
         """Note that a message came from a conversation."""

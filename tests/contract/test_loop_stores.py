@@ -88,6 +88,37 @@ def test_a_turn_comes_back_as_it_was_put_in_and_once(stores: Stores) -> None:
     assert stores.turns.turns([]) == []
 
 
+def test_turns_are_found_by_their_conversation_or_by_what_the_map_calls_it(stores: Stores) -> None:
+    member = "aiocqhttp:GroupMessage:1_777"
+    for put in (turn(1), turn(2, conversation=member, map_key=FAMILY), turn(3, "公司")):
+        stores.turns.put(put)
+    stores.turns.settle(["t-1"], keep=True)
+    assert stores.turns.tickets("家人", {FAMILY}) == ["t-1", "t-2"]
+    assert stores.turns.tickets("家人", {member}) == ["t-2"]
+    assert stores.turns.tickets("家人", {WORK}) == []
+    assert stores.turns.scopes() == {"家人", "公司"}
+
+
+def test_turns_get_another_scope_with_what_they_are_read_in_and_all_of_it_or_none(
+    stores: Stores,
+) -> None:
+    for number in range(1, 6):
+        stores.turns.put(turn(number))
+    stores.turns.put(turn(6, "公司"))
+    stores.turns.make_batch(batch("b-1"), ["t-1", "t-2"])
+    stores.turns.make_batch(batch("b-2"), ["t-3", "t-4"])
+    named = ["t-1", "t-2", "t-3", "t-5", "t-6", "t-9"]  # t-3 is read together with t-4
+    assert stores.turns.rescope(named, "家人", "dm-1") == ["t-1", "t-2", "t-5"]
+    assert [one.scope for one in stores.turns.turns([f"t-{n}" for n in range(1, 7)])] == [
+        *("dm-1", "dm-1", "家人", "家人", "dm-1", "公司")
+    ]
+    assert {one.batch_id: one.scope for one in stores.turns.batches()} == {
+        "b-1": "dm-1",
+        "b-2": "家人",
+    }
+    assert stores.turns.rescope(named, "家人", "dm-1") == []
+
+
 def test_half_a_surrogate_pair_refuses_no_turn(stores: Stores) -> None:
     stores.turns.put(turn(1, user_text="a\ud83d", who="\ud83d"))
     (kept,) = stores.turns.turns(["t-1"])

@@ -208,3 +208,36 @@ async def test_the_migration_mode_is_told(running: Rig) -> None:
     said = await rig.onebot.ask(private(ADMIN), ADMIN, "/memory migrate")
     assert "advanced.migration_mode = off" in said
     await save(rig, advanced={"migration_mode": "auto"})
+
+
+async def test_what_a_new_name_leaves_behind_is_told_brought_along_and_taken_back(
+    running: Rig,
+) -> None:
+    rig = running
+    chat, office = private(SECOND), private(ADMIN)
+    await save(rig, dm_scope="per-peer")
+    assert (await rig.remember(chat, SECOND, "望远镜的三脚架在阁楼")).split()[0] == "ok"
+    (former,) = scopes_with(rig.memory, "望远镜的三脚架在阁楼")
+    await save(rig, identity_links={f"{ADAPTER}:{SECOND.user_id}": "阿癸"})
+    assert not await sees(rig, chat, SECOND, "望远镜的三脚架在哪里", "在阁楼")
+
+    told = await rig.onebot.ask(chat, SECOND, "/memory scope")
+    assert f"/memory scope bring {former}" in told
+    assert former not in await rig.onebot.ask(private(FIRST), FIRST, "/memory scope")
+    assert former not in await rig.onebot.ask(office, ADMIN, "/memory scope")
+    (left,) = [one for one in (await rig.panel.ready())["left_behind"] if one["scope"] == former]
+    assert left["memories"] == 1
+    assert left["belongs_to"] != former
+
+    await rig.onebot.ask(chat, SECOND, "/memory scope bring")
+    assert scopes_with(rig.memory, "望远镜的三脚架在阁楼") == {former}
+    await rig.onebot.ask(office, ADMIN, f"/记忆 域 带来 {former}")
+    assert scopes_with(rig.memory, "望远镜的三脚架在阁楼") == {left["belongs_to"]}
+    assert await sees(rig, chat, SECOND, "望远镜的三脚架到底在哪里", "在阁楼")
+    assert not await sees(rig, private(FIRST), FIRST, "望远镜的三脚架在哪", "在阁楼")
+
+    await rig.onebot.ask(office, ADMIN, "/memory undo")
+    assert scopes_with(rig.memory, "望远镜的三脚架在阁楼") == {former}
+    turn = await rig.turn(chat, SECOND, "那么望远镜的三脚架在哪里")
+    assert "在阁楼" not in turn.injected
+    await save(rig, dm_scope="public", identity_links={})

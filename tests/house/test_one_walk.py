@@ -15,6 +15,7 @@ OF_A_WALK = ("_store.settle", "_store.settled", "_pace.pause")
 WALKS = {
     "llm_memory/service/adoption_walk.py": {"AdoptionWalk"},
     "llm_memory/service/batch_undo.py": {"TakeBack", "BringBack"},
+    "llm_memory/service/bringing.py": {"_Carry", "_CarryBack"},
     "llm_memory/service/scope_migration.py": {"ScopeMigration"},
     "llm_memory/service/scope_reversal.py": {"ScopeReversal"},
 }

@@ -34,6 +34,7 @@ from astrbot_plugin_scoped_memory.tests.support.plugin import FakePlugin
 NOW = datetime(2026, 11, 21, 18, 0, tzinfo=UTC)
 KEYS = {
     "version", "ready", "embedder", "index", "memories", "notes", "migration", "queue", "backlog",
+    "left_behind",
     "warnings", "loop",
 }  # fmt: skip
 COUNTERS = (
@@ -78,6 +79,7 @@ async def test_a_plugin_that_is_switched_off_is_not_ready() -> None:
         "queue": 0,
         "loop": loop_json(LoopStatus()),
         "backlog": 0,
+        "left_behind": [],
         "warnings": [],
     }
     assert migration_json(MigrationStatus()) == IDLE

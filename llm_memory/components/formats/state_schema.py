@@ -26,6 +26,9 @@ _SINCE_2: Final = (
     target TEXT NOT NULL, memory_id TEXT NOT NULL, words TEXT NOT NULL, marks TEXT NOT NULL,
     person TEXT NOT NULL, who TEXT NOT NULL, said_at TEXT NOT NULL, at TEXT NOT NULL,
     by TEXT NOT NULL)""",
+    """CREATE TABLE IF NOT EXISTS derived_scope (
+    scope TEXT NOT NULL, conversation TEXT NOT NULL, adapter TEXT NOT NULL, own_id TEXT NOT NULL,
+    PRIMARY KEY (scope, conversation)) WITHOUT ROWID""",
 )
 _KNOWN_BEFORE_2: Final = (
     "INSERT INTO known_scope SELECT ' * '"

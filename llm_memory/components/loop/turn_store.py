@@ -190,6 +190,34 @@ class SqliteTurnStore:
             [(turn.user_text, turn.reply_text, turn.ticket_id) for turn in turns],
         )
 
+    def scopes(self) -> frozenset[str]:
+        return frozenset(str(row[0]) for row in self._file.rows("SELECT DISTINCT scope FROM turn"))
+
+    def tickets(self, scope: str, conversations: Collection[str]) -> list[str]:
+        rows = self._file.rows(
+            "SELECT ticket_id, conversation, map_key FROM turn WHERE scope = ? ORDER BY place",
+            (scope,),
+        )
+        return [str(row[0]) for row in rows if row[1] in conversations or row[2] in conversations]
+
+    def rescope(self, ticket_ids: Collection[str], source: str, target: str) -> list[str]:
+        named = frozenset(ticket_ids)
+        with self._file.transaction() as connection:
+            rows = connection.execute(
+                "SELECT ticket_id, batch_id FROM turn WHERE scope = ? ORDER BY place", (source,)
+            ).fetchall()
+            kept = {batch for ticket, batch in rows if batch and ticket not in named}
+            moved = [(t, batch) for t, batch in rows if t in named and batch not in kept]
+            connection.executemany(
+                "UPDATE turn SET scope = ? WHERE ticket_id = ?",
+                [(target, ticket) for ticket, _ in moved],
+            )
+            connection.executemany(
+                "UPDATE batch SET scope = ? WHERE batch_id = ?",
+                [(target, batch) for batch in {batch for _, batch in moved if batch}],
+            )
+        return [str(ticket) for ticket, _ in moved]
+
     def drop(self, ticket_ids: Collection[str]) -> None:
         self.settle(ticket_ids, keep=False)
 
