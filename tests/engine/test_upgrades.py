@@ -108,29 +108,6 @@ def restate(root: Path, number: int, version: str) -> None:
 
 
 @pytest.mark.parametrize("folder", SAMPLES, ids=lambda path: path.name)
-async def test_a_state_of_a_former_version_gets_the_tables_of_this_one(
-    folder: Path, tmp_path: Path
-) -> None:
-    def tables(path: Path) -> dict[str, list[str]]:
-        with closing(sqlite3.connect(path)) as connection:
-            asked = (
-                "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
-            )
-            names = [str(row[0]) for row in connection.execute(asked)]
-            columns = {name: connection.execute(f"PRAGMA table_info({name})") for name in names}
-            return {name: sorted(row[1] for row in rows) for name, rows in columns.items()}
-
-    root = tmp_path / "data"
-    shutil.copytree(folder / "data", root)
-    async with running(root, sample.MAP, settings=sample.SETTINGS, follow=False):
-        pass
-    async with running(tmp_path / "new", sample.MAP, settings=sample.SETTINGS, follow=False):
-        pass
-    assert number_in(state_of(root)) == str(state_schema.FORMAT)
-    assert tables(state_of(root)) == tables(state_of(tmp_path / "new"))
-
-
-@pytest.mark.parametrize("folder", SAMPLES, ids=lambda path: path.name)
 async def test_a_folder_of_a_former_version_opens_and_everything_is_found(
     folder: Path, tmp_path: Path
 ) -> None:
