@@ -69,7 +69,7 @@ contracts: env-dev ## the layers of the house
 	@PYTHONPATH=$(FARM) $(BIN)/lint-imports --no-cache --no-logo
 
 docs: env-dev ## write what docs/ derives from the code
-	@$(RUN) scripts/make_docs.py
+	@$(BIN)/python scripts/make_docs.py
 
 logo: ## draw logo.png
 	@python=$$(PYTHON='$(PYTHON)' bash scripts/find_python.sh) && "$$python" scripts/make_logo.py

@@ -1,10 +1,10 @@
 """Who may read what the bot learned by listening: listening to a private chat is no consent to
 publish it.
 
-A passive memory that was said in a private chat, and stands in a scope that strangers read, is
-shown to its speaker alone. It stands in the files of that scope, and on the speaker's shelf for
-every filter: recall, lists, primers, exports, merging and the indexes all go by ``place_name``,
-which asks this module.
+What was remembered in a private chat without anybody asking for it (a passive memory, or one that a
+woken agent stored), and stands in a scope that strangers read, is shown to its speaker alone. It
+stands in the files of that scope, and on the speaker's shelf for every filter: recall, lists,
+primers, exports, merging and the indexes all go by ``place_name``, which asks this module.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final
 
 from ..errors import InvalidConversationId
 from .conversation import ConversationId, ConversationKind
-from .data_models import Memory
+from .data_models import Memory, Source
 from .scope import Scope, ScopeFilter
 from .shelf import Shelf
 
@@ -24,7 +24,8 @@ _CACHED: Final = 4096
 def only_reader(scope: Scope, memory: Memory) -> Shelf | None:
     """The shelf of the one person who may read a memory of ``scope``; None if everybody who reads
     the scope may. Where no speaker is known, the private conversation itself has the shelf."""
-    if memory.active or not scope.is_public:
+    asked_for = memory.active and memory.provenance.source is not Source.AGENT
+    if asked_for or not scope.is_public:
         return None
     return _shelf(memory.provenance.person, memory.provenance.conversation)
 

@@ -435,3 +435,19 @@ async def test_what_an_older_index_names_public_is_shown_to_nobody(tmp_path: Pat
         old = Key("public", stored.memory.memory_id)
         assert rig.engine.service._manager._passages.get(old) is None
         assert rig.engine._catalogue.get(old) is not None  # its entry can be found and changed
+
+
+async def test_what_a_woken_agent_stores_in_an_unmapped_private_chat_is_its_persons_alone(
+    tmp_path: Path,
+) -> None:
+    agent = replace(MING, name="机器人（代小明）", spoke=False)
+    async with running(tmp_path, settings=SETTINGS) as rig:
+        for where in (CHAT, ROOM):
+            draft = MemoryDraft(f"提醒过小明去{where.session}号楼取药", actor=agent)
+            outcome = await rig.engine.service.remember(draft, conversation_id=where)
+            assert isinstance(outcome, Stored), outcome
+        question = "提醒小明去几号楼取药"
+        in_chat, in_room = (f"提醒过小明去{where.session}号楼取药" for where in (CHAT, ROOM))
+        assert set(await rig.texts(question, CHAT)) == {in_chat, in_room}
+        for where in (OTHERS_CHAT, ROOM, FAMILY):
+            assert await rig.texts(question, where) == [in_room]
