@@ -63,11 +63,19 @@ SHELL = (
     "core/services/primer_injection.py",
 )
 """What a turn, and what is asked of it, goes through above the engine."""
-SHOWN = {"core/services/primer_injection.py": {"scope_name"}}
-"""What was recalled says where it stands: lest the same be told twice."""
-ACCESS = {"access.py", "cognitive_service.py", "scope_book.py"}
-"""In ``service/``: who asks which scope a conversation has; and the reader of other plugins'
-records, whose conversations are long over."""
+SHOWN = {
+    "core/services/primer_injection.py": {"scope_name"},
+    "core/deepmind.py": {"scope", "scope_name", "_scope"},
+}
+"""What was recalled says where it stands, lest the same be told twice; and the log of an injection
+names the scope."""
+ACCESS = {
+    *("access.py", "cognitive_service.py", "scope_book.py"),
+    *("former_scopes.py", "origins.py"),
+}
+"""In ``service/``: who asks which scope a conversation has. Those of the second line keep it in the
+state, with what a person's message told of a conversation. The reader of other plugins' records
+asks, too: their conversations are long over."""
 
 
 class Below:
