@@ -49,9 +49,10 @@ async def save(rig: Rig, *, advanced: dict[str, object] | None = None, **changes
 
 
 async def sees(rig: Rig, place: Place, person: Person, words: str, secret: str) -> bool:
-    """Whether anything of a secret reaches the model in a turn or through the tool."""
+    """Whether the memory shows anything of a secret in a turn or through the tool. What AstrBot's
+    own history of the chat holds is none of it."""
     turn = await rig.turn(place, person, words)
-    return secret in turn.first.everything or secret in await rig.recall(place, person, words)
+    return secret in turn.injected or secret in await rig.recall(place, person, words)
 
 
 async def test_each_mode_keeps_private_chats_where_it_says(running: Rig) -> None:
