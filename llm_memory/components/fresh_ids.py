@@ -32,6 +32,8 @@ class FreshIds:
         self._make_id = make_id
         self._ledger = ledger
         self._archive = archive
+        self._latest: dict[str, datetime] = {}
+        """By scope: the last moment for which the archive was looked at, or need not be."""
 
     def take(
         self, scope: Scope, moment: datetime, count: int, *, besides: Collection[str] = ()
@@ -53,8 +55,14 @@ class FreshIds:
     def _taken(self, scope: Scope, moment: datetime, names: Collection[str]) -> set[str]:
         if not names:
             return set()
-        # What was archived before this moment has an id of an earlier one.
-        taken = self._archive.ids([scope], since=moment.timestamp() - _SLACK_SECONDS)
+        taken: set[str] = set()
+        latest = self._latest.get(scope.name)
+        # What was archived since the last look has an id of an earlier moment than a single entry
+        # that is written now: no write has to read the archive's folder for that.
+        if len(names) > 1 or latest is None or moment <= latest:
+            # What was archived before this moment has an id of an earlier one.
+            taken = self._archive.ids([scope], since=moment.timestamp() - _SLACK_SECONDS)
+        self._latest[scope.name] = moment if latest is None else max(moment, latest)
         with contextlib.suppress(StateUnavailable):
             taken.update(entry.memory_id for entry in self._ledger.entries_named(names))
         return taken

@@ -7,9 +7,11 @@ import re
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from astrbot_plugin_scoped_memory.llm_memory.components.vault_archive import VaultArchive
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, Topic
 from astrbot_plugin_scoped_memory.llm_memory.models.notices import Notice, NoticeCode
 from astrbot_plugin_scoped_memory.llm_memory.service import identifiers
@@ -80,6 +82,25 @@ async def test_what_is_remembered_at_one_moment_gets_ids_of_its_own(tmp_path: Pa
             bot.living.take(stored)
         assert len({s.memory.memory_id for s in bot.catalogue.all()}) == 4
         bot.check()
+
+
+async def test_writing_one_entry_after_the_other_looks_at_the_archive_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[int] = []
+    look = VaultArchive.ids
+
+    def counted(archive: VaultArchive, *arguments: Any, **options: Any) -> set[str]:
+        looks.append(1)
+        return look(archive, *arguments, **options)
+
+    monkeypatch.setattr(VaultArchive, "ids", counted)
+    async with living(tmp_path) as bot:
+        seconds = count(MOMENT.timestamp())
+        bot.vault._pen.now = lambda: next(seconds)
+        for number in range(20):
+            bot.vault.append(FAMILY, Topic.ENTITIES, Memory("", f"第{number}号箱子", MOMENT))
+        assert len(looks) == 1
 
 
 @pytest.mark.usefixtures("same_random")
