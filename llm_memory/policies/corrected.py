@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Final
 
 from ..models.corrections import Correction
-from .same_meaning import LIGHT, TURNS
+from .same_meaning import LIGHT, PERSONS, TURNS
 from .statements import Statement, Words, agree, extends, statement
 
 _PIECE: Final = re.compile(
@@ -24,6 +24,8 @@ _MOST_CLAUSES: Final = 4
 """A statement is looked for in so many neighbouring clauses at most."""
 _LEAST_WORDS: Final = 2
 """A shorter statement is found only where it is all that a clause says."""
+_FEW_WORDS: Final = 4
+"""A shorter statement is found only where it is half of what a clause says: 去北京 is in many."""
 _LEAST_CLAUSE: Final = 3
 """A clause of a longer statement counts as a statement from so many words on."""
 _SPEAKER: Final = re.compile("(?:我|俺)(?!们)|用户|本人")
@@ -31,6 +33,9 @@ _ENGLISH: Final = (
     (re.compile(r"\bI(?:'m| am)\b"), "{} is"),
     (re.compile(r"\b(?:I|the user)\b", re.IGNORECASE), "{}"),
     (re.compile(r"\bmy\b", re.IGNORECASE), "{}'s"),
+)
+_PERSON: Final = re.compile(
+    "|".join(rf"\b{word}\b" if word.isascii() else word for word in sorted(PERSONS))
 )
 _ADDRESSED: Final = re.compile("(?:你|您)(?!们)")
 
@@ -56,15 +61,18 @@ class Removed:
         return (whole, *alone)
 
     @cached_property
-    def words(self) -> frozenset[str]:
-        """Everything that it says, without order."""
-        return frozenset(word for part in self.parts[:1] for word in _heavy(part.words))
+    def words(self) -> tuple[frozenset[str], ...]:
+        """Everything that each of the parts says, without order."""
+        return tuple(_folded(part.words) for part in self.parts if part.words)
 
-    def may_be_in(self, words: frozenset[str]) -> bool:
-        """False where a text with these words cannot say it: cheap."""
+    def may_be_in(self, clauses: Sequence[frozenset[str]], whole: frozenset[str]) -> bool:
+        """False where a text with these words cannot say it: cheap. What says it has all words of
+        a part, or a clause that has none but those of the statement."""
         if not self.words:
             return bool(self.correction.marks)
-        return len(self.words & words) >= min(_LEAST_WORDS, len(self.words))
+        if any(part <= whole for part in self.words):
+            return True
+        return any(clause <= self.words[0] for clause in clauses)
 
 
 def named(text: str, who: str) -> str:
@@ -95,9 +103,8 @@ def says(text: str, said_at: datetime, removed: Sequence[Removed], mark: Mark) -
         said_at: When it was said: the days that it names are counted from there.
     """
     said = statement(text, said_at)
-    words = frozenset(said.words)
-    for one in removed:
-        if one.may_be_in(words) and _says(said, one, mark):
+    for one in _near(said, removed):
+        if _says(said, one, mark):
             return one
     return None
 
@@ -114,8 +121,7 @@ def without(
 
     ``as_named`` gives a text with names in place of the persons that it speaks of.
     """
-    whole = frozenset(statement(as_named(text), said_at).words)
-    near = [one for one in removed if one.may_be_in(whole)]
+    near = list(_near(statement(as_named(text), said_at), removed))
     if not near:
         return text
     pieces = _PIECE.findall(text)
@@ -130,6 +136,13 @@ def without(
     if all(kept):
         return text
     return "".join(piece for piece, stays in zip(pieces, kept, strict=True) if stays).strip()
+
+
+def _near(said: Statement, removed: Sequence[Removed]) -> Iterator[Removed]:
+    """Those that the text may say."""
+    clauses = [words for clause in said.clauses if (words := _folded(clause))]
+    whole = frozenset[str]().union(*clauses)
+    return (one for one in removed if one.may_be_in(clauses, whole))
 
 
 def _says(said: Statement, removed: Removed, mark: Mark) -> bool:
@@ -157,22 +170,33 @@ def _runs(said: Statement) -> Iterator[Words]:
 
 
 def _holds(words: Words, removed: Words) -> bool:
-    """Whether all of ``removed`` stands in ``words``, in its order and close together, and both
-    deny and take back the same."""
+    """Whether all of ``removed`` stands in ``words``, in its order and close together, of the same
+    person, and both deny and take back the same."""
     if agree(words, removed):
         return True
     wanted, there = _heavy(removed), _heavy(words)
     if len(wanted) < _LEAST_WORDS or _turns(wanted) != _turns(there):
         return False
+    if len(wanted) < _FEW_WORDS and 2 * len(wanted) < len(there):
+        return False
     most = len(wanted) + len(wanted) // 2
-    for first, word in enumerate(there):
-        if word != wanted[0]:
-            continue
-        place = 0
-        for other in there[first : first + most]:
-            place += other == wanted[place]
+    return any(
+        word == wanted[0] and _begins(there[first : first + most], wanted)
+        for first, word in enumerate(there)
+    )
+
+
+def _begins(words: Words, wanted: Words) -> bool:
+    """Whether ``wanted`` stands there, with no word for another person in between."""
+    between, place = "", 0
+    for word in words:
+        if word == wanted[place]:
+            place += 1
             if place == len(wanted):
-                return True
+                return _PERSON.search(between) is None
+            between += " "
+        else:
+            between += word if not word.isascii() else f" {word}"
     return False
 
 
@@ -182,6 +206,11 @@ def _turns(words: Words) -> list[str]:
 
 def _heavy(words: Words) -> Words:
     return tuple(word for word in words if word not in LIGHT)
+
+
+def _folded(words: Words) -> frozenset[str]:
+    """A sentence's first word is in lower case where it begins the text, too."""
+    return frozenset(word.casefold() for word in _heavy(words))
 
 
 def _plain(words: Words) -> str:

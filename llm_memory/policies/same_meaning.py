@@ -136,3 +136,14 @@ changed stopped quit false wrong maybe perhaps unless except if until
 """.split()  # noqa: SIM905
 )
 """Words by which a further clause may take back what the first ones said."""
+
+PERSONS = frozenset(
+    """
+妹 弟 哥 姐 女儿 儿子 孩子 宝宝 妈妈 爸爸 父 母 奶奶 爷爷 外婆 外公 叔 伯 姨 姑 舅 侄 外甥
+老婆 老公 爱人 对象 友 同学 同桌 同事 邻居 老师 老板 领导 客户
+sister brother son daughter child children baby mother father parents grandmother grandfather aunt
+uncle nephew niece cousin wife husband partner girlfriend boyfriend friend roommate classmate
+colleague neighbour neighbor teacher boss
+""".split()  # noqa: SIM905
+)
+"""Between a name and what is said of it they make it another one's: 小明的妹妹."""
