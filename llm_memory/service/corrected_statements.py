@@ -40,6 +40,7 @@ class CorrectedStatements:
         self._clock = clock
         self._removed: dict[int, Removed] = {}
         self._by_scope: dict[str, list[Removed]] = {}
+        self._by_entry: dict[tuple[str, str], list[Removed]] = {}
         self._purged: set[tuple[str, str]] = set()
         self._key = b""
 
@@ -235,10 +236,11 @@ class CorrectedStatements:
         ]
 
     def _sort(self) -> None:
-        self._by_scope, self._purged = {}, set()
+        self._by_scope, self._by_entry, self._purged = {}, {}, set()
         for _, one in sorted(self._removed.items(), key=lambda pair: pair[1].correction.at):
             for scope in _scopes(one.correction):
                 self._by_scope.setdefault(scope, []).append(one)
+                self._by_entry.setdefault((scope, one.correction.memory_id), []).append(one)
                 if not one.correction.words:
                     self._purged.add((scope, one.correction.memory_id))
 
@@ -246,20 +248,18 @@ class CorrectedStatements:
         words = same_words(memory.judgment)
         return [
             one.correction.number
-            for one in self._by_scope.get(scope, ())
+            for one in self._by_entry.get((scope, memory.memory_id), ())
             if (one.correction.kind, one.correction.scope) == (kind, scope)
-            and one.correction.memory_id == memory.memory_id
             and same_words(one.correction.words) == words
         ]
 
     def _is_typing(self, scope: str, memory_id: str) -> bool:
         since = self._clock() - TYPING
         return any(
-            one.correction.memory_id == memory_id
-            and one.correction.kind is CorrectionKind.EDITED
+            one.correction.kind is CorrectionKind.EDITED
             and not one.correction.by
             and one.correction.at >= since
-            for one in self._by_scope.get(scope, ())
+            for one in self._by_entry.get((scope, memory_id), ())
         )
 
     def _made(
