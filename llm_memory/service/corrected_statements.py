@@ -111,6 +111,10 @@ class CorrectedStatements:
         kind = CorrectionKind.FORGOTTEN
         await self.drop([n for scope, memory in entries for n in self._same(kind, scope, memory)])
 
+    async def edited(self, scope: str, memory: Memory) -> None:
+        """An entry was given these words: they count no more as edited away."""
+        await self.drop(self._same(CorrectionKind.EDITED, scope, memory))
+
     async def withdraw(self, kind: CorrectionKind, scope: str, memory_id: str) -> None:
         """The last correction of this kind was undone."""
         found = [
@@ -143,19 +147,31 @@ class CorrectedStatements:
         return says(text, memory.created_at, near, self._mark) is not None
 
     def cleared(self, turns: Sequence[QueuedTurn]) -> list[QueuedTurn]:
-        """The turns as a model may read them: without what was corrected since they were said."""
+        """The turns as a model may read them: without what was corrected since they were said, and
+        without what the bot alone says again."""
         return [self._cleared(turn) for turn in turns]
 
     def _cleared(self, turn: QueuedTurn) -> QueuedTurn:
-        return self._cut(turn, self._before(turn.scope, turn.observed_at, told=True))
+        turn = self._cut(turn, self._before(turn.scope, turn.observed_at, told=True))
+        if not turn.reply_text:
+            return turn
+        # From its chat history the bot may repeat what was corrected before: nobody says it anew,
+        # but where the person does so in the same turn.
+        ever = self._before(turn.scope, _EVER, told=True)
+        if says(named(turn.user_text, turn.who), turn.observed_at, ever, self._mark) is not None:
+            return turn
+        return replace(turn, reply_text=self._reply_without(turn, ever))
 
     def _cut(self, turn: QueuedTurn, near: Sequence[Removed]) -> QueuedTurn:
         if not near:
             return turn
-        cut = partial(without, said_at=turn.observed_at, removed=near, mark=self._mark)
-        said = cut(turn.user_text, as_named=partial(named, who=turn.who))
-        reply = cut(turn.reply_text, as_named=partial(answered, who=turn.who))
-        return replace(turn, user_text=said, reply_text=reply)
+        as_named = partial(named, who=turn.who)
+        said = without(turn.user_text, turn.observed_at, near, self._mark, as_named=as_named)
+        return replace(turn, user_text=said, reply_text=self._reply_without(turn, near))
+
+    def _reply_without(self, turn: QueuedTurn, near: Sequence[Removed]) -> str:
+        as_named = partial(answered, who=turn.who)
+        return without(turn.reply_text, turn.observed_at, near, self._mark, as_named=as_named)
 
     def text_cleared(
         self, scope: str, text: str, since: datetime, said: Sequence[QueuedTurn] = ()

@@ -93,6 +93,7 @@ class MemoryEditor:
 
         edited = await self._corrected_by(CorrectionKind.EDITED, stored, step, doer)
         if isinstance(edited, StoredMemory):
+            await self._corrected.edited(edited.scope.name, edited.memory)
             await self.note(DeedKind.EDIT, edited, edited.scope, doer, _words(edited))
             return Edited(edited, stored.memory.judgment, passed.hidden)
         return edited

@@ -126,6 +126,36 @@ async def test_the_reader_is_not_shown_what_was_corrected_but_all_else(tmp_path:
     assert "花生" not in asked.prompt
 
 
+async def test_what_the_bot_repeats_after_a_correction_is_not_said_anew(tmp_path: Path) -> None:
+    """Its chat history still holds the words."""
+    clock, chat = StandingClock(), ScriptedChat(answer(), answer())
+    async with running(tmp_path, chat=chat, clock=clock) as rig:
+        memory_id = await stored(rig)
+        clock.forward(seconds=5)
+        await forget(rig, memory_id)
+        clock.forward(seconds=5)
+        await say(rig, "刚才说到哪了", reply=f"你说周六去爬山。还说{PEANUTS}。")
+        await reflect(rig)
+        assert "周六去爬山" in chat.calls[0].prompt
+        assert "花生" not in chat.calls[0].prompt
+        await say(rig, f"还是记一下，{PEANUTS}", reply=f"好，{PEANUTS}。")
+        await reflect(rig)
+        assert chat.calls[1].prompt.count("花生") == 2
+
+
+async def test_words_to_which_an_entry_was_edited_back_are_not_removed(tmp_path: Path) -> None:
+    clock = StandingClock()
+    async with running(tmp_path, clock=clock) as rig:
+        memory_id = await stored(rig)
+        for words in (PRAWNS, PEANUTS):
+            clock.forward(seconds=5)
+            edited = await rig.engine.service.edit(
+                memory_id, words, conversation_id=FAMILY, actor=ADMIN
+            )
+            assert isinstance(edited, Edited)
+        assert [one.words for one in rig.engine._corrected.of_scope("家人")] == [PRAWNS]
+
+
 async def test_a_correction_that_was_undone_holds_nothing_back(tmp_path: Path) -> None:
     clock = StandingClock()
     chat = ScriptedChat(answer(learned(PEANUTS, who="s1")))
