@@ -45,3 +45,8 @@ class Correction:
     by: str = ""
     marks: tuple[str, ...] = ()
     number: int = 0
+
+
+def is_hand_edit(correction: Correction) -> bool:
+    """True for words that a person overwrote in a file: nobody's name is known."""
+    return correction.kind is CorrectionKind.EDITED and not correction.by

@@ -12,7 +12,7 @@ from functools import partial
 
 from ..errors import EngineClosed, StateUnavailable
 from ..log import logger
-from ..models.corrections import Correction, CorrectionKind
+from ..models.corrections import Correction, CorrectionKind, is_hand_edit
 from ..models.data_models import Memory
 from ..models.scope import PUBLIC
 from ..models.turns import QueuedTurn
@@ -272,9 +272,7 @@ class CorrectedStatements:
     def _is_typing(self, scope: str, memory_id: str) -> bool:
         since = self._clock() - TYPING
         return any(
-            one.correction.kind is CorrectionKind.EDITED
-            and not one.correction.by
-            and one.correction.at >= since
+            is_hand_edit(one.correction) and one.correction.at >= since
             for one in self._by_entry.get((scope, memory_id), ())
         )
 

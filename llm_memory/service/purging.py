@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ..log import logger
-from ..models.corrections import Correction
+from ..models.corrections import Correction, is_hand_edit
 from ..models.data_models import Memory
 from ..models.loop import BatchState
 from ..policies.text import same_words
@@ -24,7 +24,8 @@ from .purged_backups import PurgedBackups
 
 class Purging:
     """A corrected statement is purged once no archive and no living entry holds its words: a person
-    has purged it by command, or deleted it from ``archive/`` by hand."""
+    has purged it by command, or deleted it from ``archive/`` by hand. Words that somebody overwrote
+    in a file are purged with their entry."""
 
     def __init__(
         self,
@@ -75,7 +76,10 @@ class Purging:
             (stored.memory.memory_id, same_words(stored.memory.judgment))
             for stored in self._catalogue.all()
         }
-        return [one for one in asked if (one.memory_id, same_words(one.words)) not in kept]
+        # No archive ever held what a person overwrote in a file: it goes with its entry.
+        there = {memory_id for memory_id, _ in kept}
+        kept |= {_said(one) for one in asked if is_hand_edit(one) and one.memory_id in there}
+        return [one for one in asked if _said(one) not in kept]
 
     def _archived(self) -> set[tuple[str, str]] | None:
         found: set[tuple[str, str]] = set()
@@ -124,6 +128,10 @@ class Purging:
 
                 async with self._living.writing:
                     await asyncio.to_thread(self._vault.erase, scope, tells)
+
+
+def _said(one: Correction) -> tuple[str, str]:
+    return one.memory_id, same_words(one.words)
 
 
 def _plain(reply: str) -> str:

@@ -98,6 +98,21 @@ async def test_its_words_are_in_no_file_after_the_next_night(tmp_path: Path) -> 
         assert SECRET in texts_of(rig)["家人"]
 
 
+async def test_an_edit_in_a_file_purges_nothing_until_its_entry_is_purged(tmp_path: Path) -> None:
+    clock = StandingClock(EVENING)
+    async with running(tmp_path, chat=ScriptedChat(otherwise="{}"), clock=clock) as rig:
+        stored = (await rig.remember(SECRET, FAMILY, SPEAKER)).memory
+        await night(rig, clock)
+        path = tmp_path / "memory/scopes/家人" / stored.path
+        path.write_text(path.read_text("utf-8").replace(SECRET, HARMLESS), "utf-8")
+        await rig.engine.reconcile()
+        await night(rig, clock)
+        assert any(name.startswith("backups/") for name in files_with(tmp_path))
+        await purge(rig, stored.memory.memory_id)
+        await night(rig, clock)
+        assert files_with(tmp_path) == set()
+
+
 async def test_it_is_purged_by_whoever_may_forget_it_also_after_it_was_forgotten(
     tmp_path: Path,
 ) -> None:
