@@ -69,7 +69,7 @@ class Purging:
         asked = self._corrected.all_in_words()
         if not asked:
             return []
-        kept = await asyncio.to_thread(self._archived)
+        kept, folders = await asyncio.to_thread(self._archived)
         if kept is None:  # a file that cannot be read may hold any of them
             return []
         kept |= {
@@ -79,16 +79,24 @@ class Purging:
         # No archive ever held what a person overwrote in a file: it goes with its entry.
         there = {memory_id for memory_id, _ in kept}
         kept |= {_said(one) for one in asked if is_hand_edit(one) and one.memory_id in there}
-        return [one for one in asked if _said(one) not in kept]
+        return [
+            one
+            for one in asked
+            # A folder that is gone may be back tomorrow, with what was forgotten in it.
+            if _said(one) not in kept and {one.scope, one.target or one.scope} <= folders
+        ]
 
-    def _archived(self) -> set[tuple[str, str]] | None:
+    def _archived(self) -> tuple[set[tuple[str, str]] | None, set[str]]:
+        """Ids and words, None where a file cannot be read; and the scopes that have a folder."""
         found: set[tuple[str, str]] = set()
-        for scope in self._vault.scopes():
+        scopes = self._vault.scopes()
+        folders = {scope.name for scope in scopes}
+        for scope in scopes:
             words = self._vault.archived_words(scope)
             if words is None:
-                return None
+                return None, folders
             found |= words
-        return found
+        return found, folders
 
     def _clear_queue(self, purged: Sequence[Correction]) -> None:
         for scope in sorted({name for one in purged for name in (one.scope, one.target) if name}):

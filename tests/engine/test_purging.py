@@ -113,6 +113,22 @@ async def test_an_edit_in_a_file_purges_nothing_until_its_entry_is_purged(tmp_pa
         assert files_with(tmp_path) == set()
 
 
+async def test_nothing_is_purged_while_the_folder_of_its_scope_is_gone(tmp_path: Path) -> None:
+    clock, memory = StandingClock(EVENING), tmp_path / "memory"
+    async with running(tmp_path, chat=ScriptedChat(otherwise="{}"), clock=clock) as rig:
+        stored = (await rig.remember(SECRET, FAMILY, SPEAKER)).memory
+        await night(rig, clock)
+        forgotten = await rig.engine.service.forget(
+            stored.memory.memory_id, conversation_id=FAMILY, actor=ADMIN
+        )
+        assert isinstance(forgotten, Forgotten)
+    memory.rename(tmp_path / "elsewhere")
+    memory.mkdir()
+    async with running(tmp_path, chat=ScriptedChat(otherwise="{}"), clock=clock) as rig:
+        await night(rig, clock)
+    assert any(name.startswith("backups/") for name in files_with(tmp_path))
+
+
 async def test_it_is_purged_by_whoever_may_forget_it_also_after_it_was_forgotten(
     tmp_path: Path,
 ) -> None:
