@@ -90,8 +90,8 @@ class LeftBehind:
 
 @dataclass(frozen=True, slots=True)
 class Brought:
-    """What was left behind stands in the target now; ``left`` memories were changed meanwhile and
-    stayed."""
+    """What was left behind stands in the target now; ``left`` memories stayed: they were changed
+    meanwhile, or told in confidence and the target is public."""
 
     source: str
     target: str

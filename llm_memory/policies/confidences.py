@@ -12,6 +12,7 @@ import unicodedata
 from collections.abc import Iterable
 from typing import Final
 
+from ..models.data_models import Memory
 from ..models.scope import Scope
 from .lazy_pattern import LazyPattern
 
@@ -138,6 +139,12 @@ def is_confidence(text: str) -> bool:
 def may_be_told(texts: Iterable[str], scope: Scope) -> bool:
     """False for what was said in confidence, where everybody reads the scope."""
     return not (scope.is_public and any(is_confidence(text) for text in texts))
+
+
+def may_stand(memory: Memory, scope: Scope) -> bool:
+    """The same for all that an entry says, a task's progress included."""
+    said = (memory.judgment, memory.reasoning, *memory.tags, memory.context, *memory.extra)
+    return may_be_told(said, scope)
 
 
 def _asks(request: LazyPattern, taken_back: LazyPattern, text: str) -> bool:

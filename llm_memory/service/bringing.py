@@ -12,11 +12,12 @@ from ..models.data_models import Rejected, RejectReason, StoredMemory
 from ..models.left_behind import Brought, BroughtBack, MustBeNamed, Remainder
 from ..models.migration import Added, WalkBatch
 from ..models.scope import Scope
+from ..policies.confidences import may_stand
 from ..ports import Key, Vault
 from ..ports.ledger import Deed
 from ..ports.loop import TurnStore
 from ..ports.migration import MigrationStore, Walk
-from .catalogue import Catalogue, key_of
+from .catalogue import Catalogue, entry_key
 from .corrected_statements import CorrectedStatements
 from .former_scopes import FormerScopes
 from .living import LivingMemories
@@ -188,6 +189,9 @@ class _Carry(_Mover):
             stored = self._catalogue.get(Key(self._remainder.source.name, memory_id))
             if stored is None:
                 continue
+            if not may_stand(stored.memory, self._target):
+                self.left += 1
+                continue
             # Before it moves: a crash in between leaves a note of what did not move, and a taking
             # back passes that over.
             await self._note(stored)
@@ -239,5 +243,7 @@ class _CarryBack(_Mover):
             if stored is None or not same or self._source is None:
                 self.left += 1
             elif await self.move(stored, self._source) is not None:
-                await asyncio.to_thread(self._store.mark_taken_back, self._batch, [key_of(stored)])
+                await asyncio.to_thread(
+                    self._store.mark_taken_back, self._batch, [entry_key(stored)]
+                )
         return WalkBatch()

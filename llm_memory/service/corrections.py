@@ -21,7 +21,7 @@ from ..models.data_models import (
 )
 from ..models.scope import Scope
 from ..policies.admin_move import target_scope
-from ..policies.confidences import may_be_told
+from ..policies.confidences import may_stand
 from ..policies.pointers import pointed_id
 from ..policies.vault_layout import ARCHIVE
 from ..ports.ledger import DeedKind
@@ -133,8 +133,7 @@ class Corrections:
             return Rejected(RejectReason.UNKNOWN_SCOPE, detail=scope_name)
         if target == stored.scope:
             return Moved(stored, target.name)
-        memory = stored.memory
-        if not may_be_told((memory.judgment, memory.reasoning, memory.context), target):
+        if not may_stand(stored.memory, target):
             return Rejected(RejectReason.CONFIDENCE)
         doer = Doer(actor, conversation_id.umo)
         moved = await self._life.finish(self._editor.move(stored, target, doer))

@@ -198,7 +198,8 @@ class Lessons:
             kind=newest.kind,
             strength=max(old.memory.strength for old in olds),
             active=any(old.memory.active for old in olds),
-            source=Source.REFLECTION,
+            # What an agent stored unasked is no more asked for in one piece.
+            source=Source.AGENT if origin.source is Source.AGENT else Source.REFLECTION,
             actor=Actor(origin.person, origin.who),
             said_at=newest.created_at,
             heard=None,  # it is made of the old ones' words alone

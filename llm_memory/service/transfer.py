@@ -219,7 +219,8 @@ class _Import:
             kind=memory.kind,
             strength=memory.strength,
             active=memory.active,
-            source=Source.IMPORT,
+            # What an agent stored unasked is no more asked for here.
+            source=Source.AGENT if origin.source is Source.AGENT else Source.IMPORT,
             actor=Actor(_label(origin.person, _MAX_ID), origin.who),
             context=memory.context,
             heard="" if memory.model_worded else None,  # and so it is no person's word here either

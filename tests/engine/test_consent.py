@@ -11,10 +11,13 @@ import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import (
     Actor,
+    BroughtBack,
     ConversationId,
+    DmScope,
     Exported,
     Feedback,
     Forgotten,
+    Imported,
     MemoryDraft,
     MemoryKind,
     NotVisible,
@@ -451,3 +454,91 @@ async def test_what_a_woken_agent_stores_in_an_unmapped_private_chat_is_its_pers
         assert set(await rig.texts(question, CHAT)) == {in_chat, in_room}
         for where in (OTHERS_CHAT, ROOM, FAMILY):
             assert await rig.texts(question, where) == [in_room]
+
+
+AGENT = replace(MING, name="机器人（代小明）", spoke=False)
+
+
+async def test_what_a_woken_agent_stored_is_its_persons_after_an_import(tmp_path: Path) -> None:
+    words = "提醒过小明去12号楼取药"
+    async with running(tmp_path / "a", settings=SETTINGS) as rig:
+        draft = MemoryDraft(words, actor=AGENT)
+        await rig.engine.service.remember(draft, conversation_id=CHAT)
+        exported = await rig.engine.service.export(conversation_id=CHAT, actor=MING)
+        assert isinstance(exported, Exported)
+        text = (tmp_path / "a" / "exports" / exported.name).read_text("utf-8")
+    async with running(tmp_path / "b", settings=SETTINGS) as rig:
+        folder = tmp_path / "b" / "imports"
+        folder.mkdir(exist_ok=True)
+        (folder / "x.jsonl").write_text(text, "utf-8")
+        for _ in range(2):
+            report = await rig.engine.service.import_(
+                "x.jsonl", conversation_id=private(9), actor=ADMIN
+            )
+        assert isinstance(report, Imported)
+        assert report.known == 1
+        assert await rig.texts("小明去几号楼取药", CHAT) == [words]
+        assert await rig.texts("小明去几号楼取药", ROOM) == []
+
+
+async def test_what_woken_agents_stored_is_their_persons_in_one_piece_too(tmp_path: Path) -> None:
+    async with running(tmp_path, settings=SETTINGS) as rig:
+        service = rig.engine.service
+        ids = []
+        for words in ("小明喜欢喝咖啡", "小明喜欢喝红茶"):
+            stored = await service.remember(MemoryDraft(words, actor=AGENT), conversation_id=CHAT)
+            assert isinstance(stored, Stored)
+            ids.append(stored.memory.memory.memory_id)
+        ticket = await service.observe(Turn(MING, "我渴了", "好的"), conversation_id=CHAT)
+        assert isinstance(ticket, Ticket)
+        whole = MemoryDraft("小明喜欢喝咖啡和红茶", active=False)
+        await service.feedback(Feedback(merges=(Merge(tuple(ids), whole),)), ticket=ticket)
+        assert await rig.texts("小明喜欢喝什么", CHAT) == ["小明喜欢喝咖啡和红茶"]
+        assert await rig.texts("小明喜欢喝什么", ROOM) == []
+
+
+async def test_a_move_to_public_looks_at_all_that_an_entry_says(tmp_path: Path) -> None:
+    async with running(tmp_path, settings=SETTINGS) as rig:
+        service = rig.engine.service
+        change = TaskChange(TaskAction.ADD, ("找搬家公司",), progress="别告诉别人，定金付了")
+        await service.update_tasks(change, conversation_id=FAMILY, actor=MING)
+        draft = MemoryDraft(MOVE, tags=("保密",), actor=MING)
+        await service.remember(draft, conversation_id=FAMILY)
+        for stored in list(rig.engine._catalogue.all()):
+            moved = await service.move(
+                stored.memory.memory_id, "public", conversation_id=FAMILY, actor=ADMIN
+            )
+            assert moved == Rejected(RejectReason.CONFIDENCE)
+
+
+async def test_what_is_brought_to_public_publishes_no_confidence(tmp_path: Path) -> None:
+    admin = replace(MING, admin=True)
+    async with running(tmp_path, settings=replace(SETTINGS, dm_scope=DmScope.PER_PEER)) as rig:
+        service = rig.engine.service
+        await service.meet(CHAT, MING)
+        await rig.remember(f"别告诉别人：{MOVE}", CHAT, MING)
+        await rig.remember("小明喜欢喝红茶", CHAT, MING)
+        heard = await hear(rig, "小明打算春天去旅行")
+        secret = Turn(MING, "别告诉别人：我打算年底搬出去", "嗯")
+        assert isinstance(await service.observe(secret, conversation_id=CHAT), Ticket)
+    learned = '{"new_memories": [{"judgment": "小明打算年底搬出去住", "turn": 1}]}'
+    chat = ScriptedChat(otherwise=lambda _: learned)
+    async with running(tmp_path, settings=SETTINGS, chat=chat) as rig:
+        service = rig.engine.service
+        (brought,) = await service.bring(["public"], conversation_id=CHAT, actor=admin)
+        assert (brought.memories, brought.left) == (2, 1)
+        assert await rig.texts("小明", ROOM, 20) == ["小明喜欢喝红茶"]
+        assert heard.memory.judgment in await rig.texts("小明", CHAT, 20)
+        await reflect(rig, CHAT)
+        assert not [s for s in rig.engine._catalogue.all() if s.scope.is_public and "搬" in repr(s)]
+        # What went back is brought no more: forgotten since, it is not counted as left here.
+        await service.restore(conversation_id=CHAT, actor=admin)
+    async with running(tmp_path, settings=replace(SETTINGS, dm_scope=DmScope.PER_PEER)) as rig:
+        service = rig.engine.service
+        await service.forget(heard.memory.memory_id, conversation_id=CHAT, actor=MING)
+    async with running(tmp_path, settings=SETTINGS) as rig:
+        service = rig.engine.service
+        await service.bring(["public"], conversation_id=CHAT, actor=admin)
+        undone = await service.restore(conversation_id=CHAT, actor=admin)
+        assert isinstance(undone, BroughtBack)
+        assert (undone.memories, undone.left) == (1, 0)
