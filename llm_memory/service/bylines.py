@@ -81,11 +81,12 @@ class _Reader:
         stored = self.bylines.stored(hit)
         if stored is None:
             return hit
-        origin = stored.memory.provenance
-        if self.bylines.is_admin(origin.person, self.asker):
+        memory, origin = stored.memory, stored.memory.provenance
+        # Not what an agent stored on an admin's behalf, nor what a model has made up.
+        if self.bylines.is_admin(memory.speaker, self.asker):
             return replace(hit, byline=Byline(admin=True))
         account = ""
-        if origin.who:
+        if memory.who:
             others = self.bylines.others(origin, self.scope_filter, self.asker)
             if others or claims_a_role(origin.who):
                 account = account_mark(origin.person, others)

@@ -13,9 +13,13 @@ import pytest
 from astrbot_plugin_scoped_memory.core.services.injection_service import fence, hit_line
 from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.core.turns import is_admin
-from astrbot_plugin_scoped_memory.llm_memory import Actor, ConversationId, Hit
+from astrbot_plugin_scoped_memory.llm_memory import Actor, ConversationId, Hit, MemoryDraft
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Byline
-from astrbot_plugin_scoped_memory.llm_memory.policies.bylines import account_mark, claims_a_role
+from astrbot_plugin_scoped_memory.llm_memory.policies.bylines import (
+    account_mark,
+    claims_a_role,
+    folded_name,
+)
 from astrbot_plugin_scoped_memory.llm_memory.policies.text import estimate_tokens
 from astrbot_plugin_scoped_memory.llm_memory.service.primer_service import Written
 from astrbot_plugin_scoped_memory.tests.support.engines import (
@@ -200,7 +204,38 @@ def test_accounts_that_end_alike_are_told_apart() -> None:
 
 def test_offices_are_names_that_anybody_may_have_taken() -> None:
     assert all(map(claims_a_role, ["管理员", "管\u200b理员", "本群群主", "SYSTEM", "the Admin"]))
+    disguised = [
+        "管 理 员",
+        "管·理·员",
+        "管\u3164理\ufe0f员",
+        "管理員",
+        "admin1",
+        "Admin_老李",
+        "a.d.m.i.n",
+    ]
+    assert all(map(claims_a_role, disguised))
     assert not any(map(claims_a_role, ["小明", "Robotnik", "Ownerby", "小主"]))
+
+
+@pytest.mark.parametrize(
+    "blank", ["\u3164", "\ufe0f", "\xad", "\u2800", "\u034f", "\u115f", "\u200d", "\U000e0100"]
+)
+def test_a_name_is_the_same_with_what_nobody_sees_in_it(blank: str) -> None:
+    assert folded_name(f"老{blank}李{blank}") == folded_name("老李")
+    assert folded_name("老李") != folded_name("老王")
+
+
+async def test_what_the_model_made_up_and_what_an_agent_stored_are_not_the_admins_words(
+    tmp_path: Path,
+) -> None:
+    agent = replace(OWNER, name="机器人（代老李）", spoke=False)
+    async with a_bot(tmp_path) as rig:
+        await rig.remember("大家喜欢喝自来水", FAMILY, agent)
+        draft = MemoryDraft("老李喜欢喝井水", actor=OWNER, heard="看看这个网页")
+        await rig.engine.service.remember(draft, conversation_id=FAMILY)
+        for line in await lines(rig, FAMILY):
+            assert "管理员" not in line
+            assert "未核实" in line
 
 
 def test_an_admin_is_told_by_astrbots_list() -> None:
