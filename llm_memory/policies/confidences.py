@@ -17,6 +17,11 @@ from ..models.scope import Scope
 from .lazy_pattern import LazyPattern
 
 _UNSEEN: Final = re.compile("[\u200b-\u200f\u2060-\u2064\ufeff\u00ad]")
+_SIMPLIFIED: Final = str.maketrans(
+    "別訴說講給讓請傳個對與發現聽曉隨亂輕處洩聲張揚開僅願們媽爺師這間為幫許準誰倆兩爛協議級務員櫃費資條題書電戲過裡無須嗎麼沒萬瞞",
+    "别诉说讲给让请传个对与发现听晓随乱轻处泄声张扬开仅愿们妈爷师这间为帮许准谁俩两烂协议级务员柜费资条题书电戏过里无须吗么没万瞒",
+)
+"""The characters of the expressions below as they are written in Taiwan and Hong Kong."""
 _TITLE: Final = re.compile(
     r"《[^《》]{0,100}》"
     r"|(?:叫|题为|标题|歌|歌名|书名|片名|电影|小说|游戏|called|titled|named|song|movie|film|book)"
@@ -32,11 +37,12 @@ _DO_NOT: Final = (
     "(?:(?<![特个分区级性告送类差离辨判识临鉴永惜])别|(?<!要)不要|不许|不准|(?:请|切)勿|莫|甭)"
 )
 _CANNOT: Final = "(?:(?<!能)不能|(?<!可)不可以|不得|不可|不该|不应该|没法)"
-_AT_ALL: Final = "(?:再|去|随便|乱|先|轻易|到处|把[^，。！？；,.!?;\\n]{0,12})?"
+_AT_ALL: Final = "(?:再|去|给我|随便|乱|先|轻易|到处|把[^，。！？；,.!?;\\n]{0,12})?"
 _OTHERS: Final = "(?:别人|他人|其他人|其它人|任何人|旁人|外人|大家|人家|谁|第三个?人|群里|别的人)"
 _SOMEBODY: Final = (
     f"(?:{_OTHERS}|他|她|它|老板|老师|朋友|同事|家里|孩子|妈|爸|老公|老婆|我(?={_KIN}))"
 )
+_ENDS: Final = r"(?=[，。！？；,.!?;:~\s]|$)"
 _REST: Final = "[^，。！？；,.!?;\\n]{0,8}?"
 
 CHINESE: Final = LazyPattern(
@@ -47,8 +53,16 @@ CHINESE: Final = LazyPattern(
     rf"|(?:{_DO_NOT}|{_CANNOT})(?:再)?让(?!我(?!{_KIN})|你|您){_SOMEBODY}{_REST}(?:知道|发现|看到|听到|晓得)"
     # 别说出去, 不要外传
     rf"|(?:{_DO_NOT}|{_CANNOT}){_AT_ALL}(?:说|讲|传|透露|泄露|泄漏|捅|漏)(?:出去|给别人|给外人|到外面|到群里)"
-    rf"|(?:{_DO_NOT}|{_CANNOT}){_AT_ALL}(?:往外|对外|到处|四处)(?:说|讲|传|提|透露|宣扬)"
+    rf"|(?:{_DO_NOT}|{_CANNOT}){_AT_ALL}(?:往外|对外|到处|四处)(?:说|讲|传|提|透露|宣扬|公开|公布)"
     rf"|(?:{_DO_NOT}|{_CANNOT}){_AT_ALL}(?:外传|外泄|外露|声张|走漏|张扬|泄密|公开|曝光)(?!课|赛|场合)"
+    # 别跟人说, 别让人知道, 对谁都别说, 千万别说, 这事别传
+    rf"|{_DO_NOT}{_AT_ALL}(?:跟|和|向|对|给|同|与)人(?:说|讲|提)(?!话)"
+    rf"|{_DO_NOT}(?:再)?让人(?:知道|发现|晓得)"
+    r"|谁(?:都|也)(?:别|不要|不许|不准)(?:说|讲|提)(?!话|服)"
+    rf"|(?:千万|[这那](?:件)?(?:事情?|话|消息)儿?你?可?){_DO_NOT}(?:说|讲|传|提)(?:啊|哦|呀|喔)?{_ENDS}"
+    # 告诉你一个秘密, 帮我瞒着, 请守口如瓶
+    r"|(?:(?:跟|和|对|同)你(?:说|讲|分享)|告诉你)一?个?[小大]?秘密"
+    r"|(?:替|帮|为|给)(?:我们|我|咱)瞒|(?:替我|帮我|要|请|得|务必)守口如瓶"
     # 只跟你说, 就告诉你一个人, 悄悄告诉你
     r"|(?:只|仅)(?:想|能|敢|愿意|打算)?(?:跟|和|对|同|与)你(?:一个人|自己)?(?:说|讲|提|聊)(?!一[次遍句])"
     r"|(?:只|仅)(?:想|能|敢|愿意|打算)?告诉(?:过|了)?你(?!一[次遍句])"
@@ -85,6 +99,9 @@ ENGLISH: Final = LazyPattern(
     rf"repeat (?:this|it|that) to) {_ANYBODY}\b(?! (?:apart|what to do)\b)"
     rf"|{_NEVER}let {_ANYBODY} (?:know|find out|see this|hear)\b"
     rf"|{_NEVER}(?:repeat|spread|share|leak|disclose) (?:this|it|that)\b"
+    rf"|{_NEVER}breathe a word\b"
+    r"|\byou (?:can'?t|cannot|mustn'?t|must not) (?:ever )?tell "
+    r"(?:any ?one|any ?body|others|a soul)\b"
     rf"|\bkeep (?:this|it|that|what i (?:said|told you)|everything|my [a-z]+) {_SILENT}\b"
     r"|\bkeep (?:a|my|our|this) secret\b"
     r"|\b(?:just|only|strictly|this is|it'?s|that'?s|stays?|remains?) between "
@@ -132,6 +149,7 @@ def is_confidence(text: str) -> bool:
     if len(text) > 2 * _EACH_END:  # who asks for silence does so before or behind what it is about
         text = f"{text[:_EACH_END]}\n{text[-_EACH_END:]}"
     plain = _UNSEEN.sub("", unicodedata.normalize("NFKC", text)).replace("’", "'")
+    plain = plain.translate(_SIMPLIFIED)
     plain = _TITLE.sub(" ", plain)
     return _asks(CHINESE, _NOT_CHINESE, plain) or _asks(ENGLISH, _NOT_ENGLISH, plain)
 
