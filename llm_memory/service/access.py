@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from ..models.conversation import Actor, ConversationId, ConversationKind
 from ..models.data_models import NotAllowed, NotVisible, Rejected, RejectReason, StoredMemory
+from ..models.passages import place_name
 from ..models.recall import Hit
 from ..models.resolution import ReadPublicOnly, Refused, Usable
 from ..models.scope import PUBLIC, Scope, ScopeFilter
@@ -92,6 +93,11 @@ class Access:
         if named is None or scope_filter is None:
             return None
         return self._catalogue.find(named, scope_filter)
+
+    def sees(self, stored: StoredMemory, conversation_id: ConversationId) -> bool:
+        """True if a memory, living or archived, is one that the conversation may read."""
+        scope_filter = self.readable(conversation_id)
+        return scope_filter is not None and scope_filter.admits(place_name(stored))
 
     def for_admin(
         self, memory_id: str, conversation_id: ConversationId, actor: Actor

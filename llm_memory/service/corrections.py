@@ -95,7 +95,7 @@ class Corrections:
         if stored is None and not isinstance(scope, Rejected) and named is not None:
             archived = await self._handlers.archived(scope, named)
             stored = archived
-        if stored is None:
+        if stored is None or not self._access.sees(stored, conversation_id):
             return NotVisible(memory_id)
         if isinstance(scope, Rejected) or not self._access.in_reach(stored, scope, actor):
             return NotAllowed(memory_id)
@@ -154,23 +154,28 @@ class Corrections:
         deed = await self._editor.deed(Doer(actor, conversation_id.umo), named, scope)
         if deed is not None and deed.kind is DeedKind.MOVE and not actor.admin:
             return NotVisible(memory_id)  # whether it still lives there is not for everybody
-        if deed is not None and deed.kind is not DeedKind.FORGET and self._editor.stands(deed):
+        standing = None if deed is None else self._editor.standing(deed)
+        if deed is not None and deed.kind is not DeedKind.FORGET and standing is not None:
+            sees = self._access.sees
+            if deed.kind is DeedKind.EDIT and not sees(standing, conversation_id):
+                return NotVisible(memory_id)
             if not actor.admin:
                 return NotAllowed(memory_id)
             undone = await self._life.finish(self._editor.take_back(deed))
             return NotVisible(memory_id) if undone is None else undone
         if not named and deed is None:
             return NotVisible(memory_id)
-        outcome = await self._bring_back(named or (deed.memory_id if deed else ""), scope, actor)
+        wanted = named or (deed.memory_id if deed else "")
+        outcome = await self._bring_back(wanted, scope, conversation_id, actor)
         if isinstance(outcome, Restored) and deed is not None:
             await self._editor.settle(deed)
         return outcome
 
     async def _bring_back(
-        self, memory_id: str, scope: Scope, actor: Actor
+        self, memory_id: str, scope: Scope, conversation_id: ConversationId, actor: Actor
     ) -> Restored | NotAllowed | NotVisible | Rejected:
         archived = await self._handlers.archived(scope, memory_id)
-        if archived is None:
+        if archived is None or not self._access.sees(archived, conversation_id):
             return NotVisible(memory_id)
         if not self._access.in_reach(archived, scope, actor):
             return NotAllowed(memory_id)

@@ -155,9 +155,9 @@ class MemoryEditor:
             None,
         )
 
-    def stands(self, deed: Deed) -> bool:
-        """True if the memory still is where the deed left it."""
-        return self._catalogue.get(Key(deed.target, deed.memory_id)) is not None
+    def standing(self, deed: Deed) -> StoredMemory | None:
+        """The memory where the deed left it; None if it is not there any more."""
+        return self._catalogue.get(Key(deed.target, deed.memory_id))
 
     async def folders(self) -> list[str]:
         """The names of the scopes that have a folder."""
@@ -165,7 +165,7 @@ class MemoryEditor:
 
     async def take_back(self, deed: Deed) -> Undone | Rejected | None:
         """Undo an edit or a move."""
-        stored = self._catalogue.get(Key(deed.target, deed.memory_id))
+        stored = self.standing(deed)
         if stored is None:
             return None
         back: StoredMemory | Rejected | None

@@ -24,6 +24,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Rejected,
     RejectReason,
     Replaced,
+    Restored,
     Stored,
     StoredMemory,
     TaskAction,
@@ -542,3 +543,24 @@ async def test_what_is_brought_to_public_publishes_no_confidence(tmp_path: Path)
         undone = await service.restore(conversation_id=CHAT, actor=admin)
         assert isinstance(undone, BroughtBack)
         assert (undone.memories, undone.left) == (1, 0)
+
+
+async def test_what_nobody_else_reads_nobody_else_restores_or_purges(tmp_path: Path) -> None:
+    async with running(tmp_path, settings=SETTINGS) as rig:
+        service = rig.engine.service
+        heard = await hear(rig, MOVE)
+        task = await hear(rig, "年底找搬家公司", kind=MemoryKind.TASK)
+        done = TaskChange(TaskAction.DONE, ("年底找搬家公司",))
+        await service.update_tasks(done, conversation_id=CHAT, actor=MING)
+        await service.forget(heard.memory.memory_id, conversation_id=CHAT, actor=MING)
+        for where, who in ((ROOM, ADMIN), (ROOM, MING), (private(9), ADMIN)):
+            for one in (heard, task):
+                named = one.memory.memory_id
+                outcome = await service.restore(named, conversation_id=where, actor=who)
+                assert outcome == NotVisible(named), (where, who)
+            named = heard.memory.memory_id
+            outcome = await service.forget(named, conversation_id=where, actor=who, for_good=True)
+            assert outcome == NotVisible(named), (where, who)
+        outcome = await service.restore(heard.memory.memory_id, conversation_id=CHAT, actor=MING)
+        assert isinstance(outcome, Restored)
+        assert MOVE in await rig.texts(QUESTION, CHAT)
