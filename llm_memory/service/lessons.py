@@ -102,7 +102,11 @@ class Lessons:
         """A new memory: nobody vouches for it, and it fades unless it proves useful."""
         said_at = draft.said_at or lesson.turns[-1].observed_at
         actor = _speaker(draft.actor, lesson.turns)
-        draft = replace(draft, actor=actor, said_at=said_at, source=Source.REFLECTION)
+        # What was only heard is as public as its chat, whatever was known there before.
+        active = draft.active and not lesson.is_private
+        draft = replace(
+            draft, actor=actor, said_at=said_at, source=Source.REFLECTION, active=active
+        )
         memory_id = memory_id or lesson.id_of(actor.person, actor.name, draft.judgment)
         standing = await self._handlers.stands(lesson.scope, memory_id)
         if isinstance(standing, StoredMemory):
@@ -144,8 +148,7 @@ class Lessons:
             reasoning=replacing(draft.reasoning, old_id),
             tags=(*draft.tags, *old.memory.tags),
             strength=max(draft.strength, old.memory.strength),
-            # The words are new, and were only heard: they are not as public as the old ones.
-            active=old.memory.active and not lesson.is_private,
+            active=old.memory.active,
         )
         outcome = await self.learn(draft, lesson, memory_id)
         taken = await self._supersede([old], outcome)

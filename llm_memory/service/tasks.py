@@ -6,8 +6,10 @@ import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Final
 
 from ..errors import VaultWriteFailed
+from ..models.consent import is_for_speaker_alone, only_reader
 from ..models.data_models import (
     MODEL_WORDED,
     Memory,
@@ -58,6 +60,9 @@ class _Words:
     progress: str
     next_step: str
     hidden: tuple[PrivateKind, ...]
+
+
+_NO_WORDS: Final = _Words("", "", "", ())
 
 
 class TaskList:
@@ -111,6 +116,7 @@ class TaskList:
         known = same_task(words.title, own) or same_task(title, own)
         if known is None:
             return await self._append(title, words, by, change.heard)
+        words = _fit_for(known, words, by)
         task = task_of(known.memory)
         news = replace(
             task,
@@ -137,7 +143,8 @@ class TaskList:
         words = await self._examined(task_of(known.memory).title, change, by)
         if isinstance(words, Rejected):
             # Its title stands already; what was said beside it cannot be kept, the deed can.
-            words = _Words("", "", "", ())
+            words = _NO_WORDS
+        words = _fit_for(known, words, by)
         day, who = self._clock().date().isoformat(), one_line(by.doer.actor.name)
 
         def made(memory: Memory) -> Memory:
@@ -225,6 +232,13 @@ class TaskList:
     def _of(self, scope_filter: ScopeFilter) -> list[StoredMemory]:
         found = self._catalogue.of_topics({Topic.TASKS}, scope_filter)
         return [stored for stored, _ in zip(found, range(READ), strict=False)]
+
+
+def _fit_for(known: StoredMemory, words: _Words, by: TaskDoer) -> _Words:
+    """No words of an agent, out of a chat that is one person's alone, for a task others read."""
+    doer = by.doer
+    alone = not doer.actor.spoke and is_for_speaker_alone(known.scope, doer.conversation)
+    return _NO_WORDS if alone and only_reader(known.scope, known.memory) is None else words
 
 
 def _with_news(memory: Memory, words: _Words, trusted: bool, *, reopen: bool = True) -> Memory:

@@ -564,3 +564,32 @@ async def test_what_nobody_else_reads_nobody_else_restores_or_purges(tmp_path: P
         outcome = await service.restore(heard.memory.memory_id, conversation_id=CHAT, actor=MING)
         assert isinstance(outcome, Restored)
         assert MOVE in await rig.texts(QUESTION, CHAT)
+
+
+@pytest.mark.parametrize("action", [TaskAction.ADD, TaskAction.DONE])
+async def test_what_a_woken_agent_says_of_everybodys_task_is_not_for_everybody(
+    tmp_path: Path, action: TaskAction
+) -> None:
+    async with running(tmp_path, settings=SETTINGS) as rig:
+        service = rig.engine.service
+        task = TaskChange(TaskAction.ADD, ("交报告",))
+        await service.update_tasks(task, conversation_id=ROOM, actor=HONG)
+        news = TaskChange(action, ("交报告",), progress="小明搬出去了，没交")
+        report = await service.update_tasks(news, conversation_id=CHAT, actor=AGENT)
+        assert not isinstance(report, Rejected)
+        assert await shown(rig, OTHERS_CHAT, HONG) == set()
+        (stored,) = rig.engine._catalogue.all()
+        assert is_done(stored) is (action is TaskAction.DONE)
+
+
+async def test_what_is_told_as_learned_is_passive_whatever_its_draft_says(tmp_path: Path) -> None:
+    async with running(tmp_path, settings=SETTINGS) as rig:
+        service = rig.engine.service
+        for where, text in ((CHAT, MOVE), (ROOM, "大家年底聚餐")):
+            ticket = await service.observe(Turn(MING, text, "嗯"), conversation_id=where)
+            assert isinstance(ticket, Ticket)
+            draft = MemoryDraft(text, actor=MING, active=True)
+            await service.feedback(Feedback(drafts=(draft,)), ticket=ticket)
+        assert await rig.texts("年底有什么打算", CHAT) != []
+        assert await shown(rig, OTHERS_CHAT, HONG) == set()
+        assert await rig.texts("年底聚餐", OTHERS_CHAT) == ["大家年底聚餐"]
