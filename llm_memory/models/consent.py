@@ -35,6 +35,14 @@ def is_for_speaker_alone(scope: Scope, conversation: str) -> bool:
     return scope.is_public and is_private_chat(conversation)
 
 
+def has_known_readers(scope: Scope, memory: Memory) -> bool:
+    """False where the bot put together what it heard in several conversations, or in one that it
+    does not name: brought to a public scope, it would be read by everybody."""
+    origin = memory.provenance
+    unnamed = origin.source is Source.REFLECTION and not origin.conversation
+    return memory.active or not (scope.is_public and unnamed)
+
+
 def readers(scope: Scope, memory: Memory) -> ScopeFilter:
     """What a memory that is written to ``scope`` may be compared with."""
     shelf = only_reader(scope, memory)

@@ -91,7 +91,8 @@ class LeftBehind:
 @dataclass(frozen=True, slots=True)
 class Brought:
     """What was left behind stands in the target now; ``left`` memories stayed: they were changed
-    meanwhile, or told in confidence and the target is public."""
+    meanwhile, or the target is public and they were told in
+    confidence, or made of several conversations."""
 
     source: str
     target: str

@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Final
 
+from ..models.consent import has_known_readers
 from ..models.conversation import ConversationId
 from ..models.data_models import Rejected, RejectReason, StoredMemory
 from ..models.left_behind import Brought, BroughtBack, MustBeNamed, Remainder
@@ -189,7 +190,8 @@ class _Carry(_Mover):
             stored = self._catalogue.get(Key(self._remainder.source.name, memory_id))
             if stored is None:
                 continue
-            if not may_stand(stored.memory, self._target):
+            memory, target = stored.memory, self._target
+            if not (may_stand(memory, target) and has_known_readers(target, memory)):
                 self.left += 1
                 continue
             # Before it moves: a crash in between leaves a note of what did not move, and a taking

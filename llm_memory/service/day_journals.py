@@ -248,9 +248,7 @@ class DayJournals:
         memory = await self._examined(scope, day, words, now)
         if memory is None:
             return None
-        if len({turn.conversation for turn in turns}) == 1:
-            origin = replace(memory.provenance, conversation=conversation)
-            memory = replace(memory, provenance=origin)
+        memory = _said_in(memory, {turn.conversation for turn in turns})
         speakers = frozenset(turn.person for turn in turns)
         return Digest(self._attributed(memory, scope, speakers, now), by_model=True)
 
@@ -265,6 +263,7 @@ class DayJournals:
         if memory is None:
             return None
         memory = replace(memory, extra=(MADE_OF_ENTRIES,))
+        memory = _said_in(memory, {stored.memory.provenance.conversation for stored in entries})
         speakers = frozenset(stored.memory.speaker for stored in entries)
         return Digest(self._attributed(memory, scope, speakers, now), by_model=False)
 
@@ -335,6 +334,14 @@ class DayJournals:
 
     async def _note(self, journal: JournalDay) -> None:
         await asyncio.to_thread(self._store.note_journal, journal)
+
+
+def _said_in(memory: Memory, conversations: set[str]) -> Memory:
+    """With the conversation of all its words, if that is one."""
+    if len(conversations) != 1:
+        return memory
+    (conversation,) = conversations
+    return replace(memory, provenance=replace(memory.provenance, conversation=conversation))
 
 
 def _is_told(stored: StoredMemory) -> bool:

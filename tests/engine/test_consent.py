@@ -593,3 +593,31 @@ async def test_what_is_told_as_learned_is_passive_whatever_its_draft_says(tmp_pa
         assert await rig.texts("年底有什么打算", CHAT) != []
         assert await shown(rig, OTHERS_CHAT, HONG) == set()
         assert await rig.texts("年底聚餐", OTHERS_CHAT) == ["大家年底聚餐"]
+
+
+@pytest.mark.parametrize("chats", [1, 2])
+async def test_a_day_of_a_private_scope_is_published_by_no_bringing(
+    tmp_path: Path, chats: int
+) -> None:
+    clock, again = Ticker(), replace(CHAT, umo="second:FriendMessage:5001", account="second")
+    per_peer = replace(SETTINGS, dm_scope=DmScope.PER_PEER)
+    admin = replace(MING, admin=True)
+    async with running(tmp_path, settings=per_peer, clock=clock) as rig:
+        service = rig.engine.service
+        await service.meet(CHAT, MING)
+        await rig.remember("小明喜欢喝茶", CHAT, MING)
+        await rig.until_indexed()
+        await rig.engine.loop.sleep.run_once("nightly")
+        for number in range(4):
+            where = again if number % chats else CHAT
+            await service.meet(where, MING)
+            await hear(rig, f"小明第{number}次去看了新房子", where, kind=MemoryKind.EVENT)
+        await rig.until_indexed()
+        clock.now += timedelta(days=1)
+        await rig.engine.loop.sleep.run_once("nightly")
+        assert [s for s in rig.engine._catalogue.all() if "日记" in s.memory.tags]
+    async with running(tmp_path, settings=SETTINGS, clock=clock) as rig:
+        brought = await rig.engine.service.bring(["public"], conversation_id=CHAT, actor=admin)
+        assert isinstance(brought, list)
+        assert (brought[0].memories, brought[0].left) == (7 - chats, chats - 1)
+        assert await shown(rig, OTHERS_CHAT, HONG, "新房子") == set()
