@@ -526,7 +526,9 @@ async def test_what_is_brought_to_public_publishes_no_confidence(tmp_path: Path)
     chat = ScriptedChat(otherwise=lambda _: learned)
     async with running(tmp_path, settings=SETTINGS, chat=chat) as rig:
         service = rig.engine.service
-        (brought,) = await service.bring(["public"], conversation_id=CHAT, actor=admin)
+        outcome = await service.bring(["public"], conversation_id=CHAT, actor=admin)
+        assert isinstance(outcome, list)
+        (brought,) = outcome
         assert (brought.memories, brought.left) == (2, 1)
         assert await rig.texts("小明", ROOM, 20) == ["小明喜欢喝红茶"]
         assert heard.memory.judgment in await rig.texts("小明", CHAT, 20)
