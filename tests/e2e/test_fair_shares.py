@@ -72,4 +72,4 @@ async def test_a_flood_in_a_private_chat_leaves_the_family_its_reading_of_the_da
     await until(learned, within=60, what="the family's turn to be learned from")
     told = await running.onebot.ask(FAMILY, OWNER, "/memory status")
     assert "aiocqhttp:6666" in told
-    assert "没有映射的会话" in told
+    assert "没写进表的会话" in told
