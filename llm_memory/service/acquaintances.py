@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -18,15 +18,12 @@ _READ: Final = 5_000
 
 
 class Acquaintances:
-    """Asks the catalogue; keeps nothing of its own.
+    """Asks the catalogue; keeps nothing of its own. ``linked``: all ids of a person, given one of
+    them."""
 
-    Args:
-        links: The owner's identity links, person id to person.
-    """
-
-    def __init__(self, catalogue: Catalogue, links: Mapping[str, str]) -> None:
+    def __init__(self, catalogue: Catalogue, linked: Callable[[str], Collection[str]]) -> None:
         self._catalogue = catalogue
-        self._links = links
+        self._linked = linked
 
     def of(self, scope: Scope, now: datetime, *, conversation: str = "") -> frozenset[str]:
         """The person ids of a scope's own people; of public, where there are strangers, of one
@@ -44,12 +41,5 @@ class Acquaintances:
     ) -> list[StoredMemory]:
         """Those of the entries that somebody is told without having asked for them. ``asker`` is
         None where nobody in particular is told."""
-        own = frozenset() if asker is None else self._accounts(asker.person)
+        own = () if asker is None else self._linked(asker.person)
         return [stored for stored in entries if is_told_unasked(stored.memory, familiar, own)]
-
-    def _accounts(self, person: str) -> frozenset[str]:
-        """The ids that are the same person."""
-        if not person:
-            return frozenset()
-        named = self._links.get(person, person)
-        return frozenset({person, *(one for one, who in self._links.items() if who == named)})

@@ -69,7 +69,7 @@ def make_loop(
 ) -> LoopParts:
     """Opens nothing."""
     paces, catalogue = settings.loop, recalling.catalogue
-    acquaintances = Acquaintances(catalogue, settings.identity_links)
+    acquaintances = Acquaintances(catalogue, book.ids_of)
     primer = PrimerService(
         catalogue, parts.loop_book, parts.pages, paces, acquaintances, clock, bylines.company
     )

@@ -20,6 +20,7 @@ from ..models.scope import Scope
 from ..models.settings import BY_ACCOUNT, DmScope, EngineSettings, ScopeSettings
 from ..models.shelf import Shelf
 from ..models.status import MapSummary
+from ..policies.preference import ids_of
 from ..policies.scope_resolution import ALL_PRIVATE_CHATS, derived_scopes, resolve
 from ..ports import StateStore
 from .map_guard import Accounts, MapGuard
@@ -262,16 +263,12 @@ class ScopeBook:
         group, whoever speaks there."""
         if not is_private_chat(conversation):
             return ()
-        owners = (*self.ids_of(person), conversation)
-        return tuple(Shelf.of_person(owner) for owner in dict.fromkeys(owners))
+        owners = self.ids_of(person) | {conversation}
+        return tuple(Shelf.of_person(owner) for owner in sorted(owners))
 
-    def ids_of(self, person: str) -> tuple[str, ...]:
-        """All ids of a person, given one of them: that one, and those linked to the same person."""
-        if not person:
-            return ()
-        links = self._settings.identity_links
-        linked = (one for one, link in links.items() if link == links.get(person))
-        return tuple(dict.fromkeys((person, *linked)))
+    def ids_of(self, person: str) -> frozenset[str]:
+        """All ids of a person, given one of them; none for nobody."""
+        return ids_of(person, self._settings.identity_links)
 
     def summary(self) -> MapSummary:
         """What the map says, for the log at start-up."""

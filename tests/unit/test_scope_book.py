@@ -29,6 +29,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.settings import (
     EngineSettings,
     GroupScope,
 )
+from astrbot_plugin_scoped_memory.llm_memory.models.shelf import Shelf
 from astrbot_plugin_scoped_memory.llm_memory.policies.scope_map import (
     MapHealth,
     judge_map,
@@ -404,6 +405,16 @@ def test_linked_ids_are_one_person_and_nobody_is_no_person(books: Book) -> None:
     assert not book.same_person("aiocqhttp:1", "aiocqhttp:3")
     assert not book.same_person("", "")
     assert not book.same_person("aiocqhttp:3", "AIOCQHTTP:3")
+
+
+def test_an_account_that_others_are_linked_to_reads_what_was_heard_from_them(books: Book) -> None:
+    main, other = "aiocqhttp:1", "telegram:2"
+    book = books.start({}, settings=EngineSettings(identity_links={other: main}))
+    assert book.same_person(main, other)
+    for person_id, linked in ((main, other), (other, main)):
+        assert {main, other} == set(book.ids_of(person_id))
+        shelves = book.shelves_of(private(1).umo, person_id)
+        assert Shelf.of_person(linked) in shelves
 
 
 async def test_a_group_that_is_split_by_member_makes_its_own_key_a_seen_one(tmp_path: Path) -> None:
