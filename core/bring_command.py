@@ -19,7 +19,7 @@ from .texts import Texts
 
 BRING = frozenset({"bring", "带来", "搬来"})
 _MOST = 100
-"""Characters of a name that nobody knows."""
+"""Characters that are repeated of a name that no scope has."""
 
 
 class BringCommand:

@@ -68,7 +68,7 @@ def make_file(path: Path) -> None:
 
 
 def mode_in(folder: Path) -> int:
-    """Permission bits for what is made in a folder: whoever may not look into the folder may not
+    """Permission bits for what is made in a folder: who may not look into the folder may not
     read it. An owner who opens the folder to others opens it for new files, too. Raises OSError."""
     if os.name == "nt":  # where folders hand on their rights themselves
         return 0o777

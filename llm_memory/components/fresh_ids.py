@@ -22,7 +22,7 @@ _SLACK_SECONDS: Final = 60.0
 
 
 class FreshIds:
-    """Makes ids with ``make_id`` and checks each one. Whoever calls holds the vault's lock.
+    """Makes ids with ``make_id`` and checks each one. The caller holds the vault's lock.
 
     An id has 30 random bits beside its milliseconds: among 60,000 entries of one file, which all
     have the file's time, two or three would be the same.

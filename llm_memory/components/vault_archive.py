@@ -134,8 +134,8 @@ class VaultArchive:
         return found[-1] if found else None
 
     def words(self, scope: Scope) -> set[tuple[str, str]] | None:
-        """Id and words of every entry, whatever was done to it; None where a file cannot be read:
-        then nobody knows."""
+        """Id and words of every entry, whatever was done to it; None where a file cannot be read,
+        which may hold any."""
         found: set[tuple[str, str]] = set()
         for path in self._tree.archived_files(scope):
             try:

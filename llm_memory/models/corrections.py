@@ -26,7 +26,7 @@ class Correction:
         target: The one to which it was moved, empty for the other kinds.
         memory_id: Of the entry that said it.
         words: What it said. Empty once it was purged: then ``marks`` are what it is known by.
-        person: Who had said it, empty where nobody knows; ``who`` is the name.
+        person: Who had said it, empty where it is unknown; ``who`` is the name.
         said_at: When it was said: the days that its words name are counted from there.
         by: The name of who corrected it.
         marks: Keyed hashes of the statement and of its clauses.

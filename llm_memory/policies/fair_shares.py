@@ -4,7 +4,7 @@ A total is shared equally at two levels among those who want some of it: first b
 scope is one, all strangers together are one), then by party inside the group. A share is no quota:
 who is beyond it is served after those within theirs, and what nobody else wants is free. But tokens
 come once a day, and a flood in the morning would spend them before the family has said a word. So
-strangers, and whoever is beyond a share while others wait, are held to a pace: half of the day's
+strangers, and parties beyond their share while others wait, are held to a pace: half of the day's
 tokens at any time, and the rest as the day passes.
 """
 

@@ -50,7 +50,7 @@ def lost_accounts(
     """Which keys of the map, those on hold included, name accounts that are gone.
 
     Args:
-        accounts: The bot accounts that exist now; None where nobody can tell, and then none is
+        accounts: The bot accounts that exist now; None where they are unknown, and then none is
             gone.
         let_go: Accounts of which an admin has said that they are gone for good.
     """

@@ -144,7 +144,7 @@ def judge_map(
         met: Keys that a conversation has had. Another one was a typo and its loss is none, if the
             map names private conversations now: somebody has corrected it. None counts all as met.
         accounts: The bot accounts that exist now: a key of another one is back, too, once the same
-            conversation is mapped under an account that does. None where nobody can tell.
+            conversation is mapped under an account that does. None where they are unknown.
     """
     before = frozenset(map(canonical_key, former))
     missing = frozenset(map(canonical_key, lost))

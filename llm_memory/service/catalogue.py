@@ -4,7 +4,8 @@ It makes acknowledged memories visible at once, and it is the last word on what 
 that tells of something else is not believed. Touched from the event loop only.
 
 The place says who reads a memory (``place_name``): its scope, or the shelf of the one person who
-may. Readers' questions name places; whoever changes an entry names its scope and id (``get``).
+may. Readers' questions name places; a service that changes an entry names its scope and id
+(``get``).
 """
 
 from __future__ import annotations
@@ -136,7 +137,7 @@ class Catalogue:
         return self._folded.get(key_of(stored), "")
 
     def get(self, key: Key) -> StoredMemory | None:
-        """By scope and id, whoever may read it: for what is done to entries, never for a reader."""
+        """By scope and id, on a shelf or not: for what is done to entries, never for a reader."""
         place = self._on_shelves.get(key, key.scope)
         return self._by_place.get(place, {}).get(key.memory_id)
 
@@ -201,7 +202,7 @@ class Catalogue:
         return chain.from_iterable(map(dict.values, self._by_place.values()))
 
     def of_scope(self, scope: Scope) -> list[StoredMemory]:
-        """Every memory whose entry stands in the scope, whoever may read it: for tidying up, never
+        """Every memory whose entry stands in the scope, on a shelf or not: for tidying up, never
         for a reader."""
         shelves = {place for key, place in self._on_shelves.items() if key.scope == scope.name}
         found = chain.from_iterable(

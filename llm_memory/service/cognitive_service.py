@@ -525,7 +525,8 @@ class CognitiveService:
         return self._book.summary()
 
     async def confirm_map(self, *, actor: Actor) -> int | None:
-        """Let go of the keys that a damaged map lost. None for anybody but an admin."""
+        """The map is meant as it is: how many keys it was held back for. None for anybody but an
+        admin."""
         await self._life.ready()
         return await self._life.finish(self._book.confirm_map()) if actor.admin else None
 

@@ -23,16 +23,15 @@ from .identifiers import Clock
 
 TYPING = timedelta(minutes=10)
 """An entry that a person changes in its file again within this time is still being typed."""
-
-
-_EVER = datetime.min.replace(tzinfo=UTC)
+EVER = datetime.min.replace(tzinfo=UTC)
+"""For a text of which it is not known when it was said."""
 
 
 class CorrectedStatements:
     """The record of corrections, durable in the state store, held in memory.
 
-    Whoever removes a memory for a person notes it here first; whoever writes what was said before,
-    without a person asking for it now, asks here.
+    A service that removes a memory for a person notes it here first. A service that writes what was
+    said before, though no person asks for it now, asks here.
     """
 
     def __init__(self, state: StateStore, clock: Clock) -> None:
@@ -193,7 +192,7 @@ class CorrectedStatements:
 
     def says(self, text: str, purged: Sequence[Correction]) -> bool:
         """Whether a text of the bot's own says one of these statements."""
-        return without(text, _EVER, [Removed(one) for one in purged], self._mark) != text
+        return without(text, EVER, [Removed(one) for one in purged], self._mark) != text
 
     def all_in_words(self) -> list[Correction]:
         """All corrections whose words are known."""

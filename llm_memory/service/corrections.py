@@ -87,8 +87,8 @@ class Corrections:
     async def purge(
         self, memory_id: str, conversation_id: ConversationId, actor: Actor
     ) -> ForgetOutcome | Rejected:
-        """Forget an entry for good, whether it lives or was forgotten before. By whoever may
-        forget it."""
+        """Forget an entry for good, whether it lives or was forgotten before. Who may forget it
+        may do this."""
         scope = self._access.writable(conversation_id)
         named = pointed_id(memory_id)
         stored = self._access.find(memory_id, conversation_id)

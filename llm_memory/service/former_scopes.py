@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator
 
 from ..errors import EngineClosed, InvalidConversationId, StateUnavailable
 from ..log import logger
+from ..models.consent import is_private_chat
 from ..models.conversation import ConversationId, ConversationKind
 from ..models.data_models import StoredMemory
 from ..models.left_behind import DerivedScope, LeftBehind, Remainder
@@ -140,7 +141,7 @@ class FormerScopes:
     def _told_privately(self, source: Scope, ours: frozenset[str]) -> bool:
         """True if the scope holds words of a private chat that is not one of ours."""
         said = {one.memory.provenance.conversation for one in self._all_in(source)} - ours
-        return any(map(_is_private, said))
+        return any(map(is_private_chat, said))
 
     def _all_in(self, scope: Scope) -> Iterator[StoredMemory]:
         return self._catalogue.visible(ScopeFilter((scope,)))
@@ -171,10 +172,3 @@ class FormerScopes:
 def _is_derived(resolution: Usable) -> bool:
     """True for a private scope that a policy derived for the conversation."""
     return resolution.why.code in _BY_POLICY and not resolution.scope.is_public
-
-
-def _is_private(umo: str) -> bool:
-    try:
-        return ConversationId.parse(umo).kind is ConversationKind.PRIVATE
-    except InvalidConversationId:
-        return False

@@ -32,7 +32,7 @@ from ..ports import StateStore
 from .notice_board import NoticeBoard
 
 Accounts = Callable[[], frozenset[str] | None]
-"""The bot accounts that exist now, None where nobody can tell."""
+"""The bot accounts that exist now, None where the bot framework does not tell."""
 _OFFERED = 30
 """Lines of a repaired map in a notice."""
 
@@ -112,11 +112,11 @@ class MapGuard:
 
     @property
     def damaged(self) -> bool:
-        """True while anything is held that an admin may let go."""
+        """True while anything is held back until an admin confirms the map."""
         return bool(self._map.held) or self._map.withheld is not None
 
     async def confirm(self) -> int:
-        """An admin says that the map is meant as it is: how many keys are let go."""
+        """An admin says that the map is meant as it is: how many keys it was held back for."""
         released = self._map.held | self._lost.keys
         unnamed, let_go = self._unnamed, self._let_go | self._lost.names
         await asyncio.to_thread(self._keep_confirmed, unnamed, let_go)
@@ -200,7 +200,6 @@ class MapGuard:
         params = {
             "accounts": "、".join(sorted(self._lost.names)),
             "present": "、".join(sorted(present)),
-            "scopes": "、".join(sorted(named_scopes(self._map))),
             "lines": _lines(repaired(self._map, self._lost, present, self.seen)),
         }
         self._notices.post(

@@ -26,11 +26,11 @@ class OffTheRecord:
     A pause holds for all that one line of the scope map names: a group that the platform splits by
     member is off the record as a whole.
 
-    Where nobody knows any more who was paused, because the file was lost, cannot be read, or is
-    older than the mark beside the memories says, no conversation is taken for open: no turn is
-    queued and none is read, so nothing is learned from what is said by the way, until an admin
-    says that it may be. What somebody wants remembered on purpose is
-    stored, and recall goes on: the notice tells that pauses have to be said again.
+    Where the file was lost, cannot be read, or is older than the mark beside the memories says, it
+    is unknown which conversations were paused. Then none is taken for open: no turn is queued and
+    none is read, so nothing is learned from what is said by the way, until an admin says that it
+    may be. What a person has remembered on purpose is stored, and recall goes on: the notice tells
+    that pauses have to be said again.
     """
 
     def __init__(self, book: LoopBook, marks: PauseMarks, notices: NoticeBoard) -> None:

@@ -6,11 +6,11 @@ import asyncio
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Final
 
 from ..errors import VaultWriteFailed
 from ..log import logger
+from ..markdown.entry import ID_PATTERN
 from ..markdown.marked_block import content_of, harmless, put
 from ..models.notices import Notice, NoticeCode
 from ..models.scope import Scope, ScopeFilter
@@ -18,7 +18,7 @@ from ..policies.overview import MEMORY_PAGE, PRIMER_PAGE, memory_page
 from ..policies.vault_layout import archive_path, part_path
 from ..ports.sleep import Page, ScopePages
 from .catalogue import Catalogue
-from .corrected_statements import CorrectedStatements
+from .corrected_statements import EVER, CorrectedStatements
 from .notice_board import NoticeBoard
 from .to_its_end import to_its_end
 
@@ -26,8 +26,7 @@ KEPT: Final = 3
 """Former texts of each page."""
 _TRIES: Final = 5
 """So often a page is written where somebody else writes to it meanwhile."""
-_ID: Final = re.compile("m-[0-9a-z]{4,32}")
-_EVER: Final = datetime.min.replace(tzinfo=UTC)
+_ID: Final = re.compile(ID_PATTERN)
 _TITLES: Final = {MEMORY_PAGE: "记忆概览", PRIMER_PAGE: "开场摘要"}
 
 type PrimerPage = Callable[[Scope], str]
@@ -128,7 +127,7 @@ class Overviews:
             line
             for line in text.splitlines(keepends=True)
             if corrected.isdisjoint(_ID.findall(line))
-            and self._corrected.text_cleared(scope.name, line, _EVER) == line
+            and self._corrected.text_cleared(scope.name, line, EVER) == line
         )
 
 

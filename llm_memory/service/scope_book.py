@@ -241,7 +241,7 @@ class ScopeBook:
         return self._guard.damaged
 
     async def confirm_map(self) -> int:
-        """An admin says that the map is meant as it is: how many keys are let go."""
+        """An admin says that the map is meant as it is: how many keys it was held back for."""
         return await self._guard.confirm()
 
     def owns_alone(self, conversation_id: ConversationId, scope: Scope) -> bool:
