@@ -86,9 +86,7 @@ class Company:
         if place_name(stored) != PUBLIC_NAME:
             return True
         origin = stored.memory.provenance
-        if origin.trusted or origin.source is Source.PERSON:
-            return True
-        if origin.person in self.persons:
+        if origin.vouched or stored.memory.speaker in self.persons:
             return True
         if origin.conversation and origin.conversation == self.conversation:
             return True

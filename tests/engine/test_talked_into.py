@@ -76,6 +76,7 @@ async def test_what_a_model_adds_in_an_admins_turn_is_no_rule_and_told_to_nobody
             lines = [hit_line(hit, TEXTS) for hit in recall.hits if "老孟" in hit.preview]
             assert lines
             assert not any("爸爸" in line for line in lines)  # he has said nothing of the kind
+            assert not any("〔" in line for line in lines)  # and no mark says that he has
             assert all(TEXTS.say("inject.unvouched") in line for line in lines)
 
 
