@@ -44,7 +44,6 @@ from ..models.transfer import Exported, Imported, NotTransferred
 from ..models.turns import (
     Feedback,
     FeedbackReport,
-    NotObserved,
     ObserveOutcome,
     Paused,
     PauseOutcome,
@@ -71,6 +70,7 @@ from .memory_handlers import MemoryHandlers
 from .memory_manager import MemoryManager
 from .model_histories import ModelHistories
 from .note_book import NoteBook
+from .observing import Observing
 from .off_the_record import OffTheRecord
 from .origins import Origins
 from .pending_records import PendingRecords
@@ -81,8 +81,6 @@ from .tasks import TaskDoer, TaskList
 from .transfer import Terms, Transfer
 from .turn_queue import TurnQueue
 
-_PAUSED = "paused"
-"""The mark of a conversation that is off the record: it sees nothing."""
 _HOPS_SECONDS = 3.0
 """A model waits for the answer: after this long the first of two hops is the answer."""
 
@@ -127,10 +125,10 @@ class CognitiveService:
         self._catalogue = catalogue
         self._access = Access(settings, book, catalogue)
         self._life = Lifespan()
+        self._observing = Observing(self._access, off_record, histories, turns, self._life)
         self._corrections = Corrections(self._access, book, handlers, editor, corrected, self._life)
         self._manager = manager
         self._handlers = handlers
-        self._turns = turns
         self._learning = learning
         self._notes = notes
         self._editor = editor
@@ -351,19 +349,7 @@ class CognitiveService:
     async def observe(self, turn: Turn, *, conversation_id: ConversationId) -> ObserveOutcome:
         """Queue a finished turn durably. Its scope is fixed now, whatever the map says later."""
         await self._life.ready()
-        if not self._off_record.known:
-            return NotObserved(note="pauses_unknown")
-        if self._off_record.since(conversation_id) or turn.view == _PAUSED:
-            # Also where it has come to an end meanwhile: it was said off the record.
-            return NotObserved(note="paused")
-        scope = self._access.writable(conversation_id)
-        switched = bool(turn.view) and turn.view != self._access.view(conversation_id)
-        if switched:
-            # The map has changed since the bot was shown something: its answer may tell of that.
-            turn = replace(turn, recalled=())
-        if await self._is_mixed(conversation_id, turn.history, switched=switched) or switched:
-            turn = replace(turn, reply_text="")
-        return await self._life.finish(self._turns.put(turn, scope, conversation_id))
+        return await self._observing.put(turn, conversation_id)
 
     async def scope_name(self, *, conversation_id: ConversationId) -> str:
         """The scope that the conversation reads beside public, for logs; empty where it reads
@@ -383,26 +369,7 @@ class CognitiveService:
             empty: Nothing stands in that history yet.
         """
         await self._life.begun()
-        if self._off_record.since(conversation_id):
-            return _PAUSED
-        await self._is_mixed(conversation_id, history, empty=empty)
-        return self._access.view(conversation_id)
-
-    async def _is_mixed(
-        self,
-        conversation_id: ConversationId,
-        history: str,
-        *,
-        empty: bool = False,
-        switched: bool = False,
-    ) -> bool:
-        scope = self._access.scope_in_use(conversation_id)
-        if not history or not scope:
-            return False
-        noting = self._histories.is_mixed(
-            conversation_id.umo, history, scope, empty=empty, switched=switched
-        )
-        return await self._life.finish(noting)
+        return await self._observing.view(conversation_id, history, empty=empty)
 
     async def feedback(self, feedback: Feedback, *, ticket: Ticket) -> FeedbackReport:
         """Apply what was learned from a queued turn, inside the scope of that turn.
