@@ -418,7 +418,7 @@ async def test_it_is_no_message_of_anybody(tmp_path: Path) -> None:
         bot = Bot(rig)
         private = message(MessageType.FRIEND_MESSAGE, "1001", sender=MING, account=ACCOUNT)
         timer = woken(f"{ACCOUNT}:FriendMessage:1002", sender_id="1002")
-        await bot.hears(private, timer)
+        await bot.hears(timer)
         report = await bot.service.describe(
             conversation_id=await bot.turns.conversation_id(private)
         )
