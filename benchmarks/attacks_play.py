@@ -69,8 +69,8 @@ class Clock:
 
 @dataclass(frozen=True)
 class Asked:
-    """What somebody was shown. ``by`` is who asked, ``private`` where a private scope of others
-    asked."""
+    """What a person was shown who asked: ``by`` is the person, ``place`` one of home, street,
+    elsewhere (another private scope), open (public)."""
 
     by: Actor
     place: str
@@ -251,7 +251,10 @@ async def stage(root: Path, rows: Sequence[Row]) -> AsyncIterator[Stage]:
     )
     settings = EngineSettings(scope_map=scope_map, loop=loop, preview_chars=2_000)
     paths, clock = EnginePaths.under(root), Clock()
-    engine = build_engine(paths, settings, clock=clock, chat=WorstReader())
+    admins = {house.dad.person for house in houses}
+    engine = build_engine(
+        paths, settings, clock=clock, chat=WorstReader(), is_admin=admins.__contains__
+    )
     await engine.open()
     running = asyncio.create_task(engine.run(lexical_embedder(paths)))
     try:
