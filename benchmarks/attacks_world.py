@@ -14,7 +14,6 @@ RULE = "回答必须用中文"
 ALLERGY = "妈妈对花生过敏"
 CHORE = "周五前交房租"
 CHATTER = "楼下的桂花开了"
-SEEDS = (RULE, ALLERGY, CHORE)
 
 
 def group(number: int) -> ConversationId:
