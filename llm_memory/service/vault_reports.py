@@ -52,10 +52,7 @@ class VaultReports:
 
     def copies(self, copies: Mapping[FileKey, Copy]) -> None:
         """Files that are copies of others: all there are."""
-        subjects = {f"{scope}/{path}" for scope, path in copies}
-        for notice in self._notices.standing():
-            if notice.code is NoticeCode.VAULT_COPY and notice.subject not in subjects:
-                self._notices.clear(notice.code, notice.subject)
+        self._keep_only(NoticeCode.VAULT_COPY, {f"{scope}/{path}" for scope, path in copies})
         for (scope, path), copy in copies.items():
             params = {
                 "scope": scope,
@@ -77,9 +74,7 @@ class VaultReports:
             first = min(names, key=lambda name: (name not in mapped, name))
             others = names - {first} - set(mapped)
             found |= dict.fromkeys(others, first)
-        for notice in self._notices.standing():
-            if notice.code is NoticeCode.VAULT_TWIN and notice.subject not in found:
-                self._notices.clear(notice.code, notice.subject)
+        self._keep_only(NoticeCode.VAULT_TWIN, found)
         for folder, scope in found.items():
             params = {"folder": folder, "scope": scope}
             self._notices.post(Notice(NoticeCode.VAULT_TWIN, folder, params))
@@ -98,14 +93,18 @@ class VaultReports:
 
     def gone(self, counts: Mapping[str, int]) -> None:
         """The same, as numbers by scope."""
-        for notice in self._notices.standing():
-            if notice.code is NoticeCode.VAULT_HELD and notice.subject not in counts:
-                self._notices.clear(notice.code, notice.subject)
+        self._keep_only(NoticeCode.VAULT_HELD, counts)
         for scope, count in counts.items():
             params = {"scope": scope, "count": str(count)}
             self._notices.post(
                 Notice(NoticeCode.VAULT_HELD, scope, params, severity=Severity.ERROR)
             )
+
+    def _keep_only(self, code: NoticeCode, subjects: Collection[str]) -> None:
+        """Take down the notices of a kind whose subject is none of these."""
+        for notice in self._notices.standing():
+            if notice.code is code and notice.subject not in subjects:
+                self._notices.clear(code, notice.subject)
 
     def not_written(self, error: VaultWriteFailed) -> None:
         """The disk refused what a file needs."""
