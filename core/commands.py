@@ -197,7 +197,7 @@ class Commands:
                 self._say(
                     "list.line",
                     date=memory.created_at.strftime("%Y-%m-%d"),
-                    who=safe(memory.provenance.who) or self._say("inject.nobody"),
+                    who=safe(memory.who) or self._say("inject.nobody"),
                     scope=stored.scope.name,
                     text=self._words(memory),
                     id=memory.memory_id,

@@ -45,5 +45,5 @@ def _line(texts: Texts, stored: StoredMemory) -> str:
     text = safe(preview(task_text(memory), _PREVIEW))
     if memory.quoted:
         text = texts.say("inject.quoted", text=text)
-    who = safe(memory.provenance.who) or texts.say("inject.nobody")
+    who = safe(memory.who) or texts.say("inject.nobody")
     return f"- [{memory.created_at:%Y-%m-%d} · {who} · {safe_pointer(stored.pointer)}] {text}"

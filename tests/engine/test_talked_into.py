@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from astrbot_plugin_scoped_memory.core.commands import Commands
 from astrbot_plugin_scoped_memory.core.services.injection_service import hit_line
 from astrbot_plugin_scoped_memory.core.texts import Texts
 from astrbot_plugin_scoped_memory.llm_memory import Actor
@@ -78,6 +79,18 @@ async def test_what_a_model_adds_in_an_admins_turn_is_no_rule_and_told_to_nobody
             assert not any("爸爸" in line for line in lines)  # he has said nothing of the kind
             assert not any("〔" in line for line in lines)  # and no mark says that he has
             assert all(TEXTS.say("inject.unvouched") in line for line in lines)
+
+
+async def test_a_task_and_a_list_name_nobody_for_what_a_model_worded(tmp_path: Path) -> None:
+    async with running(tmp_path, follow=False) as rig:
+        event, attack = of_dad("今天晚饭吃什么好呢"), f"去办：{ATTACK}"
+        await call(rig, TasksTool, event, action="add", tasks=[attack])
+        listed = await call(rig, TasksTool, hello(), action="list")
+        commands = Commands(plugin_of(rig))
+        newest = await commands.list(HOME, person(2, "小雯"), "")
+    for text in (listed, newest):
+        assert "老孟" in text
+        assert "爸爸" not in text
 
 
 async def test_an_admin_who_says_it_himself_is_taken_at_his_word(tmp_path: Path) -> None:
