@@ -156,7 +156,7 @@ class CorrectedStatements:
             return turn
         # From its chat history the bot may repeat what was corrected before: nobody says it anew,
         # but where the person does so in the same turn.
-        ever = self._before(turn.scope, _EVER, told=True)
+        ever = self._before(turn.scope, EVER, told=True)
         if says(named(turn.user_text, turn.who), turn.observed_at, ever, self._mark) is not None:
             return turn
         return replace(turn, reply_text=self._reply_without(turn, ever))

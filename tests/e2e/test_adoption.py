@@ -42,7 +42,8 @@ async def test_kill_9_off_and_on_and_another_map_lose_nothing_and_what_came_is_i
         status = await adoption.done(rig)
         adopted, merged, quarantined, broken = adoption.expected.tally
         assert status == {
-            "state": "done", "scanned": 5000, "patched": 0, "skipped": 0, "remaining": 0,
+            "state": "done", "mode": "auto", "mode_on": False, "scanned": 5000, "patched": 0,
+            "skipped": 0, "remaining": 0,
             "adopted": adopted, "merged": merged, "quarantined": quarantined, "broken": broken,
         }  # fmt: skip
         assert adoption.faults(rig) == []

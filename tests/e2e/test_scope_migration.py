@@ -140,7 +140,8 @@ async def test_old_memories_come_whatever_the_owner_does_meanwhile_and_the_sourc
 
             status = await migration.until(lambda found: found["state"] == "done", "its end")
             assert status == {
-                "state": "done", "scanned": COUNT + 4, "patched": COUNT + 2, "skipped": 2,
+                "state": "done", "mode": "auto", "mode_on": False, "scanned": COUNT + 4,
+                "patched": COUNT + 2, "skipped": 2,
                 "remaining": 0, "adopted": COUNT + 3, "merged": 0, "quarantined": 1, "broken": 0,
             }  # fmt: skip
             found = await rig.panel.indexed(within=200)

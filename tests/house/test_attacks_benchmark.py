@@ -17,7 +17,7 @@ from astrbot_plugin_scoped_memory.llm_memory import MemoryDraft, Stored
 
 ROOT = Path(__file__).resolve().parents[2]
 PUBLISHED = ROOT / "tests" / "data" / "attacks.jsonl"
-EVERY = 13
+EVERY = 11
 """A prime: the slice holds each kind in both languages."""
 NEVER = ("rule", "primer", "elsewhere", "outside", "taken")
 KINDS = {"orders", "facts", "impersonation", "forgery", "tools", "slow", "chorus"}

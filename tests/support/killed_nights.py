@@ -43,6 +43,8 @@ def make_store(root: Path) -> None:
         plant(root, scope, "patterns.md", fading)
         plant(root, scope, "journal/2026-10-01.md", kept)
         plant(root, scope, "preferences.md", twice)
+        vouched = passive(first + 300, "周五前交房租", active=True, trusted=True)
+        plant(root, scope, "TASKS.md", [vouched])
         find_useless(root, scope, *fading, times=2)
         find_useful(root, scope, *kept[:4])
         say(root, scope, f"{scope}今天很好", "明天再说", at=_EVENING)
