@@ -13,18 +13,19 @@ _KINDS: Final = {str(kind).lower(): kind for kind in ConversationKind} | {
     "group": ConversationKind.GROUP,
     "friend": ConversationKind.PRIVATE,
 }
+_DIGITS: Final = str.maketrans("０１２３４５６７８９", "0123456789")
 _SEPARATOR: Final = re.compile("[:：]")
 
 
 def canonical_key(key: str) -> str:
-    """``key`` with its middle part as AstrBot writes it: ``qq:group:777`` is
-    ``qq:GroupMessage:777``. Anything else stays as it is."""
+    """``key`` as AstrBot writes it: ``qq:group:７７７`` is ``qq:GroupMessage:777``. Anything but its
+    middle part and full-width digits stays as it is."""
     parts = key.split(":", 2)
     if len(parts) != 3 or not all(parts) or is_persona_key(key):
         return key
     account, written, session = parts
     kind = _KINDS.get(written.strip().lower())
-    return f"{account}:{kind}:{session}" if kind is not None else key
+    return f"{account}:{kind}:{session.translate(_DIGITS)}" if kind is not None else key
 
 
 def account_of(key: str) -> str:

@@ -312,6 +312,7 @@ async def test_after_a_switch_of_the_map_replies_are_kept_back_until_a_new_chat(
     await running.panel.ready()
     running.model.on("第二问", then="答二：还是地下室")
     await running.turn(room, person, "第二问")
+    await queued(running, room, 2)  # a turn is written behind the answer
     await running.crash()
     await running.panel.ready()
     running.model.on("第三问", then="答三：仍是地下室")

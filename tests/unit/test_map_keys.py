@@ -33,6 +33,11 @@ def test_a_group_may_be_written_short_and_in_any_case(kind: str) -> None:
     assert canonical_key(f"aiocqhttp:{kind}:777") == "aiocqhttp:GroupMessage:777"
 
 
+def test_full_width_digits_are_the_digits_they_look_like() -> None:
+    assert canonical_key("aiocqhttp:group:７７７") == "aiocqhttp:GroupMessage:777"
+    assert canonical_key("aiocqhttp:GroupMessage:７７７") == "aiocqhttp:GroupMessage:777"
+
+
 @pytest.mark.parametrize("kind", ["friend", "Friend", "friendmessage", "FRIENDMESSAGE"])
 def test_a_private_chat_may_be_written_short_and_in_any_case(kind: str) -> None:
     assert canonical_key(f"aiocqhttp:{kind}:1002") == "aiocqhttp:FriendMessage:1002"
