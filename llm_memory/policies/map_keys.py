@@ -18,7 +18,7 @@ _SEPARATOR: Final = re.compile("[:：]")
 
 
 def canonical_key(key: str) -> str:
-    """``key`` as AstrBot writes it: ``qq:group:７７７`` is ``qq:GroupMessage:777``. Anything but its
+    """``key`` as AstrBot writes it: ``qq:group:７７`` is ``qq:GroupMessage:77``. Anything but its
     middle part and full-width digits stays as it is."""
     parts = key.split(":", 2)
     if len(parts) != 3 or not all(parts) or is_persona_key(key):
