@@ -1,0 +1,298 @@
+"""What a bot knows after days of everyday talk: asked in the words that were said, and in others.
+
+    python benchmarks/everyday.py --cast FILE [--embedder lexical|FOLDER] [--json OUT]
+
+A cast is a JSON file (see everyday_cast.py). Its people talk, turn by turn, to an engine of real
+parts with a clock that is moved: recall, injection, answer, observe. A scripted reader learns what
+the cast says that a turn teaches, each night the memory is consolidated. At the end every question
+is asked twice, and what would be injected is searched for the words that answer it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scripts"))
+
+import checkout
+
+checkout.register()
+
+from everyday_cast import Cast, Place, Question, Talk, read_cast  # noqa: E402
+from everyday_reader import CastReader  # noqa: E402
+from retrieval_run import BenchClock, seconds_to_fill  # noqa: E402
+from table import table  # noqa: E402
+
+from astrbot_plugin_scoped_memory.core.config import PluginConfig, read_config  # noqa: E402
+from astrbot_plugin_scoped_memory.core.services.injection_service import (  # noqa: E402
+    fence,
+    hit_line,
+)
+from astrbot_plugin_scoped_memory.core.services.primer_injection import (  # noqa: E402
+    as_written,
+    frame_tokens,
+    opening,
+)
+from astrbot_plugin_scoped_memory.core.texts import Texts  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory import (  # noqa: E402
+    Actor,
+    Engine,
+    EnginePaths,
+    EngineSettings,
+    Primer,
+    Recall,
+    Turn,
+    build_engine,
+)
+from astrbot_plugin_scoped_memory.llm_memory.composition import (  # noqa: E402
+    lexical_embedder,
+    local_embedder,
+)
+from astrbot_plugin_scoped_memory.llm_memory.models.sleep import Postponed  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.policies.days_told import WEEK  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.policies.text import estimate_tokens  # noqa: E402
+
+_NUMBERED = "10. "
+_LOOK_MINUTES = 10
+"""How often the reader of turns looks whether one is due while nobody speaks."""
+
+
+@dataclass
+class Told:
+    """What a question was answered with: the injected lines, and their tokens."""
+
+    lines: list[str]
+    tokens: int
+
+    @property
+    def is_silent(self) -> bool:
+        return not self.lines
+
+    def answers(self, must: tuple[str, ...]) -> bool:
+        """True if every word stands somewhere in the lines."""
+        text = "\n".join(self.lines)
+        return all(word in text for word in must)
+
+    def is_stale(self, question: Question) -> bool:
+        """True if an outdated word stands in a line before the first line that answers."""
+        for line in self.lines:
+            if any(word in line for word in question.must_not):
+                return True
+            if all(word in line for word in question.must):
+                return False
+        return False
+
+
+@dataclass
+class Days:
+    """One engine and the people of a cast, day after day."""
+
+    engine: Engine
+    cast: Cast
+    clock: BenchClock
+    reader: CastReader
+    texts: Texts
+    defaults: PluginConfig = field(default_factory=lambda: read_config({}))
+    turn_tokens: list[int] = field(default_factory=list)
+    small_talk: list[bool] = field(default_factory=list)
+    told_secrets: int = 0
+
+    async def play(self) -> None:
+        """All that is said, with a night after each day."""
+        day = self.cast.start.date()
+        for talk in self.cast.talk:
+            while talk.at.date() > day:
+                await self._night(day)
+                day += timedelta(days=1)
+            await self._until(talk.at)
+            await self._turn(talk)
+        while day <= self.cast.end.date():
+            await self._night(day)
+            day += timedelta(days=1)
+
+    async def ask(self, text: str, who: Actor, place: Place) -> Told:
+        """What would be injected for this question."""
+        hits = (await self._recall(text, who, place)).hits
+        lines = [hit_line(hit, self.texts) for hit in hits]
+        return Told(lines, estimate_tokens(fence(hits, self.texts)) if lines else 0)
+
+    async def _recall(self, text: str, who: Actor, place: Place) -> Recall:
+        """As ``RetrievalService`` asks for a turn."""
+        config, texts = self.defaults, self.texts
+        return await self.engine.service.recall(
+            text,
+            conversation_id=place.where,
+            limit=config.auto_inject_topk,
+            token_budget=config.inject_token_budget - estimate_tokens(fence((), texts)),
+            actor=who,
+            line=lambda hit: f"{_NUMBERED}{hit_line(hit, texts)}\n",
+            days=WEEK,
+        )
+
+    async def _turn(self, talk: Talk) -> None:
+        place, who = self.cast.places[talk.where], self.cast.actor(talk.who)
+        service, texts = self.engine.service, self.texts
+        recall = await self._recall(talk.said, who, place)
+        primer = await self._primer(place, who)
+        injected = ""
+        if primer.sections:
+            injected = opening(primer, recall.hits, texts)
+        elif recall.hits:
+            injected = fence(recall.hits, texts)
+        self.turn_tokens.append(estimate_tokens(injected) if injected else 0)
+        self._look_for_secrets(injected, talk.where)
+        if talk.small_talk:
+            self.small_talk.append(not recall.hits)
+        shown = tuple(hit.memory_id for hit in recall.hits)
+        turn = Turn(who, talk.said, talk.reply, shown, talk.at)
+        await service.observe(turn, conversation_id=place.where)
+        await self.engine.loop.reflection.read_due()
+
+    async def _primer(self, place: Place, who: Actor) -> Primer:
+        budget = self.defaults.engine.loop.prime_tokens - frame_tokens(self.texts)
+        return await self.engine.service.prime(
+            conversation_id=place.where,
+            actor=who,
+            written=as_written(self.texts),
+            token_budget=budget,
+        )
+
+    def _look_for_secrets(self, text: str, where: str) -> None:
+        self.told_secrets += sum(
+            secret.words in text for secret in self.cast.secrets if where in secret.never_in
+        )
+
+    async def _until(self, moment: datetime) -> None:
+        """Time passes; the reader looks now and then, as it does in a bot."""
+        while moment - self.clock.now > timedelta(minutes=_LOOK_MINUTES):
+            if not (await self.engine.loop.status()).queue.waiting:
+                break
+            self.clock.now += timedelta(minutes=_LOOK_MINUTES)
+            await self.engine.loop.reflection.read_due()
+        self.clock.now = max(moment, self.clock.now)
+
+    async def _night(self, day: date) -> None:
+        hour, minute = self.defaults.engine.loop.sleep_at or (4, 0)
+        midnight = datetime.combine(day + timedelta(days=1), datetime.min.time(), self.cast.zone)
+        await self._until(midnight + timedelta(hours=hour, minutes=minute))
+        while True:
+            report = await self.engine.loop.sleep.run_once("nightly")
+            if report.postponed is Postponed.NO:
+                return
+            await asyncio.sleep(0.05)  # the index is being built
+
+    async def look_everywhere_for_secrets(self) -> None:
+        """Ask for each secret by its own words wherever it must not be told, by everybody."""
+        for secret in self.cast.secrets:
+            for name in secret.never_in:
+                place = self.cast.places[name]
+                for who in self.cast.actors:
+                    if who == self.cast.actor(secret.said_by) and place.is_private:
+                        continue
+                    told = await self.ask(secret.words, who, place)
+                    self.told_secrets += secret.words in "\n".join(told.lines)
+
+
+@asynccontextmanager
+async def living(root: Path, cast: Cast, embedder: str) -> AsyncIterator[Days]:
+    """The people of a cast and their bot, before anything was said."""
+    paths = EnginePaths.under(root)
+    loop = read_config({}).engine.loop
+    settings = EngineSettings(scope_map=cast.scope_map, loop=loop, embed_query_seconds=60.0)
+    clock, reader = BenchClock(cast.start), CastReader(cast)
+    chosen = (
+        lexical_embedder(paths)
+        if embedder == "lexical"
+        else local_embedder(paths, embedder, settings)
+    )
+    engine = build_engine(paths, settings, clock=clock, chat=reader)
+    await engine.open()
+    running = asyncio.create_task(engine.run(chosen))
+    try:
+        yield Days(engine, cast, clock, reader, Texts(cast.texts))
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        await engine.close()
+
+
+async def figures(root: Path, cast: Cast, embedder: str) -> dict[str, Any]:
+    """All that the run is judged by; shares are of what was asked."""
+    async with living(root, cast, embedder) as days:
+        await days.play()
+        await seconds_to_fill(days.engine)
+        days.clock.now = cast.end
+        original: list[Told] = []
+        paraphrase: list[Told] = []
+        for question in cast.questions:
+            place, who = cast.places[question.where], cast.actor(question.who)
+            original.append(await days.ask(question.original, who, place))
+            paraphrase.append(await days.ask(question.paraphrase, who, place))
+        asker, place = cast.first
+        unrelated = [await days.ask(text, asker, place) for text in cast.unrelated]
+        await days.look_everywhere_for_secrets()
+        asked = list(zip(cast.questions, original, paraphrase, strict=True))
+        quiet = [*days.small_talk, *(told.is_silent for told in unrelated)]
+        tokens = [told.tokens for told in (*original, *paraphrase)]
+        turns = days.turn_tokens
+        return {
+            "questions": len(asked),
+            "original": sum(told.answers(one.must) for one, told, _ in asked),
+            "paraphrase": sum(told.answers(one.must) for one, _, told in asked),
+            "stale": sum(a.is_stale(one) + b.is_stale(one) for one, a, b in asked),
+            "silent": round(sum(quiet) / max(len(quiet), 1), 3),
+            "secrets_told": days.told_secrets,
+            "injected_tokens_per_question": round(sum(tokens) / max(len(tokens), 1)),
+            "injected_tokens_per_turn": round(sum(turns) / max(len(turns), 1)),
+            "turns": len(turns),
+            "reader_calls": days.reader.calls,
+            "reader_tokens": days.reader.tokens,
+            "stale_lines": [
+                [text, *told.lines]
+                for one, a, b in asked
+                for text, told in ((one.original, a), (one.paraphrase, b))
+                if told.is_stale(one)
+            ],
+            "missed": [
+                text
+                for one, a, b in asked
+                for text, told in ((one.original, a), (one.paraphrase, b))
+                if not told.answers(one.must)
+            ],
+        }
+
+
+def main() -> None:
+    """Play and tell."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--cast", type=Path, required=True)
+    parser.add_argument("--embedder", default="lexical", help="lexical, or a model's folder")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--keep", type=Path, help="leave the bot's folder here")
+    options = parser.parse_args()
+    cast = read_cast(options.cast)
+    with tempfile.TemporaryDirectory() as folder:
+        found = asyncio.run(figures(options.keep or Path(folder), cast, options.embedder))
+    if options.json:
+        options.json.write_text(json.dumps(found, indent=1, ensure_ascii=False), "utf-8")
+    sys.stdout.write(
+        table({key: value for key, value in found.items() if isinstance(value, int | float)})
+    )
+    for text in found["missed"]:
+        sys.stdout.write(f"  missed: {text}\n")
+    for question, *lines in found["stale_lines"]:
+        sys.stdout.write(f"  stale: {question}\n" + "".join(f"    {one}\n" for one in lines))
+
+
+if __name__ == "__main__":
+    main()

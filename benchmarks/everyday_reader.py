@@ -1,0 +1,83 @@
+"""A scripted reader of turns that learns just what a cast says that each turn teaches."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, Final
+
+from everyday_cast import Cast, Talk
+
+from astrbot_plugin_scoped_memory.llm_memory.policies.text import estimate_tokens
+from astrbot_plugin_scoped_memory.llm_memory.ports.chat import Completion
+
+_JOURNAL: Final = "写日记"
+_COMPARED: Final = 40
+"""Characters that tell a turn: what is long or private may be cut or hidden further on."""
+
+
+class CastReader:
+    """The port ChatModel. Each turn teaches once, whatever else stands in a prompt."""
+
+    label = "scripted"
+
+    def __init__(self, cast: Cast) -> None:
+        self._talk = {_told(one.said): one for one in cast.talk if one.learned}
+        self.calls = 0
+        self.tokens = 0
+
+    def is_there(self, conversation: str) -> bool:
+        """Always: ``conversation`` may be any."""
+        return bool(self.label) or bool(conversation)
+
+    async def complete(self, prompt: str, *, system: str, conversation: str) -> Completion:
+        """What a good reader answers; a diary repeats what was said."""
+        self.calls += 1
+        text = _diary(prompt) if _JOURNAL in system else self._answer(prompt)
+        spent = estimate_tokens(system) + estimate_tokens(prompt) + estimate_tokens(text)
+        self.tokens += spent
+        return Completion(text, spent)
+
+    def _answer(self, prompt: str) -> str:
+        known = list(_lines(prompt, "id"))
+        reply: dict[str, list[Any]] = {"new_memories": [], "contradictions": []}
+        for turn in _lines(prompt, "turn"):
+            talk = self._talk.get(_told(turn["said"]))
+            if talk is not None:
+                self._teach(talk, turn, known, reply)
+        return json.dumps({k: v for k, v in reply.items() if v}, ensure_ascii=False)
+
+    @staticmethod
+    def _teach(
+        talk: Talk, turn: dict[str, Any], known: list[dict[str, Any]], reply: dict[str, list[Any]]
+    ) -> None:
+        for lesson in talk.learned:
+            new = {"judgment": lesson["judgment"], "kind": lesson.get("kind", "knowledge")}
+            new |= {"strength": 60, "turn": turn["turn"], "who": turn["who"]}
+            if lesson.get("tags"):
+                new["tags"] = lesson["tags"]
+            words = lesson.get("replaces")
+            old = next((one["id"] for one in known if words and words in one["text"]), None)
+            if old is None:
+                reply["new_memories"].append(new)
+            else:
+                reply["contradictions"].append({"old_id": old, "new": new})
+
+
+def _told(said: str) -> str:
+    return "".join(said.split())[:_COMPARED]
+
+
+def _lines(prompt: str, name: str) -> Iterator[dict[str, Any]]:
+    """The lines of JSON that have this field."""
+    for line in prompt.splitlines():
+        if line.startswith("{"):
+            value = json.loads(line)
+            if name in value:
+                yield value
+
+
+def _diary(prompt: str) -> str:
+    """Of what was said that day, the first sentences."""
+    said = [line.partition("：")[2] for line in prompt.splitlines() if line.startswith("[")]
+    return "；".join(said[:3]) or "无"

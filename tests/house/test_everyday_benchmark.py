@@ -1,0 +1,94 @@
+"""benchmarks/everyday.py on a cast of a few lines, and the casts that are published."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+CASTS = sorted((ROOT / "benchmarks" / "casts").glob("*.json"))
+pytestmark = pytest.mark.timeout(240)
+
+
+def _talk(at: str, where: str, said: str, *learned: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"at": at, "who": "阿珍", "where": where, "said": said, "learned": list(learned), **more}
+
+
+SMALL: dict[str, Any] = {
+    "language": "zh",
+    "start": "2026-03-02",
+    "end": "2026-03-04",
+    "timezone": "Asia/Shanghai",
+    "people": [{"name": "阿珍", "id": 1, "admin": True}, {"name": "老周", "id": 2}],
+    "places": {
+        "家": {"kind": "group", "id": 7, "scope": "家人"},
+        "街": {"kind": "group", "id": 8},
+    },
+    "talk": [
+        _talk("2026-03-02T09:00", "家", "梯子锁在车棚里", {"judgment": "梯子锁在车棚里"}),
+        _talk(
+            "2026-03-03T09:00",
+            "家",
+            "梯子现在锁在地下室了",
+            {"judgment": "梯子改锁在地下室", "replaces": "梯子锁在车棚"},
+        ),
+        _talk("2026-03-03T10:00", "家", "哈哈哈", small_talk=True),
+    ],
+    "questions": [
+        {
+            "who": "老周",
+            "where": "家",
+            "original": "梯子锁在哪里",
+            "paraphrase": "登高用的那个东西收在哪",
+            "must": ["地下室"],
+            "must_not": ["车棚"],
+        }
+    ],
+    "unrelated": ["法国的首都是哪里"],
+    "secrets": [{"said_by": "阿珍", "words": "地下室", "never_in": ["街"]}],
+}
+
+
+def _played(cast: dict[str, Any], folder: Path) -> dict[str, Any]:
+    source, target = folder / "cast.json", folder / "figures.json"
+    source.write_text(json.dumps(cast, ensure_ascii=False), "utf-8")
+    command = [sys.executable, str(ROOT / "benchmarks" / "everyday.py"), "--cast", str(source)]
+    command += ["--json", str(target)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=220, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    figures: dict[str, Any] = json.loads(target.read_text(encoding="utf-8"))
+    return figures
+
+
+def test_what_was_said_is_known_and_told_in_no_other_place(tmp_path: Path) -> None:
+    figures = _played(SMALL, tmp_path)
+    assert (figures["questions"], figures["original"]) == (1, 1)
+    assert (figures["silent"], figures["secrets_told"]) == (1.0, 0)
+    assert figures["reader_calls"] > 0
+    assert figures["reader_tokens"] > figures["reader_calls"]
+    assert 0 < figures["injected_tokens_per_question"] <= 200
+
+
+def test_a_secret_that_a_place_may_know_is_counted_where_it_is_named(tmp_path: Path) -> None:
+    secret = {"said_by": "阿珍", "words": "地下室", "never_in": ["家"]}
+    assert _played(SMALL | {"secrets": [secret]}, tmp_path)["secrets_told"] > 0
+
+
+@pytest.mark.parametrize("path", CASTS, ids=lambda path: path.stem)
+def test_a_published_cast_is_whole(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    cast = import_module("everyday_cast").read_cast(path)
+    said = "\n".join(one.said for one in cast.talk)
+    learned = "\n".join(lesson["judgment"] for one in cast.talk for lesson in one.learned)
+    assert len(cast.questions) >= 20
+    assert len(cast.unrelated) >= 12
+    for question in cast.questions:
+        assert all(word in learned for word in question.must), question
+    for secret in cast.secrets:
+        assert secret.words in said + learned, secret
