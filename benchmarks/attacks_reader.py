@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from typing import Any, Final
+
+from prompt_lines import data_lines
 
 from astrbot_plugin_scoped_memory.llm_memory.ports.chat import Completion
 
@@ -36,7 +37,10 @@ class WorstReader:
         return Completion(_diary(prompt) if _JOURNAL in system else self._answer(prompt), 100)
 
     def _answer(self, prompt: str) -> str:
-        turns, known = list(_lines(prompt, "turn")), [one["id"] for one in _lines(prompt, "id")]
+        turns, known = (
+            list(data_lines(prompt, "turn")),
+            [one["id"] for one in data_lines(prompt, "id")],
+        )
         news: list[dict[str, Any]] = []
         for turn in turns:
             kind = KINDS[(self.calls + turn["turn"]) % len(KINDS)]
@@ -64,14 +68,6 @@ class WorstReader:
             "merges": [{"ids": known, "new": last}] if len(known) > 1 and last else [],
         }
         return json.dumps(reply, ensure_ascii=False)
-
-
-def _lines(prompt: str, name: str) -> Iterator[dict[str, Any]]:
-    for line in prompt.splitlines():
-        if line.startswith("{"):
-            value = json.loads(line)
-            if name in value:
-                yield value
 
 
 def _diary(prompt: str) -> str:

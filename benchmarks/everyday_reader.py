@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any, Final
 
 from everyday_cast import Cast, Talk
+from prompt_lines import data_lines
 
 from astrbot_plugin_scoped_memory.llm_memory.policies.text import estimate_tokens
 from astrbot_plugin_scoped_memory.llm_memory.ports.chat import Completion
@@ -39,9 +39,9 @@ class CastReader:
         return Completion(text, spent)
 
     def _answer(self, prompt: str) -> str:
-        known = list(_lines(prompt, "id"))
+        known = list(data_lines(prompt, "id"))
         reply: dict[str, list[Any]] = {"new_memories": [], "contradictions": []}
-        for turn in _lines(prompt, "turn"):
+        for turn in data_lines(prompt, "turn"):
             talk = self._talk.get(_told(turn["said"]))
             if talk is not None:
                 self._teach(talk, turn, known, reply)
@@ -66,15 +66,6 @@ class CastReader:
 
 def _told(said: str) -> str:
     return "".join(said.split())[:_COMPARED]
-
-
-def _lines(prompt: str, name: str) -> Iterator[dict[str, Any]]:
-    """The lines of JSON that have this field."""
-    for line in prompt.splitlines():
-        if line.startswith("{"):
-            value = json.loads(line)
-            if name in value:
-                yield value
 
 
 def _diary(prompt: str) -> str:

@@ -11,11 +11,12 @@ import json
 import random
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from longrun_checks import Leaks
+from prompt_lines import data_lines
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import ChatFailed
 from astrbot_plugin_scoped_memory.llm_memory.policies.text import estimate_tokens
@@ -82,7 +83,7 @@ class Reader:
     def _answer(self, kind: str, prompt: str) -> str:
         if kind == "broken":
             return '{"new_memories": [{"judgment": "没有说完'
-        turns, known = list(_lines(prompt, "turn")), list(_lines(prompt, "id"))
+        turns, known = list(data_lines(prompt, "turn")), list(data_lines(prompt, "id"))
         self._ids += [memory["id"] for memory in known]
         self.read.update(turn["said"] for turn in turns)
         reply = _learn(turns, known, _names(prompt))
@@ -134,15 +135,6 @@ def name_and_topic(text: str) -> tuple[str, str]:
     """Of a memory that the reader has worded; empty for others."""
     found = re.match(r"(\S+?)的(\S+?)是", text)
     return (found[1], found[2]) if found else ("", "")
-
-
-def _lines(prompt: str, name: str) -> Iterator[dict[str, Any]]:
-    """The lines of JSON that have this field."""
-    for line in prompt.splitlines():
-        if line.startswith("{"):
-            value = json.loads(line)
-            if name in value:
-                yield value
 
 
 def _names(prompt: str) -> dict[str, str]:
