@@ -31,6 +31,8 @@ from .vault_reports import VaultReports
 
 _FILES = 50
 """Files handled in one thread call."""
+_AT_ONCE = 500
+"""Entries that are looked at before other tasks have their turn."""
 
 
 class Settling:
@@ -137,19 +139,19 @@ class Settling:
             for key, repair in changes.repairs.items()
             for known in repair.restored
         }
-        known = [
-            (file.scope.name, entry.memory, before)
-            for file, entry, before in changes.living
-            if (file.key, entry.memory.memory_id) not in ours and file.key not in changes.copies
-        ]
-        await self._record.changed_by_hand(
-            (before.scope, before.memory, scope, memory)
-            for scope, memory, before in known
-            if before
-        )
-        await self._record.back_by_hand(
-            (scope, memory) for scope, memory, before in known if not before
-        )
+        changed, back = [], []
+        for number, (file, entry, before) in enumerate(changes.living):
+            if number % _AT_ONCE == 0:
+                await asyncio.sleep(0)  # a large file has tens of thousands
+            scope, memory = file.scope.name, entry.memory
+            if (file.key, memory.memory_id) in ours or file.key in changes.copies:
+                continue
+            if before is None:
+                back.append((scope, memory))
+            elif before.scope != scope or before.memory.judgment != memory.judgment:
+                changed.append((before.scope, before.memory, scope, memory))
+        await self._record.changed_by_hand(changed)
+        await self._record.back_by_hand(back)
 
     def _restless(self, changes: Changes, places: dict[FileKey, Place]) -> set[FileKey]:
         """Those of the files that should be left alone to which somebody may still be writing."""
