@@ -77,7 +77,10 @@ class DeepMind:
 
     async def _scope(self, conversation_id: ConversationId) -> str:
         """The scope's name, for the log alone: the model is never told of it."""
-        return await self._plugin.service.scope_name(conversation_id=conversation_id) or "-"
+        try:
+            return await self._plugin.service.scope_name(conversation_id=conversation_id) or "-"
+        except (EngineClosed, EngineOff):
+            return "-"  # a reload: the turn goes on with what was injected
 
     async def _say_primed(self, primer: Primer, conversation_id: ConversationId) -> None:
         hours = f"{primer.away.total_seconds() / 3600:.1f}" if primer.away else "-"

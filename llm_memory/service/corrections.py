@@ -75,8 +75,9 @@ class Corrections:
     async def _forget(self, stored: StoredMemory, doer: Doer) -> str | Rejected | None:
         """The correction is noted first: a kill between must not lose it."""
         scope, by = stored.scope, doer.actor.name or doer.actor.person
-        noting = self._corrected.note(CorrectionKind.FORGOTTEN, scope.name, stored.memory, by=by)
-        number = await noting
+        number = await self._corrected.note(
+            CorrectionKind.FORGOTTEN, scope.name, stored.memory, by=by
+        )
         target = await self._handlers.archive(stored, doer.actor)
         if isinstance(target, str):
             await self._editor.note(DeedKind.FORGET, stored, scope, doer)
@@ -93,8 +94,7 @@ class Corrections:
         named = pointed_id(memory_id)
         stored = self._access.find(memory_id, conversation_id)
         if stored is None and not isinstance(scope, Rejected) and named is not None:
-            archived = await self._handlers.archived(scope, named)
-            stored = archived
+            stored = await self._handlers.archived(scope, named)
         if stored is None or not self._access.sees(stored, conversation_id):
             return NotVisible(memory_id)
         if isinstance(scope, Rejected) or not self._access.in_reach(stored, scope, actor):

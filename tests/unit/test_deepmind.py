@@ -15,7 +15,7 @@ from astrbot.core.star.filter.command_group import CommandGroupFilter
 
 from astrbot_plugin_scoped_memory.core.deepmind import DeepMind
 from astrbot_plugin_scoped_memory.core.services.injection_service import CLOSE, OPEN
-from astrbot_plugin_scoped_memory.llm_memory import CognitiveService
+from astrbot_plugin_scoped_memory.llm_memory import CognitiveService, EngineClosed
 from astrbot_plugin_scoped_memory.tests.support.engines import group, running
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent
 from astrbot_plugin_scoped_memory.tests.support.turn_plugin import TurnPlugin
@@ -84,6 +84,21 @@ async def test_the_log_names_the_scope_of_the_conversation_and_the_request_does_
             request = await asked(TurnPlugin(rig))
     assert [r for r in caplog.messages if "GroupMessage:777" in r and "（域：家人）" in r]
     assert "家人" not in "".join(injected(request)) + SYSTEM
+
+
+async def test_a_reload_after_the_injection_leaves_it_in_the_request(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def closed(*_: object, **__: object) -> str:
+        raise EngineClosed("the engine is closed")
+
+    async with running(tmp_path) as rig:
+        await rig.remember(PEANUTS, group(777))
+        monkeypatch.setattr(CognitiveService, "scope_name", closed)
+        with caplog.at_level("INFO"):
+            request = await asked(TurnPlugin(rig))
+    assert PEANUTS in "".join(injected(request))
+    assert [r for r in caplog.messages if "GroupMessage:777" in r and "（域：-）" in r]
 
 
 async def test_astrbot_sends_the_part_after_the_persons_own_text(tmp_path: Path) -> None:
