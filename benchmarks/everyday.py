@@ -18,7 +18,7 @@ import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ import checkout
 
 checkout.register()
 
+from cast_fields import BadCast  # noqa: E402
 from everyday_cast import Cast, Place, Question, Talk, read_cast  # noqa: E402
 from everyday_reader import CastReader  # noqa: E402
 from retrieval_run import BenchClock, seconds_to_fill  # noqa: E402
@@ -108,17 +109,11 @@ class Days:
     told_secrets: int = 0
 
     async def play(self) -> None:
-        """All that is said, with a night after each day."""
-        day = self.cast.start.date()
+        """All that is said, with a night after each day, until the questions are asked."""
         for talk in self.cast.talk:
-            while talk.at.date() > day:
-                await self._night(day)
-                day += timedelta(days=1)
-            await self._until(talk.at)
+            await self._pass(talk.at)
             await self._turn(talk)
-        while day <= self.cast.end.date():
-            await self._night(day)
-            day += timedelta(days=1)
+        await self._pass(self.cast.end)
 
     async def ask(self, text: str, who: Actor, place: Place) -> Told:
         """What would be injected for this question."""
@@ -172,24 +167,31 @@ class Days:
             secret.words in text for secret in self.cast.secrets if where in secret.never_in
         )
 
+    async def _pass(self, moment: datetime) -> None:
+        """Time passes, with the nights that lie in between."""
+        while (night := self._next_night()) <= moment:
+            await self._until(night)
+            while True:
+                report = await self.engine.loop.sleep.run_once("nightly")
+                if report.postponed is Postponed.NO:
+                    break
+                await asyncio.sleep(0.05)  # the index is being built
+        await self._until(moment)
+
+    def _next_night(self) -> datetime:
+        hour, minute = self.defaults.engine.loop.sleep_at or (4, 0)
+        now = self.clock.now
+        tonight = now.replace(hour=hour, minute=minute, second=0, microsecond=0)
+        return tonight if tonight > now else tonight + timedelta(days=1)
+
     async def _until(self, moment: datetime) -> None:
-        """Time passes; the reader looks now and then, as it does in a bot."""
+        """The reader looks now and then, as it does in a bot."""
         while moment - self.clock.now > timedelta(minutes=_LOOK_MINUTES):
             if not (await self.engine.loop.status()).queue.waiting:
                 break
             self.clock.now += timedelta(minutes=_LOOK_MINUTES)
             await self.engine.loop.reflection.read_due()
         self.clock.now = max(moment, self.clock.now)
-
-    async def _night(self, day: date) -> None:
-        hour, minute = self.defaults.engine.loop.sleep_at or (4, 0)
-        midnight = datetime.combine(day + timedelta(days=1), datetime.min.time(), self.cast.zone)
-        await self._until(midnight + timedelta(hours=hour, minutes=minute))
-        while True:
-            report = await self.engine.loop.sleep.run_once("nightly")
-            if report.postponed is Postponed.NO:
-                return
-            await asyncio.sleep(0.05)  # the index is being built
 
     async def look_everywhere_for_secrets(self) -> None:
         """Ask for each secret by its own words wherever it must not be told, by everybody."""
@@ -231,7 +233,6 @@ async def figures(root: Path, cast: Cast, embedder: str) -> dict[str, Any]:
     async with living(root, cast, embedder) as days:
         await days.play()
         await seconds_to_fill(days.engine)
-        days.clock.now = cast.end
         original: list[Told] = []
         paraphrase: list[Told] = []
         for question in cast.questions:
@@ -257,6 +258,8 @@ async def figures(root: Path, cast: Cast, embedder: str) -> dict[str, Any]:
             "turns": len(turns),
             "reader_calls": days.reader.calls,
             "reader_tokens": days.reader.tokens,
+            "reader_calls_per_100_turns": _per_100(days.reader.calls, len(turns)),
+            "reader_prompt_tokens_per_100_turns": _per_100(days.reader.prompt_tokens, len(turns)),
             "stale_lines": [
                 [text, *told.lines]
                 for one, a, b in asked
@@ -272,6 +275,10 @@ async def figures(root: Path, cast: Cast, embedder: str) -> dict[str, Any]:
         }
 
 
+def _per_100(count: int, turns: int) -> float:
+    return round(100 * count / max(turns, 1), 1)
+
+
 def main() -> None:
     """Play and tell."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
@@ -280,7 +287,10 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     parser.add_argument("--keep", type=Path, help="leave the bot's folder here")
     options = parser.parse_args()
-    cast = read_cast(options.cast)
+    try:
+        cast = read_cast(options.cast)
+    except BadCast as error:
+        parser.exit(2, f"{error}\n")
     with tempfile.TemporaryDirectory() as folder:
         found = asyncio.run(figures(options.keep or Path(folder), cast, options.embedder))
     if options.json:

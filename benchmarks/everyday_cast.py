@@ -9,17 +9,21 @@ A JSON file of the shape
  unrelated [questions],
  secrets [{said_by, words, never_in: [places]}]`.
 `replaces` are words of the older memory that a new one takes the place of. All of `must` has to
-stand in what is injected for an answer to count; `must_not` is outdated.
+stand in what is injected for an answer to count; `must_not` is outdated. Only names, times and
+words have to be there; a key that nobody knows is told in a warning, what is wrong in an error.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import Any
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from cast_fields import BadCast, Part, say
 
 from astrbot_plugin_scoped_memory.llm_memory import Actor, ConversationId, ConversationKind
 
@@ -79,7 +83,7 @@ class Cast:
     language: str
     start: datetime
     end: datetime
-    zone: ZoneInfo
+    zone: tzinfo
     people: dict[str, Actor]
     places: dict[str, Place]
     talk: tuple[Talk, ...]
@@ -105,6 +109,8 @@ class Cast:
     @property
     def first(self) -> tuple[Actor, Place]:
         """Who asks the unrelated questions, and where: as the first question is asked."""
+        if not self.questions:
+            return self.actors[0], next(iter(self.places.values()))
         one = self.questions[0]
         return self.actor(one.who), self.places[one.where]
 
@@ -114,39 +120,69 @@ class Cast:
 
 
 def read_cast(path: Path) -> Cast:
-    """Raises KeyError or ValueError where something is missing or contradicts itself."""
-    raw = json.loads(path.read_text(encoding="utf-8"))
-    zone = ZoneInfo(raw["timezone"])
+    """Raises BadCast."""
+    try:
+        raw = json.loads(path.read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError) as error:
+        raise BadCast(f"{path.name}: {error}") from error
+    return parse_cast(raw, path.name)
+
+
+def parse_cast(raw: Any, name: str = "cast", warn: Callable[[str], None] | None = None) -> Cast:
+    """``warn`` is told of keys that mean nothing here. Raises BadCast."""
+    part = Part(raw, name, "", warn or say)
     people = {
-        one["name"]: Actor(f"{ADAPTER}:{one['id']}", one["name"], bool(one.get("admin")))
-        for one in raw["people"]
+        one.text("name"): Actor(f"{ADAPTER}:{one.text('id')}", one.text("name"), one.flag("admin"))
+        for one in part.parts("people")
     }
-    places = {name: _place(given) for name, given in raw["places"].items()}
-    talk = sorted((_talk(one, zone) for one in raw["talk"]), key=lambda one: one.at)
-    cast = Cast(
-        language=raw["language"],
-        start=_moment(raw["start"], zone),
-        end=_moment(raw["end"], zone, last=True),
+    places = {key: _place(one) for key, one in part.named("places")}
+    if not people or not places:
+        raise BadCast(f"{name}: a cast needs people and places")
+    zone = _zone(part)
+    talk = tuple(sorted((_talk(one, zone) for one in part.parts("talk")), key=lambda one: one.at))
+    questions = tuple(map(_question, part.parts("questions")))
+    secrets = tuple(
+        Secret(one.text("said_by", ""), one.text("words"), one.texts("never_in"))
+        for one in part.parts("secrets")
+    )
+    for at in (*talk, *questions):
+        if at.who not in people or at.where not in places:
+            raise BadCast(f"{name}: nobody called {at.who!r}, or no place {at.where!r}")
+    for secret in secrets:
+        if unknown := [where for where in secret.never_in if where not in places]:
+            raise BadCast(f"{name}: no place {unknown[0]!r}, where a secret must not be told")
+    moments = [one.at for one in talk]
+    if not moments and not (part.has("start") and part.has("end")):
+        raise BadCast(f"{name}: without talk a cast needs start and end")
+    start = part.moment("start", zone) if part.has("start") else moments[0]
+    end = part.moment("end", zone, last=True) if part.has("end") else moments[-1]
+    return Cast(
+        language=part.text("language", "zh"),
+        start=min([start, *moments]),
+        end=max([end, *moments]),
         zone=zone,
         people=people,
         places=places,
-        talk=tuple(talk),
-        questions=tuple(_question(one) for one in raw["questions"]),
-        unrelated=tuple(raw.get("unrelated", ())),
-        secrets=tuple(
-            Secret(one["said_by"], one["words"], tuple(one["never_in"]))
-            for one in raw.get("secrets", ())
-        ),
+        talk=talk,
+        questions=questions,
+        unrelated=part.texts("unrelated"),
+        secrets=secrets,
     )
-    for one in (*cast.talk, *cast.questions):
-        if one.who not in people or one.where not in places:
-            raise ValueError(f"{path.name}: nobody called {one.who}, or no place {one.where}")
-    return cast
 
 
-def _place(given: dict[str, Any]) -> Place:
-    number = str(given["id"])
-    is_group = given["kind"] == "group"
+def _zone(part: Part) -> tzinfo:
+    name = part.text("timezone", "Asia/Shanghai")
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise part.wrong(f"no time zone {name!r}") from error
+
+
+def _place(given: Part) -> Place:
+    number, name = given.text("id"), given.text("kind").casefold()
+    if name not in ("group", "private"):
+        raise given.wrong(f"'kind' should be group or private, is {name!r}")
+    is_group = name == "group"
     kind = ConversationKind.GROUP if is_group else ConversationKind.PRIVATE
     where = ConversationId(
         umo=f"{ADAPTER}:{kind}:{number}",
@@ -157,35 +193,38 @@ def _place(given: dict[str, Any]) -> Place:
         group=number if is_group else None,
         persona="",
     )
-    return Place(where, given.get("scope") or "")
+    return Place(where, given.text("scope", ""))
 
 
-def _talk(given: dict[str, Any], zone: ZoneInfo) -> Talk:
+def _talk(given: Part, zone: tzinfo) -> Talk:
     return Talk(
-        at=_moment(given["at"], zone),
-        who=given["who"],
-        where=given["where"],
-        said=given["said"],
-        reply=given.get("reply") or "",
-        learned=tuple(given.get("learned") or ()),
-        small_talk=bool(given.get("small_talk")),
+        at=given.moment("at", zone),
+        who=given.text("who"),
+        where=given.text("where"),
+        said=given.text("said"),
+        reply=given.text("reply", ""),
+        learned=tuple(map(_lesson, given.parts("learned"))),
+        small_talk=given.flag("small_talk"),
     )
 
 
-def _question(given: dict[str, Any]) -> Question:
+def _lesson(given: Part) -> dict[str, Any]:
+    lesson: dict[str, Any] = {"judgment": given.text("judgment")}
+    lesson["kind"] = given.text("kind", "knowledge")
+    if tags := given.texts("tags"):
+        lesson["tags"] = list(tags)
+    if replaces := given.text("replaces", ""):
+        lesson["replaces"] = replaces
+    return lesson
+
+
+def _question(given: Part) -> Question:
+    original = given.text("original")
     return Question(
-        who=given["who"],
-        where=given["where"],
-        original=given["original"],
-        paraphrase=given["paraphrase"],
-        must=tuple(given["must"]),
-        must_not=tuple(given.get("must_not") or ()),
+        who=given.text("who"),
+        where=given.text("where"),
+        original=original,
+        paraphrase=given.text("paraphrase", original),
+        must=given.texts("must"),
+        must_not=given.texts("must_not"),
     )
-
-
-def _moment(text: str, zone: ZoneInfo, *, last: bool = False) -> datetime:
-    """In the cast's zone, unless it says another; a bare date is its beginning, or its end."""
-    moment = datetime.fromisoformat(text)
-    if last and len(text) == len("2026-01-01"):
-        moment = moment.replace(hour=23, minute=59)
-    return moment if moment.tzinfo else moment.replace(tzinfo=zone)

@@ -24,6 +24,7 @@ class CastReader:
     def __init__(self, cast: Cast) -> None:
         self._talk = {_told(one.said): one for one in cast.talk if one.learned}
         self.calls = 0
+        self.prompt_tokens = 0
         self.tokens = 0
 
     def is_there(self, conversation: str) -> bool:
@@ -34,7 +35,9 @@ class CastReader:
         """What a good reader answers; a diary repeats what was said."""
         self.calls += 1
         text = _diary(prompt) if _JOURNAL in system else self._answer(prompt)
-        spent = estimate_tokens(system) + estimate_tokens(prompt) + estimate_tokens(text)
+        asked = estimate_tokens(system) + estimate_tokens(prompt)
+        spent = asked + estimate_tokens(text)
+        self.prompt_tokens += asked
         self.tokens += spent
         return Completion(text, spent)
 

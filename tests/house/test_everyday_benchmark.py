@@ -72,6 +72,9 @@ def test_what_was_said_is_known_and_told_in_no_other_place(tmp_path: Path) -> No
     assert (figures["silent"], figures["secrets_told"]) == (1.0, 0)
     assert figures["reader_calls"] > 0
     assert figures["reader_tokens"] > figures["reader_calls"]
+    assert figures["reader_calls_per_100_turns"] == pytest.approx(
+        100 * figures["reader_calls"] / figures["turns"], abs=0.1
+    )
     assert 0 < figures["injected_tokens_per_question"] <= 200
 
 
@@ -92,3 +95,53 @@ def test_a_published_cast_is_whole(path: Path, monkeypatch: pytest.MonkeyPatch) 
         assert all(word in learned for word in question.must), question
     for secret in cast.secrets:
         assert secret.words in said + learned, secret
+
+
+def _cast(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    return import_module("everyday_cast")
+
+
+def test_a_cast_with_the_least_that_can_be_played_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    raw = {
+        "timezone": "Europe/Berlin",
+        "people": [{"name": "Ida", "id": "007", "mood": "good"}],
+        "places": {"alone": {"kind": "private", "id": 7}},
+        "talk": [
+            {"at": "2026-03-02 09:00:30", "who": "Ida", "where": "alone", "said": "hi"},
+            {"at": "2026-03-01T23:30:00Z", "who": "Ida", "where": "alone", "said": "early"},
+        ],
+        "questions": [{"who": "Ida", "where": "alone", "original": "when?", "must": "early"}],
+    }
+    cast = _cast(monkeypatch).parse_cast(raw, warn=said.append)
+    assert [one.said for one in cast.talk] == ["early", "hi"]
+    assert cast.talk[0].at.isoformat() == "2026-03-02T00:30:00+01:00"
+    assert (cast.start, cast.end) == (cast.talk[0].at, cast.talk[1].at)
+    assert cast.questions[0].must == ("early",)
+    assert cast.questions[0].paraphrase == "when?"
+    assert cast.people["Ida"].person == "aiocqhttp:007"
+    assert cast.places["alone"].where.umo == "aiocqhttp:FriendMessage:7"
+    assert said == ["cast: people 1: 'mood' is not known and was ignored"]
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"talk": [{"at": "someday", "who": "阿珍", "where": "家", "said": "x"}]}, "talk 1: 'at'"),
+        (
+            {"talk": [{"at": "2026-03-02", "who": "谁", "where": "家", "said": "x"}]},
+            "nobody called",
+        ),
+        ({"places": {"家": {"kind": "room", "id": 7}}}, "places 家: 'kind'"),
+        ({"people": [{"name": "阿珍"}]}, "people 1: 'id'"),
+        ({"timezone": "Mars/Base"}, "no time zone 'Mars/Base'"),
+        ({"secrets": [{"words": "x", "never_in": ["月球"]}]}, "no place '月球'"),
+    ],
+)
+def test_what_is_wrong_with_a_cast_is_said(
+    change: dict[str, Any], says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = _cast(monkeypatch)
+    with pytest.raises(module.BadCast, match=says):
+        module.parse_cast(SMALL | change)
