@@ -1,6 +1,6 @@
 """What a bot knows after days of everyday talk: asked in the words that were said, and in others.
 
-    python benchmarks/everyday.py --cast FILE [--embedder lexical|FOLDER] [--json OUT]
+    python benchmarks/everyday.py --cast FILE [--embedder lexical|bundled|FOLDER] [--json OUT]
 
 A cast is a JSON file (see everyday_cast.py). Its people talk, turn by turn, to an engine of real
 parts with a clock that is moved: recall, injection, answer, observe. A scripted reader learns what
@@ -31,7 +31,7 @@ checkout.register()
 from cast_fields import BadCast  # noqa: E402
 from everyday_cast import Cast, Place, Question, Talk, read_cast  # noqa: E402
 from everyday_reader import CastReader  # noqa: E402
-from retrieval_run import BenchClock, seconds_to_fill  # noqa: E402
+from retrieval_run import BenchClock, named_embedder, seconds_to_fill  # noqa: E402
 from table import table  # noqa: E402
 
 from astrbot_plugin_scoped_memory.core.config import PluginConfig, read_config  # noqa: E402
@@ -54,10 +54,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (  # noqa: E402
     Recall,
     Turn,
     build_engine,
-)
-from astrbot_plugin_scoped_memory.llm_memory.composition import (  # noqa: E402
-    lexical_embedder,
-    local_embedder,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.sleep import Postponed  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.policies.days_told import WEEK  # noqa: E402
@@ -212,12 +208,8 @@ async def living(root: Path, cast: Cast, embedder: str) -> AsyncIterator[Days]:
     loop = read_config({}).engine.loop
     settings = EngineSettings(scope_map=cast.scope_map, loop=loop, embed_query_seconds=60.0)
     clock, reader = BenchClock(cast.start), CastReader(cast)
-    chosen = (
-        lexical_embedder(paths)
-        if embedder == "lexical"
-        else local_embedder(paths, embedder, settings)
-    )
     engine = build_engine(paths, settings, clock=clock, chat=reader)
+    chosen = named_embedder(embedder, engine, paths, settings)
     await engine.open()
     running = asyncio.create_task(engine.run(chosen))
     try:
@@ -283,7 +275,9 @@ def main() -> None:
     """Play and tell."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--cast", type=Path, required=True)
-    parser.add_argument("--embedder", default="lexical", help="lexical, or a model's folder")
+    parser.add_argument(
+        "--embedder", default="lexical", help="lexical, bundled, or a model's folder"
+    )
     parser.add_argument("--json", type=Path)
     parser.add_argument("--keep", type=Path, help="leave the bot's folder here")
     options = parser.parse_args()

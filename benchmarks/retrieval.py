@@ -1,7 +1,7 @@
 """Does recall find what answers a question? The real engine, end to end, on labelled data.
 
     python benchmarks/retrieval.py --corpus C.jsonl --queries Q.jsonl --lang zh|en
-        [--embedder NAME|PATH] --json OUT
+        [--embedder bundled|NAME|PATH] --json OUT
 
 CORPUS has rows ``{id, conv, scope, speaker, time, text}``, QUERIES ``{id, conv, lang, question,
 gold_ids, category}``. Every conversation is a scope of its own, all of them lie in one store. Rows
@@ -272,7 +272,7 @@ def main() -> None:
     parser.add_argument("--corpus", type=Path, required=True)
     parser.add_argument("--queries", type=Path, required=True)
     parser.add_argument("--lang", required=True, choices=("zh", "en"))
-    parser.add_argument("--embedder", help="a model's folder or name; without it there is none")
+    parser.add_argument("--embedder", help="bundled, or a model's folder or name")
     parser.add_argument("--without", action="append", choices=(SALIENCE, CONTEXT), default=[])
     parser.add_argument("--shuffle", action="store_true")
     parser.add_argument("--order-only", action="store_true")

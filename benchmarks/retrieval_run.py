@@ -20,6 +20,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     build_engine,
 )
 from astrbot_plugin_scoped_memory.llm_memory.composition import lexical_embedder, local_embedder
+from astrbot_plugin_scoped_memory.llm_memory.ports import Embedder
 from astrbot_plugin_scoped_memory.llm_memory.service.engine import Engine
 
 _POLL_SECONDS = 0.05
@@ -39,6 +40,18 @@ class BenchClock:
         return self.now
 
 
+def named_embedder(
+    name: str | None, engine: Engine, paths: EnginePaths, settings: EngineSettings
+) -> Embedder:
+    """``lexical`` or nothing, ``bundled``, or a model's folder or name."""
+    if name in (None, "", "lexical"):
+        return lexical_embedder(paths)
+    if name == "bundled":
+        assert engine.bundled is not None, "this Python can start no process"  # noqa: S101
+        return engine.bundled
+    return local_embedder(paths, str(name), settings)
+
+
 @asynccontextmanager
 async def running(
     root: Path, library: Library, clock: BenchClock, embedder: str | None, *, floor: float | None
@@ -52,12 +65,8 @@ async def running(
         embed_query_seconds=60.0,
         embed_write_seconds=600.0,
     )
-    chosen = (
-        lexical_embedder(paths)
-        if embedder in (None, "lexical")
-        else local_embedder(paths, str(embedder), settings)
-    )
     engine = build_engine(paths, settings, clock=clock)
+    chosen = named_embedder(embedder, engine, paths, settings)
     await engine.open()
     task = asyncio.create_task(engine.run(chosen))
     try:

@@ -16,6 +16,7 @@ from .components.chroma.pace import WritePace
 from .components.chroma.server import ChromaServer
 from .components.chroma.worker_store import WorkerStore, worker_command
 from .components.directory_lock import DirectoryLock
+from .components.embedding.bundled import BundledEmbedder
 from .components.embedding.checked import CheckedEmbedder
 from .components.embedding.lexical import LexicalEmbedder
 from .components.embedding.provider import ProviderEmbedder, RawEmbedder
@@ -153,6 +154,7 @@ def build_engine(
     state = paths.state / "state.sqlite"
     migration = paths.state / "migration.sqlite"
     kept = (SqliteStateStore if remembers else ForgetfulState)(state, version=version)
+    store, bundled = _vector_store(paths, settings, kept)
     loop = paths.state / "loop.sqlite"
     loop_file = (SqliteLoopFile if remembers else ForgetfulLoopFile)(loop, version=version)
     return Engine(
@@ -167,7 +169,7 @@ def build_engine(
             private=[PrivateFolder(folder) for folder in paths.owned],
             private_data=PrivateData(),
             state=kept,
-            store=_vector_store(paths, settings, kept),
+            store=store,
             manifest=JsonManifest(paths.index / MANIFEST),
             cache=SqliteVectorCache(paths.index / "embeddings.sqlite"),
             words=SqliteLexicalIndex(
@@ -204,6 +206,7 @@ def build_engine(
                 ),
                 IndexFormat(paths.index),
             ],
+            bundled=bundled,
             reranker=reranker,
             chat=chat,
             accounts=accounts,
@@ -288,21 +291,32 @@ def _whole_store(paths: EnginePaths) -> StoreTree:
     return StoreTree(paths.memory, SqliteLedger(paths.state / "vault.sqlite"))
 
 
-def _vector_store(paths: EnginePaths, settings: EngineSettings, state: StateStore) -> VectorStore:
+def _vector_store(
+    paths: EnginePaths, settings: EngineSettings, state: StateStore
+) -> tuple[VectorStore, Embedder | None]:
     """At the server that the owner named, or in a folder of ours. A name that is no address means
     neither: an index that is built elsewhere because of a typo would be nobody's wish.
 
-    Chroma over a folder lives in a process of its own, but where this Python can start none.
+    Chroma over a folder lives in a process of its own, but where this Python can start none. With
+    it comes the bundled embedder, which lives in that process or, beside a server, in one where
+    nothing else is asked; and in none but those: it may end the process that it lives in.
     """
+    folder, record = paths.index / "chroma", paths.index / "native-chromadb.json"
+    command = worker_command(folder, record)
+    worker = WorkerStore(command) if command else None
     if settings.chroma_url == "":
-        folder, record = paths.index / "chroma", paths.index / "native-chromadb.json"
-        if command := worker_command(folder, record):
-            return WorkerStore(command)
+        if worker is not None:
+            return worker, _bundled(worker, settings, worker)
         native = NativeProbe("chromadb", CHROMA_TRIED, record)
-        return ChromaVectorStore(EmbeddedChroma(folder, native=native))
+        return ChromaVectorStore(EmbeddedChroma(folder, native=native)), None
     server = ChromaServer(settings.chroma_url or "", settings.chroma_headers, state.installation)
     # A call to a server holds up nobody, so it may take its time.
-    return ChromaVectorStore(server, pace=WritePace(long=1.0))
+    store = ChromaVectorStore(server, pace=WritePace(long=1.0))
+    return store, _bundled(worker, settings, None) if worker is not None else None
+
+
+def _bundled(process: WorkerStore, settings: EngineSettings, index: WorkerStore | None) -> Embedder:
+    return _checked(BundledEmbedder(process, index=index), settings)
 
 
 def _legacy_collection(settings: EngineSettings) -> ForeignCollection | None:

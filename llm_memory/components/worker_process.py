@@ -107,13 +107,19 @@ class WorkerProcess:
         self, name: str, args: Mapping[str, Any], body: bytes = b"", *, seconds: float | None = None
     ) -> Any:
         """An answer that has one part. For the errors see ``answers``."""
+        return self.whole(name, args, body, seconds=seconds)[0]
+
+    def whole(
+        self, name: str, args: Mapping[str, Any], body: bytes = b"", *, seconds: float | None = None
+    ) -> tuple[Any, bytes]:
+        """An answer that has one part, and its bytes. For the errors see ``answers``."""
         (answer,) = self.answers(name, args, body, seconds=seconds)
         return answer
 
     def answers(
         self, name: str, args: Mapping[str, Any], body: bytes = b"", *, seconds: float | None = None
-    ) -> Iterator[Any]:
-        """Each part of an answer.
+    ) -> Iterator[tuple[Any, bytes]]:
+        """Each part of an answer: what JSON says of it, and its bytes.
 
         Args:
             name: What is called.
@@ -143,7 +149,7 @@ class WorkerProcess:
                     raise WorkerRefused(*error)
                 if "part" not in frame.head:
                     return
-                yield frame.head["part"]
+                yield frame.head["part"], frame.body
         finally:
             with self._changing:
                 self._waiting.pop(number, None)

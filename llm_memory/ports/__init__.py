@@ -7,7 +7,15 @@ that waits for a network is a coroutine.
 from .cache import TextKey, VectorCache
 from .embedder import Embedder, Fingerprint, Vector, Vectors
 from .formats import StoredFormat
-from .index import IndexManifest, IndexRecord, Key, Neighbour, Neighbours, VectorStore
+from .index import (
+    IndexManifest,
+    IndexRecord,
+    Key,
+    Neighbour,
+    Neighbours,
+    TextIndex,
+    VectorStore,
+)
 from .lexical import LexicalIndex, LexicalMatch, LexicalMatches, LexicalQuery, LexicalRecord
 from .notes import NoteFolder, NotePlaces, NoteSource, Signature
 from .reranker import Reranker
@@ -36,6 +44,7 @@ __all__ = [
     "Signature",
     "StateStore",
     "StoredFormat",
+    "TextIndex",
     "TextKey",
     "TrustBook",
     "Vault",

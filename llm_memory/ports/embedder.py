@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from .index import TextIndex
+
     Vector = NDArray[np.float32]
     """Shape ``(dim,)``, unit length."""
     Vectors = NDArray[np.float32]
@@ -38,7 +40,7 @@ class Embedder(Protocol):
 
     @property
     def label(self) -> str:
-        """What the status shows: ``lexical``, ``provider:<id>``, ``local:<name>``."""
+        """What the status shows: ``lexical``, ``bundled``, ``provider:<id>``, ``local:<name>``."""
         ...
 
     @property
@@ -54,6 +56,11 @@ class Embedder(Protocol):
     @property
     def costly(self) -> bool:
         """True where a vector takes a model's work, so that it is worth keeping."""
+        ...
+
+    @property
+    def beside_index(self) -> TextIndex | None:
+        """The index, where its own process embeds: a query may go there as the text it is."""
         ...
 
     async def prepare(self) -> Fingerprint:

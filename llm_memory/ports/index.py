@@ -117,6 +117,19 @@ class VectorStore(Protocol):
         ...
 
 
+class TextIndex(Protocol):
+    """An index whose process embeds what it is asked."""
+
+    def query_text(self, text: str, scope_filter: ScopeFilter, k: int) -> Neighbours:
+        """``VectorStore.query`` for the text's vector. Blocks.
+
+        Raises:
+            IndexUnavailable: as there.
+            EmbeddingFailed: ``died``, the process ended; or the embedder's own reason.
+        """
+        ...
+
+
 class IndexManifest(Protocol):
     """Which collection is complete. Blocks; lies with the index and goes with it."""
 

@@ -71,8 +71,7 @@ class Arms:
 
     async def vectors(self, query: str, scope_filter: ScopeFilter) -> Found:
         """Raises IndexUnavailable, EmbeddingFailed."""
-        vector = await self._indexing.embed(query)
-        answer = await self._indexing.nearest(vector, scope_filter, NEIGHBOURS)
+        answer = await self._indexing.neighbours(query, scope_filter, NEIGHBOURS)
         kept = {n.key: n.similarity for n in answer.found if scope_filter.admits(n.key.scope)}
         refused = answer.dropped + len(answer.found) - len(kept)
         return Found(spread(kept), similarities=kept, refused=refused)

@@ -11,7 +11,7 @@ from ..models.settings import IndexPace
 from ..policies.deduplication import MergeThresholds
 from ..policies.language import Language
 from ..policies.trust import PROBES, Trust, weight_of
-from ..ports import Embedder, Fingerprint, TrustBook, Vector, Vectors
+from ..ports import Embedder, Fingerprint, TextIndex, TrustBook, Vector, Vectors
 
 _UNREADABLE = "language"
 
@@ -39,6 +39,10 @@ class WatchedEmbedder:
     @property
     def costly(self) -> bool:
         return self._inner.costly
+
+    @property
+    def beside_index(self) -> TextIndex | None:
+        return self._inner.beside_index
 
     async def prepare(self) -> Fingerprint:
         self.fingerprint = await self._inner.prepare()

@@ -135,6 +135,12 @@ class Engine:
         self._words_task: asyncio.Task[None] | None = None
         self._tightening: asyncio.Task[None] | None = None
 
+    @property
+    def bundled(self) -> Embedder | None:
+        """For ``run``: the model that comes as a package, in the index's process or one of its own.
+        None where this Python can start no process."""
+        return self._parts.bundled
+
     async def open(self) -> None:
         """Own the folder, read state and vault.
 

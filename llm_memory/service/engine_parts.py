@@ -62,6 +62,8 @@ class EngineParts:
     others: LegacyStores | None = None
     """What other plugins left on this machine; with ``staging``, or not at all."""
     staging: Staging | None = None
+    bundled: Embedder | None = None
+    """The model that comes as a package, where this Python can start the process it lives in."""
     formats: Sequence[StoredFormat] = ()
     private: Sequence[Private] = ()
     """The folders in which people's words lie."""

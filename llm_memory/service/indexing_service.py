@@ -39,6 +39,8 @@ _SLICE = 200
 """Passages looked at between two looks at the event loop."""
 _UNREADABLE = "language"
 _CHANGED = "model_changed"
+_DIED = "died"
+"""The process ended in which the embedder lives."""
 _TOO_OFTEN = 20
 """Slow answers in a row, after which the owner should know."""
 BUSY = "busy"
@@ -58,8 +60,11 @@ class IndexingService:
         notices: NoticeBoard,
         pace: IndexPace,
         grown: Callable[[int], None] = lambda _: None,
+        *,
+        embed_query_seconds: float,
     ) -> None:
-        """``grown`` is told of each passage that is put on the list by a comparison."""
+        """``grown`` is told of each passage that is put on the list by a comparison. A query that
+        the index's process has to embed may take ``embed_query_seconds`` longer than others."""
         self._passages = passages
         self._store = store
         self._manifest = manifest
@@ -67,6 +72,7 @@ class IndexingService:
         self._notices = notices
         self._pace = pace
         self._grown = grown
+        self._embed_query_seconds = embed_query_seconds
         self._embedder: Embedder | None = None
         self._fingerprint: Fingerprint | None = None
         self._queue = IndexQueue()
@@ -74,7 +80,7 @@ class IndexingService:
             store, query_seconds=pace.query_seconds, on_fault=self._note_trouble
         )
         self._writer = IndexWriter(self._queue, store, self._calls, cache, batch=pace.batch)
-        self._fault: IndexUnavailable | None = None
+        self._fault: IndexUnavailable | EmbeddingFailed | None = None
         self._faulty = asyncio.Event()
         self._slow = 0
         self._unwritten = False
@@ -141,14 +147,14 @@ class IndexingService:
         try:
             vector = await self._embedder.embed_query(text)
         except EmbeddingFailed as error:
-            if error.code != _UNREADABLE:  # the model is well, and the scan reads this one
-                self._report_embedder(error)
-            if error.code == _CHANGED:
-                self._hand_over(IndexUnavailable(str(error), code=_CHANGED))
+            self._note_trouble(error)
             raise
+        self._embedded()
+        return vector
+
+    def _embedded(self) -> None:
         if not self._unwritten:  # else it would be said anew at each attempt to write
             self._notices.clear(NoticeCode.EMBEDDER_FAILING)
-        return vector
 
     @property
     def merge_thresholds(self) -> MergeThresholds | None:
@@ -164,32 +170,55 @@ class IndexingService:
             raise IndexUnavailable(f"index is {self.state}", code="not_ready")
         return await self._writer.vectors(passages, self._embedder, self._fingerprint)
 
+    async def neighbours(self, text: str, scope_filter: ScopeFilter, k: int) -> Neighbours:
+        """The visible neighbours of a query's text, by one call where the index's own process
+        embeds. Raises IndexUnavailable, EmbeddingFailed."""
+        index = self._embedder.beside_index if self._embedder else None
+        if index is None:
+            return await self.nearest(await self.embed(text), scope_filter, k)
+        found = await self._ask(
+            lambda: index.query_text(text, scope_filter, k), more=self._embed_query_seconds
+        )
+        self._embedded()
+        return found
+
     async def nearest(self, vector: Vector, scope_filter: ScopeFilter, k: int) -> Neighbours:
-        """The visible neighbours of a query. Raises IndexUnavailable."""
+        """The visible neighbours of a vector. Raises IndexUnavailable."""
+        return await self._ask(lambda: self._store.query(vector, scope_filter, k))
+
+    async def _ask(self, ask: Callable[[], Neighbours], *, more: float = 0.0) -> Neighbours:
         if self.state is not IndexState.READY:
             raise IndexUnavailable(f"index is {self.state}", code="not_ready")
         try:
-            found = await self._calls.query(vector, scope_filter, k)
-        except IndexUnavailable as error:
+            found = await self._calls.query(ask, more=more)
+        except (IndexUnavailable, EmbeddingFailed) as error:
             self._note_trouble(error)
             raise
         self._slow = 0
         self._notices.clear(NoticeCode.INDEX_OFF)
         return found
 
-    def _note_trouble(self, error: IndexUnavailable) -> None:
+    def _note_trouble(self, error: IndexUnavailable | EmbeddingFailed) -> None:
         """Of a query. Another one may do better, or the owner of the index has to act."""
+        if isinstance(error, EmbeddingFailed):
+            if error.code != _UNREADABLE:  # the model is well, and the scan reads this one
+                self._report_embedder(error)
+            if error.code == _CHANGED:
+                self._hand_over(IndexUnavailable(str(error), code=_CHANGED))
+            elif error.code == _DIED:
+                self._hand_over(error)
+            return
         self._slow = self._slow + 1 if error.code == SLOW else 0
         if error.code in (HANGS, BUSY) or self._slow >= _TOO_OFTEN:
             self._report_index(error)
         elif error.code != SLOW:
             self._hand_over(error)
 
-    def _hand_over(self, fault: IndexUnavailable) -> None:
+    def _hand_over(self, fault: IndexUnavailable | EmbeddingFailed) -> None:
         """Let the owner of the index deal with it, behind the bot."""
         if fault.code == CLOSED:  # let go of meanwhile, because of an earlier fault
             return
-        self._fault = fault
+        self._fault = self._fault or fault
         self._faulty.set()
         self._queue.changed.set()
 
@@ -208,7 +237,14 @@ class IndexingService:
             except EmbeddingFailed as error:
                 self._report_embedder(error)
                 self.state = IndexState.WAITING
-                await asyncio.sleep(self._pace.retry(failures))
+                self._forget_fault()
+                wait = self._pace.retry(failures)
+                if error.code == _DIED:  # it may load each time, and die of its first query
+                    breaker, decision = breaker.failed(
+                        time.monotonic(), _DIED, self._pace.retry_seconds
+                    )
+                    wait = decision.wait
+                await asyncio.sleep(wait)
                 failures += 1
             except IndexUnavailable as error:
                 breaker, decision = breaker.failed(
@@ -227,6 +263,9 @@ class IndexingService:
             if rebuild:
                 await self._calls.run(self._store.discard, FAULTY)
         # Only now: queries that were under way have failed of the same fault meanwhile.
+        self._forget_fault()
+
+    def _forget_fault(self) -> None:
         self._fault = None
         self._faulty.clear()
 
@@ -345,6 +384,8 @@ class IndexingService:
             self._report_embedder(error)
             if error.code == _CHANGED:  # other vectors than those in the collection
                 raise IndexUnavailable(str(error), code=_CHANGED) from error
+            if error.code == _DIED:
+                raise
             if not self._queue:  # what the embedder cannot take is done without
                 self._unwritten = False
                 self._notices.clear(NoticeCode.EMBEDDER_FAILING)

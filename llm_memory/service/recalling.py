@@ -56,6 +56,7 @@ def make_recalling(
         notices,
         settings.pace,
         long_lived.grow,
+        embed_query_seconds=settings.embed_query_seconds,
     )
     words = LexicalService(passages, parts.words, notices, settings.pace, long_lived.grow)
     notes.follow_with(indexing, words)

@@ -8,10 +8,9 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
-from ..errors import IndexUnavailable
+from ..errors import EmbeddingFailed, IndexUnavailable
 from ..log import logger
-from ..models.scope import ScopeFilter
-from ..ports import Neighbours, Vector, VectorStore
+from ..ports import Neighbours, VectorStore
 
 SLOW: Final = "slow"
 """The code of a query that took too long; the next one is asked again."""
@@ -40,7 +39,7 @@ class StoreCalls:
         store: VectorStore,
         *,
         query_seconds: float,
-        on_fault: Callable[[IndexUnavailable], None],
+        on_fault: Callable[[IndexUnavailable | EmbeddingFailed], None],
     ) -> None:
         self._store = store
         self._query_seconds = query_seconds
@@ -53,23 +52,24 @@ class StoreCalls:
         """A call of the index's owner. It takes the time it takes."""
         return await self._start(lambda: call(*args, **kwargs))
 
-    async def query(self, vector: Vector, scope_filter: ScopeFilter, k: int) -> Neighbours:
-        """Ask with a deadline.
+    async def query(self, ask: Callable[[], Neighbours], *, more: float = 0.0) -> Neighbours:
+        """Ask with a deadline, and so many seconds ``more``.
 
         Raises:
             IndexUnavailable: the store's own; or ``slow`` or ``hangs``.
+            EmbeddingFailed: what else ``ask`` raises.
         """
         if len(self._late) >= _MOST_LATE:
             raise IndexUnavailable("the index does not answer", code=HANGS)
         slow = IndexUnavailable("the index took too long", code=SLOW)
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + self._query_seconds
+        deadline = loop.time() + self._query_seconds + more
         try:
             async with asyncio.timeout_at(deadline):
                 await self._turns.acquire()
         except TimeoutError:
             raise slow from None
-        answer = self._start(lambda: self._store.query(vector, scope_filter, k))
+        answer = self._start(ask)
         answer.add_done_callback(lambda _: self._turns.release())
         try:
             await asyncio.wait({answer}, timeout=max(0.0, deadline - loop.time()))
@@ -84,7 +84,7 @@ class StoreCalls:
     def _came_late(self, answer: asyncio.Future[Neighbours]) -> None:
         self._late.discard(answer)
         fault = None if answer.cancelled() else answer.exception()
-        if isinstance(fault, IndexUnavailable):
+        if isinstance(fault, IndexUnavailable | EmbeddingFailed):
             self._on_fault(fault)
 
     def _start[T](self, call: Callable[[], T]) -> asyncio.Future[T]:

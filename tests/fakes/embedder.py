@@ -10,7 +10,7 @@ import numpy as np
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed
 from astrbot_plugin_scoped_memory.llm_memory.policies.deduplication import CAUTIOUS
-from astrbot_plugin_scoped_memory.llm_memory.ports import Fingerprint, Vector, Vectors
+from astrbot_plugin_scoped_memory.llm_memory.ports import Fingerprint, TextIndex, Vector, Vectors
 
 
 class FakeEmbedder:
@@ -21,6 +21,7 @@ class FakeEmbedder:
         self.floor = floor
         self.dim = dim
         self.costly = True
+        self.beside_index: TextIndex | None = None
         self.merge_thresholds = CAUTIOUS
         self.failing = False
         self.failing_documents = False

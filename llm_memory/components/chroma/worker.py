@@ -1,4 +1,4 @@
-"""The process in which embedded Chroma lives; started by ``worker_store.py``.
+"""The process in which embedded Chroma and the bundled model live; started by ``worker_store.py``.
 
     python worker.py OPTIONS
 
@@ -7,9 +7,10 @@ OPTIONS is JSON: ``folder``, the index; ``native``, where the answer of the nati
 what whoever started us expects to hear first.
 
 Embedded Chroma holds the interpreter's lock from the beginning of a call to its end, does not give
-back what it took, and may end the process that opens a broken folder. Here that costs the bot
-nothing. The process ends when its standard input does, when it is told to, or at SIGTERM: it closes
-the folder in order first.
+back what it took, and may end the process that opens a broken folder; so may a model's native
+library. Here that costs the bot nothing, and a question's words cross to us but once: they are
+embedded and looked for in one call. The process ends when its standard input does, when it is told
+to, or at SIGTERM: it closes the folder in order first.
 """
 
 from __future__ import annotations
@@ -21,18 +22,21 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, NoReturn, TextIO
 
 if TYPE_CHECKING:
-    from ...ports import VectorStore
+    from ..embedding.bundled_packages import BundledPackage
     from ..frames import Frame
+    from ..native_probe import NativeProbe
+    from .worker_calls import Served
 
-_AT_ONCE: Final = 8
-"""Calls: three queries, what is late of them, and one of the owner's."""
-_PAGE: Final = 1000
+_AT_ONCE: Final = 12
+"""Calls: three queries, what is late of them, one of the owner's, four of texts to embed."""
+_THREAD_LIMITS: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 _CLOSING_SECONDS: Final = 5.0
 _ASLEEP_SECONDS: Final = 300.0
 """No call of Chroma's takes so long."""
@@ -42,10 +46,10 @@ _OWNER_PATIENCE: Final = _CLOSING_SECONDS + 2.0
 
 
 class Worker:
-    """Answers calls of one store. Each has a thread of its own."""
+    """Answers calls of one store and one model. Each has a thread of its own."""
 
-    def __init__(self, store: VectorStore, output: BinaryIO) -> None:
-        self._store = store
+    def __init__(self, served: Served, output: BinaryIO) -> None:
+        self._served = served
         self._output = output
         self._sending = threading.Lock()
         self._pool = ThreadPoolExecutor(_AT_ONCE)
@@ -65,91 +69,27 @@ class Worker:
 
     def _answer(self, frame: Frame) -> None:
         from ...errors import IndexUnavailable
+        from .worker_calls import CALLS, Rows
 
         number = frame.head["id"]
         try:
-            call = _CALLS[frame.head["call"]]
-            for part in call(self._store, frame.head["args"], frame.body):
-                self._send({"id": number, "part": part})
+            call = CALLS[frame.head["call"]]
+            for part in call(self._served, frame.head["args"], frame.body):
+                body = part.body if isinstance(part, Rows) else b""
+                said = part.shape if isinstance(part, Rows) else part
+                self._send({"id": number, "part": said}, body)
         except BaseException as error:  # noqa: BLE001 - a panic of Chroma's is no Exception
             code = error.code if isinstance(error, IndexUnavailable) else ""
             self._send({"id": number, "error": [type(error).__name__, str(error), code]})
         else:
             self._send({"id": number})
 
-    def _send(self, head: Mapping[str, Any]) -> None:
+    def _send(self, head: Mapping[str, Any], body: bytes = b"") -> None:
         from ..frames import Frame, write_frame
 
         # Nobody listens any more: our input has ended, too.
         with contextlib.suppress(OSError, ValueError), self._sending:
-            write_frame(self._output, Frame(head))
-
-
-type Call = Callable[["VectorStore", Mapping[str, Any], bytes], Iterator[Any]]
-"""Store, arguments, body; each part of the answer."""
-
-
-def _use(store: VectorStore, args: Mapping[str, Any], _: bytes) -> Iterator[bool]:
-    from . import wire
-
-    if args["fingerprint"] is not None:
-        store.name_for(wire.fingerprint_heard(args["fingerprint"]))
-    yield store.use(args["collection"])
-
-
-def _upsert(store: VectorStore, args: Mapping[str, Any], body: bytes) -> Iterator[None]:
-    from . import wire
-
-    store.upsert(wire.records_heard(args["records"]), wire.rows_heard(args["shape"], body))
-    yield None
-
-
-def _delete(store: VectorStore, args: Mapping[str, Any], _: bytes) -> Iterator[None]:
-    from . import wire
-
-    store.delete(wire.keys_heard(args["keys"]))
-    yield None
-
-
-def _hashes(store: VectorStore, _args: Mapping[str, Any], _: bytes) -> Iterator[Any]:
-    from . import wire
-
-    said = wire.hashes_said(store.hashes())
-    for start in range(0, len(said), _PAGE):  # whoever takes them in can breathe between two
-        yield said[start : start + _PAGE]
-
-
-def _query(store: VectorStore, args: Mapping[str, Any], body: bytes) -> Iterator[Any]:
-    from . import wire
-
-    vector = wire.rows_heard(args["shape"], body)
-    found = store.query(vector, wire.filter_heard(args["filter"]), args["k"])
-    yield wire.neighbours_said(found)
-
-
-def _plain(call: Callable[..., Any], *names: str) -> Call:
-    def answer(store: VectorStore, args: Mapping[str, Any], _: bytes) -> Iterator[Any]:
-        yield call(store, *(args[name] for name in names))
-
-    return answer
-
-
-_CALLS: Final[Mapping[str, Call]] = {
-    "open": _plain(lambda store: store.open()),
-    "collections": _plain(lambda store: list(store.collections())),
-    "use": _use,
-    "drop": _plain(lambda store, name: store.drop(name), "collection"),
-    "upsert": _upsert,
-    "delete": _delete,
-    "hashes": _hashes,
-    "count": _plain(lambda store: store.count()),
-    "query": _query,
-    "settled": _plain(lambda store: store.settled()),
-    "worn": _plain(lambda store: store.worn()),
-    "discard": _plain(lambda store, reason: store.discard(reason), "reason"),
-    "reset": _plain(lambda store: store.reset()),
-    "close": _plain(lambda store: store.close()),
-}
+            write_frame(self._output, Frame(head, body))
 
 
 class Asked(Exception):
@@ -159,22 +99,28 @@ class Asked(Exception):
 def run(options: Mapping[str, Any]) -> None:
     """Serve a store over the folder until nobody asks any more, and end the process."""
     from ...log import logger
+    from ..embedding.bundled_model import BundledModel
     from ..frames import GREETING
     from ..native_probe import NativeProbe
     from ..vector_store import ChromaVectorStore
     from .embedded import CHROMA_TRIED, EmbeddedChroma
     from .pace import WORKER_LONG, WritePace
+    from .worker_calls import Served
 
     if options["greeting"] != GREETING.decode():
         # The plugin's files were replaced under a bot that runs: it would wait for us in vain.
         sys.exit("another version of the plugin than the one that runs; reload it")
     source, output = _streams()
-    native = NativeProbe("chromadb", CHROMA_TRIED, Path(options["native"]))
+    # Threads that contend for a core cost tenfold; read when the libraries are loaded.
+    os.environ.update(dict.fromkeys(_THREAD_LIMITS, "1"))
+    record = Path(options["native"])
+    native = NativeProbe("chromadb", CHROMA_TRIED, record)
     connection = EmbeddedChroma(
         Path(options["folder"]), native=native, owner_patience=_OWNER_PATIENCE
     )
     store = ChromaVectorStore(connection, pace=WritePace(long=WORKER_LONG))
-    worker = Worker(store, output)
+    model = BundledModel(partial(_model_probe, record.parent))
+    worker = Worker(Served(store, model), output)
     if (add := getattr(logger, "add", None)) is not None:
         add(worker.log, level="DEBUG", format="{message}", catch=True)
     with Path(os.devnull).open("w") as nowhere:
@@ -193,6 +139,14 @@ def run(options: Mapping[str, Any]) -> None:
         with contextlib.suppress(BaseException):
             store.close()
         os._exit(0)  # what is left of Chroma is not asked to end in order
+
+
+def _model_probe(folder: Path, package: BundledPackage) -> NativeProbe:
+    from ..native_probe import NativeProbe
+
+    assert package.program is not None  # noqa: S101  (no other is probed)
+    record = folder / f"native-{package.module}.json"
+    return NativeProbe(package.module, package.program, record, distribution=package.distribution)
 
 
 def _stay_awake(over: threading.Event, nowhere: TextIO) -> None:

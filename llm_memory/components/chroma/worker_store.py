@@ -1,4 +1,5 @@
-"""The port VectorStore over an embedded Chroma that lives in a process of its own."""
+"""The port VectorStore over an embedded Chroma that lives in a process of its own, and the way to
+the bundled model that lives there, too."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from ...errors import IndexFull, IndexUnavailable
+from ...errors import EmbeddingFailed, IndexFull, IndexUnavailable
 from ...models.scope import ScopeFilter
 from ...ports import Fingerprint, IndexRecord, Key, Neighbours, Vector, Vectors
 from ..child_process import import_path, python_program
@@ -24,6 +25,10 @@ DIED: Final = "died"
 
 _QUERY_SECONDS: Final = 120.0
 """Reading a large graph from a slow disk, the first time, takes long. Past it there is no hope."""
+_LOADING_SECONDS: Final = 280.0
+"""For a model to be tried and loaded from the slowest disk."""
+_EMBEDDING_SECONDS: Final = 120.0
+"""For a few texts. Past it there is no hope."""
 _LETTING_GO_SECONDS: Final = 10.0
 _ENDING_SECONDS: Final = 6.0
 _LEAVING_SECONDS: Final = 30.0
@@ -64,6 +69,9 @@ class WorkerStore:
         self._worker: WorkerProcess | None = None
         self._named: dict[str, Fingerprint] = {}
         self._closed = threading.Event()
+        self._counting = threading.Lock()
+        self._embedding = 0
+        """Calls under way that the model has a part in."""
 
     def open(self) -> str:
         with self._opening:
@@ -76,6 +84,7 @@ class WorkerStore:
         if self._worker is None or not self._worker.alive:
             self._give_up()
             try:
+                self._embedding = 0
                 self._worker = self._start(self._command)
             except (OSError, ValueError) as error:
                 raise IndexUnavailable(f"no process: {error}", code=DIED) from error
@@ -108,7 +117,7 @@ class WorkerStore:
     def hashes(self) -> dict[Key, str]:
         found: dict[Key, str] = {}
         with self._translated():
-            for page in self._running().answers("hashes", {}):
+            for page, _ in self._running().answers("hashes", {}):
                 found.update(wire.hashes_heard(page or ()))
         return found
 
@@ -119,6 +128,34 @@ class WorkerStore:
         shape, body = wire.rows_said(vector)
         args = {"shape": shape, "filter": wire.filter_said(scope_filter), "k": k}
         return wire.neighbours_heard(self._ask("query", args, body, seconds=self._query_seconds))
+
+    def query_text(self, text: str, scope_filter: ScopeFilter, k: int) -> Neighbours:
+        args = {"text": text, "filter": wire.filter_said(scope_filter), "k": k}
+        answers = self._running().answers("query_text", args, seconds=self._query_seconds)
+        with self._embeds(), self._translated(embeds=True):
+            next(answers)  # it has been embedded
+        with self._translated():
+            ((said, _),) = answers
+        return wire.neighbours_heard(said)
+
+    def load_model(self) -> Fingerprint:
+        """Of the bundled model, loaded in the process, which is started if need be. Idempotent.
+
+        Raises:
+            EmbeddingFailed: ``died``, the process ended; ``closed``; or the model's own reason.
+        """
+        with _as_the_models():
+            with self._opening:
+                self._have_worker()
+            said, _ = self._ask_model("load_model", {}, _LOADING_SECONDS)
+        return wire.fingerprint_heard(said)
+
+    def embed(self, texts: Sequence[str], *, is_query: bool) -> Vectors:
+        """Unit rows, shape ``(len(texts), dim)``. Raises EmbeddingFailed as ``load_model``."""
+        args = {"texts": list(texts), "is_query": is_query}
+        with _as_the_models():
+            shape, body = self._ask_model("embed", args, _EMBEDDING_SECONDS)
+        return wire.rows_heard(shape, body)
 
     def settled(self) -> None:
         self._ask("settled")
@@ -177,8 +214,29 @@ class WorkerStore:
         with self._translated():
             return worker.call(name, args or {}, body, seconds=seconds)
 
+    def _ask_model(self, name: str, args: Mapping[str, Any], seconds: float) -> tuple[Any, bytes]:
+        worker = self._running()
+        with self._embeds(), self._translated(embeds=True):
+            return worker.whole(name, args, seconds=seconds)
+
     @contextlib.contextmanager
-    def _translated(self) -> Iterator[None]:
+    def _embeds(self) -> Iterator[None]:
+        """While this goes on, the model is to blame if the process ends: not the folder, which
+        would be begun anew. One that has ended is replaced, and its calls are no more."""
+        with self._counting:
+            self._embedding += 1
+        died = False
+        try:
+            yield
+        except EmbeddingFailed as error:
+            died = error.code == DIED
+            raise
+        finally:
+            with self._counting:
+                self._embedding -= not died and self._embedding > 0
+
+    @contextlib.contextmanager
+    def _translated(self, *, embeds: bool = False) -> Iterator[None]:
         worker = self._running()
         try:
             yield
@@ -187,10 +245,14 @@ class WorkerStore:
         except WorkerLate as late:
             # Whatever holds it up holds up everything else, too.
             worker.kill()
+            if embeds:
+                raise EmbeddingFailed(f"{DIED}: no answer in time") from late
             raise IndexUnavailable("the index does not answer", code="hangs") from late
         except WorkerEnded as ended:
+            if embeds and not self._closed.is_set():
+                raise EmbeddingFailed(f"{DIED}: {ended}") from ended
             # What dies of its folder again and again has it begun anew, as after any other fault.
-            code = "fault" if ended.crashed else DIED
+            code = "fault" if ended.crashed and not self._embedding else DIED
             code = "closed" if self._closed.is_set() else code
             raise IndexUnavailable(f"the index's process ended: {ended}", code=code) from ended
 
@@ -200,9 +262,20 @@ class WorkerStore:
             worker.kill()
 
 
+@contextlib.contextmanager
+def _as_the_models() -> Iterator[None]:
+    """Whoever asks the model knows of no index."""
+    try:
+        yield
+    except IndexUnavailable as error:
+        raise EmbeddingFailed(f"{error.code}: {error}") from error
+
+
 def _error(refused: WorkerRefused) -> Exception:
     """What the store in the process has raised."""
     match refused.kind:
+        case "EmbeddingFailed":
+            return EmbeddingFailed(str(refused))
         case "IndexFull":
             return IndexFull(str(refused))
         case "ValueError":

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import EmbeddingFailed
 from ...policies.deduplication import MergeThresholds
-from ...ports import Embedder, Fingerprint
+from ...ports import Embedder, Fingerprint, TextIndex
 from .vectors import unit_rows
 
 if TYPE_CHECKING:
@@ -65,6 +65,10 @@ class CheckedEmbedder:
     @property
     def costly(self) -> bool:
         return self._inner.costly
+
+    @property
+    def beside_index(self) -> TextIndex | None:
+        return self._inner.beside_index
 
     async def prepare(self) -> Fingerprint:
         fingerprint: Fingerprint = await self._guarded(self._inner.prepare(), self._prepare_seconds)

@@ -85,6 +85,10 @@ class LexicalEmbedder:
     def costly(self) -> bool:
         return False  # hashing is as quick as reading a file
 
+    @property
+    def beside_index(self) -> None:
+        return None
+
     async def prepare(self) -> Fingerprint:
         """Loads the dictionary. Never fails; without jieba the vectors lie in another space."""
         await asyncio.to_thread(self._load)

@@ -73,6 +73,10 @@ class ProviderEmbedder:
     def costly(self) -> bool:
         return True
 
+    @property
+    def beside_index(self) -> None:
+        return None
+
     async def prepare(self) -> Fingerprint:
         """Asks the service. A configured dimension that it does not keep raises."""
         self._prepared_model = self._raw.model

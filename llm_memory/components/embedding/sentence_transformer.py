@@ -119,6 +119,10 @@ class SentenceTransformerEmbedder:
     def costly(self) -> bool:
         return True
 
+    @property
+    def beside_index(self) -> None:
+        return None
+
     async def prepare(self) -> Fingerprint:
         """Loads the model, which takes seconds, or says why there is none to load."""
         async with self._loading:
