@@ -42,7 +42,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Turn,
     build_engine,
 )
-from astrbot_plugin_scoped_memory.llm_memory.composition import lexical_embedder
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import LoopSettings
 from astrbot_plugin_scoped_memory.llm_memory.models.sleep import Postponed
 from astrbot_plugin_scoped_memory.llm_memory.policies.text import same_words
@@ -256,7 +255,7 @@ async def stage(root: Path, rows: Sequence[Row]) -> AsyncIterator[Stage]:
         paths, settings, clock=clock, chat=WorstReader(), is_admin=admins.__contains__
     )
     await engine.open()
-    running = asyncio.create_task(engine.run(lexical_embedder(paths)))
+    running = asyncio.create_task(engine.run(None))
     try:
         yield Stage(root, engine, clock, houses)
     finally:

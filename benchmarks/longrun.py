@@ -52,7 +52,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (  # noqa: E402
     Turn,
     build_engine,
 )
-from astrbot_plugin_scoped_memory.llm_memory.composition import lexical_embedder  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import LoopSettings  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.models.sleep import (  # noqa: E402
     Postponed,
@@ -196,7 +195,7 @@ async def run(root: Path, options: argparse.Namespace) -> dict[str, Any]:
     paths = EnginePaths.under(root)
     engine = build_engine(paths, settings, clock=clock, chat=reader)
     await engine.open()
-    running = asyncio.create_task(engine.run(lexical_embedder(paths)))
+    running = asyncio.create_task(engine.run(None))
     began = time.perf_counter()
     weeks = Run(root, world, engine, reader, clock, leaks)
     days: dict[str, Any] = {}

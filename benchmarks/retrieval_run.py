@@ -19,7 +19,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     IndexState,
     build_engine,
 )
-from astrbot_plugin_scoped_memory.llm_memory.composition import lexical_embedder, local_embedder
+from astrbot_plugin_scoped_memory.llm_memory.composition import local_embedder
 from astrbot_plugin_scoped_memory.llm_memory.ports import Embedder
 from astrbot_plugin_scoped_memory.llm_memory.service.engine import Engine
 
@@ -42,10 +42,10 @@ class BenchClock:
 
 def named_embedder(
     name: str | None, engine: Engine, paths: EnginePaths, settings: EngineSettings
-) -> Embedder:
-    """``lexical`` or nothing, ``bundled``, or a model's folder or name."""
+) -> Embedder | None:
+    """None for ``lexical`` or nothing; ``bundled``, or a model's folder or name."""
     if name in (None, "", "lexical"):
-        return lexical_embedder(paths)
+        return None
     if name == "bundled":
         assert engine.bundled is not None, "this Python can start no process"  # noqa: S101
         return engine.bundled
@@ -92,9 +92,10 @@ async def seconds_to_fill(engine: Engine, *, patience: float = _PATIENCE_SECONDS
     last: object = None
     while True:
         status = await engine.status()
-        ready = status.index is IndexState.READY and status.words is IndexState.READY
+        alone = status.index is IndexState.LEXICAL
+        near = alone or (status.index is IndexState.READY and engine.trust is not None)
         now = time.perf_counter()
-        if ready and not status.backlog and engine.trust is not None:
+        if near and status.words is IndexState.READY and not status.backlog:
             return now - began
         troubles = "; ".join(f"{n.code}: {dict(n.params)}" for n in status.notices)
         seen = (status.index, status.words, status.backlog, engine.trust is not None, troubles)

@@ -32,7 +32,7 @@ class BackgroundInitializer:
     def __init__(
         self,
         engine: Engine,
-        choose: Callable[[], Embedder],
+        choose: Callable[[], Embedder | None],
         texts: Texts,
         version: str,
         feedback: FeedbackService,
@@ -73,7 +73,10 @@ class BackgroundInitializer:
             reading = asyncio.create_task(self._feedback.run(), name="scoped-memory-reader")
             embedder = self._choose()
             sleeping = asyncio.create_task(self._schedule.run(), name="scoped-memory-nights")
-            logger.info(self._texts.say("log.embedder", label=embedder.label))
+            if embedder is None:
+                logger.info(self._texts.say("log.words_alone"))
+            else:
+                logger.info(self._texts.say("log.embedder", label=embedder.label))
             await self._engine.run(embedder)
         except EngineOff:
             return  # the notice has said it

@@ -121,7 +121,7 @@ class PluginContext:
             self._initializer.astrbot_is_up(just_started=just_started)
         self._owner = asyncio.create_task(self._initializer.run(), name="scoped-memory-owner")
 
-    def _choose_embedder(self) -> Embedder:
+    def _choose_embedder(self) -> Embedder | None:
         self._providers_came = True
         for warning in self._missing_providers():
             logger.warning(self._warning_text(warning))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..llm_memory import EnginePaths, EngineSettings
-from ..llm_memory.composition import lexical_embedder, local_embedder, provider_embedder
+from ..llm_memory.composition import local_embedder, provider_embedder
 from ..llm_memory.errors import RerankFailed
 from ..llm_memory.ports import Embedder
 from .config import PluginConfig
@@ -104,8 +104,9 @@ def choose_reranker(context: Any, config: PluginConfig) -> AstrBotReranker | Non
 
 def choose_embedder(
     context: Any, config: PluginConfig, paths: EnginePaths, *, local_models: bool
-) -> Embedder:
-    """The rung that the setting names; ``auto`` takes the highest that is there.
+) -> Embedder | None:
+    """The rung that the setting names; ``auto`` takes the highest that is there. None is the last
+    one, words alone.
 
     The rung stays until the configuration changes: an outage is no reason to compare with other
     vectors. ``local_models`` is False where the package for them is missing.
@@ -113,7 +114,7 @@ def choose_embedder(
     wanted = config.embedding
     known = {_id_of(provider): provider for provider in context.get_all_embedding_providers()}
     if wanted == LEXICAL:
-        return lexical_embedder(paths)
+        return None
     if wanted in known:
         return _from_provider(context, known[wanted], config.engine)
     if wanted != AUTO:
@@ -121,9 +122,7 @@ def choose_embedder(
     if known:
         return _from_provider(context, next(iter(known.values())), config.engine)
     model = _model_on_disk(paths.models) if local_models else None
-    if model is None:
-        return lexical_embedder(paths)
-    return local_embedder(paths, str(model), config.engine)
+    return None if model is None else local_embedder(paths, str(model), config.engine)
 
 
 def _from_provider(context: Any, provider: Any, settings: EngineSettings) -> Embedder:

@@ -119,11 +119,12 @@ class Panel:
         return await until(probe, within=within, what="ready in the plugin's status")
 
     async def indexed(self, *, within: float = 90.0) -> JsonObject:
-        """The status, once the index is ready and has caught up."""
+        """The status, once the index is ready and has caught up, or there is none."""
 
         async def probe() -> JsonObject | None:
             status = await self.ready(within=within)
-            return status if status["index"] == "ready" and not status["backlog"] else None
+            ready = status["index"] in {"ready", "lexical"}
+            return status if ready and not status["backlog"] else None
 
         return await until(probe, within=within, what="a ready index in the plugin's status")
 

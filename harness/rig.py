@@ -25,6 +25,9 @@ PATIENCE: JsonObject = {"advanced": {"recall_deadline_ms": 15_000}}
 """A busy machine makes recall late, and late means left out: these runs test what, not when."""
 NO_READER: JsonObject = {"reflection_provider": "off"}
 """Where a run is not about learning from turns, the memory makes no calls of its own."""
+WORDS_ALONE: JsonObject = {"embedding": "lexical"}
+"""Where a run names no embedding service and no `embedding`: no model is loaded in each bot, and no
+process beside it holds vectors."""
 
 
 _NEVER = "2099-01-01T08:00:00+08:00"
@@ -102,6 +105,7 @@ class Rig:
             self.bot.prepare()
             install(self.bot.plugins, source=self.source)
             config = PATIENCE | NO_READER | (self._config or {})
+            config = config if self._embedding_dimensions else WORDS_ALONE | config
             self.bot.plugin_config.write_text(json.dumps(config), encoding="utf-8")
             self.onebot = OneBot(self.bot.settings.onebot_port)
             if self._moved_clock:

@@ -25,6 +25,8 @@ class IndexState(StrEnum):
     """Recall asks the index; what is not in it yet is scanned."""
     OFF = "off"
     """The index cannot be used: recall scans the vault."""
+    LEXICAL = "lexical"
+    """There is no vector index, by choice or for want of a model: recall asks the words."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,9 @@ class MergeThresholds:
 CAUTIOUS = MergeThresholds(reinforce=0.92, replace=0.85)
 """For a model that nobody has measured."""
 
+ANY = MergeThresholds(reinforce=1e-6, replace=1e-6)
+"""For neighbours that were proposed by their words: the guards look at each of them."""
+
 _SAME_TIMES = timedelta(days=14)
 
 

@@ -233,12 +233,16 @@ class Engine:
         """Keep up with what people do to the files until cancelled."""
         await self._follower.run()
 
-    async def run(self, embedder: Embedder) -> None:
-        """Keep the index up with the vault until cancelled."""
+    async def run(self, embedder: Embedder | None) -> None:
+        """Keep the index up with the vault until cancelled. None: words alone, and no index of
+        vectors."""
         await self.scan_notes()
-        watched = WatchedEmbedder(embedder)
+        watched = None if embedder is None else WatchedEmbedder(embedder)
         if self._old_vectors is not None:
             await self._old_vectors.use(watched)
+        if watched is None:
+            await self._indexing.run(None)
+            return
         examination = asyncio.create_task(self._recalling.trust.run(watched))
         try:
             await self._indexing.run(watched)

@@ -58,6 +58,12 @@ class IndexQueue:
             for lag in self._lags:
                 lag.left[key] = stored
 
+    def clear(self) -> None:
+        """Nothing is to be written or deleted any more."""
+        for key in list(self._entries):
+            self._take_off(key)
+        self._parked.clear()
+
     def suggest(self, key: Key, stored: Passage | None) -> None:
         """The index differs from the vault here; what is on the list already is newer."""
         if key in self._parked and self._parked[key] is stored:

@@ -67,6 +67,12 @@ class IndexWriter:
         """The vector of what is gone must not stay behind: it tells of its words."""
         self._forgotten.append(text_key(stored))
 
+    async def sweep(self) -> None:
+        """Take the vectors of what is gone out of the cache."""
+        if self._forgotten:
+            forgotten, self._forgotten = self._forgotten, []
+            await self._calls.run(self._cache.forget, forgotten)
+
     async def write_batch(self, embedder: Embedder, fingerprint: Fingerprint) -> None:
         """Bring the oldest entries into the index and take them off the list.
 
@@ -78,9 +84,7 @@ class IndexWriter:
         entries = self._queue.first(self._batch)
         gone = [key for key, stored in entries if stored is None]
         living = [stored for _, stored in entries if stored is not None]
-        if self._forgotten:
-            forgotten, self._forgotten = self._forgotten, []
-            await self._calls.run(self._cache.forget, forgotten)
+        await self.sweep()
         if gone:
             await self._calls.run(self._store.delete, gone)
         if living:

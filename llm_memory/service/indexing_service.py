@@ -43,6 +43,8 @@ _DIED = "died"
 """The process ended in which the embedder lives."""
 _TOO_OFTEN = 20
 """Slow answers in a row, after which the owner should know."""
+WORDS_ALONE = "lexical"
+"""The label where there is no embedder: what the setting calls it."""
 BUSY = "busy"
 WORN = "worn"
 FAULTY = "faulty"
@@ -90,7 +92,14 @@ class IndexingService:
     @property
     def label(self) -> str:
         """The embedder's name for the status, empty while none is chosen."""
-        return self._embedder.label if self._embedder else ""
+        if self._embedder is None:
+            return WORDS_ALONE if self.words_alone else ""
+        return self._embedder.label
+
+    @property
+    def words_alone(self) -> bool:
+        """Whether it was decided to do without vectors."""
+        return self.state is IndexState.LEXICAL
 
     @property
     def fingerprint(self) -> Fingerprint | None:
@@ -123,12 +132,16 @@ class IndexingService:
 
     def enqueue(self, stored: Passage) -> None:
         """It is new or was changed."""
-        self._queue.put(stored)
+        if not self.words_alone:
+            self._queue.put(stored)
 
     def enqueue_removal(self, stored: Passage) -> None:
         """It is gone."""
-        self._queue.remove(stored)
         self._writer.forget(stored)
+        if self.words_alone:
+            self._queue.changed.set()
+        else:
+            self._queue.remove(stored)
 
     def recheck(self) -> None:
         """Compare with the vault soon: much of it was read only now."""
@@ -222,9 +235,16 @@ class IndexingService:
         self._faulty.set()
         self._queue.changed.set()
 
-    async def run(self, embedder: Embedder) -> None:
-        """Open, catch up, then follow the catalogue until cancelled. Faults are retried."""
+    async def run(self, embedder: Embedder | None) -> None:
+        """Open, catch up, then follow the catalogue until cancelled. Faults are retried.
+
+        With None the store is never opened, and what an earlier model left on the disk stays for
+        its return, but for the cached vectors of what is forgotten.
+        """
         self._embedder = embedder
+        if embedder is None:
+            await self._do_without()
+            return
         breaker = CircuitBreaker()
         failures = 0
         while True:
@@ -252,6 +272,15 @@ class IndexingService:
                 )
                 await self._let_go(error, rebuild=decision.rebuild)
                 await asyncio.sleep(decision.wait)
+
+    async def _do_without(self) -> None:
+        self.state = IndexState.LEXICAL
+        self._queue.clear()
+        await self._open_cache(None)
+        while True:
+            self._queue.changed.clear()
+            await self._writer.sweep()
+            await self._queue.changed.wait()
 
     async def _let_go(self, error: IndexUnavailable, *, rebuild: bool) -> None:
         """The vault answers meanwhile. A reopened store is compared with it from the start."""

@@ -37,16 +37,18 @@ class LegacyVectors:
         self._cache = cache
         self._catalogue = catalogue
         self._embedder: Embedder | None = None
+        self._is_known = False
         self._fingerprint: Fingerprint | None = None
         self._agreed: dict[str, frozenset[str]] = {}
 
-    async def use(self, embedder: Embedder) -> None:
-        """The embedder was chosen: what is staged of its model is of use from now on. Never raises;
-        what it cannot use is embedded like anything else."""
+    async def use(self, embedder: Embedder | None) -> None:
+        """The embedder was chosen, or that there is none: what is staged of its model is of use
+        from now on. Never raises; what it cannot use is embedded like anything else."""
         self._embedder, self._fingerprint, self._agreed = embedder, None, {}
+        self._is_known = True
         try:
             staged = await asyncio.to_thread(self._with_vectors)
-            if staged and embedder.costly:
+            if staged and embedder is not None and embedder.costly:
                 self._fingerprint = await embedder.prepare()
                 await asyncio.to_thread(self._cache.open)
             for one in staged:
@@ -88,7 +90,8 @@ class LegacyVectors:
 
         Raises StateUnavailable.
         """
-        if self._embedder is None or (self._embedder.costly and self._space() is None):
+        waits = self._embedder is not None and self._embedder.costly and self._space() is None
+        if not self._is_known or waits:
             return
         self._agreed.pop(batch, None)
         await asyncio.to_thread(self._staging.drop_vectors, batch)

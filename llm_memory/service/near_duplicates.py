@@ -10,37 +10,51 @@ from ..models.data_models import Memory, StoredMemory
 from ..models.passages import place_name
 from ..models.scope import Scope
 from ..policies.deduplication import (
+    ANY,
     Append,
     Decision,
     MergeThresholds,
     decide,
     same_speaker,
 )
-from ..ports import Key
+from ..policies.passage_text import indexed_text
+from ..ports import Key, LexicalQuery
 from .catalogue import Catalogue, key_of
 from .indexing_service import IndexingService
+from .lexical_service import LexicalService
 
 _NEAREST = 10
+_BY_WORDS = 100
+"""Of so many that share words, in the order of recall, those that share the most are compared."""
 _FRESH = 10
 """Of what is not in the index yet the newest so many are compared, too."""
 
 
 class NearDuplicates:
-    """Asks the index. It never looks beyond the scope that is written to, not even into public, and
-    compares only memories that the same people may read.
+    """Asks the index of vectors, or, where there is none, that of words. It never looks beyond the
+    scope that is written to, not even into public, and compares only memories that the same people
+    may read.
 
     Args:
         seconds: After this long the memory is written without having been compared.
     """
 
-    def __init__(self, catalogue: Catalogue, indexing: IndexingService, *, seconds: float) -> None:
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        indexing: IndexingService,
+        words: LexicalService,
+        *,
+        seconds: float,
+    ) -> None:
         self._catalogue = catalogue
         self._indexing = indexing
+        self._words = words
         self._seconds = seconds
 
     async def decide(self, scope: Scope, memory: Memory) -> Decision:
-        """What becomes of ``memory``. Without index or embedder it is written as it is."""
-        thresholds = self._indexing.merge_thresholds
+        """What becomes of ``memory``. While nothing can be compared it is written as it is."""
+        thresholds = self.thresholds
         if thresholds is None:
             return Append()
         try:
@@ -53,7 +67,7 @@ class NearDuplicates:
     async def neighbours(self, stored: StoredMemory) -> list[tuple[StoredMemory, float]] | None:
         """What a living memory may be merged with, in its own scope, with similarities; None while
         nothing can be compared."""
-        if self._indexing.merge_thresholds is None:
+        if self.thresholds is None:
             return None
         try:
             async with asyncio.timeout(self._seconds):
@@ -66,7 +80,7 @@ class NearDuplicates:
     @property
     def thresholds(self) -> MergeThresholds | None:
         """The embedder's own, None while nothing can be compared."""
-        return self._indexing.merge_thresholds
+        return ANY if self._indexing.words_alone else self._indexing.merge_thresholds
 
     @property
     def space(self) -> str:
@@ -75,15 +89,8 @@ class NearDuplicates:
 
     async def _near(self, scope: Scope, memory: Memory) -> list[tuple[StoredMemory, float]]:
         draft = StoredMemory(scope, "", memory)
-        fresh = self._fresh(draft)
-        mine, *others = await self._indexing.vectors([draft, *fresh])
-        answer = await self._indexing.nearest(mine, readers(scope, memory), _NEAREST)
-        near: dict[Key, float] = {n.key: n.similarity for n in answer.found}
-        # What was changed since it was indexed counts as it is now.
-        near |= {
-            key_of(stored): float(mine @ vector)
-            for stored, vector in zip(fresh, others, strict=True)
-        }
+        by_words = self._indexing.words_alone
+        near = await (self._sharing_words(draft) if by_words else self._nearest(draft))
         return [
             (stored, similarity)
             for key, similarity in near.items()
@@ -91,6 +98,28 @@ class NearDuplicates:
             and (stored := self._catalogue.at(key)) is not None
             and _is_comparable(memory, stored.memory)
         ]
+
+    async def _sharing_words(self, draft: StoredMemory) -> dict[Key, float]:
+        """With how much of the draft each speaks of."""
+        text = indexed_text(draft)
+        answer = await self._words.search(
+            LexicalQuery(text, text), readers(draft.scope, draft.memory), _BY_WORDS
+        )
+        best = sorted(answer.found, key=lambda match: -match.coverage)[:_NEAREST]
+        return {match.key: match.coverage for match in best}
+
+    async def _nearest(self, draft: StoredMemory) -> dict[Key, float]:
+        """With their similarities."""
+        fresh = self._fresh(draft)
+        mine, *others = await self._indexing.vectors([draft, *fresh])
+        answer = await self._indexing.nearest(mine, readers(draft.scope, draft.memory), _NEAREST)
+        near: dict[Key, float] = {n.key: n.similarity for n in answer.found}
+        # What was changed since it was indexed counts as it is now.
+        near |= {
+            key_of(stored): float(mine @ vector)
+            for stored, vector in zip(fresh, others, strict=True)
+        }
+        return near
 
     def _fresh(self, draft: StoredMemory) -> list[StoredMemory]:
         memory = draft.memory

@@ -45,7 +45,9 @@ def make_writing(
     followers: list[Follower] = [recalling.indexing, recalling.pending, recalling.long_lived]
     living = LivingMemories(catalogue, followers, recalling.long_lived.grow)
     checks = DraftChecks(settings.privacy_mode, parts.private_data)
-    near = NearDuplicates(catalogue, recalling.indexing, seconds=settings.embed_draft_seconds)
+    near = NearDuplicates(
+        catalogue, recalling.indexing, recalling.words, seconds=settings.embed_draft_seconds
+    )
     corrected = CorrectedStatements(parts.state, clock)
     editor = MemoryEditor(vault, catalogue, living, notices, checks, corrected, clock)
     return Writing(

@@ -18,7 +18,7 @@ OTHER_WORDS = "may Anna eat shrimps and crab at the seafood restaurant"
 
 
 async def test_a_chosen_model_takes_over_behind_and_nothing_is_lost(tmp_path: Path) -> None:
-    async with Rig(tmp_path / "bot", config={"embedding": "lexical"}) as running:
+    async with Rig(tmp_path / "bot") as running:
         assert (await running.remember(ROOM, SPEAKER, FACT)).startswith("ok")
         assert FACT in await running.recall(ROOM, SPEAKER, "Anna shellfish")
         await running.panel.save(embedding=str(minilm_folder()))

@@ -60,7 +60,8 @@ async def test_a_chromadb_that_does_not_run_here_is_said_once_and_the_vault_answ
         shadow.mkdir()
         (shadow / "__init__.py").write_text(f"{program}\n", encoding="utf-8")
 
-    async with Rig(tmp_path / "bot", before_start=shadow_it) as running:
+    root = tmp_path / "bot"
+    async with Rig(root, embedding_dimensions=64, before_start=shadow_it) as running:
         assert (await running.remember(ROOM, SPEAKER, FACT)).startswith("ok")
 
         async def off() -> bool:

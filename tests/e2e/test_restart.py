@@ -36,7 +36,8 @@ def index_processes(bot: int) -> list[int]:
 async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Rig]:
     """A bot of this file's own, because these tests stop it."""
     config = {"conversation_scope_map": {ROOM.umo: "重启"}}
-    async with Rig(tmp_path_factory.mktemp("restarted-bot"), config=config) as rig:
+    root = tmp_path_factory.mktemp("restarted-bot")
+    async with Rig(root, embedding_dimensions=64, config=config) as rig:
         yield rig
 
 

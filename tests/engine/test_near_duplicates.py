@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -63,10 +65,22 @@ async def told(rig: Rig, where: ConversationId) -> set[str]:
     return {stored.memory.judgment for stored in newest}
 
 
+type Play = Callable[..., AbstractAsyncContextManager[Rig]]
+
+
+@pytest.fixture(params=["vectors", "words"])
+def play(request: pytest.FixtureRequest) -> Play:
+    """An engine whose neighbours are proposed by the one or the other index."""
+    if request.param == "words":
+        return partial(running, words_alone=True)
+    return partial(running, embedder=OneDirection())
+
+
 async def test_a_contradiction_and_another_speaker_are_kept_beside_each_other(
     tmp_path: Path,
+    play: Play,
 ) -> None:
-    async with running(tmp_path, embedder=OneDirection()) as rig:
+    async with play(tmp_path) as rig:
         for text, who in [
             ("小明对猫毛过敏", ME),
             ("小明对猫毛不过敏", ME),
@@ -91,16 +105,18 @@ async def test_a_contradiction_and_another_speaker_are_kept_beside_each_other(
     ],
 )
 async def test_a_number_a_person_or_a_negation_is_never_merged_away(
-    tmp_path: Path, old: str, new: str
+    tmp_path: Path, play: Play, old: str, new: str
 ) -> None:
-    async with running(tmp_path, embedder=OneDirection()) as rig:
+    async with play(tmp_path) as rig:
         await say(rig, old, HERE)
         assert isinstance(await say(rig, new, HERE), Stored)
         assert await told(rig, HERE) == {old, new}
 
 
-async def test_the_same_in_other_words_makes_the_first_one_stronger(tmp_path: Path) -> None:
-    async with running(tmp_path, embedder=OneDirection()) as rig:
+async def test_the_same_in_other_words_makes_the_first_one_stronger(
+    tmp_path: Path, play: Play
+) -> None:
+    async with play(tmp_path) as rig:
         first = await say(rig, OLD, HERE)
         again = await say(rig, NEW, HERE)
         assert isinstance(first, Stored)
@@ -110,8 +126,10 @@ async def test_the_same_in_other_words_makes_the_first_one_stronger(tmp_path: Pa
         assert await told(rig, HERE) == {OLD}
 
 
-async def test_who_tells_more_replaces_what_they_said_and_can_have_it_back(tmp_path: Path) -> None:
-    async with running(tmp_path, embedder=OneDirection()) as rig:
+async def test_who_tells_more_replaces_what_they_said_and_can_have_it_back(
+    tmp_path: Path, play: Play
+) -> None:
+    async with play(tmp_path) as rig:
         first = await say(rig, "我住在苏州", HERE)
         more = await say(rig, MORE, HERE)
         assert isinstance(first, Stored)
@@ -127,8 +145,8 @@ async def test_who_tells_more_replaces_what_they_said_and_can_have_it_back(tmp_p
         assert await told(rig, HERE) == {MORE, "我住在苏州"}
 
 
-async def test_no_other_scope_is_looked_at_not_even_public(tmp_path: Path) -> None:
-    async with running(tmp_path, embedder=OneDirection()) as rig:
+async def test_no_other_scope_is_looked_at_not_even_public(tmp_path: Path, play: Play) -> None:
+    async with play(tmp_path) as rig:
         for where in (SQUARE, OFFICE, HERE):
             assert isinstance(await say(rig, OLD, where), Stored)
             assert isinstance(await say(rig, NEW, where), Reinforced)
@@ -138,8 +156,8 @@ async def test_no_other_scope_is_looked_at_not_even_public(tmp_path: Path) -> No
             assert own == [55]
 
 
-async def test_a_busy_public_scope_hides_no_neighbour(tmp_path: Path) -> None:
-    async with running(tmp_path, embedder=OneDirection()) as rig:
+async def test_a_busy_public_scope_hides_no_neighbour(tmp_path: Path, play: Play) -> None:
+    async with play(tmp_path) as rig:
         for number in range(15):
             await say(rig, f"广场上第 {number} 个摊位是空的", SQUARE)
         await say(rig, OLD, HERE)
@@ -160,8 +178,8 @@ async def test_a_store_that_answers_from_elsewhere_is_not_believed(tmp_path: Pat
         assert isinstance(await say(rig, NEW, HERE), Stored)
 
 
-async def test_what_is_vouched_for_and_what_is_not_stay_apart(tmp_path: Path) -> None:
-    async with running(tmp_path, embedder=OneDirection()) as rig:
+async def test_what_is_vouched_for_and_what_is_not_stay_apart(tmp_path: Path, play: Play) -> None:
+    async with play(tmp_path) as rig:
         await say(rig, OLD, HERE)
         raised = await say(rig, NEW, HERE, replace(ME, admin=True))
         assert isinstance(raised, Stored)
@@ -169,9 +187,9 @@ async def test_what_is_vouched_for_and_what_is_not_stay_apart(tmp_path: Path) ->
         assert [s.memory.provenance.trusted for s in newest] == [True, False]
 
 
-async def test_what_is_not_in_the_index_yet_is_compared_too(tmp_path: Path) -> None:
+async def test_what_is_not_in_the_index_yet_is_compared_too(tmp_path: Path, play: Play) -> None:
     slow = replace(QUICK, pace=replace(QUICK.pace, pause_seconds=3600.0))
-    async with running(tmp_path, embedder=OneDirection(), settings=slow) as rig:
+    async with play(tmp_path, settings=slow) as rig:
         await say(rig, "门牌是 301", HERE)
         service = rig.engine.service
         await service.remember(MemoryDraft(OLD, actor=ME), conversation_id=HERE)
@@ -206,8 +224,10 @@ async def test_an_embedder_that_does_not_answer_costs_the_comparison_not_the_mem
         embedder.stuck = False
 
 
-async def test_a_person_who_edits_the_neighbour_keeps_their_words(tmp_path: Path) -> None:
-    async with running(tmp_path, embedder=OneDirection()) as rig:
+async def test_a_person_who_edits_the_neighbour_keeps_their_words(
+    tmp_path: Path, play: Play
+) -> None:
+    async with play(tmp_path) as rig:
         first = await say(rig, OLD, HERE)
         assert isinstance(first, Stored)
         path = tmp_path / "memory/scopes/家人" / first.memory.path
@@ -217,9 +237,9 @@ async def test_a_person_who_edits_the_neighbour_keeps_their_words(tmp_path: Path
         assert "我改喝咖啡了" in path.read_text("utf-8")
 
 
-async def test_tomorrow_of_two_days_is_two_things(tmp_path: Path) -> None:
+async def test_tomorrow_of_two_days_is_two_things(tmp_path: Path, play: Play) -> None:
     clock = Ticker(datetime(2026, 11, 21, 18, tzinfo=UTC))
-    async with running(tmp_path, embedder=OneDirection(), clock=clock) as rig:
+    async with play(tmp_path, clock=clock) as rig:
         await say(rig, "明天去医院", HERE)
         clock.now = datetime(2026, 11, 25, 18, tzinfo=UTC)
         assert isinstance(await say(rig, "明天去医院", HERE), Stored)

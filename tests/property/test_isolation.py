@@ -43,7 +43,7 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
 )
 
 type Action = tuple[str, ConversationId, int, int]
-type Story = list[tuple[dict[str, str], bool, list[Action]]]
+type Story = list[tuple[dict[str, str], bool, bool, list[Action]]]
 
 PLACES = [group(1), group(2), group("2#9"), private(3), private(4), group(5)]
 ANCHOR = {"aiocqhttp:GroupMessage:0": "锚"}  # so that no map counts as lost
@@ -135,7 +135,9 @@ actions = st.one_of(
     st.tuples(st.just("restore"), places, numbers, persons),
 )
 chapters = st.lists(
-    st.tuples(maps, st.booleans(), st.lists(actions, max_size=8)), min_size=1, max_size=4
+    st.tuples(maps, st.booleans(), st.booleans(), st.lists(actions, max_size=8)),
+    min_size=1,
+    max_size=4,
 )
 
 
@@ -246,18 +248,20 @@ async def check(rig: Rig, model: Model) -> None:
 
 
 async def live(story: Story) -> None:
-    """A bot's life: each chapter begins with a restart and another map."""
+    """A bot's life: each chapter begins with a restart, another map and an embedder or none."""
     model, disk = Model(), Disk()
     everything = EngineSettings(relevance_floor=0.0, preview_chars=60)
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
-        for scope_map, index_is_lost, todo in story:
+        for scope_map, index_is_lost, words_alone, todo in story:
             if index_is_lost:
                 disk = Disk()
                 shutil.rmtree(root / "index", ignore_errors=True)
             model.scope_map = {**ANCHOR, **scope_map}
             store = InMemoryVectorStore(disk)
-            async with running(root, model.scope_map, store=store, settings=everything) as rig:
+            async with running(
+                root, model.scope_map, store=store, settings=everything, words_alone=words_alone
+            ) as rig:
                 for action in todo:
                     await act(rig, model, action)
                 await check(rig, model)

@@ -159,12 +159,13 @@ class Rig:
         return [hit.preview for hit in (await self.recall(query, where, limit)).hits]
 
     async def until_indexed(self) -> None:
-        """Wait for the index to be ready and caught up."""
+        """Wait for the index to be ready and caught up; without vectors for that of words."""
         async with asyncio.timeout(60):
             while True:
                 status = await self.engine.status()
                 settled = not status.backlog and not status.leaving
-                if status.index is IndexState.READY and settled:
+                alone = status.index is IndexState.LEXICAL
+                if (status.words if alone else status.index) is IndexState.READY and settled:
                     return
                 await asyncio.sleep(0.01)
 
@@ -192,6 +193,7 @@ async def running(
     *,
     store: VectorStore | None = None,
     embedder: Embedder | None = None,
+    words_alone: bool = False,
     settings: EngineSettings | None = None,
     follow: bool = True,
     formats: Sequence[StoredFormat] | None = None,
@@ -206,7 +208,8 @@ async def running(
     accounts: frozenset[str] | None = None,
     is_admin: Callable[[str], bool] = lambda _: False,
 ) -> AsyncIterator[Rig]:
-    """An engine over ``root``; the index task runs unless ``follow`` is False."""
+    """An engine over ``root``; the index task runs unless ``follow`` is False. A fake embedder
+    takes part where none is named, and none where ``words_alone`` are to serve."""
     notices: list[Notice] = []
     chosen = embedder or FakeEmbedder()
     now = clock or Ticker()
@@ -256,7 +259,7 @@ async def running(
     try:
         await engine.open()
         if follow:
-            task = asyncio.create_task(engine.run(chosen))
+            task = asyncio.create_task(engine.run(None if words_alone else chosen))
         yield Rig(engine, chosen, root, notices, now)
     finally:
         if task is not None:

@@ -67,7 +67,9 @@ class FakeContext:
         return next((p for p in self.providers if p.name == provider_id), None)
 
 
-def chosen(folder: Path, embedding: str, *providers: str, local_models: bool = True) -> Embedder:
+def chosen(
+    folder: Path, embedding: str, *providers: str, local_models: bool = True
+) -> Embedder | None:
     """The embedder for a setting."""
     context = FakeContext([FakeProvider(name) for name in providers])
     paths = EnginePaths.under(folder)
@@ -82,11 +84,10 @@ def make_model(folder: Path, name: str, marker: str = "modules.json") -> None:
     (place / marker).write_text("{}", encoding="utf-8")
 
 
-def test_lexical_is_lexical_whatever_else_is_there(tmp_path: Path) -> None:
+def test_lexical_is_words_alone_whatever_else_is_there(tmp_path: Path) -> None:
     make_model(tmp_path, "bge")
-    lexical = chosen(tmp_path, "lexical")
-    assert lexical.label.startswith("lexical")
-    assert chosen(tmp_path, "lexical", "one", "lexical").label == lexical.label
+    assert chosen(tmp_path, "lexical") is None
+    assert chosen(tmp_path, "lexical", "one", "lexical") is None
 
 
 def test_a_provider_id_takes_that_provider_and_no_other(tmp_path: Path) -> None:
@@ -120,13 +121,13 @@ async def test_auto_without_a_provider_takes_the_first_model_on_disk(
 
 def test_auto_passes_over_models_whose_package_is_missing(tmp_path: Path) -> None:
     make_model(tmp_path, "bge")
-    assert chosen(tmp_path, "auto", local_models=False).label.startswith("lexical")
+    assert chosen(tmp_path, "auto", local_models=False) is None
 
 
-def test_auto_with_nothing_is_lexical(tmp_path: Path) -> None:
-    assert chosen(tmp_path, "auto").label.startswith("lexical")
+def test_auto_with_nothing_is_words_alone(tmp_path: Path) -> None:
+    assert chosen(tmp_path, "auto") is None
     EnginePaths.under(tmp_path).models.mkdir(parents=True)
-    assert chosen(tmp_path, "auto").label.startswith("lexical")
+    assert chosen(tmp_path, "auto") is None
     assert list(tmp_path.rglob("*.*")) == []
 
 

@@ -133,6 +133,15 @@ async def test_an_engine_without_an_embedder_is_ready_and_says_what_waits(tmp_pa
         assert answer["memories"]["total"] == 1
 
 
+async def test_words_alone_are_a_choice_and_no_warning(tmp_path: Path) -> None:
+    async with running(tmp_path, words_alone=True) as rig:
+        await rig.remember("窗台上有猫", group(777))
+        await rig.until_indexed()
+        answer = await counted(rig)
+        assert (answer["embedder"], answer["index"]) == ("lexical", "lexical")
+        assert (answer["backlog"], answer["queue"], answer["warnings"]) == (0, 0, [])
+
+
 async def test_the_queue_counts_vectors_still_to_be_made_and_turns_still_to_be_read(
     tmp_path: Path,
 ) -> None:
@@ -185,11 +194,11 @@ async def test_a_rerank_provider_that_is_not_there_is_a_warning_once_providers_a
     kind = SimpleNamespace(provider_type=SimpleNamespace(value="rerank"))
     loaded = {"mine": SimpleNamespace(meta=lambda: kind)}
     for name, missing in (("mine", False), ("mein", True)):
-        plugin = unopened(tmp_path, advanced={"rerank_provider": name})
+        plugin = unopened(tmp_path, embedding="lexical", advanced={"rerank_provider": name})
         plugin.astrbot.provider_manager.inst_map = loaded
         plugin.astrbot.get_all_embedding_providers = list
         assert (await payload(plugin))["warnings"] == []
-        await plugin._choose_embedder().close()
+        assert plugin._choose_embedder() is None
         warnings = (await payload(plugin))["warnings"]
         assert any("rerank_provider" in text and "mein" in text for text in warnings) is missing
         plugin.astrbot.provider_manager.inst_map = {"mein": loaded["mine"], **loaded}

@@ -19,7 +19,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     build_engine,
     log,
 )
-from astrbot_plugin_scoped_memory.llm_memory.composition import lexical_embedder
+from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 from astrbot_plugin_scoped_memory.tests.support.load.cast import base_map, moved_map
 from astrbot_plugin_scoped_memory.tests.support.load.voice import say
 from astrbot_plugin_scoped_memory.tests.support.stalls import StallWatch
@@ -66,7 +66,7 @@ class Stage:
         engine = self.scene.engine
         started = time.monotonic()
         await engine.open()
-        self._following = asyncio.create_task(engine.run(lexical_embedder(self._paths)))
+        self._following = asyncio.create_task(engine.run(FakeEmbedder()))
         self._opened = time.monotonic()
         self._ready = False
         say("opened", scene=self._count, seconds=self._opened - started)
