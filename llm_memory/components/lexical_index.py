@@ -298,6 +298,7 @@ def _coverage(
     holding = [int(np.count_nonzero(token.text)) for token in tokens]
     weights = np.array(question.weights(living, holding))
     asked = np.array([term in question.subject for term in question.terms])
+    demand = np.array([question.frame.get(term, 1.0) for term in question.terms])
     holds = np.zeros((len(tokens), len(places)))
     held = np.zeros(len(view.documents.text))
     for row, token in zip(holds, tokens, strict=True):
@@ -305,7 +306,7 @@ def _coverage(
         row[:] = held[places]
         held[token.places] = 0.0
     lengths = view.documents.text[places]
-    shares: list[float] = coverage(weights, asked, holds, lengths).tolist()
+    shares: list[float] = coverage(weights, asked, demand, holds, lengths).tolist()
     return shares
 
 

@@ -91,6 +91,11 @@ class Tokenizer:
                     found.extend(t for t in word.tokens if t not in stop_words.CHINESE)
         return found
 
+    def cut(self, clause: str) -> list[str]:
+        """The words of Han text, in order; together they are the text. Characters without jieba."""
+        segmenter = self._han_segmenter()
+        return list(clause) if segmenter is None else segmenter.cut(clause)
+
     def _query_words(self, run: Run) -> Iterator[_Word]:
         if run.script is Script.HAN and self._han_segmenter() is None:
             for piece in _STOP_PHRASES.split(run.text):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
+from ...policies.question_frames import without_frame
 from ..embedding.term_weights import TermWeights
 from ..scripts import Script, script_of
 from ..tokenizer import Tokenizer
@@ -21,6 +22,9 @@ English has more words of no subject than a list of stop words holds."""
 RARITY: Final = 0.35
 """The power of the inverse document frequency. Less than 1, because a rare word of a question is as
 often one that the answer puts in another way as one that it must hold."""
+NOUN: Final = 0.5
+"""How far an answer must hold the noun in 哪种调料, which narrows what is asked for; 名字 and 几点
+narrow nothing and need not stand in any answer."""
 _MANY: Final = 100
 
 
@@ -33,11 +37,14 @@ class Question:
         factors: How much each term counts where an answer speaks of it; 0 for some.
         subject: Which of them an answer has to speak of. Not words that name a time: what was said
             then need not say when.
+        frame: Words of the subject that say what kind of thing is asked for (公司 in 在哪家公司),
+            and how far an answer has to hold them, 0 to 1. Empty where there is nothing else.
     """
 
     terms: tuple[str, ...]
     factors: dict[str, float]
     subject: frozenset[str]
+    frame: dict[str, float] = field(default_factory=dict)
 
     @classmethod
     def read(cls, tokenizer: Tokenizer, text: str, subject: str) -> Question:
@@ -58,7 +65,7 @@ class Question:
             elif len(term) > 2 or (dictionary is not None and dictionary.look(term)):
                 factors[term] = HAN_WORD
             # Two characters that are no word stand side by side by chance.
-        return cls(terms, factors, about)
+        return cls(terms, factors, about, _frame(tokenizer, subject, about))
 
     def weights(self, among: int, holding: Sequence[int]) -> list[float]:
         """Of each term: its factor, times its inverse document frequency to the power ``RARITY``.
@@ -70,3 +77,12 @@ class Question:
             self.factors.get(term, 0.0) * math.log1p((many - n + 0.5) / (n + 0.5)) ** RARITY
             for term, n in zip(self.terms, holding, strict=True)
         ]
+
+
+def _frame(tokenizer: Tokenizer, subject: str, about: frozenset[str]) -> dict[str, float]:
+    """The words of the frame, and how far an answer has to hold each."""
+    frame = about.difference(tokenizer.query_tokens(without_frame(subject, tokenizer.cut)))
+    if not frame or frame == about:
+        return {}
+    narrowing = set(tokenizer.query_tokens(without_frame(subject, tokenizer.cut, bare=True)))
+    return {term: NOUN if term in narrowing else 0.0 for term in frame}

@@ -134,24 +134,32 @@ def inverse_frequency(among: int, holding: int) -> float:
     return float(np.log1p((among - holding + 0.5) / (holding + 0.5)))
 
 
-def coverage(weights: Floats, asked: Flags, holds: Floats, lengths: Floats) -> Floats:
+def coverage(
+    weights: Floats, asked: Flags, demand: Floats, holds: Floats, lengths: Floats
+) -> Floats:
     """Shape ``(n,)``: the share of a question's weight that each of ``n`` documents holds, less for
     long ones.
+
+    Of the whole question, or of what it asks about without its frame, whichever is more: a document
+    may hold the words that say what kind of thing is asked for, and need not.
 
     Args:
         weights: Shape ``(T,)`` of the question's tokens.
         asked: Shape ``(T,)``: what makes up the question; the others only help an answer.
+        demand: Shape ``(T,)``, 0 to 1: how far a document has to hold each; 1 but for the frame.
         holds: Shape ``(T, n)``: 1 where a document says the token, ``AROUND`` where only what
             stands around it does, else 0.
         lengths: Shape ``(n,)``, tokens of the texts.
     """
     import numpy as np
 
-    mass = float(weights[asked].sum())
-    if mass <= 0:  # a question about a time alone
+    mass, needed = float(weights[asked].sum()), float((weights * demand)[asked].sum())
+    if mass <= 0 or needed <= 0:  # a question about a time alone
         return np.zeros(holds.shape[1])
-    whole = min(mass, MOST) + PRIOR
-    share = np.minimum(np.asarray(weights @ holds) / whole, 1.0)
+    said = np.asarray(weights @ holds) / (min(mass, MOST) + PRIOR)
+    spoken_of = np.where(demand < 1, 0.0, weights)
+    without_frame = np.asarray(spoken_of @ holds) / (min(needed, MOST) + PRIOR)
+    share = np.minimum(np.maximum(said, without_frame), 1.0)
     by_chance = np.clip((LONG / np.maximum(lengths, 1.0)) ** LENGTH, LEAST, 1.0)
     counted: Floats = share * by_chance
     return counted
