@@ -26,8 +26,10 @@ FORMAT: Final = 1
 LATE: Final = "no answer in time"
 _SECONDS: Final = 180.0
 """Packages of gigabytes, read from a slow disk for the first time."""
-_FOR_GOOD: Final = ("", "SIGILL", "0xc000001d")
-"""It runs, or the processor lacks an instruction: neither changes by itself."""
+LACKS_INSTRUCTIONS: Final = ("SIGILL", "0xc000001d")
+"""How it ends where it was built for another processor."""
+_FOR_GOOD: Final = ("", *LACKS_INSTRUCTIONS)
+"""It runs, or never will: neither changes by itself."""
 _CPUINFO: Final = Path("/proc/cpuinfo")
 _CPU_LINES: Final = ("flags", "Features", "model name", "CPU part")
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from ...errors import EmbeddingFailed
 from ...ports import Fingerprint
-from ..native_probe import NativeProbe
+from ..native_probe import LACKS_INSTRUCTIONS, NativeProbe
 from .bundled_packages import BUNDLED, BundledPackage
 from .vectors import unit_rows, without_zeros
 
@@ -109,15 +109,17 @@ class BundledModel:
         return _encoded(self._loaded.encode, texts, dim, is_query=is_query)
 
     def _load(self) -> _Loaded:
-        refusals = []
+        reason = "no_package"
         for package in self._packages:
             if not package.is_there:
                 continue
-            if package.program is not None and (death := self._probe(package).refusal()):
-                refusals.append(f"native: {package.module} {death}")
-                continue
-            return _load(package)
-        raise EmbeddingFailed(next(iter(refusals), "no_package"))
+            death = self._probe(package).refusal() if package.program is not None else ""
+            if not death:
+                return _load(package)
+            reason = f"native: {package.module} {death}"
+            if death not in LACKS_INSTRUCTIONS:
+                break  # it may run next time, and vectors of another model are of no use then
+        raise EmbeddingFailed(reason)
 
 
 def _load(package: BundledPackage) -> _Loaded:
