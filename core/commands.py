@@ -128,7 +128,11 @@ class Commands:
             visible,
         ]
         if status.backlog and actor.admin:  # of all scopes
-            lines.append(self._say("status.backlog", count=status.backlog))
+            total = max(status.total + sum(status.notes.values()), status.backlog)
+            done = total - status.backlog
+            lines.append(self._say("status.backlog", count=status.backlog, done=done, total=total))
+        if self._plugin.advice and actor.admin:
+            lines.append(self._plugin.advice)
         if status.notes and actor.admin:
             places = self._say("status.and").join(
                 self._say("status.place", place=safe(place), count=count)

@@ -57,7 +57,8 @@ class PluginConfig:
     """The panel's settings, parsed.
 
     Attributes:
-        embedding: ``auto``, ``lexical``, a provider id, a local model's folder or name.
+        embedding: ``auto``, ``bundled``, ``lexical``, a provider id, or a local model's folder or
+            name.
         auto_inject_topk: Memories a turn, 0 for none.
         inject_token_budget: Estimated tokens of all injected previews.
         recall_deadline_ms: After this long a turn goes on without memories.

@@ -38,7 +38,12 @@ from .providers import (
     choose_embedder,
     choose_reranker,
 )
-from .requirements import is_installed, missing_packages
+from .requirements import (
+    BUNDLED_MODELS,
+    bundled_model_for_here,
+    is_installed,
+    missing_packages,
+)
 from .services.feedback_service import FeedbackService
 from .services.sleep_schedule import SleepSchedule
 from .texts import Texts
@@ -64,6 +69,8 @@ class PluginContext:
         self._reranker = choose_reranker(context, self.config)
         self._chat = choose_chat(context, self.config)
         self._providers_came = False
+        self.advice = ""
+        """What would make recall better, for the owner; empty where there is nothing to say."""
         self.clock = clock_of(context)
         self._engine = build_engine(
             self.paths,
@@ -127,7 +134,19 @@ class PluginContext:
             logger.warning(self._warning_text(warning))
         # The slim zip does not name the package; the owner may have installed it all the same.
         models = is_installed(LOCAL_MODELS_NEED)
-        return choose_embedder(self.astrbot, self.config, self.paths, local_models=models)
+        bundled = any(is_installed(name) for name in BUNDLED_MODELS)
+        embedder = choose_embedder(
+            self.astrbot,
+            self.config,
+            self.paths,
+            self._engine.bundled,
+            bundled_is_there=bundled,
+            local_models=models,
+        )
+        if embedder is None and self.config.embedding == AUTO and not bundled:
+            self.advice = self.texts.say("log.no_model", name=bundled_model_for_here())
+            logger.info(self.advice)
+        return embedder
 
     def _missing_providers(self) -> list[ConfigWarning]:
         """Settings that name a provider which is not there now. Until AstrBot has loaded its

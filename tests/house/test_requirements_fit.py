@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import platform
+import sys
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
@@ -11,6 +13,8 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
+
+from astrbot_plugin_scoped_memory.core.requirements import bundled_model_for_here
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -80,15 +84,18 @@ def test_requirements_are_named_once_and_without_urls() -> None:
     ],
 )
 def test_each_platform_gets_the_model_that_it_need_not_compile(
-    system: str, machine: str, wanted: str
+    monkeypatch: pytest.MonkeyPatch, system: str, machine: str, wanted: str
 ) -> None:
-    platform = {"sys_platform": system, "platform_machine": machine}
+    there = {"sys_platform": system, "platform_machine": machine}
     models = {
         requirement.name
         for requirement in REQUIREMENTS
-        if requirement.marker is not None and requirement.marker.evaluate(platform)
+        if requirement.marker is not None and requirement.marker.evaluate(there)
     }
     assert models == {wanted}
+    monkeypatch.setattr(sys, "platform", system)
+    monkeypatch.setattr(platform, "machine", lambda: machine)
+    assert bundled_model_for_here() == wanted
 
 
 @pytest.mark.parametrize("requirement", REQUIREMENTS, ids=NAMES)

