@@ -40,7 +40,10 @@ PARAMETERS: dict[str, Any] = {
         "tags": {
             "type": "array",
             "items": {"type": "string"},
-            "description": '几个短标签，便于以后想起，例如 ["奶奶", "饮食"]。',
+            "description": (
+                "2 到 7 个 judgment 里没有、以后可能用来问它的词：同义词、类别、日常问法，"
+                '例如 ["忌口", "食物", "不能吃"]。'
+            ),
         },
         "strength": {
             "type": "integer",

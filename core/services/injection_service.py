@@ -32,14 +32,22 @@ def hit_line(hit: Hit, texts: Texts) -> str:
         about = [texts.say("inject.note"), f"{hit.created_at:%Y-%m-%d}"]
         about += [note_title(hit.headings)] if hit.headings else []
         return f"[{' · '.join(about)} · {safe_pointer(hit.pointer)}] {safe(hit.preview)}"
-    who = f"{safe(hit.who) or texts.say('inject.nobody')}{byline(hit.byline, texts)}"
+    said = (hit, *hit.also)
     text = safe(hit.preview)
-    about = [f"{hit.created_at:%Y-%m-%d}", who]
+    about = [f"{hit.created_at:%Y-%m-%d}", speakers(said, texts)]
+    about += [texts.say("inject.closed")] if hit.closed else []
     if hit.quoted:
         text = texts.say("inject.quoted", text=text)
-    elif hit.unvouched:
+    elif all(one.unvouched for one in said):
         about.append(texts.say("inject.unvouched"))
     return f"[{' · '.join(about)} · {safe_pointer(hit.pointer)}] {text}"
+
+
+def speakers(said: Sequence[Hit], texts: Texts) -> str:
+    """Who said it, each once, with what stands behind the name; a word where nobody is known."""
+    named = [f"{safe(hit.who)}{byline(hit.byline, texts)}" for hit in said if hit.who]
+    nobody = f"{texts.say('inject.nobody')}{byline(said[0].byline, texts)}"
+    return texts.say("private.and").join(dict.fromkeys(named)) or nobody
 
 
 def byline(about: Byline, texts: Texts) -> str:

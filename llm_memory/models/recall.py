@@ -36,6 +36,7 @@ class DropReason(StrEnum):
     GONE = "not_in_vault"
     LIMIT = "over_limit"
     BUDGET = "over_budget"
+    SAID = "said_already"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,8 @@ class Hit:
         tokens: An estimate of what the preview costs in a prompt.
         person: The id of the person whose words it is, empty for nobody known. Never shown.
         unvouched: Nobody vouches for it, and it was not said by the one who asks.
+        closed: Something that was said later has settled it.
+        also: What others have said just so: shown in the same line, by their names.
     """
 
     memory_id: str
@@ -81,6 +84,8 @@ class Hit:
     person: str = ""
     unvouched: bool = False
     byline: Byline = Byline()
+    closed: bool = False
+    also: tuple[Hit, ...] = ()
 
     @property
     def is_note(self) -> bool:

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Final
 
 from ..models.corrections import Correction
+from .relative_dates import without_weekday_dates
 from .same_meaning import LIGHT, PERSONS, TURNS
 from .statements import Statement, Words, agree, extends, statement
 
@@ -55,7 +56,12 @@ class Removed:
         correction = self.correction
         if not correction.words:
             return ()
-        whole = statement(named(correction.words, correction.who), correction.said_at)
+        # People say 周六; the date is ours.
+        said = dict.fromkeys((correction.words, without_weekday_dates(correction.words)))
+        return tuple(part for words in said for part in self._parts(words))
+
+    def _parts(self, words: str) -> tuple[Statement, ...]:
+        whole = statement(named(words, self.correction.who), self.correction.said_at)
         clauses = whole.clauses if len(whole.clauses) > 1 else ()
         alone = (Statement((c,), whole.vague) for c in clauses if len(_heavy(c)) >= _LEAST_CLAUSE)
         return (whole, *alone)

@@ -11,6 +11,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from ..models.data_models import Memory, StoredMemory, Topic
+from .closing import holding
+from .same_fact import once
 from .text import clean, preview
 from .vault_layout import topic_of
 
@@ -36,10 +38,12 @@ def memory_page(entries: Sequence[StoredMemory], previous: str) -> str:
     """The lines between the bot's marks.
 
     Args:
-        entries: All living entries of one scope.
+        entries: All living entries of one scope. What something has settled is not told, and what
+            several have said just so is told once.
         previous: What stood there. Of its lines whose entries still live at most a quarter go: the
             strongest of the others stay, however many others are stronger.
     """
+    entries = holding(entries)
     by_heading: dict[str, list[StoredMemory]] = {}
     for stored in sorted(entries, key=_rank):
         by_heading.setdefault(_heading(stored), []).append(stored)
@@ -53,7 +57,7 @@ def memory_page(entries: Sequence[StoredMemory], previous: str) -> str:
     for name in order:
         shown = [s for s in by_heading[name] if s.memory.memory_id in chosen]
         more = len(by_heading[name]) - len(shown)
-        lines += ["", f"### {name}", "", *map(line_of, shown)]
+        lines += ["", f"### {name}", "", *(line_of(*said) for said in once(shown))]
         lines += [f"- ……还有 {more} 条"] if more else []
     return "\n".join(lines) + "\n"
 
@@ -63,11 +67,12 @@ def pointed_ids(content: str) -> tuple[str, ...]:
     return tuple(_POINTER.findall(content))
 
 
-def line_of(stored: StoredMemory) -> str:
-    """One entry on one line of a page; ``memory_page`` finds it again by the pointer at its end."""
+def line_of(stored: StoredMemory, *also: StoredMemory) -> str:
+    """One entry on one line of a page, with the names of those who said just so; ``memory_page``
+    finds it again by the pointer at its end."""
     memory = stored.memory
     date = f"{memory.created_at:%Y-%m-%d}"
-    return f"- {date} {_said(memory)} ({stored.pointer})"
+    return f"- {date} {_said(memory, *(one.memory for one in also))} ({stored.pointer})"
 
 
 def inert(text: str, limit: int = _PREVIEW) -> str:
@@ -82,8 +87,9 @@ def is_vouched_for(memory: Memory) -> bool:
     return memory.provenance.trusted and not memory.quoted
 
 
-def _said(memory: Memory) -> str:
-    who = inert(memory.who, 40)
+def _said(memory: Memory, *also: Memory) -> str:
+    names = (inert(one.who, 40) for one in (memory, *also))
+    who = "、".join(dict.fromkeys(name for name in names if name))
     words = inert(memory.judgment)
     if is_vouched_for(memory):
         return f"{who}：{words}" if who else words

@@ -13,9 +13,11 @@ from ..models.passages import place_name
 from ..models.primer import Primer, PrimerPart, PrimerSection
 from ..models.recall import Hit
 from ..models.scope import PUBLIC_NAME
+from .closing import holding
 from .instructions import order_like
 from .preference import is_first_person
 from .ranking import Candidate, as_hit
+from .same_fact import once
 from .tasks import is_done
 from .text import estimate_tokens, one_line
 from .timeline import is_digest, local_day
@@ -64,9 +66,9 @@ class Material:
 
 
 def tellable(entries: Iterable[StoredMemory]) -> list[StoredMemory]:
-    """Without what somebody would like to be obeyed and nobody vouches for: whoever asks for it
-    finds it, but nobody is told of it unasked."""
-    return [stored for stored in entries if not stored.memory.quoted]
+    """Without what somebody would like to be obeyed and nobody vouches for, and what something has
+    settled: whoever asks for it finds it, but nobody is told of it unasked."""
+    return [stored for stored in holding(entries) if not stored.memory.quoted]
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +215,7 @@ class _Shelf:
             known = (one_line(person.name)[:_LONGEST_NAME] for person in material.people)
             plain = (name for name in known if name and order_like(name) is None)
             names = tuple(dict.fromkeys(plain))[:MOST_PEOPLE]
-        hits = [_hit(stored) for stored in _of_part(part, material)]
+        hits = [_hit(*said) for said in once(_of_part(part, material))]
         costs = [_cost(line(hit)) for hit in hits]
         shelf = cls(part, _cost(heading(part, names)), costs)
         shelf.names = names
@@ -253,9 +255,10 @@ def _of_part(part: PrimerPart, material: Material) -> Sequence[StoredMemory]:
     }[part]
 
 
-def _hit(stored: StoredMemory) -> Hit:
+def _hit(stored: StoredMemory, *others: StoredMemory) -> Hit:
     limit = _PREVIEW_OF_A_DIGEST if is_digest(stored.memory) else PREVIEW
-    return as_hit(Candidate(stored, 0.0), limit)
+    also = tuple(Candidate(other, 0.0) for other in others)
+    return as_hit(Candidate(stored, 0.0, also=also), limit)
 
 
 def _cost(text: str) -> int:
@@ -295,7 +298,8 @@ def primer_markdown(primer: Primer) -> str:
 
 def markdown_line(hit: Hit, *, vouched: bool = False) -> str:
     """A memory as a list item: as what somebody said, unless somebody vouches for it."""
-    who, text = _plain(hit.who) or "佚名", _plain(hit.preview)
+    names = dict.fromkeys(_plain(one.who) for one in (hit, *hit.also) if one.who)
+    who, text = "、".join(names) or "佚名", _plain(hit.preview)
     said = text if vouched else f"“{text}”"
     return f"- {hit.created_at:%Y-%m-%d} {who}：{said}（{_plain(hit.pointer, mark=False)}）"
 

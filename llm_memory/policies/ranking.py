@@ -11,6 +11,7 @@ from typing import NamedTuple
 from ..models.data_models import StoredMemory
 from ..models.passages import Passage, moment_of, passage_id, place_name, said_by
 from ..models.recall import Considered, DropReason, Hit
+from .closing import closed_by
 from .diversity import Gist
 from .excerpt import excerpt
 from .passage_text import shown_text
@@ -37,6 +38,7 @@ class Candidate:
         similarity: The same.
         factor: What time, speaker and salience make of the score; it is in the score already.
         reranked: See ``Considered``.
+        also: Others that say just the same, of other speakers: they are shown in the same line.
     """
 
     passage: Passage
@@ -47,6 +49,7 @@ class Candidate:
     similarity: float | None = None
     factor: float = 1.0
     reranked: float | None = None
+    also: tuple[Candidate, ...] = ()
 
     @property
     def order(self) -> float:
@@ -96,6 +99,7 @@ def choose(
     fates: list[tuple[Candidate, DropReason | None]] = []
     left = token_budget
     for candidate in _spread(sifted.best, limit):
+        said = [(other, DropReason.SAID) for other in candidate.also]
         if len(hits) >= limit:
             fates.append((candidate, DropReason.LIMIT))
             continue
@@ -107,7 +111,7 @@ def choose(
             continue
         left -= hit.tokens
         hits.append(hit)
-        fates.append((candidate, None))
+        fates += [(candidate, None), *said]
     fates += [(candidate, DropReason.FLOOR) for candidate in sifted.below]
     dropped = Counter(reason for _, reason in fates if reason is not None)
     told = tuple(_considered(candidate, reason) for candidate, reason in fates[:TOLD])
@@ -177,7 +181,7 @@ def _considered(candidate: Candidate, dropped: DropReason | None) -> Considered:
 _QUOTATION_TOKENS = 12
 """What it costs to say of a hit that it is somebody's words and no instruction."""
 _UNVOUCHED_TOKENS = 5
-"""What it costs to say of a hit that nobody vouches for it."""
+"""What it costs to say of a hit that nobody vouches for it, or that it is settled."""
 
 
 def _order(candidate: Candidate) -> tuple[float, int, float]:
@@ -194,11 +198,13 @@ def as_hit(candidate: Candidate, preview_chars: int, query: str = "") -> Hit:
         text = preview(shown_text(passage), preview_chars)
     else:
         text, headings = excerpt(shown_text(passage), query, preview_chars), passage.headings
-    quoted, person, unvouched = False, "", False
+    quoted, person, unvouched, closed = False, "", False, False
     if isinstance(passage, StoredMemory):
         origin = passage.memory.provenance
+        closed = bool(closed_by(passage.memory))
         quoted, unvouched = passage.memory.quoted, not origin.vouched
         person = passage.memory.speaker
+    also = tuple(as_hit(other, preview_chars) for other in candidate.also)
     about = " ".join((said_by(passage), *headings))
     line = f"{text} {about} {passage.pointer} {moment_of(passage):%Y-%m-%d}"
     return Hit(
@@ -210,9 +216,13 @@ def as_hit(candidate: Candidate, preview_chars: int, query: str = "") -> Hit:
         created_at=moment_of(passage),
         relevance=min(max(candidate.relevance, 0.0), 1.0),
         tokens=estimate_tokens(line)
-        + (_QUOTATION_TOKENS if quoted else _UNVOUCHED_TOKENS if unvouched else 0),
+        + (_QUOTATION_TOKENS if quoted else _UNVOUCHED_TOKENS if unvouched else 0)
+        + (_UNVOUCHED_TOKENS if closed else 0)
+        + sum(estimate_tokens(one.who) for one in also),
         headings=headings,
         quoted=quoted,
         person=person,
         unvouched=unvouched,
+        closed=closed,
+        also=also,
     )

@@ -11,15 +11,25 @@ import unicodedata
 from collections.abc import Sequence
 from typing import Final
 
-from ..models.data_models import Memory, Source, StoredMemory, Topic
+from ..models.data_models import Memory, MemoryKind, Source, StoredMemory, Topic
 from ..models.turns import QueuedTurn
 from .deduplication import same_speaker
 from .same_meaning import LIGHT, NEGATIONS, TURNS
 from .speakers import Speaker
 from .statements import Statement, Words, statement
+from .timeline import is_digest
 from .vault_layout import topic_of
 
 _HALF = 0.5
+_SAME_THING: Final = 4
+"""What settles a thing has this part of its words: at least one in so many."""
+_LEAST_NAME: Final = 2
+_DENIAL: Final = re.compile(r"[不没未无]|n['’]t\b|\b(?:not|no|never|none|nothing)\b", re.IGNORECASE)
+_NO_MORE: Final = re.compile(
+    r"了|再|已|取消|作废|改|换|推迟|提前|还清|算了|"
+    r"\b(?:now|longer|any ?more|already|cancel\w*|instead|moved|paid|back|off)\b",
+    re.IGNORECASE,
+)
 _WIDE = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]")
 _NARROW = re.compile(r"[^\W_]+")
 _STEM = 4
@@ -64,7 +74,8 @@ def said_by(text: str, speaker: Speaker, turns: Sequence[QueuedTurn]) -> bool:
 def may_replace(stored: StoredMemory, text: str, turn: QueuedTurn) -> bool:
     """Whether ``text``, learned from a turn, may take the place of an older entry of its speaker.
 
-    He must have said at least half of what is new in it, and a negation where one comes or goes.
+    He must have said at least half of what is new in it, and a negation where one comes or goes,
+    and leave no more unsaid of the entry than he says.
     What a person wrote by hand stays, and so do standing instructions. What was said before the
     entry took nothing of it back: conversations are not read in the order in which people talked.
     """
@@ -73,12 +84,55 @@ def may_replace(stored: StoredMemory, text: str, turn: QueuedTurn) -> bool:
         return False
     if old.provenance.source is Source.PERSON or topic_of(stored.path) is Topic.INSTRUCTIONS:
         return False
+    if len(content(old.judgment) - content(text)) > len(content(text)):
+        return False  # most of it nobody took back
     known = content(old.judgment) | content(turn.who) | content(old.provenance.who)
     wanted = content(text) - known or content(text) - content(turn.who)
     said = content(turn.user_text)
     if not wanted or len(wanted & said) < len(wanted) * _HALF:
         return False
     return _turned(old.judgment) == _turned(text) or _turned(turn.user_text)
+
+
+def may_close(stored: StoredMemory, text: str, turn: QueuedTurn, *, own: bool) -> bool:
+    """Whether ``text``, learned from a turn, settles an older entry that it may not replace: the
+    entry stays, marked. ``own``: who spoke in the turn has said the entry, too.
+
+    It speaks of the same matter, not only of the same people, and was said in the turn. Others
+    settle what names them, and plans made in the same conversation. What an admin vouches
+    for only an admin settles. Who flatly denies what somebody else said has settled nothing.
+    """
+    old, origin = stored.memory, stored.memory.provenance
+    if turn.observed_at < old.created_at or old.quoted or is_digest(old):
+        return False
+    if origin.source is Source.PERSON or topic_of(stored.path) is Topic.INSTRUCTIONS:
+        return False
+    if origin.trusted and not (own or turn.admin):
+        return False
+    about, new, said = content(old.judgment), content(text), content(turn.user_text)
+    names = frozenset() if own else content(turn.who) | content(origin.who)
+    matter = about - names, new - names
+    shared = len(matter[0] & matter[1])
+    if not shared or _SAME_THING * shared < min(map(len, matter)):
+        return False
+    wanted = new - about - content(turn.who) or new - content(turn.who)
+    if not wanted or len(wanted & said) < len(wanted) * _HALF:
+        return False
+    return own or (_is_party(old, turn) and not (_denies(text) and not _denies(old.judgment)))
+
+
+def _is_party(old: Memory, turn: QueuedTurn) -> bool:
+    if turn.who == old.provenance.who:
+        return False  # another account under the speaker's name
+    if len(turn.who) >= _LEAST_NAME and turn.who in old.judgment:
+        return True
+    is_plan = old.kind in (MemoryKind.EVENT, MemoryKind.TASK)
+    return is_plan and old.provenance.conversation == turn.conversation
+
+
+def _denies(text: str) -> bool:
+    """Whether a text says that something is not so, and not that it is so no more."""
+    return _DENIAL.search(text) is not None and _NO_MORE.search(text) is None
 
 
 def may_merge(memories: Sequence[Memory], text: str) -> bool:

@@ -37,19 +37,22 @@ SYSTEM: Final = """\
 
 只输出一个 JSON 对象，不要解释。没有可学的就输出 {}。字段都可省略：
 {"useful_ids": [回答时真正用上的 known 的 id],
- "useless_ids": [某一轮的 recalled 里列出、却与那一轮无关的 id],
+ "useless_ids": [recalled 里列出、却与那一轮无关的 id],
  "new_memories": [{"judgment": "一句完整的话，写明是谁，不用“我”",
-   "reasoning": "依据，可省略", "tags": ["标签"],
+   "reasoning": "依据", "tags": ["别人会用来问它的其他词", "…"],
    "kind": "knowledge|event|skill|task|emotional",
-   "strength": 1 到 100 的整数，越重要越大,
-   "turn": 出自第几轮，整数, "who": "说这话的人的标签，如 s1",
-   "when": "事情的日期 YYYY-MM-DD，可省略"}],
- "contradictions": [{"old_id": "被推翻的 known 的 id", "new": {同 new_memories 的一项}}],
+   "strength": 1 到 100，越重要越大,
+   "turn": 出自第几轮, "who": "说话人的标签，如 s1",
+   "when": "事情的日期 YYYY-MM-DD"}],
+ "contradictions": [{"old_id": "不再成立的 known 的 id", "new": {同 new_memories 的一项}}],
  "merges": [{"ids": ["说同一件事的 known 的 id", "…"], "new": {同上，一句话说全，不增不减}}]}
 
-judgment 用对话的语言；今天、明天这类词照原话写，日期由程序换算。
+judgment 用对话的语言；今天、周六这类词照原话写，日期由程序换算。
+tags 写 2 到 7 个 judgment 里没有的词：同义词、上一级的类别、日常问法。
+如“小雯去蓝湾上班”：工作、公司、跳槽、单位。
+kind：人和物的情况用 knowledge，某天的事用 event，喜好用 emotional。
 每个人只按自己说的话记，不要把一个人的话记在另一个人名下。
-只有说话人自己改口，才算 contradictions。"""
+改了口、还了债、换了时间、取消了，旧的就写进 contradictions，谁说的都算。"""
 LEAST_TOKENS: Final = estimate_tokens(SYSTEM) + 200
 """Of a prompt with one short turn."""
 

@@ -20,9 +20,32 @@ _BRACKETS = re.compile(r"\s?[（(\[]([^（）()\[\]]{1,60})[）)\]]")
 _YEAR = re.compile(r"(?:^|[^0-9])[0-9]{4}(?:-[0-9]{2}| ?年|$)")
 _SAME_THING = re.compile(r"[\s（(，,]{0,3}(?:即|也就是|就是|i\.?e\.?,?)?\s?")
 _QUOTES = "\"'“”‘’「」『』"
+_BARE = re.compile(
+    r"(?:周|星期|礼拜)[一二三四五六日天末]|双休日|"
+    r"(?:(?:at|on|over|during) )?the weekend|(?:mon|tues|wednes|thurs|fri|satur|sun)day",
+    re.IGNORECASE,
+)
+"""Days that come every week."""
+_SENTENCE = re.compile(r"[^。！？!?；;\n]+")
+_AGAIN = re.compile(
+    r"[每逢各都总]|一般|通常|平时|平常|固定|经常|常常|习惯|以后|以来|起[，,都就]|开放|闭馆|休息|营业|"
+    r"不开|开门|关门|"
+    r"\b(?:every|each|always|usually|often|never|weekly|normally|closed|open|opens|closes|"
+    r"\w+days|weekends)\b",
+    re.IGNORECASE,
+)
+"""Where it is what comes every week that is meant."""
+_MOVED = re.compile(r"[改换定约推挪延移]|提前")
+_OVER = re.compile(
+    r"[了过](?![来去夜年节])|刚|\b(?:was|were|did|had|went|came|met|saw|took|got|ate|bought|"
+    r"\w{3,}ed)\b",
+    re.IGNORECASE,
+)
+"""Where the last such day is meant as likely as the coming one."""
+_DATED = re.compile(r"[（(]\d{4}-\d{2}-\d{2}(?:(?:～| to )\d{4}-\d{2}-\d{2})?[）)]")
 
 
-def resolve_dates(text: str, now: datetime) -> str:
+def resolve_dates(text: str, now: datetime, *, weekdays: bool = False) -> str:
     """``text`` with the date behind every word that says how far from now.
 
     ``明天去医院`` becomes ``明天（2026-11-22）去医院``, ``tomorrow`` ``tomorrow (2026-11-22)``; a
@@ -35,14 +58,19 @@ def resolve_dates(text: str, now: datetime) -> str:
     Args:
         text: What somebody said at ``now``.
         now: Local time of the speaker.
+        weekdays: It tells of one event or task: a bare 周六, 周末, "on Saturday" is the coming one,
+            unless its sentence tells of every week, or of what is over.
     """
     kept = [match.span() for match in _KEPT.finditer(text)]
     parts: list[str] = []
     place = 0
     before: TimeSpan | None = None
     for span in find_times(text, now, prefer_past=False):
-        if _wanted(text, span, before) and not any(
-            first < span.last and span.first < last for first, last in kept
+        wanted = span.relative or (weekdays and _is_coming(text, span))
+        if (
+            wanted
+            and _is_open(text, span, before)
+            and not any(first < span.last and span.first < last for first, last in kept)
         ):
             parts += [text[place : span.last], _written(span)]
             place = span.last
@@ -50,8 +78,33 @@ def resolve_dates(text: str, now: datetime) -> str:
     return "".join([*parts, text[place:]])
 
 
-def _wanted(text: str, span: TimeSpan, before: TimeSpan | None) -> bool:
-    if not span.relative or span.vague or _named(text, span):
+def without_weekday_dates(text: str) -> str:
+    """``text`` as it was before its bare weekdays got their dates."""
+    parts: list[str] = []
+    place = 0
+    for match in _DATED.finditer(text):
+        before = text[max(match.start() - 20, 0) : match.start()].rstrip()
+        if any(before.endswith(bare[0]) for bare in _BARE.finditer(before)):
+            parts.append(text[place : match.start()].rstrip(" "))
+            place = match.end()
+    return "".join([*parts, text[place:]])
+
+
+def _is_coming(text: str, span: TimeSpan) -> bool:
+    """Whether a bare weekday is that of this week or the next, and no other."""
+    if not _BARE.fullmatch(span.words):
+        return False
+    sentence = next(
+        one for one in _SENTENCE.finditer(text) if one.start() <= span.first < one.end()
+    )
+    if _AGAIN.search(sentence[0]):
+        return False
+    return _MOVED.search(sentence[0]) is not None or _OVER.search(sentence[0]) is None
+
+
+def _is_open(text: str, span: TimeSpan, before: TimeSpan | None) -> bool:
+    """False for what has its date already, and for what is no day but a name or a guess."""
+    if span.vague or _named(text, span):
         return False
     behind = _BRACKETS.match(text, span.last)
     if behind and (_YEAR.search(behind[1]) or _has_date(behind[1])):

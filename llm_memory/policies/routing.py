@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime
 
 from ..models.data_models import MemoryKind, Topic
 from .instructions import OrderLike, order_like
+from .time_expressions import Precision, find_times
 
 # "He always has tea" tells of a habit; "always answer in English" is a rule.
 _HABIT = (
@@ -31,7 +33,7 @@ _LIKENESS = (
 )
 _PREFERENCE = re.compile(
     r"喜欢|喜爱|喜好|钟爱|偏爱|偏好|爱好|习惯|讨厌|厌恶|反感|不爱|最爱|爱吃|爱喝|爱看|爱听|爱玩|"
-    r"不吃|不喝|忌口|忌讳|过敏|受不了|"
+    r"不吃|不喝|只吃|只喝|忌口|忌讳|过敏|受不了|"
     r"宁可|更想|口味|"
     r"\b(?:prefers?|preferred|loves?|loved|hates?|hated|dislikes?|enjoys?|favou?rites?|fond of|"
     r"allergic|allergy|"
@@ -76,9 +78,25 @@ _NOT_A_THING = re.compile(
     r"yesterday) (?:is|was)\b",
     re.IGNORECASE,
 )
+_NOBODY = re.compile(
+    r"(?:但是|不过|然而|所以|而且|还是|好的|今天|昨天|明天|前天|后天|刚才|刚刚|你)|"
+    r"(?:it|there|this|that|what|today|yesterday|but|so|you)\b|.*[?？]\s*$",
+    re.IGNORECASE | re.DOTALL,
+)
+"""How a text begins, or a question ends, that says of nobody and nothing how it is."""
+_SCHEDULE = re.compile(
+    r"[每逢](?:年|个?月|[个隔]?(?:周|星期|礼拜)|天|日|[早晚])|"
+    r"\b(?:every|each)\s+(?:other\s+)?(?:day|week|weekday|weekend|month|morning|evening|night|"
+    r"mon|tues|wednes|thurs|fri|satur|sun)|\bon\s+(?:\w+days|weekends)\b",
+    re.IGNORECASE,
+)
+"""When something is, again and again."""
+_YEAR = re.compile("[0-9]{4}")
+_ANY_TIME = datetime(2000, 1, 1)  # noqa: DTZ001  (asked is only whether there is a day)
 _LONGEST_ORDER, _LONGEST_RULE = 400, 160
 """Characters. What is longer has a 必须 somewhere, and is a page that somebody passed on."""
 
+_BY_SUBJECT = frozenset({Topic.ENTITIES, Topic.PREFERENCES, Topic.DECISIONS, Topic.PATTERNS})
 _BY_KIND = {
     MemoryKind.EMOTIONAL: Topic.PREFERENCES,
     MemoryKind.TASK: Topic.TASKS,
@@ -94,20 +112,31 @@ _BY_WORDS = (
 def route(kind: MemoryKind, text: str, *, trusted: bool) -> Topic:
     """The topic for a memory. Nobody but a trusted speaker reaches the instructions.
 
-    Tasks, skills and feelings go by their kind; events go to the journal unless they tell of a
-    decision; knowledge goes by its words, and to the journal where no word says more. A text that
-    would set aside what holds is no rule, whoever passed it on.
+    Tasks, skills and feelings go by their kind. Events go to the journal unless they tell of a
+    decision, or of when something is again and again. Knowledge goes by its words; where no word
+    says more it tells how somebody or something is, which is the entities' unless it has a day. A
+    text that would set aside what holds is no rule, whoever passed it on.
     """
     if kind in _BY_KIND:
         return _BY_KIND[kind]
     if kind is MemoryKind.EVENT:
-        return Topic.DECISIONS if _DECISION.search(text) else Topic.JOURNAL
+        if _DECISION.search(text):
+            return Topic.DECISIONS
+        return Topic.ENTITIES if _SCHEDULE.search(text) else Topic.JOURNAL
     if trusted and _is_rule(text):
         return Topic.INSTRUCTIONS
     for words, topic in _BY_WORDS:
         if words.search(text):
             return topic
-    return Topic.ENTITIES if _names_a_thing(text) else Topic.JOURNAL
+    return Topic.ENTITIES if _names_a_thing(text) or _is_lasting(text) else Topic.JOURNAL
+
+
+def beside(former: Topic | None, kind: MemoryKind, text: str, *, trusted: bool) -> Topic:
+    """The topic for what takes the place of an entry: that entry's, where that is one by subject.
+    What was a task, and is done, is none; a journal is of its day."""
+    own = route(kind, text, trusted=trusted)
+    stays = former in _BY_SUBJECT and own not in (Topic.INSTRUCTIONS, Topic.TASKS)
+    return former if former is not None and stays else own
 
 
 def _is_rule(text: str) -> bool:
@@ -122,3 +151,18 @@ def _is_rule(text: str) -> bool:
 
 def _names_a_thing(text: str) -> bool:
     return _ENTITY.search(_NOT_A_THING.sub(" ", text)) is not None
+
+
+def _is_lasting(text: str) -> bool:
+    """Whether a text says of somebody or something how it is, and not what a day brought."""
+    if not text.strip() or len(text) > _LONGEST_RULE or order_like(text) is OrderLike.TAKEOVER:
+        return False
+    return _NOBODY.match(text) is None and not _has_day(text)
+
+
+def _has_day(text: str) -> bool:
+    spans = find_times(text, _ANY_TIME, prefer_past=False)
+    return any(
+        span.precision is Precision.DAY and (span.relative or _YEAR.search(span.words))
+        for span in spans
+    )

@@ -15,6 +15,7 @@ from dataclasses import replace
 from ..models.data_models import Memory, StoredMemory, Topic
 from ..models.passages import Passage
 from ..models.tasks import Task
+from .closing import reopened as still_open
 from .pointers import pointed_id
 from .text import one_line
 from .vault_layout import topic_of
@@ -100,7 +101,7 @@ def reopened(memory: Memory) -> Memory:
     if not task.done:
         return memory
     last = task.done_on or task.last_done
-    return with_task(memory, replace(task, done=False, last_done=last))
+    return with_task(still_open(memory), replace(task, done=False, last_done=last))
 
 
 def is_task(passage: Passage) -> bool:

@@ -126,7 +126,11 @@ class Access:
             return tuple(hits)
         same = self._book.same_person
         return tuple(
-            replace(hit, unvouched=hit.unvouched and not same(actor.person, hit.person))
+            replace(
+                hit,
+                unvouched=hit.unvouched and not same(actor.person, hit.person),
+                also=self.as_told_to(actor, hit.also),
+            )
             for hit in hits
         )
 

@@ -77,7 +77,10 @@ class _Reader:
     company: Company | None = None
 
     def complete(self, hit: Hit) -> Hit:
-        """The hit with what its reader has to know of the speaker."""
+        """The hit with what its reader has to know of its speakers."""
+        return replace(self._signed(hit), also=tuple(map(self._signed, hit.also)))
+
+    def _signed(self, hit: Hit) -> Hit:
         stored = self.bylines.stored(hit)
         if stored is None:
             return hit

@@ -13,11 +13,13 @@ from functools import partial
 from ..errors import EngineClosed, StateUnavailable
 from ..log import logger
 from ..models.corrections import Correction, CorrectionKind, is_hand_edit
-from ..models.data_models import Memory
+from ..models.data_models import Memory, StoredMemory
 from ..models.scope import PUBLIC
 from ..models.turns import QueuedTurn
+from ..policies.closing import closed_by
 from ..policies.corrected import Removed, answered, marks_of, named, says, without
-from ..policies.text import same_words
+from ..policies.text import normalise, same_words
+from ..policies.timeline import is_digest
 from ..ports import StateStore
 from .identifiers import Clock
 
@@ -181,6 +183,34 @@ class CorrectedStatements:
         if near and said:
             near = [one for one in near if not any(self._says(turn, one) for turn in said)]
         return without(text, since, near, self._mark) if near else text
+
+    def without_former(
+        self, told: Sequence[StoredMemory], beside: Iterable[StoredMemory]
+    ) -> list[StoredMemory]:
+        """Of what is told unasked, the diaries without what their people took back since, or
+        something among ``beside`` has settled; one that has nothing left is not told."""
+        settled: dict[str, list[Removed]] = {}
+        kind = CorrectionKind.TAKEN_BACK
+        for one in beside:
+            if closed_by(one.memory):
+                removed = Removed(self._made(kind, one.scope.name, one.memory))
+                settled.setdefault(one.scope.name, []).append(removed)
+        left = []
+        for stored in told:
+            if is_digest(stored.memory):
+                name, memory = stored.scope.name, stored.memory
+                former = [
+                    one
+                    for one in self._before(name, memory.created_at)
+                    if one.correction.kind is kind
+                ]
+                former += settled.get(name, ())
+                words = without(memory.judgment, memory.created_at, former, self._mark)
+                if words != memory.judgment and not normalise(words.partition("：")[2]):
+                    continue
+                stored = replace(stored, memory=replace(memory, judgment=words))
+            left.append(stored)
+        return left
 
     def _says(self, turn: QueuedTurn, one: Removed) -> bool:
         texts = (named(turn.user_text, turn.who), answered(turn.reply_text, turn.who))

@@ -15,6 +15,7 @@ from ..models.passages import place_name
 from ..models.scope import Scope
 from ..models.sleep import Departure, DepartureKind
 from ..policies.decay import most_leaving
+from ..policies.gate import MAX_TAGS
 from ..ports import Key, Vault
 from ..ports.sleep import SleepStore
 from .catalogue import Catalogue
@@ -109,14 +110,18 @@ class Departures:
             logger.debug("夜间整理：{} 移进存档", one.memory.memory_id)
 
     async def _strengthen(self, scope: Scope, departure: Departure, loser: StoredMemory) -> bool:
-        """What says the same takes over the strength. False if it is gone, is read by
+        """What says the same takes over strength and tags. False if it is gone, is read by
         others now, or was changed at this moment: then both stay."""
         into = self._catalogue.get(Key(scope.name, departure.into))
         if into is None or place_name(into) != place_name(loser):
             return False
-        if into.memory.active or into.memory.strength >= departure.strength:
+        if into.memory.active:
             return True
-        stronger = replace(into.memory, strength=departure.strength)
+        known = into.memory
+        tags = tuple(dict.fromkeys((*known.tags, *loser.memory.tags)))[:MAX_TAGS]
+        stronger = replace(known, strength=max(known.strength, departure.strength), tags=tags)
+        if stronger == known:
+            return True
         try:
             self._living.take(await asyncio.to_thread(self._vault.replace, into, stronger))
         except KeyError:

@@ -29,7 +29,7 @@ from ..models.passages import place_name
 from ..models.scope import Scope, ScopeFilter
 from ..models.turns import Contradiction, Merge, QueuedTurn
 from ..policies.derived_ids import derived_id
-from ..policies.reflection_guards import may_merge, may_replace
+from ..policies.reflection_guards import may_close, may_merge, may_replace
 from ..policies.speakers import NOBODY
 from ..policies.successors import joining, replacing
 from ..policies.text import clean
@@ -97,9 +97,14 @@ class Lessons:
         return stored if stored is not None and stored.scope == lesson.scope else None
 
     async def learn(
-        self, draft: MemoryDraft, lesson: Lesson, memory_id: str = ""
+        self,
+        draft: MemoryDraft,
+        lesson: Lesson,
+        memory_id: str = "",
+        former: StoredMemory | None = None,
     ) -> RememberOutcome:
-        """A new memory: nobody vouches for it, and it fades unless it proves useful."""
+        """A new memory: nobody vouches for it, and it fades unless it proves useful. ``former``:
+        the entry whose place it takes."""
         said_at = draft.said_at or lesson.turns[-1].observed_at
         actor = _speaker(draft.actor, lesson.turns)
         # What was only heard is as public as its chat, whatever was known there before.
@@ -124,6 +129,7 @@ class Lessons:
             role=lesson.turns[0].persona,
             memory_id=memory_id,
             asked=False,
+            former=former,
         )
 
     def _said_already(self, draft: MemoryDraft, actor: Actor, scope: Scope) -> StoredMemory | None:
@@ -135,14 +141,20 @@ class Lessons:
     async def correct(
         self, contradiction: Contradiction, lesson: Lesson
     ) -> tuple[RememberOutcome, bool]:
-        """The new words beside the old ones, or in their place: only where the same person has
-        taken his own words back. Whether the old ones gave way, or are gone already."""
+        """The new words in the place of the old ones where the same person has taken them back,
+        else beside them, which are settled then if they may be. Whether the old ones gave way, or
+        are gone already."""
         draft, old_id = contradiction.draft, contradiction.memory_id
         memory_id = lesson.id_of("contradiction", old_id, draft.judgment)
         old = self._known(old_id, lesson)
         if old is None or not self._may_correct(old, contradiction, lesson):
-            again = await self._handlers.stands(lesson.scope, memory_id)
-            return await self.learn(replace(draft, active=False), lesson, memory_id), bool(again)
+            again = bool(await self._handlers.stands(lesson.scope, memory_id))
+            closing = old is not None and self._may_close(old, contradiction, lesson)
+            former = old if closing else None
+            outcome = await self.learn(replace(draft, active=False), lesson, memory_id, former)
+            if old is not None and closing and not isinstance(outcome, Rejected):
+                again = await self._handlers.close(old, outcome.memory) or again
+            return outcome, again
         draft = replace(
             draft,
             reasoning=replacing(draft.reasoning, old_id),
@@ -150,7 +162,7 @@ class Lessons:
             strength=max(draft.strength, old.memory.strength),
             active=old.memory.active,
         )
-        outcome = await self.learn(draft, lesson, memory_id)
+        outcome = await self.learn(draft, lesson, memory_id, old)
         taken = await self._supersede([old], outcome)
         if taken:
             # Turns of before that are still to be read may say the old words again.
@@ -162,14 +174,22 @@ class Lessons:
         return outcome, taken
 
     def _may_correct(self, old: StoredMemory, contradiction: Contradiction, lesson: Lesson) -> bool:
-        named = [one for one in lesson.turns if one.ticket_id == contradiction.ticket_id]
-        turn = named[0] if named else lesson.turns[0] if len(lesson.turns) == 1 else None
-        if turn is None:
-            return False
-        actor, person = contradiction.draft.actor or NOBODY, old.memory.provenance.person
-        if not all(self._book.same_person(one.person, person) for one in (turn, actor)):
+        turn = _turn_of(contradiction, lesson)
+        if turn is None or not self._said(old.memory.provenance.person, turn, contradiction):
             return False
         return may_replace(old, contradiction.draft.judgment, turn)
+
+    def _may_close(self, old: StoredMemory, contradiction: Contradiction, lesson: Lesson) -> bool:
+        turn = _turn_of(contradiction, lesson)
+        if turn is None or not self._said(turn.person, turn, contradiction):
+            return False
+        own = self._book.same_person(turn.person, old.memory.provenance.person)
+        return may_close(old, contradiction.draft.judgment, turn, own=own)
+
+    def _said(self, person: str, turn: QueuedTurn, contradiction: Contradiction) -> bool:
+        """Whether this person spoke in the turn, and it is his word that contradicts."""
+        actor = contradiction.draft.actor or NOBODY
+        return all(self._book.same_person(one.person, person) for one in (turn, actor))
 
     async def merge(self, merge: Merge, lesson: Lesson) -> RememberOutcome | None:
         """One entry in the place of several that say the same; None where they must not be one.
@@ -215,6 +235,7 @@ class Lessons:
             role=newest.role,
             memory_id=memory_id,
             asked=False,
+            former=olds[-1],
         )
         await self._supersede(olds, outcome)
         return outcome
@@ -231,6 +252,11 @@ class Lessons:
             if same or not await self._handlers.supersede(old, successor):
                 stayed += 1
         return not stayed
+
+
+def _turn_of(contradiction: Contradiction, lesson: Lesson) -> QueuedTurn | None:
+    named = [one for one in lesson.turns if one.ticket_id == contradiction.ticket_id]
+    return named[0] if named else lesson.turns[0] if len(lesson.turns) == 1 else None
 
 
 def _speaker(actor: Actor | None, turns: Sequence[QueuedTurn]) -> Actor:

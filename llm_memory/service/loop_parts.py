@@ -71,7 +71,14 @@ def make_loop(
     paces, catalogue = settings.loop, recalling.catalogue
     acquaintances = Acquaintances(catalogue, book.ids_of)
     primer = PrimerService(
-        catalogue, parts.loop_book, parts.pages, paces, acquaintances, clock, bylines.company
+        catalogue,
+        parts.loop_book,
+        parts.pages,
+        paces,
+        acquaintances,
+        clock,
+        bylines.company,
+        writing.corrected,
     )
     queue = TurnQueue(
         parts.turns,

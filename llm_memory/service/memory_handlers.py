@@ -14,6 +14,7 @@ from ..models.data_models import (
     MODEL_WORDED,
     Memory,
     MemoryDraft,
+    MemoryKind,
     Provenance,
     Reinforced,
     Rejected,
@@ -25,18 +26,21 @@ from ..models.data_models import (
     StoredMemory,
 )
 from ..models.notices import NoticeCode
+from ..models.passages import place_name
 from ..models.scope import Scope
+from ..policies.closing import closed, closed_by
+from ..policies.closing import reopened as still_open
 from ..policies.deduplication import Decision, Reinforce, Replace
 from ..policies.gate import MAX_TAGS
 from ..policies.instructions import is_quotation
 from ..policies.reflection_guards import is_model_worded
 from ..policies.relative_dates import resolve_dates
-from ..policies.routing import route
-from ..policies.tasks import is_task, reopened
+from ..policies.routing import beside
+from ..policies.tasks import done, is_task, reopened
 from ..policies.text import same_words
-from ..policies.vault_layout import ARCHIVE
+from ..policies.vault_layout import ARCHIVE, topic_of
 from ..ports import Key, Vault
-from .catalogue import Catalogue
+from .catalogue import Catalogue, entry_key
 from .corrected_statements import CorrectedStatements
 from .draft_checks import DraftChecks
 from .identifiers import Clock
@@ -82,10 +86,12 @@ class MemoryHandlers:
         role: str,
         memory_id: str = "",
         asked: bool = True,
+        former: StoredMemory | None = None,
     ) -> RememberOutcome:
         """Acknowledged means on disk. The same words of the same speaker only grow stronger.
 
         ``memory_id`` is for who writes what may have been written before; else it is a new one.
+        ``former``: an entry whose place it is to take; it stands where that one stood.
         Without ``asked`` nobody wants it written now: what was corrected since it was said stays
         corrected.
         """
@@ -103,7 +109,7 @@ class MemoryHandlers:
                 logger.debug("没有记：说过之后有人忘掉、改过或移走了它")
                 return Rejected(RejectReason.CORRECTED)
             try:
-                outcome = await self._settle(scope, memory, near)
+                outcome = await self._settle(scope, memory, near, former)
             except VaultWriteFailed as error:
                 return not_written(error, self._notices)
             self._notices.clear(NoticeCode.VAULT_UNWRITABLE)
@@ -114,18 +120,19 @@ class MemoryHandlers:
         return await asyncio.to_thread(ask, scope.name, memory, said_at)
 
     async def _settle(
-        self, scope: Scope, memory: Memory, near: Decision
+        self, scope: Scope, memory: Memory, near: Decision, former: StoredMemory | None
     ) -> Stored | Reinforced | Replaced:
         # Again: somebody may have said it while the embedder was asked.
         known = self._catalogue.same_words(scope, memory)
         stored = known or (near.stored if isinstance(near, Reinforce | Replace) else None)
         current = await self._unchanged(stored) if stored else None
         if current is None:
-            return await self._append(scope, memory)
+            return await self._append(scope, memory, former)
         if known or isinstance(near, Reinforce):
             active = current.memory.active or memory.active
-            reinforced = await self._reinforce(current, active=active, again=memory.active)
-            return reinforced or await self._append(scope, memory)
+            again = memory.active or self._is_open_again(current, memory)
+            reinforced = await self._reinforce(current, active=active, again=again)
+            return reinforced or await self._append(scope, memory, former)
         return await self._supersede(current, memory)
 
     async def _unchanged(self, known: StoredMemory) -> StoredMemory | None:
@@ -143,7 +150,8 @@ class MemoryHandlers:
         """The new one first, then the former into the archive: a crash between leaves both."""
         tags = tuple(dict.fromkeys((*former.memory.tags, *memory.tags)))[:MAX_TAGS]
         strength = max(former.memory.strength, memory.strength)
-        stored = await self._append(former.scope, replace(memory, tags=tags, strength=strength))
+        successor = replace(memory, tags=tags, strength=strength)
+        stored = await self._append(former.scope, successor, former)
         if not await self._put_away(former, stored.memory):
             return stored
         return Replaced(stored.memory, former)
@@ -166,6 +174,28 @@ class MemoryHandlers:
             current = await self._unchanged(former)
             return current is not None and await self._put_away(current, successor)
 
+    async def close(self, former: StoredMemory, by: StoredMemory) -> bool:
+        """Mark an entry as settled by another one that the same people read. False if it could not
+        be, or a person has changed its words or taken it out."""
+        if place_name(former) != place_name(by) or entry_key(former) == entry_key(by):
+            return False
+        async with self._lock:
+            current = await self._unchanged(former)
+            if current is None:
+                return False
+            memory = current.memory
+            if is_task(current):
+                day, who = f"{by.memory.created_at:%Y-%m-%d}", by.memory.who
+                memory = done(memory, day, who)
+            try:
+                settled = closed(memory, by.memory.memory_id)
+                stored = await asyncio.to_thread(self._vault.replace, current, settled)
+            except (KeyError, VaultWriteFailed) as error:
+                logger.debug("旧的一条没有标成了结：{}", error)
+                return False
+            self._living.take(stored)
+        return True
+
     async def stands(self, scope: Scope, memory_id: str) -> StoredMemory | bool:
         """The living entry of the scope with this id; True where it lies in the archive."""
         living = self._catalogue.get(Key(scope.name, memory_id))
@@ -173,21 +203,33 @@ class MemoryHandlers:
             return living
         return bool(await asyncio.to_thread(self._vault.forgotten, scope, [memory_id]))
 
-    async def _append(self, scope: Scope, memory: Memory) -> Stored:
+    async def _append(
+        self, scope: Scope, memory: Memory, former: StoredMemory | None = None
+    ) -> Stored:
         obeyed = memory.provenance.trusted and not memory.quoted
-        topic = route(memory.kind, memory.judgment, trusted=obeyed)
+        place = None if former is None else topic_of(former.path)
+        topic = beside(place, memory.kind, memory.judgment, trusted=obeyed)
         stored = await asyncio.to_thread(self._vault.append, scope, topic, memory)
         self._living.take(stored)
         logger.debug("记住了 {} -> {}", stored.memory.memory_id, stored.path)
         return Stored(stored)
 
+    def _is_open_again(self, current: StoredMemory, memory: Memory) -> bool:
+        """Whether it was said after something had settled it."""
+        by = closed_by(current.memory)
+        settled = self._catalogue.get(Key(current.scope.name, by)) if by else None
+        return settled is not None and memory.created_at > settled.memory.created_at
+
     async def _reinforce(
         self, current: StoredMemory, *, active: bool, again: bool
     ) -> Reinforced | None:
         """None if a person has just changed the entry: said again, it is written. ``again``: it was
-        said on purpose, so a task that was done is to be done again."""
+        said on purpose, or after it was settled; so a task that was done is to be done again, and
+        what was settled is open."""
         strength = min(current.memory.strength + _REINFORCE_BY, MAX_STRENGTH)
-        before = reopened(current.memory) if again and is_task(current) else current.memory
+        before = current.memory
+        if again:
+            before = still_open(reopened(before) if is_task(current) else before)
         stronger = replace(before, strength=strength, active=active)
         try:
             stored = await asyncio.to_thread(self._vault.replace, current, stronger)
@@ -203,7 +245,9 @@ class MemoryHandlers:
         quoted = is_quotation((draft.judgment, draft.reasoning, *draft.tags), trusted=trusted)
         judgment, reasoning = draft.judgment, draft.reasoning
         if not quoted:  # a quotation stays as it was said
-            judgment, reasoning = resolve_dates(judgment, now), resolve_dates(reasoning, now)
+            once = draft.kind in (MemoryKind.EVENT, MemoryKind.TASK)
+            judgment = resolve_dates(judgment, now, weekdays=once)
+            reasoning = resolve_dates(reasoning, now)
         actor = draft.actor or Actor(person="", name="")
         source = draft.source if actor.spoke else Source.AGENT
         return Memory(

@@ -25,6 +25,7 @@ from ..models.recall import (
 from ..models.scope import ScopeFilter
 from ..models.settings import EngineSettings
 from ..models.turns import Feedback
+from ..policies.closed_last import closed_last
 from ..policies.days_told import choose_days
 from ..policies.fusion import fuse, sureness, surer
 from ..policies.preference import (
@@ -35,6 +36,7 @@ from ..policies.preference import (
 )
 from ..policies.ranking import Candidate, Sifted, beside_relevant, choose, sift
 from ..policies.relevance import MANY, Judge, dense_floor, lexical_floor
+from ..policies.same_fact import told_once
 from ..policies.tasks import is_done, is_task
 from ..policies.timeline import repeats_entries
 from ..policies.topic_candidates import READ, with_topic
@@ -186,6 +188,7 @@ class MemoryManager:
         # Where all of a topic is asked for, or all of a day, no text answers better than another.
         if only is None and not by_date and all(asked.narrowed for asked in topics):
             sifted, reranker = await self._rerank(query, sifted, lost, notes, stages)
+        sifted = told_once(closed_last(sifted, self._living))
         if by_date:
             choice = choose_days(
                 sifted,
@@ -218,6 +221,9 @@ class MemoryManager:
             topics=tuple(asked.topic.value for asked in topics),
         )
         return Recall(choice.hits, trace)
+
+    def _living(self, place: str, memory_id: str) -> Passage | None:
+        return self._passages.get(Key(place, memory_id))
 
     async def chained_recall(
         self,

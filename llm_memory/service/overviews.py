@@ -60,7 +60,8 @@ class Overviews:
 
     async def run(self, scope: Scope) -> Pages:
         """Write what has changed. Raises VaultWriteFailed."""
-        entries = list(self._catalogue.visible(ScopeFilter((scope,))))
+        living = list(self._catalogue.visible(ScopeFilter((scope,))))
+        entries = await asyncio.to_thread(self._corrected.without_former, living, living)
         told = self._primer(scope) if entries else ""
 
         def memory(previous: str) -> str:

@@ -34,6 +34,7 @@ from ..ports.loop import LoopBook
 from ..ports.sleep import ScopePages
 from .acquaintances import Acquaintances
 from .catalogue import Catalogue
+from .corrected_statements import CorrectedStatements
 from .identifiers import Clock
 from .last_seen import LastSeen
 
@@ -69,8 +70,10 @@ class PrimerService:
         acquaintances: Acquaintances,
         clock: Clock,
         company: Callable[[Scope, str, Actor], Company],
+        corrected: CorrectedStatements,
     ) -> None:
         """``company``: the people of a conversation, by its scope, its id and who speaks."""
+        self._corrected = corrected
         self._company = company
         self._acquaintances = acquaintances
         self._catalogue = catalogue
@@ -176,8 +179,9 @@ class PrimerService:
         is_told: Callable[[StoredMemory], bool] = lambda _: True,
     ) -> _Entries:
         """What may be told of each section to somebody who has not asked."""
-        days = self._catalogue.of_days(
-            _back(now, _DAYS_BACK), now.date(), scope_filter, now.tzinfo, _LOOKED_AT
+        since = _back(now, _DAYS_BACK)
+        days = list(
+            self._catalogue.of_days(since, now.date(), scope_filter, now.tzinfo, _LOOKED_AT)
         )
 
         def of(*topics: Topic) -> list[StoredMemory]:
@@ -191,12 +195,12 @@ class PrimerService:
         def told(entries: Iterable[StoredMemory]) -> list[StoredMemory]:
             return self._acquaintances.told_unasked(entries, known, asker)
 
-        journal = (one for one in days if topic_of(one.path) is Topic.JOURNAL and is_told(one))
+        journal = [one for one in days if topic_of(one.path) is Topic.JOURNAL and is_told(one)]
         return _Entries(
             rules=of(Topic.INSTRUCTIONS),
             about=told(of(Topic.ENTITIES, Topic.PREFERENCES)),
             tasks=told(of(Topic.TASKS)),
-            days=told(journal),
+            days=self._corrected.without_former(told(journal), days),
         )
 
     def _people(

@@ -189,9 +189,9 @@ class TaskList:
         said = (draft.judgment, draft.reasoning, draft.context)
         if not is_quotation(said, trusted=by.trusted):  # a quotation stays as it was said
             said = (
-                resolve_dates(draft.judgment, now),
+                resolve_dates(draft.judgment, now, weekdays=True),
                 resolve_dates(draft.reasoning, now),
-                resolve_dates(draft.context, now),
+                resolve_dates(draft.context, now, weekdays=True),
             )
         judgment, progress, next_step = map(one_line, said)
         return _Words(judgment, progress, next_step, passed.hidden)

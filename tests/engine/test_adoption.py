@@ -377,7 +377,7 @@ async def test_a_memory_that_a_person_forgot_does_not_come_back_with_the_next_ba
 async def test_a_persons_edit_stays_when_the_record_comes_again(simple: Simple) -> None:
     simple.make(2)
     await adopt(simple.root, simple.plugins)
-    (path,) = (simple.root / "memory").rglob("journal/*.md")
+    (path,) = (simple.root / "memory").rglob("entities.md")
     text = path.read_text(encoding="utf-8")
     path.write_text(text.replace("奶奶的第0件事", "外婆的第0件事"), encoding="utf-8")
     with sqlite3.connect(simple.path) as database:

@@ -23,7 +23,7 @@ from astrbot_plugin_scoped_memory.llm_memory.components import files, vault_pen
 from astrbot_plugin_scoped_memory.llm_memory.components.ledger import SqliteLedger
 from astrbot_plugin_scoped_memory.llm_memory.components.vault import SPLIT_BYTES, MarkdownVault
 from astrbot_plugin_scoped_memory.llm_memory.errors import EngineClosed, VaultWriteFailed
-from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, Topic
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, MemoryKind, Topic
 from astrbot_plugin_scoped_memory.llm_memory.ports.vault import PartlyWritten
 from astrbot_plugin_scoped_memory.tests.engine.test_vault import (
     ADMIN,
@@ -208,7 +208,7 @@ def test_kill_9_in_a_batch_leaves_whole_entries_only(tmp_path: Path) -> None:
 async def test_what_is_taken_in_is_recalled_at_once_and_in_its_scope_only(tmp_path: Path) -> None:
     async with running(tmp_path) as rig:
         stored = await rig.engine.intake.take(FAMILY, [memory(1, "奶奶对花生过敏"), memory(2)])
-        assert [s.path for s in stored] == ["preferences.md", "journal/2026-11-21.md"]
+        assert [s.path for s in stored] == ["preferences.md", "entities.md"]
         assert await rig.texts("奶奶对什么过敏", group(777)) == ["奶奶对花生过敏"]
         assert await rig.texts("奶奶对什么过敏", group(888)) == []
         await rig.until_indexed()
@@ -235,7 +235,7 @@ async def test_what_was_forgotten_does_not_come_back(tmp_path: Path) -> None:
 async def test_after_a_full_disk_the_same_batch_brings_the_rest_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    batch = [m for _, m in mixed(30)]
+    batch = [replace(m, kind=MemoryKind.EVENT) for _, m in mixed(30)]  # a file a day
     async with running(tmp_path) as rig:
         with monkeypatch.context() as patched:
             patched.setattr(vault_pen, "replace_durably", failing_from(2, files.replace_durably))

@@ -25,6 +25,8 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.errors import ChatFailed
 from astrbot_plugin_scoped_memory.llm_memory.models.loop import Batch
+from astrbot_plugin_scoped_memory.llm_memory.policies.closing import closed_by
+from astrbot_plugin_scoped_memory.llm_memory.policies.tasks import is_done
 from astrbot_plugin_scoped_memory.llm_memory.ports import Key
 from astrbot_plugin_scoped_memory.llm_memory.ports.chat import Completion
 from astrbot_plugin_scoped_memory.llm_memory.ports.loop import Evidence
@@ -317,6 +319,50 @@ async def test_nobody_else_replaces_them_and_both_stay(
         report = await reflect(rig)
         assert report.dropped == 1
         assert texts_of(rig) == {"家人": ["小明住在上海", "小明住在北京"]}
+
+
+async def test_a_debt_that_another_has_paid_is_settled_and_stays_as_it_was_said(
+    tmp_path: Path,
+) -> None:
+    chat = ScriptedChat()
+    async with running(tmp_path, chat=chat) as rig:
+        debt = learned("小红欠小明三百块", kind="task", tags=["借钱"])
+        chat.say([answer(debt)])
+        await say(rig, "小红欠我三百块")
+        await reflect(rig)
+        old = only(rig)
+        assert old.path == "TASKS.md"
+        paid = learned("小红已经把三百块还给小明了", tags=["借钱"])
+        chat.say([json.dumps({"contradictions": [{"old_id": old.memory.memory_id, "new": paid}]})])
+        await say(rig, "三百块我还给小明了", who=person(2, "小红"))
+        report = await reflect(rig)
+        assert (report.stored, report.dropped) == (1, 0)
+        asked = await rig.texts("小红欠小明多少钱", FAMILY)
+        assert asked[0] == "小红已经把三百块还给小明了"
+        found = {s.memory.judgment: s for s in rig.engine._catalogue.all()}
+        by = found["小红已经把三百块还给小明了"]
+        settled = found["小红欠小明三百块"]
+        assert settled.memory.memory_id == old.memory.memory_id
+        assert settled.memory.provenance == old.memory.provenance
+        assert closed_by(settled.memory) == by.memory.memory_id
+        assert is_done(settled)
+        text = (tmp_path / "memory/scopes/家人/TASKS.md").read_text("utf-8")
+        assert f"了结：{by.memory.memory_id}" in text
+        # Said anew, it is owed anew.
+        chat.say([answer(debt)])
+        await say(rig, "小红又借了，小红欠我三百块")
+        await reflect(rig)
+        found = {s.memory.judgment: s for s in rig.engine._catalogue.all()}
+        assert closed_by(found["小红欠小明三百块"].memory) == ""
+        assert not is_done(found["小红欠小明三百块"])
+
+
+async def test_a_successor_stands_in_the_file_of_the_one_before(tmp_path: Path) -> None:
+    async with running(tmp_path, chat=ScriptedChat()) as rig:
+        new = learned("小明上个月搬到上海了", kind="event")
+        await contradicted(rig, new, "我上个月搬到上海了")
+        await reflect(rig)
+        assert only(rig).path == "entities.md"
 
 
 async def test_a_conversation_that_is_read_late_does_not_bring_back_what_was_so_before(

@@ -76,7 +76,7 @@ async def test_a_task_is_added_once_updated_done_and_opened_again(tmp_path: Path
         assert sorted(open_titles(report)) == ["交房租", "给妈妈打电话"]
         report = await add(rig, "交房租。", progress="问过房东", next_step="周五前转账")
         assert fates(report) == [TaskFate.UPDATED]
-        assert "交房租（进度：问过房东；下一步：周五前转账）" in open_titles(report)
+        assert "交房租（进度：问过房东；下一步：周五（2026-11-27）前转账）" in open_titles(report)
         assert fates(await add(rig, "交房租")) == [TaskFate.UNCHANGED]
         report = await update(rig, TaskAction.DONE, "交房租", who=MOTHER)
         assert fates(report) == [TaskFate.DONE]
@@ -181,7 +181,7 @@ async def test_a_task_that_was_remembered_or_written_by_hand_is_on_the_list(
             file.write("\n# 家里\n\n- [ ] 修水管\n- [x] 换灯泡\n")
         await rig.engine.reconcile()
         report = await update(rig, TaskAction.LIST)
-        assert sorted(open_titles(report)) == ["修水管", "周五前交水费"]
+        assert sorted(open_titles(report)) == ["修水管", "周五（2026-11-27）前交水费"]
         assert report.done == 1
         report = await update(rig, TaskAction.DONE, "修水管", "周五前交水费")
         assert fates(report) == [TaskFate.DONE] * 2

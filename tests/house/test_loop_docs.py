@@ -65,7 +65,7 @@ def test_the_pages_are_between_their_marks_and_point_to_entries() -> None:
     assert overview.startswith("共 ")
     assert len(pointed_ids(overview)) >= 3
     assert primer.startswith("## 长期指示\n")
-    assert entries(JOURNALS[0])[0].memory_id in primer
+    assert entries(JOURNALS[0])[1].memory_id in primer
 
 
 def test_every_switch_that_is_named_is_one() -> None:

@@ -17,6 +17,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import QueuedTurn
 from astrbot_plugin_scoped_memory.llm_memory.policies.reflection_guards import (
+    may_close,
     may_merge,
     may_replace,
     said_by,
@@ -131,3 +132,69 @@ def test_whoever_shares_no_word_with_a_text_has_not_said_it() -> None:
     assert said_by("小明在学钢琴", ming, turns)
     assert not said_by("小明欠小刚一千块", ming, turns)
     assert said_by("小明欠小刚一千块", gang, turns)
+
+
+DEBT = "小明借给小红三百块"
+
+
+@pytest.mark.parametrize(
+    ("old", "said", "new", "who", "may"),
+    [
+        (DEBT, "三百块我昨天还给小明了", "小红已经把三百块还给小明了", "小红", True),
+        (DEBT, "那三百我还清了", "小红已经还清三百块", "小红", True),
+        (DEBT, "我不欠他三百块", "小红不欠小明三百块", "小红", False),
+        (DEBT, "小红早还了三百块", "小红还了小明三百块", "小刚", False),
+        (DEBT, "今天天气不错", "小红已经把三百块还给小明了", "小红", False),
+        (DEBT, "我去北京出差了", "小红去北京出差了", "小红", False),
+        (DEBT, "三百块还了", "三百块还了", "小明", False),  # another one of that name
+        ("小明在星河公司做会计，周三加班", "我改成周五加班了", "小明改成周五加班", "", True),
+        ("Ming lent Anna 300", "I paid the 300 back", "Anna paid Ming 300 back", "Anna", True),
+        ("Ming lent Anna 300", "I owe Ming nothing", "Anna doesn't owe Ming 300", "Anna", False),
+    ],
+)  # fmt: skip
+def test_who_is_named_settles_a_matter_and_who_only_denies_it_does_not(
+    old: str, said: str, new: str, who: str, may: bool
+) -> None:
+    stored = StoredMemory(PUBLIC, "entities.md", memory(old))
+    own = not who
+    heard = turn(said) if own else turn(said, "q:2", who)
+    assert may_close(stored, new, heard, own=own) is may
+    assert not may_replace(stored, new, heard) or not own
+    earlier = replace(heard, observed_at=NOW - timedelta(minutes=1))
+    assert not may_close(stored, new, earlier, own=own)
+
+
+def test_a_plan_is_dropped_by_anybody_where_it_was_made() -> None:
+    plan = memory("周日全家去爬香山", kind=MemoryKind.EVENT)
+    off = turn("周日下雨，爬香山取消了", "q:2", "小红")
+    new = "周日爬香山取消了"
+    stored = StoredMemory(PUBLIC, "journal/2026-11-21.md", plan)
+    assert may_close(stored, new, off, own=False)
+    assert not may_close(stored, new, replace(off, conversation="q:GroupMessage:8"), own=False)
+    fact = replace(stored, memory=replace(plan, kind=MemoryKind.KNOWLEDGE))
+    assert not may_close(fact, new, off, own=False)
+
+
+def test_what_is_written_by_hand_a_rule_a_quotation_or_an_admins_word_is_not_settled() -> None:
+    back = turn("三百块我还给小明了", "q:2", "小红")
+    new = "小红把三百块还给小明了"
+    stored = StoredMemory(PUBLIC, "entities.md", memory(DEBT))
+    assert may_close(stored, new, back, own=False)
+    assert not may_close(replace(stored, path="instructions.md"), new, back, own=False)
+    for changes in (
+        {"provenance": replace(MING, source=Source.PERSON)},
+        {"provenance": replace(MING, trusted=True)},
+        {"quoted": True},
+        {"tags": ("日记",)},
+    ):
+        other = replace(stored, memory=replace(stored.memory, **changes))
+        assert not may_close(other, new, back, own=False)
+    admins = replace(stored, memory=memory(DEBT, provenance=replace(MING, trusted=True)))
+    assert may_close(admins, new, replace(back, admin=True), own=False)
+
+
+def test_a_word_that_takes_back_a_part_replaces_no_whole() -> None:
+    old = StoredMemory(PUBLIC, "entities.md", memory("小明在晨星出版社实习做校对，每周一三五去"))
+    said = turn("实习改到每周二四了")
+    assert not may_replace(old, "小明的实习改到每周二四", said)
+    assert may_close(old, "小明的实习改到每周二四", said, own=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -11,7 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.policies.relative_dates import resolve_dates
+from astrbot_plugin_scoped_memory.llm_memory.policies.relative_dates import (
+    resolve_dates,
+    without_weekday_dates,
+)
 from astrbot_plugin_scoped_memory.llm_memory.policies.time_expressions import find_times
 
 SHANGHAI = ZoneInfo("Asia/Shanghai")
@@ -128,3 +131,44 @@ def test_each_row_of_the_page_for_owners_is_true() -> None:
     assert len(rows) >= 12
     for said, stored in rows:
         assert resolve_dates(said, NOW) == stored
+
+
+ONCE = [
+    ("小雯周六要带男朋友回家", "小雯周六（2026-11-21）要带男朋友回家"),
+    ("周一交报告", "周一（2026-11-23）交报告"),
+    ("星期三上午检修", "星期三（2026-11-25）上午检修"),
+    ("周末去爬山", "周末（2026-11-21～2026-11-22）去爬山"),
+    ("活动改到周五晚上了", "活动改到周五（2026-11-27）晚上了"),
+    ("周二去苏州，周四回来", "周二（2026-11-24）去苏州，周四（2026-11-26）回来"),
+    ("She visits on Tuesday", "She visits on Tuesday (2026-11-24)"),
+    ("hiking at the weekend", "hiking at the weekend (2026-11-21 to 2026-11-22)"),
+    ("Pickle arrives this weekend", "Pickle arrives this weekend (2026-11-21 to 2026-11-22)"),
+    ("明天去，周六回", "明天（2026-11-22）去，周六（2026-11-21）回"),
+]
+AGAIN = [
+    "每周六去游泳", "周六都去游泳", "每周三和周五晚上有课", "周一到周五上班", "逢周日休息",
+    "图书馆周一闭馆", "周六去看了电影", "周日吃过火锅", "周一（2026-11-23）交报告",
+    "生日5月2号", "《周六夜现场》", "every Tuesday we run", "She works on Mondays",
+    "We met on Tuesday at the harbour", "usually on Saturday", "周六（2026-11-28）交报告",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("said", "stored"), ONCE)
+def test_the_weekday_of_one_event_is_the_coming_one(said: str, stored: str) -> None:
+    assert resolve_dates(said, NOW, weekdays=True) == stored
+    assert resolve_dates(stored, NOW + timedelta(days=9), weekdays=True) == stored
+
+
+@pytest.mark.parametrize("said", AGAIN)
+def test_what_comes_every_week_or_is_over_gets_no_date(said: str) -> None:
+    assert resolve_dates(said, NOW, weekdays=True) == said
+
+
+@pytest.mark.parametrize("said", [said for said, _ in ONCE if resolve_dates(said, NOW) == said])
+def test_the_date_of_a_weekday_can_be_taken_off_again(said: str) -> None:
+    assert without_weekday_dates(resolve_dates(said, NOW, weekdays=True)) == said
+
+
+def test_other_dates_stay() -> None:
+    for text in ("明天（2026-11-22）去医院", "生日（1990-01-02）", "next week (2026-11-23)"):
+        assert without_weekday_dates(text) == text
