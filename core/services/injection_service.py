@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from ...llm_memory import Byline, Hit
-from ...llm_memory.policies.bylines import UNKNOWN
+from ...llm_memory.policies.bylines import UNKNOWN, as_one_name
 from ..texts import Texts
 
 OPEN = "<scoped_memory>"
@@ -45,7 +45,7 @@ def hit_line(hit: Hit, texts: Texts) -> str:
 
 def speakers(said: Sequence[Hit], texts: Texts) -> str:
     """Who said it, each once, with what stands behind the name; a word where nobody is known."""
-    named = [f"{safe(hit.who)}{byline(hit.byline, texts)}" for hit in said if hit.who]
+    named = [f"{as_one_name(safe(hit.who))}{byline(hit.byline, texts)}" for hit in said if hit.who]
     nobody = f"{texts.say('inject.nobody')}{byline(said[0].byline, texts)}"
     return texts.say("private.and").join(dict.fromkeys(named)) or nobody
 

@@ -21,10 +21,16 @@ _ROLE: Final = re.compile(
     "(?<![a-z])(?:admin|administrator|owner|system|assistant|moderator|mod|root|bot|official)"
     "(?![a-z])"
 )
+_SEVERAL: Final = str.maketrans("、,，;；&＆", "///////")
 _BLANK: Final = "\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"
 """Letters and signs that look like a blank."""
 _UNSEEN: Final = "CMZ"
 """What categories begin with of what nobody sees by itself: formats, marks on letters, blanks."""
+
+
+def as_one_name(name: str) -> str:
+    """The name, with nothing in it by which it would be read as the names of several."""
+    return name.translate(_SEVERAL)
 
 
 @lru_cache(maxsize=4096)

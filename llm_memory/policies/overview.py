@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from ..models.data_models import Memory, StoredMemory, Topic
+from .bylines import as_one_name
 from .closing import holding
 from .same_fact import once
 from .text import clean, preview
@@ -88,7 +89,7 @@ def is_vouched_for(memory: Memory) -> bool:
 
 
 def _said(memory: Memory, *also: Memory) -> str:
-    names = (inert(one.who, 40) for one in (memory, *also))
+    names = (inert(as_one_name(one.who), 40) for one in (memory, *also))
     who = "、".join(dict.fromkeys(name for name in names if name))
     words = inert(memory.judgment)
     if is_vouched_for(memory):

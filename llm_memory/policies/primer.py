@@ -13,6 +13,7 @@ from ..models.passages import place_name
 from ..models.primer import Primer, PrimerPart, PrimerSection
 from ..models.recall import Hit
 from ..models.scope import PUBLIC_NAME
+from .bylines import as_one_name
 from .closing import holding
 from .instructions import order_like
 from .preference import is_first_person
@@ -298,7 +299,7 @@ def primer_markdown(primer: Primer) -> str:
 
 def markdown_line(hit: Hit, *, vouched: bool = False) -> str:
     """A memory as a list item: as what somebody said, unless somebody vouches for it."""
-    names = dict.fromkeys(_plain(one.who) for one in (hit, *hit.also) if one.who)
+    names = dict.fromkeys(_plain(as_one_name(one.who)) for one in (hit, *hit.also) if one.who)
     who, text = "、".join(names) or "佚名", _plain(hit.preview)
     said = text if vouched else f"“{text}”"
     return f"- {hit.created_at:%Y-%m-%d} {who}：{said}（{_plain(hit.pointer, mark=False)}）"

@@ -137,8 +137,8 @@ async def test_a_record_from_before_scopes_is_not_published_where_its_private_wo
 async def test_what_was_cut_out_of_quarantine_does_not_come_there_again(simple: Simple) -> None:
     simple.make(2, scope="a b")
     await adopt(simple.root, simple.plugins)
-    (path,) = (simple.root / "memory").rglob("quarantine/journal/*.md")
-    target = simple.root / "memory" / "scopes" / "家人" / "journal" / path.name
+    (path,) = (simple.root / "memory").rglob("quarantine/entities.md")
+    target = simple.root / "memory" / "scopes" / "家人" / path.name
     target.parent.mkdir(parents=True)
     path.rename(target)
     async with running(simple.root) as rig:

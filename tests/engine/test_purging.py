@@ -173,11 +173,8 @@ async def test_an_archive_that_cannot_be_read_purges_nothing(tmp_path: Path) -> 
         memory_id = await lived(rig, clock)
         clock.forward(minutes=1)
         await rig.engine.service.forget(memory_id, conversation_id=FAMILY, actor=ADMIN)
-        (path,) = (
-            found
-            for found in (tmp_path / "memory/scopes/家人/archive/journal").iterdir()
-            if SECRET in found.read_text("utf-8")
-        )
+        path = tmp_path / "memory/scopes/家人/archive/entities.md"
+        assert SECRET in path.read_text("utf-8")
         whole = path.read_bytes()
         path.write_bytes(b"\xff\xfe" + whole)
         await night(rig, clock)
@@ -223,7 +220,7 @@ async def test_where_forgotten_words_lie_until_they_are_purged(tmp_path: Path) -
         await night(rig, clock)
     table = (ROOT / "docs" / "privacy.md").read_text("utf-8").partition("## 忘记了的话还在哪里")[2]
     places = {
-        "memory/scopes/家人/archive/journal/2026-11-20.md": "`archive/`",
+        "memory/scopes/家人/archive/entities.md": "`archive/`",
         "state/state.sqlite": "`state/state.sqlite`",
         "state/vault.sqlite": "`state/vault.sqlite`",
         **{f"backups/daily/2026-11-2{day}.jsonl": "`backups/daily/`" for day in range(1, 5)},

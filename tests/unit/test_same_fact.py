@@ -56,6 +56,11 @@ def test_who_can_be_vouched_for_leads_and_then_it_is_not_doubtful() -> None:
     assert "未核实" not in line
 
 
+def test_no_name_reads_like_the_names_of_two() -> None:
+    (line,) = lines(told("小雯、阿杰"))
+    assert "小雯/阿杰 · 未核实" in line
+
+
 def test_it_leaves_room_for_another_and_the_trace_tells_why() -> None:
     assert len(lines(told("小雯"), told("阿杰"), told("老何", "老何管仓库"), limit=2)) == 2
     both = told_once(Sifted([Candidate(told("小雯"), 0.9), Candidate(told("阿杰"), 0.8)], []))
