@@ -15,7 +15,7 @@ import asyncio
 import json
 import sys
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -35,6 +35,7 @@ from retrieval_run import BenchClock, named_embedder, seconds_to_fill  # noqa: E
 from table import table  # noqa: E402
 
 from astrbot_plugin_scoped_memory.core.config import PluginConfig, read_config  # noqa: E402
+from astrbot_plugin_scoped_memory.core.recent_talk import RecentTalk, Said  # noqa: E402
 from astrbot_plugin_scoped_memory.core.services.injection_service import (  # noqa: E402
     fence,
     hit_line,
@@ -47,6 +48,7 @@ from astrbot_plugin_scoped_memory.core.services.primer_injection import (  # noq
 from astrbot_plugin_scoped_memory.core.texts import Texts  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory import (  # noqa: E402
     Actor,
+    ContextLine,
     Engine,
     EnginePaths,
     EngineSettings,
@@ -100,6 +102,7 @@ class Days:
     reader: CastReader
     texts: Texts
     defaults: PluginConfig = field(default_factory=lambda: read_config({}))
+    said: RecentTalk = field(default_factory=RecentTalk)
     turn_tokens: list[int] = field(default_factory=list)
     small_talk: list[bool] = field(default_factory=list)
     told_secrets: int = 0
@@ -117,7 +120,9 @@ class Days:
         lines = [hit_line(hit, self.texts) for hit in hits]
         return Told(lines, estimate_tokens(fence(hits, self.texts)) if lines else 0)
 
-    async def _recall(self, text: str, who: Actor, place: Place) -> Recall:
+    async def _recall(
+        self, text: str, who: Actor, place: Place, context: Sequence[ContextLine] = ()
+    ) -> Recall:
         """As ``RetrievalService`` asks for a turn."""
         config, texts = self.defaults, self.texts
         return await self.engine.service.recall(
@@ -128,12 +133,14 @@ class Days:
             actor=who,
             line=lambda hit: f"{_NUMBERED}{hit_line(hit, texts)}\n",
             days=WEEK,
+            context=context,
         )
 
     async def _turn(self, talk: Talk) -> None:
         place, who = self.cast.places[talk.where], self.cast.actor(talk.who)
         service, texts = self.engine.service, self.texts
-        recall = await self._recall(talk.said, who, place)
+        before = self.said.before(place.where, who.person, "")
+        recall = await self._recall(talk.said, who, place, before)
         primer = await self._primer(place, who)
         injected = ""
         if primer.sections:
@@ -146,6 +153,8 @@ class Days:
             self.small_talk.append(not recall.hits)
         shown = tuple(hit.memory_id for hit in recall.hits)
         turn = Turn(who, talk.said, talk.reply, shown, talk.at)
+        view = await service.view(conversation_id=place.where)
+        self.said.note(place.where, who.person, Said(talk.said, talk.reply, talk.at, view, ""))
         await service.observe(turn, conversation_id=place.where)
         await self.engine.loop.reflection.read_due()
 

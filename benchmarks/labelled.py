@@ -6,7 +6,7 @@ import json
 import random
 import re
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 from samples import write_vault
 
 from astrbot_plugin_scoped_memory.llm_memory import (
+    ContextLine,
     ConversationId,
     ConversationKind,
     Hit,
@@ -22,12 +23,14 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Provenance,
     Source,
     StoredMemory,
+    Voice,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
 
 _LEGAL = re.compile("[a-zA-Z0-9\u4e00-\u9fff_-]{1,60}")
 _NO_TIME = datetime(2024, 1, 1, tzinfo=UTC)
 _ADAPTER = "aiocqhttp"
+_BOT = "Assistant"
 
 
 def rows(path: Path) -> list[dict[str, Any]]:
@@ -73,7 +76,9 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """``gold`` are the ids of the rows that answer it."""
+    """``gold`` are the ids of the rows that answer it. ``last`` is what was said last, where the
+    row tells of a talk, ``talk`` what came before that, and ``before`` what recall is told of it.
+    """
 
     id: str
     conversation: str
@@ -82,6 +87,20 @@ class Question:
     gold: frozenset[str]
     category: str
     asked_at: datetime | None
+    last: str = ""
+    talk: tuple[tuple[Voice, str], ...] = ()
+    before: tuple[tuple[Voice, str], ...] = ()
+
+    def in_talk(self, *, context: bool) -> Question:
+        """The same as somebody asks it who talks, with or without what was said before. A row that
+        tells of no talk is asked as it is."""
+        if not self.last:
+            return self
+        return replace(self, text=self.last, before=self.talk if context else ())
+
+    def context(self, now: datetime, view: str) -> list[ContextLine]:
+        """What was said a moment before."""
+        return [ContextLine(voice, text, now, view) for voice, text in self.before]
 
     @classmethod
     def read(cls, row: dict[str, Any]) -> Question:
@@ -94,7 +113,15 @@ class Question:
             frozenset(map(str, row["gold_ids"])),
             row.get("category", ""),
             asked,
+            row.get("last") or "",
+            tuple(map(_voice, (row.get("context") or ())[:-1])),
         )
+
+
+def _voice(line: str) -> tuple[Voice, str]:
+    """Of ``<speaker>: <words>``."""
+    speaker, _, words = line.partition(": ")
+    return Voice.BOT if speaker == _BOT else Voice.ASKER, words
 
 
 class Library:

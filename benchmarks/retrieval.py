@@ -1,7 +1,7 @@
 """Does recall find what answers a question? The real engine, end to end, on labelled data.
 
     python benchmarks/retrieval.py --corpus C.jsonl --queries Q.jsonl --lang zh|en
-        [--embedder bundled|NAME|PATH] --json OUT
+        [--embedder bundled|NAME|PATH] [--context] --json OUT
 
 CORPUS has rows ``{id, conv, scope, speaker, time, text}``, QUERIES ``{id, conv, lang, question,
 gold_ids, category}``. Every conversation is a scope of its own, all of them lie in one store. Rows
@@ -23,6 +23,10 @@ Without ``--embedder`` there is no model: the built-in embedder, which the bot h
 What a part is worth: ``--without salience``, ``--without context`` (rows come without the one
 before), and ``--shuffle``, where nothing follows on what stands before it. ``--order-only`` leaves
 out the arms alone, the floor and the curve.
+
+Rows of a talk (``last``, and ``context``, its lines) are asked as one question, ``question``: all
+that the person said. ``--context`` asks what was said ``last``, with the talk before it as the
+bot's recall gets it; ``--without talk`` asks that alone.
 """
 
 from __future__ import annotations
@@ -60,7 +64,7 @@ _TOP = 10
 _UNBOUNDED = 10**9
 _INJECTED, _BUDGET = 3, 600
 _FLOORS = tuple(n / 100 for n in range(10, 75, 5))
-SALIENCE, CONTEXT = "salience", "context"
+SALIENCE, CONTEXT, TALK = "salience", "context", "talk"
 ARMS: dict[str, tuple[Arm, ...] | None] = {
     "lexical": (Arm.LEXICAL,),
     "dense": (Arm.DENSE,),
@@ -81,9 +85,12 @@ async def ask(
 ) -> Recall:
     """One question in one conversation."""
     clock.now = question.asked_at or library.end(conversation)
+    where = library.where(conversation)
+    view = await engine.service.view(conversation_id=where)
     return await engine.service.recall(
         question.text,
-        conversation_id=library.where(conversation),
+        conversation_id=where,
+        context=question.context(clock.now, view),
         limit=limit,
         token_budget=budget,
         only=only,
@@ -273,11 +280,16 @@ def main() -> None:
     parser.add_argument("--queries", type=Path, required=True)
     parser.add_argument("--lang", required=True, choices=("zh", "en"))
     parser.add_argument("--embedder", help="bundled, or a model's folder or name")
-    parser.add_argument("--without", action="append", choices=(SALIENCE, CONTEXT), default=[])
+    without = (SALIENCE, CONTEXT, TALK)
+    parser.add_argument("--without", action="append", choices=without, default=[])
+    parser.add_argument(
+        "--context", action="store_true", help="ask what was said last, in its talk"
+    )
     parser.add_argument("--shuffle", action="store_true")
     parser.add_argument("--order-only", action="store_true")
     parser.add_argument("--json", type=Path, required=True)
     options = parser.parse_args()
+    in_talk = options.context or TALK in options.without
     corpus = rows(options.corpus)
     library = Library.read(shuffled(corpus) if options.shuffle else corpus)
     questions = [
@@ -285,6 +297,9 @@ def main() -> None:
         for row in rows(options.queries)
         if (question := Question.read(row)).language == options.lang
     ]
+    if in_talk:
+        context = TALK not in options.without
+        questions = [question.in_talk(context=context) for question in questions]
     report = asyncio.run(
         measure(
             library,

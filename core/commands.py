@@ -253,6 +253,7 @@ class Commands:
         first, how = _split(rest)
         for_good = how.lower() in _FOR_GOOD
         memory_id = first if for_good else rest
+        self._plugin.talk.clear(conversation_id)
         outcome = await self._plugin.service.forget(
             memory_id, conversation_id=conversation_id, actor=actor, for_good=for_good
         )

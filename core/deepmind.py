@@ -9,10 +9,20 @@ from astrbot.api.event import AstrMessageEvent
 from astrbot.api.provider import LLMResponse, ProviderRequest
 from astrbot.core.agent.message import TextPart
 
-from ..llm_memory import ConversationId, EngineClosed, EngineOff, Primer, Turn
+from ..llm_memory import (
+    Actor,
+    ContextLine,
+    ConversationId,
+    EngineClosed,
+    EngineOff,
+    Primer,
+    Turn,
+    Voice,
+)
 from .follow_ups import FollowUps
-from .histories import history_of
+from .histories import History, history_of
 from .plugin_context import PluginContext
+from .recent_talk import Said
 from .services.injection_service import fence
 from .services.primer_injection import PrimerInjection, opening
 from .services.retrieval_service import RetrievalService
@@ -54,9 +64,10 @@ class DeepMind:
         umo = event.unified_msg_origin
         history = await history_of(plugin.astrbot, umo, request.conversation)
         plugin.turns.note_history(event, history.cid)
+        context = self._context(event, conversation_id, actor, history)
         view, recall, primer = await asyncio.gather(
             self._retrieval.view(conversation_id, history),
-            self._retrieval.recall_for_turn(query, conversation_id, actor),
+            self._retrieval.recall_for_turn(query, conversation_id, actor, context),
             # What AstrBot tells itself, a timer that goes off, is nobody who comes back.
             self._primers.for_turn(conversation_id, actor)
             if plugin.turns.is_a_persons(event)
@@ -74,6 +85,24 @@ class DeepMind:
         scope = await self._scope(conversation_id)
         count = len(recall.hits)
         logger.info(plugin.texts.say("log.injected", count=count, id=conversation_id, scope=scope))
+
+    def _context(
+        self,
+        event: AstrMessageEvent,
+        conversation_id: ConversationId,
+        actor: Actor,
+        history: History,
+    ) -> tuple[ContextLine, ...]:
+        """What was said just before: the person's last turns, and what they reply to."""
+        plugin = self._plugin
+        if not plugin.turns.is_a_persons(event):
+            return ()
+        # A third-party runner keeps its history by itself: AstrBot's own is empty all the time.
+        if history.empty and not plugin.reads_prompt_only(conversation_id):
+            plugin.talk.clear(conversation_id)
+        quoted = plugin.turns.quoted_text(event)
+        lines = plugin.talk.before(conversation_id, actor.person, history.cid)
+        return (*lines, *([ContextLine(Voice.QUOTED, quoted, plugin.clock())] if quoted else []))
 
     async def _scope(self, conversation_id: ConversationId) -> str:
         """The scope's name, for the log alone: the model is never told of it."""
@@ -145,8 +174,17 @@ class DeepMind:
             view,
             turns.history(event),
         )
+        await self._note_talk(event, turn)
         writing = plugin.spawn(self._write(event, turn))
         await asyncio.wait({writing}, timeout=_QUEUE_SECONDS)
+
+    async def _note_talk(self, event: AstrMessageEvent, turn: Turn) -> None:
+        """For the recall of the next turn: nothing of what is off the record."""
+        plugin = self._plugin
+        conversation_id = await plugin.turns.conversation_id(event)
+        if plugin.service.paused_since(conversation_id) is None:
+            said = Said(turn.user_text, turn.reply_text, plugin.clock(), turn.view, turn.history)
+            plugin.talk.note(conversation_id, turn.actor.person, said)
 
     async def _write(self, event: AstrMessageEvent, turn: Turn) -> None:
         plugin = self._plugin

@@ -42,6 +42,9 @@ def why_text(texts: Texts, explained: Explained, *, back: int = 1, admin: bool =
         lines.append(say("explain.reranker", name=safe(trace.reranker)))
     if trace.topics:
         lines.append(say("explain.topics", names="、".join(f"{name}.md" for name in trace.topics)))
+    if trace.talk.voices:
+        names = say("private.and").join(say(f"talk.{voice}") for voice in trace.talk.voices)
+        lines.append(say("explain.carried" if trace.talk.carried else "explain.talk", names=names))
     if trace.through:
         lines.append(say("explain.through", ids="、".join(trace.through)))
     lines += [_note(texts, note, admin=admin) for note in trace.notes]
@@ -116,6 +119,7 @@ def told_json(told: Told) -> dict[str, Any]:
         "tokens": trace.tokens,
         "reranker": trace.reranker,
         "topics": list(trace.topics),
+        "talk": {"voices": list(trace.talk.voices), "carried": trace.talk.carried},
         "through": list(trace.through),
         "milliseconds": {name: round(ms, 2) for name, ms in trace.milliseconds.items()},
         "dropped": {reason.value: count for reason, count in trace.dropped.items()},

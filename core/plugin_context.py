@@ -38,6 +38,7 @@ from .providers import (
     choose_embedder,
     choose_reranker,
 )
+from .recent_talk import RecentTalk
 from .requirements import (
     BUNDLED_MODELS,
     bundled_model_for_here,
@@ -72,6 +73,7 @@ class PluginContext:
         self.advice = ""
         """What would make recall better, for the owner; empty where there is nothing to say."""
         self.clock = clock_of(context)
+        self.talk = RecentTalk()
         self._engine = build_engine(
             self.paths,
             self.config.engine,

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from astrbot.api.event import AstrMessageEvent
+from astrbot.api.message_components import Plain, Reply
 from astrbot.api.provider import LLMResponse
 from astrbot.core.star.filter.command import CommandFilter
 from astrbot.core.star.filter.command_group import CommandGroupFilter
@@ -104,6 +105,15 @@ class TurnReader:
     def user_text(event: AstrMessageEvent) -> str:
         """What the person wrote in this turn. The request's prompt may be AstrBot's own words."""
         return event.message_str.strip()
+
+    @staticmethod
+    def quoted_text(event: AstrMessageEvent) -> str:
+        """The message that this one replies to, empty for none or one without words."""
+        for part in event.get_messages():
+            if isinstance(part, Reply):
+                plain = (one.text for one in part.chain or () if isinstance(one, Plain))
+                return (part.message_str or " ".join(plain)).strip()
+        return ""
 
     @staticmethod
     def is_command(event: AstrMessageEvent) -> bool:

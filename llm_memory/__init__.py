@@ -96,6 +96,7 @@ from .models.settings import (
 )
 from .models.sleep import Postponed, SleepReport
 from .models.status import EngineStatus, IndexState, MapSummary, ScopeReport
+from .models.talk import ContextLine, TalkUsed, Voice
 from .models.tasks import (
     Task,
     TaskAction,
@@ -139,6 +140,7 @@ __all__ = [
     "BroughtBack",
     "Byline",
     "CognitiveService",
+    "ContextLine",
     "ConversationId",
     "ConversationKind",
     "DeadLetter",
@@ -232,6 +234,7 @@ __all__ = [
     "StateUnavailable",
     "Stored",
     "StoredMemory",
+    "TalkUsed",
     "Tally",
     "Task",
     "TaskAction",
@@ -250,6 +253,7 @@ __all__ = [
     "VaultError",
     "VaultFileBroken",
     "VaultWriteFailed",
+    "Voice",
     "WalkPace",
     "Why",
     "WhyCode",

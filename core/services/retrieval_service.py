@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ...llm_memory import Actor, ConversationId, Recall, Trace
+from collections.abc import Sequence
+
+from ...llm_memory import Actor, ContextLine, ConversationId, Recall, Trace
 from ...llm_memory.policies.days_told import WEEK
 from ...llm_memory.policies.text import estimate_tokens
 from ..histories import History
@@ -31,7 +33,11 @@ class RetrievalService:
         )
 
     async def recall_for_turn(
-        self, query: str, conversation_id: ConversationId, actor: Actor | None = None
+        self,
+        query: str,
+        conversation_id: ConversationId,
+        actor: Actor | None = None,
+        context: Sequence[ContextLine] = (),
     ) -> Recall:
         """At most ``auto_inject_topk`` memories, but of a week that is asked for one a day; none if
         the deadline passes first.
@@ -51,6 +57,7 @@ class RetrievalService:
                 actor=actor,
                 line=lambda hit: f"{_NUMBERED}{hit_line(hit, texts)}\n",
                 days=WEEK,
+                context=context,
             ),
             lambda why: Recall(trace=Trace(notes=(why,))),
             late="log.deadline",

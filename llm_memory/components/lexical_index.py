@@ -20,7 +20,7 @@ from .files import make_folder
 from .imports import import_whole
 from .lexical import reading
 from .lexical.question import Question
-from .lexical.scoring import AROUND, Postings, coverage, scores
+from .lexical.scoring import AROUND, CARRIED, MOST, Postings, coverage, scores
 from .lexical.tables import FORMAT, LOOK, SCHEMA, Words, scope_number, write
 from .tokenizer import Tokenizer
 
@@ -187,7 +187,7 @@ class SqliteLexicalIndex:
         k: int,
         fresh: Sequence[LexicalRecord] = (),
     ) -> LexicalMatches:
-        question = Question.read(self._tokenizer, query.text, query.subject)
+        question = Question.read(self._tokenizer, query.text, query.subject, query.around)
         if not question.terms or k < 1:
             return LexicalMatches()
         unwritten = [(record, self._words_of(record)) for record in fresh]
@@ -196,11 +196,12 @@ class SqliteLexicalIndex:
             with _transaction(connection, "BEGIN"):
                 view = reading.View(connection, scope_filter, unwritten, self._measure)
                 tokens = view.postings(question.terms)
-                score = scores(view.documents, tokens)
+                before = view.postings(question.around)
+                score = scores(view.documents, tokens, before)
                 places = _best(score, k)
                 keys, refused = view.keys(places.tolist())
         best = float(score[places[0]]) if len(places) else 1.0
-        shares = _coverage(question, view, tokens, places)
+        shares = _coverage(question, view, tokens, places, carried=query.carried)
         found = tuple(
             LexicalMatch(key, own / best, share)
             for place, own, share in zip(
@@ -290,7 +291,12 @@ def _best(score: Floats, k: int) -> Ints:
 
 
 def _coverage(
-    question: Question, view: View, tokens: Sequence[Postings], places: Ints
+    question: Question,
+    view: View,
+    tokens: Sequence[Postings],
+    places: Ints,
+    *,
+    carried: bool,
 ) -> list[float]:
     import numpy as np
 
@@ -306,7 +312,10 @@ def _coverage(
         row[:] = held[places]
         held[token.places] = 0.0
     lengths = view.documents.text[places]
-    shares: list[float] = coverage(weights, asked, demand, holds, lengths).tolist()
+    most = CARRIED if carried else MOST
+    if carried:  # what nobody has spoken of cannot be meant
+        asked &= np.array(holding) > 0
+    shares: list[float] = coverage(weights, asked, demand, holds, lengths, most).tolist()
     return shares
 
 

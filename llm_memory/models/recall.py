@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from .data_models import StoredMemory
 from .notes import NoteSection
+from .talk import NO_TALK, TalkUsed
 
 OFF_THE_RECORD = "off_the_record"
 """In a trace's notes: the conversation is paused, so nothing was looked for."""
@@ -124,7 +125,8 @@ class Trace:
     ``scopes`` are names, ``milliseconds`` by stage, ``dropped`` counts by reason. ``considered``
     are the best candidates, best first; ``dense_weight`` is the embedder's share in their order,
     ``tokens`` what the hits cost. ``reranker`` names the one whose order it is, if there was one.
-    ``topics`` are those whose files were read as a whole. ``through`` are the ids of the memories
+    ``topics`` are those whose files were read as a whole. ``talk`` is what of the talk
+    before was used. ``through`` are the ids of the memories
     that told what to ask next, where a recall had a second hop.
     """
 
@@ -139,6 +141,7 @@ class Trace:
     milliseconds: dict[str, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     topics: tuple[str, ...] = ()
+    talk: TalkUsed = NO_TALK
     through: tuple[str, ...] = ()
 
 

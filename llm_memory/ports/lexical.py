@@ -34,10 +34,14 @@ class LexicalRecord:
 @dataclass(frozen=True, slots=True)
 class LexicalQuery:
     """``text`` is looked for. ``subject`` is what an answer has to speak of: the text without
-    words that name a time, for an entry's date answers those."""
+    words that name a time, for an entry's date answers those. ``around`` was said before it: it
+    counts for the order alone, and less. ``carried``: the subject is a message of that talk, of
+    which an answer need not speak as of a question."""
 
     text: str
     subject: str
+    around: str = ""
+    carried: bool = False
 
 
 class LexicalMatch(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -39,6 +39,7 @@ from ..models.recall import (
 from ..models.scope import PUBLIC, Scope, ScopeFilter
 from ..models.settings import EngineSettings
 from ..models.status import MapSummary, ScopeReport
+from ..models.talk import ContextLine, Voice
 from ..models.tasks import TaskAction, TaskChange, TaskReport
 from ..models.transfer import Exported, Imported, NotTransferred
 from ..models.turns import (
@@ -173,6 +174,7 @@ class CognitiveService:
         only: Collection[Arm] | None = None,
         chained: bool = False,
         days: int = 0,
+        context: Sequence[ContextLine] = (),
     ) -> Recall:
         """At most ``limit`` relevant memories that fit the budget; none where none is relevant.
 
@@ -183,6 +185,8 @@ class CognitiveService:
             chained: Ask again with what the memories of whom the question names say.
             days: What answers a question about days alone may be one memory for each of so many
                 of them, whatever the limit is. The budget holds.
+            context: What was said just before, the earliest first. Lines of another view than the
+                conversation has now are not used; see ``Talk`` for what is made of the others.
         """
         await self._life.begun(patience=self._settings.load_seconds)
         scope_filter = self._access.readable(conversation_id)
@@ -191,10 +195,11 @@ class CognitiveService:
         if self._off_record.since(conversation_id):
             return Recall(trace=Trace(notes=(OFF_THE_RECORD,)))
         manager, explanations = self._manager, self._manager.explanations
+        heard = tuple(line for line in context if self._is_of_now(line, conversation_id))
         ask = (
             partial(manager.chained_recall, seconds=_HOPS_SECONDS)
             if chained
-            else partial(manager.comprehensive_recall, only=only, days=days)
+            else partial(manager.comprehensive_recall, only=only, days=days, context=heard)
         )
         complete = self._bylines.reader(scope_filter, conversation_id.umo, actor)
         with explanations.noting_failure(conversation_id.umo, query, scope_filter):
@@ -564,6 +569,13 @@ class CognitiveService:
         await self._book.bring(scope)
         terms = Terms(scope, keep_trust=keep_trust, anyway=anyway)
         return await self._transfer.import_from(source, terms, self._life.finish)
+
+    def _is_of_now(self, line: ContextLine, conversation_id: ConversationId) -> bool:
+        """Heard while the conversation saw what it sees now, or put up with the question. An answer
+        that may carry words of another scope is none."""
+        if line.voice is Voice.BOT and self._histories.current_is_mixed(conversation_id.umo):
+            return False
+        return line.voice is Voice.QUOTED or line.view == self._access.view(conversation_id)
 
     def _recording(self, conversation_id: ConversationId) -> Scope | Rejected:
         """Where what is said goes, unless it is off the record."""

@@ -24,6 +24,7 @@ from ..models.recall import (
 )
 from ..models.scope import ScopeFilter
 from ..models.settings import EngineSettings
+from ..models.talk import ContextLine
 from ..models.turns import Feedback
 from ..policies.closed_last import closed_last
 from ..policies.days_told import choose_days
@@ -150,11 +151,13 @@ class MemoryManager:
         line: Callable[[Hit], str] | None = None,
         only: Collection[Arm] | None = None,
         days: int = 0,
+        context: Sequence[ContextLine] = (),
     ) -> Recall:
         """The best visible passages for a query, within limit and budget. Never raises for a
         broken index or embedder: then another arm answers, and at last a scan.
 
         Args:
+            context: What was said before the query in the view that the filter is of.
             days: A question about days alone may be answered by one memory for each of so many,
                 whatever the limit is.
             asker: Who asks: 我 is that person.
@@ -167,7 +170,9 @@ class MemoryManager:
         stages = Stopwatch()
         notes: list[str] = []
         links = self._settings.identity_links
-        ask = read_question(query, scope_filter, asker, self._clock(), self._trust.weight, links)
+        ask = read_question(
+            query, scope_filter, asker, self._clock(), self._trust.weight, links, context
+        )
         stages.lap("read")
         await self._passages.ahead(query, scope_filter)
         stages.lap("ahead")
@@ -219,6 +224,7 @@ class MemoryManager:
             milliseconds=stages.milliseconds,
             notes=tuple(notes),
             topics=tuple(asked.topic.value for asked in topics),
+            talk=ask.used,
         )
         return Recall(choice.hits, trace)
 
@@ -286,14 +292,15 @@ class MemoryManager:
 
     async def _words(self, ask: Ask, notes: list[str]) -> Found | None:
         try:
-            return await self._arms.words(LexicalQuery(ask.text, ask.subject), ask.scope_filter)
+            query = LexicalQuery(ask.text, ask.subject, ask.around, ask.used.carried)
+            return await self._arms.words(query, ask.scope_filter)
         except IndexUnavailable as error:
             notes.append(f"lexical: {error}")
             return None
 
     async def _vectors(self, ask: Ask, notes: list[str]) -> Found | None:
         try:
-            return await self._arms.vectors(ask.text, ask.scope_filter)
+            return await self._arms.vectors(ask.embedded, ask.scope_filter)
         except (IndexUnavailable, EmbeddingFailed) as error:
             notes.append(f"dense: {error}")
             return None

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from ..models.conversation import Actor
 from ..models.scope import ScopeFilter
+from ..models.talk import NO_TALK, ContextLine, TalkUsed
 from ..policies.language import Language, language_of
 from ..policies.preference import ids_of, is_first_person, without_times
+from ..policies.talk import Talk, talk_for
 from ..policies.text import clean
 from ..policies.time_expressions import TimeSpan, find_times
 
@@ -26,6 +28,9 @@ class Ask:
         asker: The ids of who asks of himself; none in any other question.
         times: The times that it names.
         subject: The text without them.
+        embedded: What an embedder is asked: the text, behind whom it points to.
+        around: What was said before, for the order of the words' arm alone.
+        used: What of that, for the trace.
         dense_weight: How far the embedder is trusted for the language.
     """
 
@@ -37,6 +42,9 @@ class Ask:
     subject: str
     language: Language | None
     dense_weight: float
+    embedded: str = ""
+    around: str = ""
+    used: TalkUsed = NO_TALK
 
 
 def readable(query: str) -> str:
@@ -55,18 +63,30 @@ def read_question(
     now: datetime,
     weight: Callable[[Language | None], float],
     links: Mapping[str, str],
+    context: Sequence[ContextLine] = (),
 ) -> Ask:
     """``query`` is readable; ``weight`` tells the embedder's share for a language; ``links`` who is
-    the same person."""
+    the same person; ``context`` what was said before, the earliest first, in the same view."""
     times = find_times(query, now)
-    language = language_of(query)
+    subject = without_times(query, times)
+    talk = talk_for(query, subject, context, now) if context else Talk()
+    text = f"{talk.topic} {query}".strip()
+    language = language_of(text)
     return Ask(
-        text=query,
+        text=text,
         scope_filter=scope_filter,
         asker=ids_of(asker.person, links) if asker and is_first_person(query) else frozenset(),
         now=now,
         times=times,
-        subject=without_times(query, times),
+        subject=_timeless(talk.topic, now) or subject,
         language=language,
         dense_weight=weight(language),
+        embedded=f"{talk.pointed} {query}".strip(),
+        around=talk.around,
+        used=talk.used,
     )
+
+
+def _timeless(text: str, now: datetime) -> str:
+    """``text`` without the times that it names."""
+    return without_times(text, find_times(text, now))

@@ -11,6 +11,7 @@ from typing import Any
 from astrbot_plugin_scoped_memory.core.agents import WokenAgents
 from astrbot_plugin_scoped_memory.core.config import PluginConfig
 from astrbot_plugin_scoped_memory.core.notices import notice_text
+from astrbot_plugin_scoped_memory.core.recent_talk import RecentTalk
 from astrbot_plugin_scoped_memory.core.services.feedback_service import FeedbackService
 from astrbot_plugin_scoped_memory.core.texts import Texts
 from astrbot_plugin_scoped_memory.core.turns import TurnReader
@@ -35,6 +36,7 @@ class FakeEvent:
     admin: bool = False
     platform: str = ADAPTER
     addressed: bool = True
+    parts: list[Any] = field(default_factory=list)
     extras: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -53,6 +55,9 @@ class FakeEvent:
 
     def is_private_chat(self) -> bool:
         return "FriendMessage" in self.unified_msg_origin
+
+    def get_messages(self) -> list[Any]:
+        return self.parts
 
     def get_self_id(self) -> str:
         return "999"
@@ -90,6 +95,7 @@ class FakePlugin:
 
         self._rig = rig
         self.clock = rig.clock
+        self.talk = RecentTalk()
         self.config = PluginConfig(language=language)
         self.texts = Texts(language)
         agents = WokenAgents(lambda _: None, lambda: self.service, self.texts)

@@ -5,18 +5,20 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
-from astrbot.api.provider import ProviderRequest
+from astrbot.api.message_components import Plain, Reply
+from astrbot.api.provider import LLMResponse, ProviderRequest
 from astrbot.core.agent.message import TextPart
 from astrbot.core.star.filter.command import CommandFilter
 from astrbot.core.star.filter.command_group import CommandGroupFilter
 
+from astrbot_plugin_scoped_memory.core.commands import Commands
 from astrbot_plugin_scoped_memory.core.deepmind import DeepMind
 from astrbot_plugin_scoped_memory.core.services.injection_service import CLOSE, OPEN
 from astrbot_plugin_scoped_memory.llm_memory import CognitiveService, EngineClosed
-from astrbot_plugin_scoped_memory.tests.support.engines import group, running
+from astrbot_plugin_scoped_memory.tests.support.engines import group, person, running
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent
 from astrbot_plugin_scoped_memory.tests.support.turn_plugin import TurnPlugin
 
@@ -232,3 +234,72 @@ async def test_the_local_runner_never_gets_memories_in_its_prompt(
         request = await asked(TurnPlugin(rig, runner=runner, inject_into_prompt=True))
         assert len(injected(request)) == 1
         assert request.prompt == QUESTION
+
+
+BROTHER = "小刚在华为做硬件工程师"
+
+
+async def talked(plugin: TurnPlugin, text: str, reply: str = "好的", **more: Any) -> None:
+    """A whole turn in the group, by whom ``more`` says."""
+    event: Any = FakeEvent.in_group(777, text, **more)
+    mind: Any = plugin
+    await DeepMind(mind).before_request(event, asking(text))
+    await DeepMind(mind).finished(event, LLMResponse("assistant", completion_text=reply))
+    await plugin.settled()
+
+
+async def bare(plugin: TurnPlugin, **more: Any) -> str:
+    """What is injected when somebody asks 那他呢？"""
+    return "".join(injected(await asked(plugin, FakeEvent.in_group(777, "那他呢？", **more))))
+
+
+async def test_a_bare_question_asks_for_what_its_own_speaker_spoke_of(tmp_path: Path) -> None:
+    async with running(tmp_path) as rig:
+        await rig.remember(BROTHER, group(777))
+        await rig.until_indexed()
+        plugin = TurnPlugin(rig)
+        assert await bare(plugin) == ""
+        await talked(plugin, "我昨天碰到小刚了")
+        assert BROTHER in await bare(plugin)
+        assert await bare(plugin, sender="10002") == ""
+
+
+async def test_what_is_replied_to_is_asked_for_whoever_wrote_it(tmp_path: Path) -> None:
+    async with running(tmp_path) as rig:
+        await rig.remember(BROTHER, group(777))
+        await rig.until_indexed()
+        plugin = TurnPlugin(rig)
+        for reply in (
+            Reply(id="1", message_str="小刚到家了"),
+            Reply(id="1", chain=[Plain("小刚到家了")]),
+        ):
+            assert BROTHER in await bare(plugin, parts=[reply])
+
+
+async def test_a_new_history_a_forget_and_a_pause_end_the_talk(tmp_path: Path) -> None:
+    async with running(tmp_path) as rig:
+        await rig.remember(BROTHER, group(777))
+        await rig.until_indexed()
+        plugin = TurnPlugin(rig)
+        await talked(plugin, "我昨天碰到小刚了")
+        plugin.histories[""] = "c2"  # /new
+        assert await bare(plugin) == ""
+        await talked(plugin, "我昨天碰到小刚了")
+        command: Any = Commands(cast("Any", plugin))
+        await command.forget(group(777), person(10001), "m-0000000000")
+        assert await bare(plugin) == ""
+        here, admin = group(777), person(10001, admin=True)
+        await rig.engine.service.pause(conversation_id=here, actor=admin)
+        await talked(plugin, "我昨天碰到小刚了")
+        await rig.engine.service.resume(conversation_id=here, actor=admin)
+        assert await bare(plugin) == ""
+
+
+async def test_a_turn_under_a_third_party_runner_has_its_talk_too(tmp_path: Path) -> None:
+    async with running(tmp_path) as rig:
+        await rig.remember(BROTHER, group(777))
+        await rig.until_indexed()
+        plugin = TurnPlugin(rig, runner="dify", inject_into_prompt=True)
+        await talked(plugin, "我昨天碰到小刚了")
+        request = await asked(plugin, FakeEvent.in_group(777, "那他呢？"), asking("那他呢？"))
+    assert BROTHER in (request.prompt or "")

@@ -39,18 +39,22 @@ class Question:
             then need not say when.
         frame: Words of the subject that say what kind of thing is asked for (公司 in 在哪家公司),
             and how far an answer has to hold them, 0 to 1. Empty where there is nothing else.
+        around: Terms of what was said before, and of nothing else: they move an answer up, and
+            none is asked to speak of them.
     """
 
     terms: tuple[str, ...]
     factors: dict[str, float]
     subject: frozenset[str]
     frame: dict[str, float] = field(default_factory=dict)
+    around: tuple[str, ...] = ()
 
     @classmethod
-    def read(cls, tokenizer: Tokenizer, text: str, subject: str) -> Question:
-        """From the whole text, and from what of it is the subject."""
+    def read(cls, tokenizer: Tokenizer, text: str, subject: str, around: str = "") -> Question:
+        """From the whole text, what of it is the subject, and what was said before."""
         about = frozenset(tokenizer.query_tokens(subject))
         terms = tuple(dict.fromkeys((*tokenizer.query_tokens(text), *about)))
+        before = dict.fromkeys(tokenizer.query_tokens(around)) if around else {}
         dictionary = tokenizer.dictionary()
         says = TermWeights(dictionary)
         factors = {}
@@ -65,7 +69,8 @@ class Question:
             elif len(term) > 2 or (dictionary is not None and dictionary.look(term)):
                 factors[term] = HAN_WORD
             # Two characters that are no word stand side by side by chance.
-        return cls(terms, factors, about, _frame(tokenizer, subject, about))
+        of_talk = tuple(term for term in before if term not in set(terms))
+        return cls(terms, factors, about, _frame(tokenizer, subject, about), of_talk)
 
     def weights(self, among: int, holding: Sequence[int]) -> list[float]:
         """Of each term: its factor, times its inverse document frequency to the power ``RARITY``.

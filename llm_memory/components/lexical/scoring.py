@@ -37,6 +37,11 @@ than in the record itself, for the message before may be about something else.""
 MOST: Final = 45.0
 """The weight of about ten words. A longer message is more than one question; what speaks of a good
 part of it is relevant, though not of all."""
+BEFORE: Final = 0.5
+"""What a word counts that was said before the question, in its talk."""
+CARRIED: Final = 12.0
+"""The same of a message that a question only points back to: who speaks of the one whom it names is
+relevant, whatever else it says."""
 LONG: Final = 80.0
 """Tokens, about fifty Han characters or a long English paragraph. The more a text says, the more of
 any question it holds by chance: from here on its coverage counts for less."""
@@ -77,8 +82,13 @@ class Postings:
     context: Floats
 
 
-def scores(documents: Documents, tokens: Sequence[Postings]) -> Floats:
-    """Shape ``(N,)``, 0 for what shares no word and stands beside nothing that does."""
+def scores(
+    documents: Documents, tokens: Sequence[Postings], before: Sequence[Postings] = ()
+) -> Floats:
+    """Shape ``(N,)``, 0 for what shares no word and stands beside nothing that does.
+
+    ``before`` are tokens of what was said before the question: each counts ``BEFORE`` of one.
+    """
     import numpy as np
 
     alive = documents.both > 0
@@ -92,12 +102,12 @@ def scores(documents: Documents, tokens: Sequence[Postings]) -> Floats:
     text_pace = _pace(documents.text, living)
     both_pace = _pace(documents.both, living)
     session_pace = _pace(session_length, many)
-    for token in tokens:
+    for token, share in (*((one, 1.0) for one in tokens), *((one, BEFORE) for one in before)):
         at = token.places
-        text[at] += _bm25(token.text, text_pace[at], living)
-        both[at] += _bm25(token.text + token.context, both_pace[at], living)
+        text[at] += share * _bm25(token.text, text_pace[at], living)
+        both[at] += share * _bm25(token.text + token.context, both_pace[at], living)
         counts = np.bincount(documents.session[at], token.text, minlength=sessions)
-        session += _bm25(counts, session_pace, many)
+        session += share * _bm25(counts, session_pace, many)
     own = _best_is_one(text)
     around = _best_is_one(session)[documents.session] if sessions else own
     shared = documents.follows * around + (1 - documents.follows) * own
@@ -135,7 +145,12 @@ def inverse_frequency(among: int, holding: int) -> float:
 
 
 def coverage(
-    weights: Floats, asked: Flags, demand: Floats, holds: Floats, lengths: Floats
+    weights: Floats,
+    asked: Flags,
+    demand: Floats,
+    holds: Floats,
+    lengths: Floats,
+    most: float = MOST,
 ) -> Floats:
     """Shape ``(n,)``: the share of a question's weight that each of ``n`` documents holds, less for
     long ones.
@@ -150,15 +165,16 @@ def coverage(
         holds: Shape ``(T, n)``: 1 where a document says the token, ``AROUND`` where only what
             stands around it does, else 0.
         lengths: Shape ``(n,)``, tokens of the texts.
+        most: ``MOST``, or ``CARRIED``.
     """
     import numpy as np
 
     mass, needed = float(weights[asked].sum()), float((weights * demand)[asked].sum())
     if mass <= 0 or needed <= 0:  # a question about a time alone
         return np.zeros(holds.shape[1])
-    said = np.asarray(weights @ holds) / (min(mass, MOST) + PRIOR)
+    said = np.asarray(weights @ holds) / (min(mass, most) + PRIOR)
     spoken_of = np.where(demand < 1, 0.0, weights)
-    without_frame = np.asarray(spoken_of @ holds) / (min(needed, MOST) + PRIOR)
+    without_frame = np.asarray(spoken_of @ holds) / (min(needed, most) + PRIOR)
     share = np.minimum(np.maximum(said, without_frame), 1.0)
     by_chance = np.clip((LONG / np.maximum(lengths, 1.0)) ** LENGTH, LEAST, 1.0)
     counted: Floats = share * by_chance
