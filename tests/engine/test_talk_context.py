@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import ContextLine, ConversationId, Recall, Voice
+from astrbot_plugin_scoped_memory.llm_memory.ports import Vector
+from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
+from astrbot_plugin_scoped_memory.tests.fakes.trust import FixedTrust
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, running
 
 HERE = group(777)
@@ -37,7 +40,7 @@ def texts(recall: Recall) -> list[str]:
 async def test_a_bare_question_finds_what_was_spoken_of_and_small_talk_finds_nothing(
     tmp_path: Path,
 ) -> None:
-    async with running(tmp_path) as rig:
+    async with running(tmp_path, words_alone=True) as rig:
         for fact in FACTS:
             await rig.remember(fact, HERE)
         await rig.until_indexed()
@@ -57,7 +60,7 @@ async def test_a_bare_question_finds_what_was_spoken_of_and_small_talk_finds_not
 
 
 async def test_a_story_moves_what_belongs_to_it_up(tmp_path: Path) -> None:
-    async with running(tmp_path) as rig:
+    async with running(tmp_path, words_alone=True) as rig:
         for name in ("小雯", "小刚", "阿强"):
             await rig.remember(f"{name}喜欢周末去爬山", HERE)
         await rig.until_indexed()
@@ -69,7 +72,7 @@ async def test_a_story_moves_what_belongs_to_it_up(tmp_path: Path) -> None:
 
 
 async def test_what_was_said_under_another_map_is_no_context(tmp_path: Path) -> None:
-    async with running(tmp_path) as rig:
+    async with running(tmp_path, words_alone=True) as rig:
         await rig.remember(FACTS[0], HERE)
         await rig.until_indexed()
         before = await line(rig, "我昨天碰到小刚了")
@@ -84,7 +87,7 @@ async def test_what_was_said_under_another_map_is_no_context(tmp_path: Path) -> 
 async def test_the_trace_says_that_the_talk_was_used_and_holds_none_of_its_words(
     tmp_path: Path,
 ) -> None:
-    async with running(tmp_path) as rig:
+    async with running(tmp_path, words_alone=True) as rig:
         await rig.remember(FACTS[0], HERE)
         await rig.until_indexed()
         await ask(rig, "那他呢？", await line(rig, "我昨天碰到小刚了"))
@@ -96,10 +99,36 @@ async def test_the_trace_says_that_the_talk_was_used_and_holds_none_of_its_words
 
 @pytest.mark.parametrize("quoted", ["小雯：我下班了", "小雯"])
 async def test_what_is_replied_to_says_whom_one_means(tmp_path: Path, quoted: str) -> None:
-    async with running(tmp_path) as rig:
+    async with running(tmp_path, words_alone=True) as rig:
         for fact in FACTS:
             await rig.remember(fact, HERE)
         await rig.until_indexed()
         reply = ContextLine(Voice.QUOTED, quoted, rig.clock())
         found = await ask(rig, "她呢？", await line(rig, "我昨天碰到小刚了"), reply)
     assert texts(found)[:1] == ["小雯在人民医院当护士"]
+
+
+class Listening(FakeEmbedder):
+    """Keeps what it is asked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[str] = []
+
+    async def embed_query(self, text: str) -> Vector:
+        self.asked.append(text)
+        return await super().embed_query(text)
+
+
+async def test_an_embedder_is_asked_once_and_shown_the_talk_where_a_question_points_to_it(
+    tmp_path: Path,
+) -> None:
+    embedder = Listening()
+    async with running(tmp_path, embedder=embedder, trust=FixedTrust(0.3)) as rig:
+        await rig.remember(FACTS[0], HERE)
+        await rig.until_indexed()
+        before = await line(rig, "我昨天碰到小刚了")
+        embedder.asked.clear()
+        for query in ("他住在哪里？", "哈哈", "奶奶今天好多了"):
+            await ask(rig, query, before)
+    assert embedder.asked == ["我昨天碰到小刚了 他住在哪里？", "哈哈", "奶奶今天好多了"]

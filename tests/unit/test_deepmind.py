@@ -254,7 +254,7 @@ async def bare(plugin: TurnPlugin, **more: Any) -> str:
 
 
 async def test_a_bare_question_asks_for_what_its_own_speaker_spoke_of(tmp_path: Path) -> None:
-    async with running(tmp_path) as rig:
+    async with running(tmp_path, words_alone=True) as rig:
         await rig.remember(BROTHER, group(777))
         await rig.until_indexed()
         plugin = TurnPlugin(rig)
@@ -265,7 +265,7 @@ async def test_a_bare_question_asks_for_what_its_own_speaker_spoke_of(tmp_path: 
 
 
 async def test_what_is_replied_to_is_asked_for_whoever_wrote_it(tmp_path: Path) -> None:
-    async with running(tmp_path) as rig:
+    async with running(tmp_path, words_alone=True) as rig:
         await rig.remember(BROTHER, group(777))
         await rig.until_indexed()
         plugin = TurnPlugin(rig)
@@ -277,7 +277,7 @@ async def test_what_is_replied_to_is_asked_for_whoever_wrote_it(tmp_path: Path) 
 
 
 async def test_a_new_history_a_forget_and_a_pause_end_the_talk(tmp_path: Path) -> None:
-    async with running(tmp_path) as rig:
+    async with running(tmp_path, words_alone=True) as rig:
         await rig.remember(BROTHER, group(777))
         await rig.until_indexed()
         plugin = TurnPlugin(rig)
@@ -296,7 +296,7 @@ async def test_a_new_history_a_forget_and_a_pause_end_the_talk(tmp_path: Path) -
 
 
 async def test_a_turn_under_a_third_party_runner_has_its_talk_too(tmp_path: Path) -> None:
-    async with running(tmp_path) as rig:
+    async with running(tmp_path, words_alone=True) as rig:
         await rig.remember(BROTHER, group(777))
         await rig.until_indexed()
         plugin = TurnPlugin(rig, runner="dify", inject_into_prompt=True)
