@@ -29,8 +29,8 @@ _MIDDLE = 50
 _STRENGTH, _RECENCY, _ACCESS = 0.65, 0.1, 0.25
 """Shares of ``SALIENCE``. Little for recency: what is asked for is as often old, and more of it
 costs recall."""
-_USES = 4.0
-"""After so many uses half of what access can give is given."""
+_USES = 8.0
+"""After so many accesses half of what access can give is given."""
 _FIRST_PERSON = re.compile(
     r"我(?!们)|俺|咱(?!们)|\b(?:i|i'm|i've|i'd|me|my|mine|myself)\b", re.IGNORECASE
 )
@@ -108,7 +108,7 @@ def speaker_factor(passage: Passage, name: str, asker: Collection[str]) -> float
 
 def salience(passage: Passage, now: float, uses: int = 0) -> float:
     """0.85 to 1.15: how strong it is (reinforced, important), how new, half so in a month, and how
-    often it was found useful. What was never used is not held back for it: it may be new.
+    often it was shown and found useful. What was never used is not held back for it: it may be new.
 
     ``now`` is a POSIX time: hundreds are weighed in one recall, and to take the difference of two
     times is to ask a zone for its offset.

@@ -212,6 +212,8 @@ class CognitiveService:
                 line=None if line is None else lambda hit: line(complete(hit)),
             )
         explanations.note(conversation_id.umo, query, recall.trace)
+        if only is None:  # a comparison shows nobody anything
+            manager.show(recall.hits)
         hits = self._access.as_told_to(actor, recall.hits)
         return replace(recall, hits=tuple(map(complete, hits)))
 

@@ -133,6 +133,7 @@ class Engine:
         self._closing = False
         self._opening: asyncio.Future[None] | None = None
         self._words_task: asyncio.Task[None] | None = None
+        self._counting: asyncio.Task[None] | None = None
         self._tightening: asyncio.Task[None] | None = None
 
     @property
@@ -158,6 +159,7 @@ class Engine:
         if not self._closing:
             # Words wait for no embedder, so not for `run` either.
             self._words_task = asyncio.create_task(self._recalling.words.run())
+            self._counting = asyncio.create_task(self._recalling.uses.run())
             self._tightening = asyncio.create_task(
                 asyncio.to_thread(tighten_all, self._parts.private)
             )
@@ -265,9 +267,11 @@ class Engine:
         await self.intake.close()
         if self._opening is not None:
             await asyncio.gather(self._opening, return_exceptions=True)
-        if self._words_task is not None:
-            self._words_task.cancel()
-            await asyncio.gather(self._words_task, return_exceptions=True)
+        behind = [task for task in (self._words_task, self._counting) if task is not None]
+        for task in behind:
+            task.cancel()
+        await asyncio.gather(*behind, return_exceptions=True)
+        await self._recalling.uses.write()
         if self._tightening is not None:
             await asyncio.gather(self._tightening, return_exceptions=True)
         parts = self._parts

@@ -419,6 +419,10 @@ class MemoryManager:
         uses = self._uses.of_passage(passage)
         return time_and_asker * salience(passage, ask.now.timestamp(), uses)
 
+    def show(self, hits: Iterable[Hit]) -> None:
+        """Whoever asked is shown these: an access of each memory."""
+        self._uses.show(self._passages.get(Key(hit.scope_name, hit.memory_id)) for hit in hits)
+
     async def feedback(
         self, feedback: Feedback, scope_filter: ScopeFilter, *, recalled: Collection[str]
     ) -> Served:
