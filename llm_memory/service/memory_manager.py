@@ -193,7 +193,9 @@ class MemoryManager:
         # Where all of a topic is asked for, or all of a day, no text answers better than another.
         if only is None and not by_date and all(asked.narrowed for asked in topics):
             sifted, reranker = await self._rerank(query, sifted, lost, notes, stages)
-        sifted = told_once(closed_last(sifted, self._living))
+        if not by_date:  # of a day is told what was so then
+            sifted = closed_last(sifted, self._living)
+        sifted = told_once(sifted)
         if by_date:
             choice = choose_days(
                 sifted,
