@@ -6,6 +6,11 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from astrbot_plugin_scoped_memory.llm_memory.components.chroma.worker_store import (
+    WorkerStore,
+    worker_command,
+)
+from astrbot_plugin_scoped_memory.llm_memory.components.embedding.bundled import BundledEmbedder
 from astrbot_plugin_scoped_memory.llm_memory.components.embedding.checked import CheckedEmbedder
 from astrbot_plugin_scoped_memory.llm_memory.components.embedding.lexical import LexicalEmbedder
 from astrbot_plugin_scoped_memory.llm_memory.components.embedding.provider import ProviderEmbedder
@@ -17,9 +22,9 @@ from astrbot_plugin_scoped_memory.llm_memory.ports import Embedder
 from astrbot_plugin_scoped_memory.tests.fakes.raw_embedder import FakeRawEmbedder
 from astrbot_plugin_scoped_memory.tests.support.tiny_model import make_tiny_model
 
-KINDS = ("lexical", "lexical-without-jieba", "provider", "tiny-model", "minilm")
-MODEL_KINDS = frozenset({"tiny-model", "minilm"})
-"""They load sentence-transformers."""
+KINDS = ("lexical", "lexical-without-jieba", "provider", "bundled", "tiny-model", "minilm")
+MODEL_KINDS = frozenset({"bundled", "tiny-model", "minilm"})
+"""They load real weights."""
 
 
 class EmbedderBench:
@@ -36,6 +41,7 @@ class EmbedderBench:
             "lexical": lambda: LexicalEmbedder(self._tokenizer),
             "lexical-without-jieba": lambda: LexicalEmbedder(Tokenizer(use_jieba=False)),
             "provider": lambda: ProviderEmbedder(FakeRawEmbedder()),
+            "bundled": self._bundled,
             "tiny-model": lambda: self._local(self.tiny_model()),
             "minilm": lambda: self._local(minilm_folder()),
         }
@@ -46,6 +52,11 @@ class EmbedderBench:
     def tiny_model(self) -> Path:
         folder = self._folder / "tiny"
         return folder if folder.is_dir() else make_tiny_model(folder)
+
+    def _bundled(self) -> Embedder:
+        index = self._folder / "index"
+        process = WorkerStore(worker_command(index / "chroma", index / "native.json"))
+        return BundledEmbedder(process, index=None)
 
     def _local(self, folder: Path) -> Embedder:
         return SentenceTransformerEmbedder(str(folder), download_seconds=0.0)

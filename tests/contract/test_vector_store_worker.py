@@ -19,8 +19,16 @@ from astrbot_plugin_scoped_memory.llm_memory.components.chroma.worker_store impo
     WorkerStore,
     worker_command,
 )
-from astrbot_plugin_scoped_memory.llm_memory.components.worker_process import WorkerProcess
-from astrbot_plugin_scoped_memory.llm_memory.errors import IndexFull, IndexUnavailable
+from astrbot_plugin_scoped_memory.llm_memory.components.worker_process import (
+    WorkerEnded,
+    WorkerProcess,
+    WorkerRefused,
+)
+from astrbot_plugin_scoped_memory.llm_memory.errors import (
+    EmbeddingFailed,
+    IndexFull,
+    IndexUnavailable,
+)
 from astrbot_plugin_scoped_memory.tests.contract.index_bench import (
     COUNT,
     FAMILY,
@@ -226,8 +234,6 @@ class Answering:
         self._error = (kind, code)
 
     def call(self, name: str, args: Mapping[str, Any], body: bytes = b"", **_: Any) -> Any:
-        from astrbot_plugin_scoped_memory.llm_memory.components.worker_process import WorkerRefused
-
         if name in ("open", "close"):
             return ""
         raise WorkerRefused(self._error[0], "no room", self._error[1])
@@ -253,3 +259,48 @@ def test_an_error_arrives_as_what_it_was(
         store.count()
     assert type(raised.value) is expected
     assert raised.value.code == heard
+
+
+class Dying(Answering):
+    """Dies of its own: of a query before the model has embedded it, or behind that."""
+
+    def __init__(self, *, embeds: bool) -> None:
+        super().__init__("", "")
+        self._embeds = embeds
+
+    def call(self, name: str, args: Mapping[str, Any], body: bytes = b"", **_: Any) -> Any:
+        if name in ("open", "close"):
+            return ""
+        raise WorkerEnded("SIGSEGV", crashed=True)
+
+    def whole(self, name: str, args: Mapping[str, Any], **_: Any) -> Any:
+        raise WorkerEnded("SIGSEGV", crashed=True)
+
+    def answers(self, name: str, args: Mapping[str, Any], **_: Any) -> Iterator[Any]:
+        if self._embeds:
+            yield None, b""
+        raise WorkerEnded("SIGSEGV", crashed=True)
+
+
+def dying(*, embeds: bool = False) -> WorkerStore:
+    store = WorkerStore(("x",), start=lambda _: Dying(embeds=embeds))  # type: ignore[arg-type,return-value]
+    store.open()
+    return store
+
+
+def test_a_death_is_laid_to_the_model_until_it_has_embedded_and_to_the_index_behind_that() -> None:
+    with pytest.raises(EmbeddingFailed, match=r"^died: ") as failed:
+        dying().query_text("外婆", FAMILY, 1)
+    assert failed.value.code == "died"
+    with pytest.raises(IndexUnavailable) as raised:
+        dying(embeds=True).query_text("外婆", FAMILY, 1)
+    assert raised.value.code == "fault"  # so that a folder that kills is begun anew
+
+
+def test_a_death_while_the_model_worked_is_not_laid_to_the_index() -> None:
+    store = dying()
+    with pytest.raises(EmbeddingFailed):
+        store.embed(["外婆"], is_query=False)
+    with pytest.raises(IndexUnavailable) as raised:
+        store.count()
+    assert raised.value.code == "died"

@@ -9,8 +9,16 @@ from itertools import pairwise
 import numpy as np
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import ScopeFilter
 from astrbot_plugin_scoped_memory.llm_memory.policies.deduplication import CAUTIOUS
-from astrbot_plugin_scoped_memory.llm_memory.ports import Fingerprint, TextIndex, Vector, Vectors
+from astrbot_plugin_scoped_memory.llm_memory.ports import (
+    Fingerprint,
+    Neighbours,
+    TextIndex,
+    Vector,
+    Vectors,
+    VectorStore,
+)
 
 
 class FakeEmbedder:
@@ -60,3 +68,16 @@ class FakeEmbedder:
                 vector[zlib.crc32(gram.encode()) % self.dim] += 1.0
         length = float(np.linalg.norm(vector))
         return vector / length if length else vector
+
+
+class BesideIndex(FakeEmbedder):
+    """Lives where the index does: a query goes there as text."""
+
+    def __init__(self, store: VectorStore) -> None:
+        super().__init__("beside")
+        self._store = store
+        self.beside_index = self
+
+    def query_text(self, text: str, scope_filter: ScopeFilter, k: int) -> Neighbours:
+        """``TextIndex``."""
+        return self._store.query(self._one(text), scope_filter, k)

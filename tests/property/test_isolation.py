@@ -33,6 +33,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Turn,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm
+from astrbot_plugin_scoped_memory.tests.fakes.embedder import BesideIndex
 from astrbot_plugin_scoped_memory.tests.fakes.vector_store import Disk, InMemoryVectorStore
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     Rig,
@@ -43,7 +44,7 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
 )
 
 type Action = tuple[str, ConversationId, int, int]
-type Story = list[tuple[dict[str, str], bool, bool, list[Action]]]
+type Story = list[tuple[dict[str, str], bool, str, list[Action]]]
 
 PLACES = [group(1), group(2), group("2#9"), private(3), private(4), group(5)]
 ANCHOR = {"aiocqhttp:GroupMessage:0": "锚"}  # so that no map counts as lost
@@ -57,6 +58,7 @@ PERSONS = [
     person(4, "小丽"),
     person(10003, "管理员", admin=True),
 ]
+RUNGS = ["words alone", "model", "model beside the index"]
 HEARD = [0, 1, 2, 3]
 """Whom reflection learns from: what an admin has asked for, too, would only be vouched for."""
 
@@ -135,7 +137,7 @@ actions = st.one_of(
     st.tuples(st.just("restore"), places, numbers, persons),
 )
 chapters = st.lists(
-    st.tuples(maps, st.booleans(), st.booleans(), st.lists(actions, max_size=8)),
+    st.tuples(maps, st.booleans(), st.sampled_from(RUNGS), st.lists(actions, max_size=8)),
     min_size=1,
     max_size=4,
 )
@@ -248,19 +250,24 @@ async def check(rig: Rig, model: Model) -> None:
 
 
 async def live(story: Story) -> None:
-    """A bot's life: each chapter begins with a restart, another map and an embedder or none."""
+    """A bot's life: each chapter begins with a restart, another map and another rung."""
     model, disk = Model(), Disk()
     everything = EngineSettings(relevance_floor=0.0, preview_chars=60)
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
-        for scope_map, index_is_lost, words_alone, todo in story:
+        for scope_map, index_is_lost, rung, todo in story:
             if index_is_lost:
                 disk = Disk()
                 shutil.rmtree(root / "index", ignore_errors=True)
             model.scope_map = {**ANCHOR, **scope_map}
             store = InMemoryVectorStore(disk)
             async with running(
-                root, model.scope_map, store=store, settings=everything, words_alone=words_alone
+                root,
+                model.scope_map,
+                store=store,
+                settings=everything,
+                words_alone=rung == "words alone",
+                embedder=BesideIndex(store) if rung == "model beside the index" else None,
             ) as rig:
                 for action in todo:
                     await act(rig, model, action)

