@@ -32,7 +32,7 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
 demo: env-demo ## play the story in a real AstrBot and leave it running (ARGS=--exit ends it)
-	@echo "The demo runs without sentence-transformers, which is optional and large: vectors come from the built-in embedder."
+	@echo "The demo runs without sentence-transformers, which is optional and large: vectors come from the bundled model."
 	@$(BIN)/python scripts/demo.py $(ARGS)
 
 test: env-full env-oldest lint types contracts ## everything, as CI runs it

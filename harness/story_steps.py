@@ -16,8 +16,9 @@ READERS = group(999)
 FATHER_CHAT = private(FATHER)
 STRANGER_CHAT = private(STRANGER)
 
-CONFIG: JsonObject = {"reflection_provider": "auto"}
-"""The bot of the story learns from what is said in passing."""
+CONFIG: JsonObject = {"embedding": "auto", "reflection_provider": "auto"}
+"""As an owner has it: the bot of the story has the bundled model, and learns from what is said in
+passing."""
 
 SCOPE_MAP = {FAMILY.umo: "家人", FATHER_CHAT.umo: "家人", COMPANY.umo: "公司"}
 
