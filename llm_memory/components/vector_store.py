@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
 __all__ = ["ChromaVectorStore", "collection_name"]
 
-PAGE: Final = 1000
-"""Records in a reading call: Chroma holds the GIL. Its own limit is about 5000."""
+PAGE: Final = 250
+"""Records in a reading call: Chroma holds the GIL, and what a page takes is not given back: of a
+thousand twelve megabytes more. Its own limit is about 5000."""
 
 
 class ChromaVectorStore:
