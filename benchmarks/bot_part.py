@@ -42,6 +42,15 @@ class Start:
     cpu: float | None
 
 
+@dataclass(frozen=True)
+class Memory:
+    """Resident megabytes of the bot's own process, and of all that it started together with it;
+    None beyond Linux."""
+
+    own: float | None
+    all: float | None
+
+
 @dataclass
 class Bot:
     """A bot of a set, running or not."""
@@ -68,10 +77,10 @@ class Bot:
     async def stop(self) -> None:
         await asyncio.to_thread(self.process.sigterm)
 
-    async def memory(self) -> float | None:
-        """Resident megabytes after a quiet moment."""
-        await asyncio.sleep(_QUIET_SECONDS)
-        return resident_megabytes(self.process.pid)
+    def memory(self) -> Memory:
+        """What it holds now."""
+        pid = self.process.pid
+        return Memory(resident_megabytes(pid, children=False), resident_megabytes(pid))
 
     async def round_trip(self, text: str) -> float:
         """Milliseconds from a message to its reply."""
@@ -91,12 +100,15 @@ class Bot:
         async def probe() -> bool:
             status = await self.panel.ready()
             known = status["memories"]["total"] >= count
-            return known and status["index"] == "ready" and not status["backlog"]
+            ready = status["index"] in {"ready", "lexical"}
+            return known and ready and not status["backlog"]
 
         await until(probe, within=_BUILDING_SECONDS, what="the index")
 
 
-async def measure_bot(root: Path, size: int, *, rounds: int, turns: int) -> dict[str, Any]:
+async def measure_bot(
+    root: Path, size: int, *, embedding: str, rounds: int, turns: int
+) -> dict[str, Any]:
     """Three bots: ``bare``, ``full`` with our plugin and ``size`` memories in its vault, and
     ``listed`` with a plugin that does nothing, but has our requirements.txt and our tools: AstrBot
     looks through all installed packages for each plugin that has the one, before it loads it, and
@@ -111,6 +123,8 @@ async def measure_bot(root: Path, size: int, *, rounds: int, turns: int) -> dict
         }
         bare, listed, full = bots.values()
         installed = install(full.process.plugins)
+        config = json.dumps({"embedding": embedding})
+        full.process.plugin_config.write_text(config, encoding="utf-8")
         shutil.copy(installed / "requirements.txt", listed.process.plugins / _TIMER)
         if size:
             write_vault(full.process.plugin_data / "memory", memories(size))
@@ -124,23 +138,37 @@ async def measure_bot(root: Path, size: int, *, rounds: int, turns: int) -> dict
         await _starts(bots, rounds)
         await asyncio.gather(*(bot.start() for bot in bots.values()))
         await full.indexed(size)
-        memory = memory_figures(await bare.memory(), await full.memory())
+        await asyncio.sleep(_QUIET_SECONDS)
+        at_rest = memory_figures(bare.memory(), full.memory())
+        turn = await ask_all(bots, turns)
+        await asyncio.sleep(_QUIET_SECONDS)
         figures = {
             "memories": size,
+            "embedding": embedding,
             "start": _start_figures(bots),
-            "memory_mb": memory,
-            "turn": await ask_all(bots, turns),
+            "memory_mb": {
+                "at_rest": at_rest,
+                "after_turns": memory_figures(bare.memory(), full.memory()),
+            },
+            "turn": turn,
         }
         for bot in bots.values():
             await bot.stop()
     return figures
 
 
-def memory_figures(bare: float | None, full: float | None) -> dict[str, float | None]:
-    """Megabytes, and what the plugin adds: None beyond Linux."""
-    added = round(full - bare, 1) if bare and full else None
-    ratio = round(full / bare, 3) if bare and full else None
-    return {"bare": bare, "full": full, "added": added, "full_by_bare": ratio}
+def memory_figures(bare: Memory, full: Memory) -> dict[str, float | None]:
+    """Megabytes, and what the plugin adds to its bot's process, and with all others."""
+    return {
+        "bare": bare.all,
+        "full": full.all,
+        "added_to_process": _more(full.own, bare.own),
+        "added": _more(full.all, bare.all),
+    }
+
+
+def _more(full: float | None, bare: float | None) -> float | None:
+    return round(full - bare, 1) if bare and full else None
 
 
 async def _take_tools(full: Bot, model: ScriptedModel, folder: Path) -> None:

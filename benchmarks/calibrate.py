@@ -4,14 +4,16 @@
 
 PAIRS has rows ``{lang, class, old, new}``, and ``old_who``, ``new_who`` where the speakers differ.
 ``same`` and ``paraphrase`` should merge, ``extension`` says all of the old and more and should
-replace it, everything else must never merge. WHICH is ``lexical``, ``characters`` (without jieba),
-the folder or name of a sentence-transformers model that is on disk, or ``URL#MODEL``: a service
-that speaks OpenAI's embeddings protocol at ``URL/embeddings`` (key in EMBEDDING_API_KEY).
+replace it, everything else must never merge. WHICH is the folder or name of a
+sentence-transformers model that is on disk, or ``URL#MODEL``: a service that speaks OpenAI's
+embeddings protocol at ``URL/embeddings`` (key in EMBEDDING_API_KEY); or ``lexical``: no embedder,
+the index of words proposes the old statement, if it is among the nearest of all in PAIRS.
 
 The guards decide (``llm_memory/policies/deduplication.py``); a threshold only says whom they look
 at. So the suggested pair is the highest that lets nine in ten of those pass that the guards would
 merge: ``reinforce`` is the tenth percentile of the similarities of same and paraphrase, ``replace``
-that of extension, of those that the guards accept. The table shows what similarity alone would have
+that of extension, of those that the guards accept. (Words propose by rank: for them there is none,
+and the guards look at each.) The table shows what similarity alone would have
 done, and what is done.
 """
 
@@ -22,10 +24,11 @@ import asyncio
 import json
 import os
 import sys
+import tempfile
 import urllib.request
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,18 +43,35 @@ from astrbot_plugin_scoped_memory.benchmarks.floors import embedder_named, rows 
 from astrbot_plugin_scoped_memory.llm_memory.components.embedding.provider import (  # noqa: E402
     ProviderEmbedder,
 )
+from astrbot_plugin_scoped_memory.llm_memory.components.lexical_index import (  # noqa: E402
+    SqliteLexicalIndex,
+)
+from astrbot_plugin_scoped_memory.llm_memory.components.tokenizer import Tokenizer  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (  # noqa: E402
     Memory,
     Provenance,
     StoredMemory,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import (  # noqa: E402
+    PUBLIC,
+    ScopeFilter,
+)
 from astrbot_plugin_scoped_memory.llm_memory.policies.deduplication import (  # noqa: E402
+    ANY,
     Append,
     MergeThresholds,
     decide,
 )
 from astrbot_plugin_scoped_memory.llm_memory.policies.text import embedded_text  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.ports import Key  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.service.lexical_records import (  # noqa: E402
+    lexical_record,
+)
+from astrbot_plugin_scoped_memory.llm_memory.service.near_duplicates import (  # noqa: E402
+    BY_WORDS,
+    nearest,
+    statement_query,
+)
 
 if TYPE_CHECKING:
     from astrbot_plugin_scoped_memory.llm_memory.ports import Embedder
@@ -150,9 +170,30 @@ def _share(values: Iterable[bool]) -> float:
     return round(sum(known) / len(known), 3)
 
 
+def shares_by_words(pairs: Sequence[Pair]) -> list[float]:
+    """Of each pair, how much of the new statement the old one speaks of, 0 where the index of words
+    proposes others: all old ones stand in one scope."""
+    records = [
+        replace(lexical_record(pair.old), key=Key(pair.old.scope.name, str(number)))
+        for number, pair in enumerate(pairs)
+    ]
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        words = SqliteLexicalIndex(Path(folder) / "words.sqlite", Tokenizer())
+        words.open()
+        words.write(records, ())
+        for number, pair in enumerate(pairs):
+            query = statement_query(pair.new)
+            answer = words.search(query, ScopeFilter((PUBLIC,)), BY_WORDS)
+            near = {match.key.memory_id: match.coverage for match in nearest(answer)}
+            found.append(near.get(str(number), 0.0))
+        words.close()
+    return found
+
+
 def report(pairs: Sequence[Pair], found: Sequence[float], own: MergeThresholds) -> dict[str, Any]:
     """Everything that is told, for JSON. Rates are shares of all pairs of their group."""
-    best = suggested(pairs, found)
+    best = own if own == ANY else suggested(pairs, found)
     wrong = [
         merged(pair, value, best) or merged(pair, value, own)
         for pair, value in zip(pairs, found, strict=True)
@@ -234,15 +275,18 @@ async def main() -> None:
     parser.add_argument("--pairs", type=Path, default=PAIRS)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    embedder = embedder_for(options.embedder)
-    fingerprint = await embedder.prepare()
     pairs = load_pairs(options.pairs)
-    figures = report(pairs, await similarities(embedder, pairs), embedder.merge_thresholds)
-    figures = {"embedder": fingerprint.model, **figures}
-    sys.stdout.write(f"{fingerprint.model}\n{table(figures)}")
+    if options.embedder == "lexical":
+        name, found, own = "lexical", shares_by_words(pairs), ANY
+    else:
+        embedder = embedder_for(options.embedder)
+        name = (await embedder.prepare()).model
+        found, own = await similarities(embedder, pairs), embedder.merge_thresholds
+        await embedder.close()
+    figures = {"embedder": name, **report(pairs, found, own)}
+    sys.stdout.write(f"{name}\n{table(figures)}")
     if options.json:
         options.json.write_text(json.dumps(figures, ensure_ascii=False, indent=2), encoding="utf-8")
-    await embedder.close()
 
 
 if __name__ == "__main__":

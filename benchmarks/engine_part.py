@@ -25,8 +25,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     MemoryDraft,
     build_engine,
 )
-from astrbot_plugin_scoped_memory.llm_memory.components.embedding.lexical import LexicalEmbedder
-from astrbot_plugin_scoped_memory.llm_memory.components.tokenizer import Tokenizer
 
 HERE = ConversationId.parse("aiocqhttp:GroupMessage:777")
 ELSEWHERE = ConversationId.parse("aiocqhttp:GroupMessage:888")
@@ -37,16 +35,16 @@ _ENTRY_BYTES = 300
 
 
 async def measure_engine(
-    root: Path, size: int, *, dim: int, queries: int, writes: int
+    root: Path, size: int, *, embedder: str, queries: int, writes: int
 ) -> dict[str, Any]:
     """Opens an engine over ``size`` memories, lets it build its index, asks, and writes."""
     write_vault(root / "memory", memories(size))
-    async with _running(root, dim) as (engine, opened):
+    async with _running(root, embedder) as (engine, opened):
         async with watched_loop() as building:
             seconds = await _caught_up(engine)
         figures: dict[str, Any] = {
             "memories": size,
-            "dim": dim,
+            "embedder": embedder,
             "open_seconds": round(opened, 3),
             "build": _rate(size, seconds, building),
             "recall_ms": await _recalls(engine, queries),
@@ -57,13 +55,13 @@ async def measure_engine(
 
 
 @asynccontextmanager
-async def _running(root: Path, dim: int) -> AsyncIterator[tuple[Engine, float]]:
+async def _running(root: Path, embedder: str) -> AsyncIterator[tuple[Engine, float]]:
     """The engine and how long its vault took to open."""
     engine = build_engine(EnginePaths.under(root), _SETTINGS)
     began = time.perf_counter()
     await engine.open()
     opened = time.perf_counter() - began
-    task = asyncio.create_task(engine.run(LexicalEmbedder(Tokenizer(), dim=dim)))
+    task = asyncio.create_task(engine.run(engine.bundled if embedder == "bundled" else None))
     try:
         yield engine, opened
     finally:
@@ -77,7 +75,8 @@ async def _caught_up(engine: Engine) -> float:
     began = time.perf_counter()
     while True:
         status = await engine.status()
-        if status.index is IndexState.READY and not status.backlog:
+        known = status.words if status.index is IndexState.LEXICAL else status.index
+        if known is IndexState.READY and not status.backlog:
             return time.perf_counter() - began
         await asyncio.sleep(_POLL_SECONDS)
 

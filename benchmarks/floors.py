@@ -13,8 +13,8 @@ Each conversation is its own corpus, searched by cosine, without an index. For e
 
 For each floor the report says how many of each group stay silent or inject, in percent. The floor
 it suggests is where silent among the unanswerable and injecting among the answerable are worst
-together least (the maximum of the smaller one). WHICH is ``lexical``, ``characters`` (without
-jieba) or the folder of a sentence-transformers model.
+together least (the maximum of the smaller one). WHICH is the folder of a sentence-transformers
+model, or ``hashed``: words hashed into vectors, which understand nothing, to compare with.
 """
 
 from __future__ import annotations
@@ -35,13 +35,10 @@ import checkout  # (it lies in scripts/, which the line above makes visible)
 
 checkout.register()
 
-from astrbot_plugin_scoped_memory.llm_memory.components.embedding.lexical import (  # noqa: E402
-    LexicalEmbedder,
-)
+from astrbot_plugin_scoped_memory.benchmarks.hashed import HashedWords  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.components.embedding.sentence_transformer import (  # noqa: E402
     SentenceTransformerEmbedder,
 )
-from astrbot_plugin_scoped_memory.llm_memory.components.tokenizer import Tokenizer  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed  # noqa: E402
 
 if TYPE_CHECKING:
@@ -75,8 +72,8 @@ def rows(path: Path) -> list[dict[str, Any]]:
 
 
 def embedder_named(which: str) -> Embedder:
-    if which in {"lexical", "characters"}:
-        return LexicalEmbedder(Tokenizer(use_jieba=which == "lexical"))
+    if which == "hashed":
+        return HashedWords(1024)
     return SentenceTransformerEmbedder(which, download_seconds=0.0)
 
 
@@ -177,7 +174,7 @@ async def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("corpus", type=Path)
     parser.add_argument("queries", type=Path)
-    parser.add_argument("--embedder", default="lexical")
+    parser.add_argument("--embedder", default="hashed")
     parser.add_argument("--lang", help="only questions in this language")
     parser.add_argument("--unrelated", type=Path)
     options = parser.parse_args()

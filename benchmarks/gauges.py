@@ -111,10 +111,10 @@ def cpu_seconds(pid: int) -> float | None:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def resident_megabytes(pid: int) -> float | None:
-    """Resident memory of a process group's leader and its children; None beyond Linux."""
+def resident_megabytes(pid: int, *, children: bool = True) -> float | None:
+    """Resident memory of a process, and of all that it started; None beyond Linux."""
     total = 0
-    for one in (pid, *_children(pid)):
+    for one in (pid, *(_children(pid) if children else ())):
         try:
             text = Path(f"/proc/{one}/status").read_text(encoding="ascii", errors="replace")
         except OSError:

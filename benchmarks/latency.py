@@ -19,9 +19,10 @@ with: what is called ``…_by_…`` is such a ratio. ``noise`` is how long a loo
 stood still, and ``by_noise`` the longest stall in units of its longest. Memories are made up, from
 a seed. Half of them are public, 30 % of them lie in the scope that is asked from.
 
-Vectors of the built-in embedder have 1024 numbers. Above ``--whole`` memories they get 384, as a
-small model's have, or building the index would take hours; the figures say which (``dim``).
-The bot is measured with no memory, and with each of the sizes up to ``--whole``.
+``engine`` and ``bot`` have the embedder that is named, words alone or the bundled model; ``recall``
+and ``probe`` measure the index, with hashed words of 384 numbers, as a small model's vectors have.
+The bot is measured with no memory, and with each of the sizes up to ``--whole``; its memory is that
+of its own process, and of all processes that it started, over that of a bot without the plugin.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ from reconcile import measure_reconcile  # noqa: E402
 from table import table  # noqa: E402
 
 PARTS = ("engine", "recall", "reconcile", "probe", "bot", "observe")
-_DIM, _SMALL_DIM = 1024, 384
+_DIM = 384
 
 
 def options() -> argparse.Namespace:
@@ -62,6 +63,9 @@ def options() -> argparse.Namespace:
     parser.add_argument("--sizes", default="1000,10000,50000,100000", help="memories, by commas")
     parser.add_argument("--only", default=",".join(PARTS), help="parts, by commas")
     parser.add_argument("--json", type=Path, help="write all figures into this file")
+    parser.add_argument(
+        "--embedder", default="lexical", choices=("lexical", "bundled"), help="of engine and bot"
+    )
     parser.add_argument("--queries", type=int, default=200)
     parser.add_argument("--writes", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=5, help="starts of each bot")
@@ -80,13 +84,12 @@ async def measure(wanted: argparse.Namespace, root: Path) -> dict[str, Any]:
     parts = wanted.only.split(",")
     figures: dict[str, Any] = {part: [] for part in PARTS if part in parts}
     for size in sizes:
-        dim = _DIM if size <= wanted.whole else _SMALL_DIM
         if "engine" in parts:
             figures["engine"].append(
                 await measure_engine(
                     root / f"engine-{size}",
                     size,
-                    dim=dim,
+                    embedder=wanted.embedder,
                     queries=wanted.queries,
                     writes=wanted.writes,
                 )
@@ -96,7 +99,7 @@ async def measure(wanted: argparse.Namespace, root: Path) -> dict[str, Any]:
                 await measure_recall(
                     root / f"recall-{size}",
                     size,
-                    dim=_SMALL_DIM,
+                    dim=_DIM,
                     queries=wanted.queries // 4 or 1,
                     rebuild=size <= wanted.rebuild,
                 )
@@ -106,14 +109,18 @@ async def measure(wanted: argparse.Namespace, root: Path) -> dict[str, Any]:
         if "probe" in parts:
             figures["probe"].append(
                 await measure_probe(
-                    root / f"probe-{size}", size, dim=_SMALL_DIM, queries=wanted.queries // 4 or 1
+                    root / f"probe-{size}", size, dim=_DIM, queries=wanted.queries // 4 or 1
                 )
             )
     if "bot" in parts:
         for size in dict.fromkeys((0, *(size for size in sizes if size <= wanted.whole))):
             figures["bot"].append(
                 await measure_bot(
-                    root / f"bot-{size}", size, rounds=wanted.rounds, turns=wanted.turns
+                    root / f"bot-{size}",
+                    size,
+                    embedding=wanted.embedder,
+                    rounds=wanted.rounds,
+                    turns=wanted.turns,
                 )
             )
     if "observe" in parts:

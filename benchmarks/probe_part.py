@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from gauges import spread
+from hashed import HashedWords
 from samples import SHARES, memories, questions
 
 from astrbot_plugin_scoped_memory.llm_memory import StoredMemory
@@ -18,9 +19,7 @@ from astrbot_plugin_scoped_memory.llm_memory.components.chroma.calls import near
 from astrbot_plugin_scoped_memory.llm_memory.components.chroma.embedded import EmbeddedChroma
 from astrbot_plugin_scoped_memory.llm_memory.components.chroma.names import parse_id, record_id
 from astrbot_plugin_scoped_memory.llm_memory.components.chroma.pace import WritePace
-from astrbot_plugin_scoped_memory.llm_memory.components.embedding.lexical import LexicalEmbedder
 from astrbot_plugin_scoped_memory.llm_memory.components.scope_where import scope_where
-from astrbot_plugin_scoped_memory.llm_memory.components.tokenizer import Tokenizer
 from astrbot_plugin_scoped_memory.llm_memory.components.vector_store import ChromaVectorStore
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import ScopeFilter
 from astrbot_plugin_scoped_memory.llm_memory.policies.text import embedded_text
@@ -54,7 +53,7 @@ class Way:
 async def measure_probe(root: Path, size: int, *, dim: int, queries: int) -> dict[str, Any]:
     """Fills a collection with ``size`` memories and asks it each question in each scope."""
     stored = memories(size)
-    embedder = LexicalEmbedder(Tokenizer(), dim=dim)
+    embedder = HashedWords(dim)
     await embedder.prepare()
     began = time.perf_counter()
     vectors = await embedder.embed_documents([embedded_text(one.memory) for one in stored])

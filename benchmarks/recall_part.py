@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from gauges import resident_megabytes, spread, watched_loop
+from hashed import HashedWords
 from retrieval_run import seconds_to_fill
 from samples import memories, questions, write_vault
 
@@ -27,12 +28,10 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     StoredMemory,
     build_engine,
 )
-from astrbot_plugin_scoped_memory.llm_memory.components.embedding.lexical import LexicalEmbedder
 from astrbot_plugin_scoped_memory.llm_memory.components.tokenizer import Tokenizer
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope
 from astrbot_plugin_scoped_memory.llm_memory.policies.text import embedded_text
-from astrbot_plugin_scoped_memory.llm_memory.ports import Vectors
 
 SCOPES = 50
 """Public with a fifth of the memories, one with three in ten, a tiny one, and 47 with the rest."""
@@ -48,20 +47,6 @@ _PUBLIC_CHAT = ConversationId.parse("aiocqhttp:GroupMessage:nobody")
 _BOTH = (Arm.LEXICAL, Arm.DENSE)
 
 
-class CountedEmbedder(LexicalEmbedder):
-    """The built-in one, held for a model whose vectors are worth keeping; it counts its work."""
-
-    embedded = 0
-
-    @property
-    def costly(self) -> bool:
-        return True
-
-    async def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        self.embedded += len(texts)
-        return await super().embed_documents(texts)
-
-
 async def measure_recall(
     root: Path, size: int, *, dim: int, queries: int, rebuild: bool
 ) -> dict[str, Any]:
@@ -70,7 +55,7 @@ async def measure_recall(
     await asyncio.to_thread(write_vault, root / "full" / "memory", stored)
     before = resident_megabytes(os.getpid()) or 0.0
     figures: dict[str, Any] = {"memories": size, "dim": dim, "scopes": SCOPES}
-    async with _running(root / "full", CountedEmbedder(Tokenizer(), dim=dim)) as engine:
+    async with _running(root / "full", HashedWords(dim)) as engine:
         first = await seconds_to_fill(engine)
         figures["fill_seconds"] = round(first, 1)
         figures["recall_ms"], tiny = await _asked(engine, queries)
@@ -104,7 +89,7 @@ def spread_over(scopes: int, size: int) -> list[StoredMemory]:
 
 
 @asynccontextmanager
-async def _running(root: Path, embedder: LexicalEmbedder) -> AsyncIterator[Engine]:
+async def _running(root: Path, embedder: HashedWords) -> AsyncIterator[Engine]:
     settings = EngineSettings(
         scope_map={where.umo: name for name, where in _HERE.items()},
         # Nobody waits for this bot while the index fills, and no question is cut short.
@@ -173,7 +158,7 @@ async def _compared(
     the mean over all questions."""
     alone = [one for one in stored if one.scope in (TINY, PUBLIC)]
     await asyncio.to_thread(write_vault, root / "memory", alone)
-    async with _running(root, LexicalEmbedder(Tokenizer(), dim=dim)) as engine:
+    async with _running(root, HashedWords(dim)) as engine:
         await seconds_to_fill(engine)
         own = await _of_tiny(engine, len(told))
     return {
@@ -224,7 +209,7 @@ async def _rebuilt(root: Path, dim: int, first: float) -> dict[str, Any]:
     for path in index.glob("chroma*"):
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     (index / "manifest.json").unlink()
-    embedder = CountedEmbedder(Tokenizer(), dim=dim)
+    embedder = HashedWords(dim)
     async with _running(root, embedder) as engine, watched_loop() as stalls:
         seconds = await seconds_to_fill(engine)
     return {

@@ -18,7 +18,7 @@ question's own ``time`` says.
   when they are asked in another conversation, and how many inject where gold is among the first 5.
   ``curve`` says the same for other floors.
 
-Without ``--embedder`` there is no model: the built-in embedder, which the bot has then.
+Without ``--embedder`` there is no model: words alone, and for ``dense`` a scan.
 
 What a part is worth: ``--without salience``, ``--without context`` (rows come without the one
 before), and ``--shuffle``, where nothing follows on what stands before it. ``--order-only`` leaves

@@ -9,7 +9,7 @@
   by the same fusion.
 
 Each conversation is its own corpus. The dense arm is the model in ``--embedder``; without it, the
-built-in embedder. What is compared is the recipe, not the other projects' code.
+hashed words. What is compared is the recipe, not the other projects' code.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ async def measure(
 
 async def run(options: argparse.Namespace) -> dict[str, dict[str, float]]:
     queries = [query for query in rows(options.queries) if query["lang"] == options.lang]
-    embedder = embedder_named(options.embedder or "lexical")
+    embedder = embedder_named(options.embedder or "hashed")
     await embedder.prepare()
     try:
         return await measure(rows(options.corpus), queries, embedder)

@@ -18,7 +18,6 @@ from .components.chroma.worker_store import WorkerStore, worker_command
 from .components.directory_lock import DirectoryLock
 from .components.embedding.bundled import BundledEmbedder
 from .components.embedding.checked import CheckedEmbedder
-from .components.embedding.lexical import LexicalEmbedder
 from .components.embedding.provider import ProviderEmbedder, RawEmbedder
 from .components.embedding.sentence_transformer import (
     TORCH_TRIED,
@@ -37,6 +36,7 @@ from .components.ledger import SqliteLedger
 from .components.legacy.staging import AdoptionStaging
 from .components.legacy.stores import PluginStores
 from .components.lexical_index import SqliteLexicalIndex
+from .components.lexical_scan import LexicalScan
 from .components.local_zone import MACHINE_ZONE
 from .components.loop.book import SqliteLoopBook
 from .components.loop.file import ForgetfulLoopFile, SqliteLoopFile
@@ -176,8 +176,7 @@ def build_engine(
                 paths.index / "lexical.sqlite", Tokenizer(cache=paths.index / "dictionary.bin")
             ),
             trust=JsonTrustBook(paths.index / "trust.json"),
-            # Scans start before any dictionary is loaded, so theirs goes without one.
-            scanner=LexicalEmbedder(Tokenizer(use_jieba=False)),
+            scanner=LexicalScan(Tokenizer(use_jieba=False)),
             locks=[DirectoryLock(folder) for folder in paths.owned],
             transfers=TransferFolders(paths.data),
             migrations=SqliteMigrationStore(migration, version=version),
@@ -326,13 +325,6 @@ def _legacy_collection(settings: EngineSettings) -> ForeignCollection | None:
         return None
     server = ChromaServer(settings.chroma_url, settings.chroma_headers, lambda: "nobody")
     return LegacyCollection(server, settings.chroma_collection)
-
-
-def lexical_embedder(paths: EnginePaths | None = None) -> Embedder:
-    """The built-in embedder: no model, no download. With ``paths`` it digests its dictionary once,
-    not at every start."""
-    cache = None if paths is None else paths.index / "dictionary.bin"
-    return LexicalEmbedder(Tokenizer(cache=cache))
 
 
 def local_embedder(paths: EnginePaths, name: str, settings: EngineSettings) -> Embedder:

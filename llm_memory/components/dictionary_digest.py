@@ -45,16 +45,15 @@ def digest(file: BufferedIOBase, source: bytes) -> mmap.mmap:
     distinct = row_of[is_word]
     values = np.zeros(len(codes), dtype=np.int32)
     values[is_word] = lines.counts[distinct]
-    characters = _characters(lines, distinct)
-    roots = np.full(len(characters), -1, dtype=np.int32)
+    characters = int(lines.codes.max()) + 1
+    roots = np.full(characters, -1, dtype=np.int32)
     first = np.flatnonzero(parents < 0)
     roots[codes[first]] = first
     children = parents.searchsorted(np.arange(len(codes) + 1)).astype(np.int32)
-    total, distinct_total = int(lines.counts.sum()), int(values.sum())
-    head = Head(source, total, distinct_total, len(characters), len(codes))
+    head = Head(source, int(lines.counts.sum()), characters, len(codes))
     memory = mmap.mmap(-1, head.size)
     memory.write(head.packed())
-    for table in (characters, roots, codes.astype(np.uint32), values, children):
+    for table in (roots, codes.astype(np.uint32), values, children):
         memory.write(table.tobytes())
     return memory
 
@@ -111,18 +110,3 @@ def _trie(lines: _Lines) -> tuple[Numbers, Numbers, Numbers]:
         parents.append(nodes >> _CODE_BITS)
         count += len(nodes)
     return at, np.concatenate(codes), np.concatenate(parents)
-
-
-def _characters(lines: _Lines, distinct: Numbers) -> Numbers:
-    """For each code point the counts of the words that it is in, however often in each."""
-    import numpy as np
-
-    counts = np.zeros(len(lines.counts), dtype=np.int64)
-    counts[distinct] = lines.counts[distinct]
-    rows = np.repeat(np.arange(len(counts)), lines.lengths)
-    pairs = (rows << _CODE_BITS) | lines.codes
-    pairs.sort()  # ``np.unique`` takes a second of it, and the GIL
-    once = pairs[np.append(True, pairs[1:] != pairs[:-1])]
-    # Sums of floats, exact below 2^53.
-    sums = np.bincount(once & ((1 << _CODE_BITS) - 1), counts[once >> _CODE_BITS])
-    return sums.astype(np.int64)

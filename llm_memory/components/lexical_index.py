@@ -25,8 +25,7 @@ from .lexical.tables import FORMAT, LOOK, SCHEMA, Words, scope_number, write
 from .tokenizer import Tokenizer
 
 if TYPE_CHECKING:
-    from .lexical.reading import View
-    from .lexical.scoring import Floats, Ints
+    from .lexical.scoring import Documents, Floats, Ints
 
 VERSION: Final = "1"
 """Of the tokens. Anything that changes one changes it, and the index is made again."""
@@ -201,7 +200,7 @@ class SqliteLexicalIndex:
                 places = _best(score, k)
                 keys, refused = view.keys(places.tolist())
         best = float(score[places[0]]) if len(places) else 1.0
-        shares = _coverage(question, view, tokens, places, carried=query.carried)
+        shares = coverages(question, view.documents, tokens, places, carried=query.carried)
         found = tuple(
             LexicalMatch(key, own / best, share)
             for place, own, share in zip(
@@ -290,28 +289,29 @@ def _best(score: Floats, k: int) -> Ints:
     return order
 
 
-def _coverage(
+def coverages(
     question: Question,
-    view: View,
+    documents: Documents,
     tokens: Sequence[Postings],
     places: Ints,
     *,
     carried: bool,
 ) -> list[float]:
+    """How much of a question each of some documents speaks of, 0 to 1."""
     import numpy as np
 
-    living = int((view.documents.both > 0).sum())
+    living = int((documents.both > 0).sum())
     holding = [int(np.count_nonzero(token.text)) for token in tokens]
     weights = np.array(question.weights(living, holding))
     asked = np.array([term in question.subject for term in question.terms])
     demand = np.array([question.frame.get(term, 1.0) for term in question.terms])
     holds = np.zeros((len(tokens), len(places)))
-    held = np.zeros(len(view.documents.text))
+    held = np.zeros(len(documents.text))
     for row, token in zip(holds, tokens, strict=True):
         held[token.places] = np.where(token.text > 0, 1.0, AROUND)
         row[:] = held[places]
         held[token.places] = 0.0
-    lengths = view.documents.text[places]
+    lengths = documents.text[places]
     most = CARRIED if carried else MOST
     if carried:  # what nobody has spoken of cannot be meant
         asked &= np.array(holding) > 0

@@ -1,10 +1,11 @@
-"""Text to tokens, for the lexical index and the built-in embedder alike."""
+"""Text to tokens, for the index of words and what does without it alike."""
 
 from __future__ import annotations
 
 import re
 import threading
 from collections.abc import Iterator
+from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -161,9 +162,9 @@ def _grams(text: str) -> list[str]:
 
 def _load_jieba(cache: Path | None) -> Segmenter | None:
     try:
-        import jieba
-
-        with jieba.Tokenizer().get_dict_file() as file:
+        # Found, not imported: its tables for unknown words, which we do not use, take megabytes.
+        (folder,) = find_spec("jieba").submodule_search_locations  # type: ignore[union-attr,misc]
+        with (Path(folder) / "dict.txt").open("rb") as file:
             segmenter = Segmenter(load_words(file, cache))
         works = segmenter.cut("忆域") != []
     except Exception:  # noqa: BLE001  (a foreign package in any state: absent, cut off, another version)

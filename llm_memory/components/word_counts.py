@@ -10,34 +10,29 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Final, Literal, Self
 
-FORMAT: Final = 1
-_HEAD: Final = struct.Struct("=16s32s4q")
+FORMAT: Final = 2
+_HEAD: Final = struct.Struct("=16s32s3q")
 _MARK: Final = f"words {FORMAT} {sys.byteorder}".encode().ljust(16, b"\0")
-_TABLES: Final[tuple[Literal["q", "i", "I"], ...]] = ("q", "i", "I", "i", "i")
+_TABLES: Final[tuple[Literal["i", "I"], ...]] = ("i", "I", "i", "i")
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What stands before the tables: which dictionary it was, and how long they are.
-
-    ``total`` adds up all lines, ``distinct_total`` counts a word that stands there twice once.
-    """
+    """What stands before the tables: which dictionary it was, the counts of all its lines added
+    up, and how long they are."""
 
     source: bytes  # 32 bytes
     total: int
-    distinct_total: int
     codes: int
     nodes: int
 
     @property
     def size(self) -> int:
         """Bytes of the head and the tables together."""
-        return _HEAD.size + 12 * self.codes + 12 * self.nodes + 4
+        return _HEAD.size + 4 * self.codes + 12 * self.nodes + 4
 
     def packed(self) -> bytes:
-        return _HEAD.pack(
-            _MARK, self.source, self.total, self.distinct_total, self.codes, self.nodes
-        )
+        return _HEAD.pack(_MARK, self.source, self.total, self.codes, self.nodes)
 
     @classmethod
     def of(cls, memory: mmap.mmap) -> Self:
@@ -55,12 +50,11 @@ class Head:
 class WordCounts:
     """Counts of words; a beginning of a word that is none itself counts 0, as jieba wants it.
 
-    A trie in five tables, which lie behind the ``Head`` in one piece of memory, so that they can be
+    A trie in four tables, which lie behind the ``Head`` in one piece of memory, so that they can be
     read from disk as they are. C is the number of code points up to the greatest, N of nodes; the
     nodes stand level by level, the children of one side by side and sorted.
 
     ========== ============= ==========================================================
-    characters int64[C]      counts of all distinct words that a character is in
     roots      int32[C]      the node of a first character, -1 for what begins no word
     codes      uint32[N]     the last character of a node
     values     int32[N]      its count
@@ -77,12 +71,11 @@ class WordCounts:
         """Raises ValueError: see ``Head.of``."""
         head = Head.of(memory)
         self.total = head.total
-        self.distinct_total = head.distinct_total
         characters, nodes = head.codes, head.nodes
-        lengths = (8 * characters, 4 * characters, 4 * nodes, 4 * nodes, 4 * nodes + 4)
+        lengths = (4 * characters, 4 * nodes, 4 * nodes, 4 * nodes + 4)
         whole = memoryview(memory).toreadonly()
         bounds = pairwise(accumulate(lengths, initial=_HEAD.size))
-        self._characters, self._roots, self._codes, self._values, self._children = (
+        self._roots, self._codes, self._values, self._children = (
             whole[start:end].cast(kind) for kind, (start, end) in zip(_TABLES, bounds, strict=True)
         )
 
@@ -108,8 +101,3 @@ class WordCounts:
         """The count of a word, 0 for what only begins one, None for anything else."""
         counts = self.along(word) if word else []
         return counts[-1] if counts and len(counts) == len(word) else None
-
-    def character(self, character: str) -> int:
-        """The counts of all words that a character is in, taken together."""
-        code = ord(character)
-        return self._characters[code] if code < len(self._characters) else 0

@@ -16,7 +16,14 @@ from .index import (
     TextIndex,
     VectorStore,
 )
-from .lexical import LexicalIndex, LexicalMatch, LexicalMatches, LexicalQuery, LexicalRecord
+from .lexical import (
+    LexicalIndex,
+    LexicalMatch,
+    LexicalMatches,
+    LexicalQuery,
+    LexicalRecord,
+    Scanner,
+)
 from .notes import NoteFolder, NotePlaces, NoteSource, Signature
 from .reranker import Reranker
 from .state import StateStore
@@ -41,6 +48,7 @@ __all__ = [
     "NotePlaces",
     "NoteSource",
     "Reranker",
+    "Scanner",
     "Signature",
     "StateStore",
     "StoredFormat",

@@ -54,11 +54,6 @@ class Embedder(Protocol):
         ...
 
     @property
-    def costly(self) -> bool:
-        """True where a vector takes a model's work, so that it is worth keeping."""
-        ...
-
-    @property
     def beside_index(self) -> TextIndex | None:
         """The index, where its own process embeds: a query may go there as the text it is."""
         ...

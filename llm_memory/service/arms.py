@@ -1,25 +1,23 @@
-"""What recall asks: the index of words, the embedder's index, and the vault itself."""
+"""What recall asks: the index of words, the embedder's index, and the passages themselves."""
 
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
-from ..errors import EmbeddingFailed
+from ..courtesy import considerate
 from ..models.passages import Passage, moment_of, place_name
 from ..models.scope import ScopeFilter
 from ..policies.fusion import beside, spread
 from ..policies.overlap import shortlist
-from ..policies.passage_text import embedded_passage
 from ..policies.ranking import Candidate, above_floor
-from ..policies.text import content_hash
-from ..ports import Embedder, Key, LexicalMatch, LexicalQuery, Vector
+from ..ports import Key, LexicalMatch, LexicalQuery, Scanner
 from .catalogue import key_of
 from .index_queue import Lag
 from .indexing_service import IndexingService
+from .lexical_records import lexical_record
 from .lexical_service import LexicalService
 from .passages import Passages
 
@@ -29,11 +27,12 @@ NEIGHBOURS = 100
 DEEP = 200
 """Of words more are asked for, which costs nothing: a date or a speaker lifts what is deep."""
 SHORTLIST = 200
-"""Passages that a scan embeds: those that share the most with the query."""
+"""Passages that a scan compares: those that share the most with the query."""
 SCAN_LIMIT = 5000
 """The newest that a scan looks at: of the reader's own scope, and of the others."""
+SCAN_FLOOR = 0.4
+"""How much of the question a memory must speak of, where words are not told from characters."""
 _IN_SESSIONS = 100
-_CACHED_VECTORS = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +53,12 @@ class Arms:
         passages: Passages,
         lexical: LexicalService,
         indexing: IndexingService,
-        scanner: Embedder,
+        scanner: Scanner,
     ) -> None:
         self._passages = passages
         self._lexical = lexical
         self._indexing = indexing
         self._scanner = scanner
-        self._cache: OrderedDict[str, Vector] = OrderedDict()
 
     async def words(self, query: LexicalQuery, scope_filter: ScopeFilter) -> Found:
         """Raises IndexUnavailable."""
@@ -100,43 +98,28 @@ class Arms:
         return self._indexing.lag()
 
     async def scan(
-        self, query: str, scope_filter: ScopeFilter, passages: Iterable[Passage]
+        self, query: LexicalQuery, scope_filter: ScopeFilter, passages: Iterable[Passage]
     ) -> list[Candidate]:
-        """The visible passages that share words with the query, compared by the built-in
-        embedder."""
+        """The visible passages that share words with the query, by how much of it they speak of."""
         # All that is visible may be a hundred thousand: a copy is quick, looking through it is not.
         chosen = await asyncio.to_thread(_newest, scope_filter, list(passages))
         if not chosen:
             return []
         folded = [self._passages.folded(passage) for passage in chosen]
-        places = await asyncio.to_thread(shortlist, query, folded, SHORTLIST)
-        try:
-            wanted = await self._scanner.embed_query(query)
-            vectors = await self._vectors([embedded_passage(chosen[p]) for p in places])
-        except EmbeddingFailed:
-            return []
-        floor = self._scanner.floor
+        places = await asyncio.to_thread(shortlist, query.text, folded, SHORTLIST)
+        best = [chosen[place] for place in places]
+        shares = await asyncio.to_thread(self._covered, query, best)
         return [
-            Candidate(chosen[place], above_floor(float(wanted @ vector), floor))
-            for place, vector in zip(places, vectors, strict=True)
+            Candidate(passage, above_floor(share, SCAN_FLOOR), coverage=share)
+            for passage, share in zip(best, shares, strict=True)
         ]
 
-    async def _vectors(self, texts: Sequence[str]) -> list[Vector]:
-        names = [content_hash(text) for text in texts]
-        known = {name: self._cache[name] for name in names if name in self._cache}
-        missing = {n: t for n, t in zip(names, texts, strict=True) if n not in known}
-        if missing:
-            fresh = await self._scanner.embed_documents(list(missing.values()))
-            known.update(zip(missing, fresh, strict=True))
-            for name in missing:
-                self._cache[name] = known[name]
-            while len(self._cache) > _CACHED_VECTORS:
-                self._cache.popitem(last=False)
-        return [known[name] for name in names]
+    def _covered(self, query: LexicalQuery, passages: Iterable[Passage]) -> list[float]:
+        return self._scanner.coverages(query, [lexical_record(p) for p in considerate(passages)])
 
     def clear(self) -> None:
-        """Let go of the kept vectors."""
-        self._cache.clear()
+        """Let go of what a scan keeps."""
+        self._scanner.clear()
 
 
 def _newest(scope_filter: ScopeFilter, passages: Iterable[Passage]) -> list[Passage]:

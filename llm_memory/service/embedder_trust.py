@@ -37,10 +37,6 @@ class WatchedEmbedder:
         return self._inner.merge_thresholds
 
     @property
-    def costly(self) -> bool:
-        return self._inner.costly
-
-    @property
     def beside_index(self) -> TextIndex | None:
         return self._inner.beside_index
 

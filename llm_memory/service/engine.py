@@ -179,7 +179,7 @@ class Engine:
         await asyncio.to_thread(shut_all, parts.private)
         await asyncio.to_thread(compile_all)
         # Before the index and a search import numpy at the same time, each half of it.
-        await parts.scanner.prepare()
+        await asyncio.to_thread(parts.scanner.prepare)
         await asyncio.to_thread(settle_formats, parts.formats)
         await asyncio.to_thread(parts.vault.open)
         scopes = await asyncio.to_thread(parts.vault.scopes)
@@ -278,7 +278,6 @@ class Engine:
         await asyncio.gather(
             self._indexing.close(),
             self._recalling.words.close(),
-            parts.scanner.close(),
             asyncio.to_thread(parts.state.close),
             self.loop.close(),
             asyncio.to_thread(parts.vault.ledger.close),

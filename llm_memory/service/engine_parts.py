@@ -12,6 +12,7 @@ from ..ports import (
     LexicalIndex,
     NoteSource,
     Reranker,
+    Scanner,
     StateStore,
     StoredFormat,
     TrustBook,
@@ -42,8 +43,8 @@ class EngineParts:
     cache: VectorCache
     words: LexicalIndex
     trust: TrustBook
-    scanner: Embedder
-    """Answers where the index cannot, from the first moment on: it must load nothing."""
+    scanner: Scanner
+    """Answers where no index can, from the first moment on: it must load no dictionary."""
     locks: Sequence[Lock]
     transfers: TransferFiles
     migrations: MigrationStore

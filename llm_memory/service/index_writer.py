@@ -33,7 +33,7 @@ blame if others were embedded between two of its failures."""
 
 
 class IndexWriter:
-    """Embeds, through the cache where an embedding costs something, and writes.
+    """Embeds, through the cache, and writes.
 
     Args:
         batch: The most texts that an embedder is asked for at once.
@@ -102,8 +102,6 @@ class IndexWriter:
         self, passages: Sequence[Passage], embedder: Embedder, fingerprint: Fingerprint
     ) -> Vectors:
         """Shape ``(len(passages), dim)``. Raises EmbeddingFailed."""
-        if not embedder.costly:
-            return await embedder.embed_documents([embedded_passage(p) for p in passages])
         import numpy as np
 
         keys = [text_key(passage) for passage in passages]

@@ -320,7 +320,7 @@ class IndexingService:
             await run(self._manifest.deactivate)
         self._queue.unpark()
         await self._compare()
-        await self._open_cache(fingerprint if embedder.costly else None)
+        await self._open_cache(fingerprint)
         if not complete:
             self.state = IndexState.BUILDING
             await self._fill(embedder, fingerprint)
@@ -333,8 +333,8 @@ class IndexingService:
             self._notices.clear(NoticeCode.INDEX_FULL)
 
     async def _open_cache(self, fingerprint: Fingerprint | None) -> None:
-        """With the vectors of what is living, and no others. None for an embedder that needs none:
-        then those of the last model stay, and what is forgotten still goes."""
+        """With the vectors of what is living, and no others. None without an embedder: then those
+        of the last model stay, and what is forgotten still goes."""
         if not await self._calls.run(self._cache.open, create=fingerprint is not None):
             return
         living: set[TextKey] = set()

@@ -48,7 +48,7 @@ class LegacyVectors:
         self._is_known = True
         try:
             staged = await asyncio.to_thread(self._with_vectors)
-            if staged and embedder is not None and embedder.costly:
+            if staged and embedder is not None:
                 self._fingerprint = await embedder.prepare()
                 await asyncio.to_thread(self._cache.open)
             for one in staged:
@@ -61,10 +61,8 @@ class LegacyVectors:
             logger.debug("旧向量用不上：{}", error)
 
     def _space(self) -> Fingerprint | None:
-        """None where a vector costs nothing, and while nobody knows."""
-        if self._embedder is None or not self._embedder.costly:
-            return None
-        return self._fingerprint or self._ready()
+        """None where there is no embedder, and while nobody knows."""
+        return None if self._embedder is None else self._fingerprint or self._ready()
 
     def _with_vectors(self) -> list[StagedBatch]:
         """Blocks."""
@@ -90,7 +88,7 @@ class LegacyVectors:
 
         Raises StateUnavailable.
         """
-        waits = self._embedder is not None and self._embedder.costly and self._space() is None
+        waits = self._embedder is not None and self._space() is None
         if not self._is_known or waits:
             return
         self._agreed.pop(batch, None)

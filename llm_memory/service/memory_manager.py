@@ -193,9 +193,7 @@ class MemoryManager:
         # Where all of a topic is asked for, or all of a day, no text answers better than another.
         if only is None and not by_date and all(asked.narrowed for asked in topics):
             sifted, reranker = await self._rerank(query, sifted, lost, notes, stages)
-        if not by_date:  # of a day is told what was so then
-            sifted = closed_last(sifted, self._living)
-        sifted = told_once(sifted)
+        sifted = told_once(closed_last(sifted, self._living))
         if by_date:
             choice = choose_days(
                 sifted,
@@ -345,7 +343,8 @@ class MemoryManager:
 
     async def _scan(self, ask: Ask, passages: Iterable[Passage]) -> list[Candidate]:
         """What shares words with the question; time, asker and salience weigh here, too."""
-        found = await self._arms.scan(ask.text, ask.scope_filter, passages)
+        query = LexicalQuery(ask.text, ask.subject, carried=ask.used.carried)
+        found = await self._arms.scan(query, ask.scope_filter, passages)
         weighed = []
         for candidate in found:
             factor = self._factor(ask, candidate.passage)

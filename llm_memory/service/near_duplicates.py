@@ -17,14 +17,14 @@ from ..policies.deduplication import (
     decide,
     same_speaker,
 )
-from ..policies.passage_text import indexed_text
-from ..ports import Key, LexicalQuery
+from ..policies.text import embedded_text
+from ..ports import Key, LexicalMatch, LexicalMatches, LexicalQuery
 from .catalogue import Catalogue, key_of
 from .indexing_service import IndexingService
 from .lexical_service import LexicalService
 
 _NEAREST = 10
-_BY_WORDS = 100
+BY_WORDS = 100
 """Of so many that share words, in the order of recall, those that share the most are compared."""
 _FRESH = 10
 """Of what is not in the index yet the newest so many are compared, too."""
@@ -101,12 +101,9 @@ class NearDuplicates:
 
     async def _sharing_words(self, draft: StoredMemory) -> dict[Key, float]:
         """With how much of the draft each speaks of."""
-        text = indexed_text(draft)
-        answer = await self._words.search(
-            LexicalQuery(text, text), readers(draft.scope, draft.memory), _BY_WORDS
-        )
-        best = sorted(answer.found, key=lambda match: -match.coverage)[:_NEAREST]
-        return {match.key: match.coverage for match in best}
+        seen = readers(draft.scope, draft.memory)
+        answer = await self._words.search(statement_query(draft.memory), seen, BY_WORDS)
+        return {match.key: match.coverage for match in nearest(answer)}
 
     async def _nearest(self, draft: StoredMemory) -> dict[Key, float]:
         """With their similarities."""
@@ -132,6 +129,17 @@ class NearDuplicates:
             and same_speaker(memory, passage.memory)
         ]
         return waiting[-_FRESH:]
+
+
+def statement_query(memory: Memory) -> LexicalQuery:
+    """What the index of words is asked for what says the same."""
+    text = embedded_text(memory)
+    return LexicalQuery(text, text)
+
+
+def nearest(answer: LexicalMatches) -> list[LexicalMatch]:
+    """Those that speak of the most of it."""
+    return sorted(answer.found, key=lambda match: -match.coverage)[:_NEAREST]
 
 
 def _is_comparable(one: Memory, other: Memory) -> bool:

@@ -12,17 +12,15 @@ from astrbot_plugin_scoped_memory.llm_memory.components.chroma.worker_store impo
 )
 from astrbot_plugin_scoped_memory.llm_memory.components.embedding.bundled import BundledEmbedder
 from astrbot_plugin_scoped_memory.llm_memory.components.embedding.checked import CheckedEmbedder
-from astrbot_plugin_scoped_memory.llm_memory.components.embedding.lexical import LexicalEmbedder
 from astrbot_plugin_scoped_memory.llm_memory.components.embedding.provider import ProviderEmbedder
 from astrbot_plugin_scoped_memory.llm_memory.components.embedding.sentence_transformer import (
     SentenceTransformerEmbedder,
 )
-from astrbot_plugin_scoped_memory.llm_memory.components.tokenizer import Tokenizer
 from astrbot_plugin_scoped_memory.llm_memory.ports import Embedder
 from astrbot_plugin_scoped_memory.tests.fakes.raw_embedder import FakeRawEmbedder
 from astrbot_plugin_scoped_memory.tests.support.tiny_model import make_tiny_model
 
-KINDS = ("lexical", "lexical-without-jieba", "provider", "bundled", "tiny-model", "minilm")
+KINDS = ("provider", "bundled", "tiny-model", "minilm")
 MODEL_KINDS = frozenset({"bundled", "tiny-model", "minilm"})
 """They load real weights."""
 
@@ -36,10 +34,7 @@ class EmbedderBench:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._tokenizer = Tokenizer()
         self._kinds: dict[str, Callable[[], Embedder]] = {
-            "lexical": lambda: LexicalEmbedder(self._tokenizer),
-            "lexical-without-jieba": lambda: LexicalEmbedder(Tokenizer(use_jieba=False)),
             "provider": lambda: ProviderEmbedder(FakeRawEmbedder()),
             "bundled": self._bundled,
             "tiny-model": lambda: self._local(self.tiny_model()),

@@ -156,7 +156,7 @@ async def test_a_file_of_one_scope_that_is_broken_stops_no_other(tmp_path: Path)
         assert [(n.params["scope"], n.params["path"], n.params["reason"]) for n in broken] == [
             ("家人", "preferences.md", "not_utf8")
         ]
-        assert await rig.texts("奶奶的药 花生", group(777)) == ["奶奶的药每天两次"]
+        assert await rig.texts("奶奶的药", group(777)) == ["奶奶的药每天两次"]
         assert await rig.texts(DOOR_QUESTION, group(888)) == [DOOR]
         await rig.remember(PEANUTS, group(777))
         assert PEANUTS in await rig.texts(QUESTION, group(777))
@@ -184,7 +184,7 @@ async def test_a_full_disk_acknowledges_nothing_and_says_why(
                 assert os.strerror(errno.ENOSPC) in outcome.detail
         assert NoticeCode.VAULT_UNWRITABLE in codes(rig)
         assert (family(tmp_path) / "preferences.md").read_bytes() == before
-        assert await rig.texts("奶奶喜欢豆浆吗", group(777)) == [PEANUTS]
+        assert await rig.texts("奶奶喜欢豆浆吗", group(777)) == []
         await rig.remember("奶奶喜欢豆浆", group(777))
         standing = {notice.code for notice in (await rig.engine.status()).notices}
         assert NoticeCode.VAULT_UNWRITABLE not in standing
@@ -322,15 +322,6 @@ class TestEmbedders:
             embedder.failing = False
             await rig.until_indexed()
             assert await rig.texts(QUESTION, group(777)) == [PEANUTS]
-
-    async def test_both_embedders_down_means_no_hits_and_no_error(self, tmp_path: Path) -> None:
-        async with running_on_vectors(tmp_path) as rig:
-            await rig.remember(PEANUTS, group(777))
-            await rig.until_indexed()
-            for embedder in (rig.embedder, rig.engine._parts.scanner):
-                assert isinstance(embedder, FakeEmbedder)
-                embedder.failing = True
-            assert await rig.texts(QUESTION, group(777)) == []
 
     async def test_a_changed_embedder_builds_a_new_collection_behind(self, tmp_path: Path) -> None:
         disk = Disk()

@@ -410,8 +410,7 @@ async def test_a_rebuild_that_was_interrupted_is_not_taken_for_complete(tmp_path
             await rig.remember(f"第{number}号柜子里是旧书", group(777))
         await rig.until_indexed()
     disk.collections.clear()
-    embedder = FakeEmbedder()
-    embedder.costly = False
+    embedder = FakeEmbedder("another")
     embedder.failing_documents = True
     async with running_on_vectors(
         tmp_path, store=InMemoryVectorStore(disk), embedder=embedder
@@ -437,24 +436,6 @@ async def test_records_that_somebody_else_took_out_come_back(tmp_path: Path) -> 
         (rows,) = store.disk.collections.values()
         rows.clear()
         await until(lambda: store.count() == 6)
-
-
-async def test_what_is_forgotten_leaves_no_vector_under_an_embedder_that_keeps_none(
-    tmp_path: Path,
-) -> None:
-    async with running_on_vectors(tmp_path) as rig:
-        stored = await rig.remember(PEANUTS, group(777))
-        await rig.remember("门禁密码每周换", group(888))
-        await rig.until_indexed()
-    cheap = FakeEmbedder("cheap")
-    cheap.costly = False
-    async with running_on_vectors(tmp_path, embedder=cheap) as rig:
-        await rig.until_indexed()
-        assert cached_scopes(tmp_path) == ["公司", "家人"]
-        await rig.engine.service.forget(
-            stored.memory.memory.memory_id, conversation_id=group(777), actor=person(10001)
-        )
-        await until(lambda: cached_scopes(tmp_path) == ["公司"])
 
 
 async def test_a_worn_collection_is_built_anew_behind(tmp_path: Path) -> None:
@@ -528,12 +509,3 @@ async def test_a_deleted_index_costs_no_model_call_while_its_cache_is_there(
     async with running_on_vectors(tmp_path, store=InMemoryVectorStore(), embedder=embedder) as rig:
         await rig.until_indexed()
         assert embedder.calls == 0
-
-
-async def test_a_cheap_embedder_fills_no_cache(tmp_path: Path) -> None:
-    embedder = FakeEmbedder()
-    embedder.costly = False
-    async with running_on_vectors(tmp_path, embedder=embedder) as rig:
-        await rig.remember(PEANUTS, group(777))
-        await rig.until_indexed()
-    assert not (tmp_path / "index" / "embeddings.sqlite").exists()

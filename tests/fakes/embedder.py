@@ -28,7 +28,6 @@ class FakeEmbedder:
         self.label = label
         self.floor = floor
         self.dim = dim
-        self.costly = True
         self.beside_index: TextIndex | None = None
         self.merge_thresholds = CAUTIOUS
         self.failing = False

@@ -43,6 +43,7 @@ from astrbot_plugin_scoped_memory.llm_memory.components.formats.vault_format imp
 from astrbot_plugin_scoped_memory.llm_memory.components.ledger import SqliteLedger
 from astrbot_plugin_scoped_memory.llm_memory.components.legacy.staging import AdoptionStaging
 from astrbot_plugin_scoped_memory.llm_memory.components.lexical_index import SqliteLexicalIndex
+from astrbot_plugin_scoped_memory.llm_memory.components.lexical_scan import LexicalScan
 from astrbot_plugin_scoped_memory.llm_memory.components.loop.book import SqliteLoopBook
 from astrbot_plugin_scoped_memory.llm_memory.components.loop.file import SqliteLoopFile
 from astrbot_plugin_scoped_memory.llm_memory.components.loop.pause_mark import PauseMarkFile
@@ -229,7 +230,7 @@ async def running(
             cache=SqliteVectorCache(root / "index" / "embeddings.sqlite"),
             words=words or plain_words(root / "index" / "lexical.sqlite"),
             trust=trust or FixedTrust(),
-            scanner=FakeEmbedder("scanner"),
+            scanner=LexicalScan(Tokenizer(use_jieba=False)),
             locks=(DirectoryLock(root),),
             transfers=TransferFolders(root),
             migrations=SqliteMigrationStore(root / "state" / "migration.sqlite"),

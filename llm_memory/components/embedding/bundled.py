@@ -68,10 +68,6 @@ class BundledEmbedder:
         return self._merge_thresholds
 
     @property
-    def costly(self) -> bool:
-        return True
-
-    @property
     def beside_index(self) -> TextIndex | None:
         # A query in a language that the model cannot read is refused here.
         return None if self._calibration.blind else self._index

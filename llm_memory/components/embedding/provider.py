@@ -70,10 +70,6 @@ class ProviderEmbedder:
         return self._merge_thresholds
 
     @property
-    def costly(self) -> bool:
-        return True
-
-    @property
     def beside_index(self) -> None:
         return None
 

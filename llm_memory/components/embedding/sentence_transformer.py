@@ -116,10 +116,6 @@ class SentenceTransformerEmbedder:
         return None if self._download is None or self._download.done else self._download.progress
 
     @property
-    def costly(self) -> bool:
-        return True
-
-    @property
     def beside_index(self) -> None:
         return None
 

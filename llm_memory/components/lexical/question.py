@@ -8,17 +8,16 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ...policies.question_frames import without_frame
-from ..embedding.term_weights import TermWeights
 from ..scripts import Script, script_of
 from ..tokenizer import Tokenizer
+from .word_weights import says
 
 CHARACTER: Final = 2.25
 """A single Han character: 爱猫 and 喜欢小猫 share no word, but one that tells."""
 HAN_WORD: Final = 0.75
 """A Han word, which brings its characters along."""
 WORD: Final = 6.0
-"""Any other word, times what it says wherever it stands: 0.1 to 0.9, see ``TermWeights``. A chat in
-English has more words of no subject than a list of stop words holds."""
+"""Any other word, times what it says wherever it stands: 0.1 to 0.9, see ``word_weights``."""
 RARITY: Final = 0.35
 """The power of the inverse document frequency. Less than 1, because a rare word of a question is as
 often one that the answer puts in another way as one that it must hold."""
@@ -56,7 +55,6 @@ class Question:
         terms = tuple(dict.fromkeys((*tokenizer.query_tokens(text), *about)))
         before = dict.fromkeys(tokenizer.query_tokens(around)) if around else {}
         dictionary = tokenizer.dictionary()
-        says = TermWeights(dictionary)
         factors = {}
         for term in terms:
             if term not in about and script_of(term) is Script.DIGIT:
