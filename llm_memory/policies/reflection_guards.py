@@ -25,6 +25,12 @@ _SAME_THING: Final = 4
 """What settles a thing has this part of its words: at least one in so many."""
 _LEAST_NAME: Final = 2
 _DENIAL: Final = re.compile(r"[不没未无]|n['’]t\b|\b(?:not|no|never|none|nothing)\b", re.IGNORECASE)
+_CHANGED: Final = re.compile(
+    r"取消|作废|不[^，。]{0,6}了|[改推挪延换]|提前|还[清了回给]|"
+    r"\b(?:cancel\w*|off|instead|moved?|postponed?|resched\w*|paid|back|done|now)\b",
+    re.IGNORECASE,
+)
+"""Said of a plan that is dropped, moved or done with."""
 _NO_MORE: Final = re.compile(
     r"了|再|已|取消|作废|改|换|推迟|提前|还清|算了|"
     r"\b(?:now|longer|any ?more|already|cancel\w*|instead|moved|paid|back|off)\b",
@@ -99,8 +105,8 @@ def may_close(stored: StoredMemory, text: str, turn: QueuedTurn, *, own: bool) -
     entry stays, marked. ``own``: who spoke in the turn has said the entry, too.
 
     It speaks of the same matter, not only of the same people, and was said in the turn. Others
-    settle what names them, and plans made in the same conversation. What an admin vouches
-    for only an admin settles. Who flatly denies what somebody else said has settled nothing.
+    settle what names them, and plans of the same conversation that they say are changed. What an
+    admin vouches for only an admin settles. Who flatly denies what another said settles nothing.
     """
     old, origin = stored.memory, stored.memory.provenance
     if turn.observed_at < old.created_at or old.quoted or is_digest(old):
@@ -124,10 +130,13 @@ def may_close(stored: StoredMemory, text: str, turn: QueuedTurn, *, own: bool) -
 def _is_party(old: Memory, turn: QueuedTurn) -> bool:
     if turn.who == old.provenance.who:
         return False  # another account under the speaker's name
-    if len(turn.who) >= _LEAST_NAME and turn.who in old.judgment:
+    bound = r"\b" if turn.who.isascii() else ""
+    named = re.search(f"{bound}{re.escape(turn.who)}{bound}", old.judgment)
+    if len(turn.who) >= _LEAST_NAME and named:
         return True
     is_plan = old.kind in (MemoryKind.EVENT, MemoryKind.TASK)
-    return is_plan and old.provenance.conversation == turn.conversation
+    here = old.provenance.conversation == turn.conversation
+    return is_plan and here and _CHANGED.search(turn.user_text) is not None
 
 
 def _denies(text: str) -> bool:

@@ -22,6 +22,8 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     StoredMemory,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.sleep import Postponed
+from astrbot_plugin_scoped_memory.llm_memory.policies.closing import closed_by
+from astrbot_plugin_scoped_memory.llm_memory.policies.closing import reopened as still_open
 from astrbot_plugin_scoped_memory.llm_memory.service.primer_service import Written
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.support.engines import (
@@ -221,7 +223,10 @@ async def look_at_primer(rig: Rig, clock: Ticker) -> None:
 
 
 def _unchanged(before: StoredMemory, after: StoredMemory) -> None:
-    """But for its strength, which its own speaker may have raised by saying it again."""
+    """But for its strength, which its own speaker may have raised by saying it again, and for the
+    mark of one that was settled; never where somebody vouches for it."""
+    assert still_open(after.memory).extra == still_open(before.memory).extra
+    assert not (closed_by(after.memory) and before.path == "instructions.md")
     assert after.path == before.path
     assert after.memory.judgment == before.memory.judgment
     assert after.memory.provenance == before.memory.provenance

@@ -149,6 +149,7 @@ DEBT = "小明借给小红三百块"
         (DEBT, "三百块还了", "三百块还了", "小明", False),  # another one of that name
         ("小明在星河公司做会计，周三加班", "我改成周五加班了", "小明改成周五加班", "", True),
         ("Ming lent Anna 300", "I paid the 300 back", "Anna paid Ming 300 back", "Anna", True),
+        ("Ming lent Annabel 300", "I paid the 300", "Anna paid Ming 300", "Anna", False),
         ("Ming lent Anna 300", "I owe Ming nothing", "Anna doesn't owe Ming 300", "Anna", False),
     ],
 )  # fmt: skip
@@ -171,6 +172,8 @@ def test_a_plan_is_dropped_by_anybody_where_it_was_made() -> None:
     stored = StoredMemory(PUBLIC, "journal/2026-11-21.md", plan)
     assert may_close(stored, new, off, own=False)
     assert not may_close(stored, new, replace(off, conversation="q:GroupMessage:8"), own=False)
+    other = "周日全家去爬泰山"
+    assert not may_close(stored, other, turn("周日爬泰山", "q:2", "小红"), own=False)
     fact = replace(stored, memory=replace(plan, kind=MemoryKind.KNOWLEDGE))
     assert not may_close(fact, new, off, own=False)
 
