@@ -167,7 +167,7 @@ async def test_a_folder_that_nobody_can_look_into_forgets_nothing(
 
     async with living(tmp_path) as bot:
         await bot.says(PEANUTS)
-        await bot.says("图书馆每周一闭馆")
+        await bot.says("昨天图书馆闭馆")
         assert bot.file("journal").is_dir()
         with monkeypatch.context() as patch:
             patch.setattr(os, "scandir", failing)
