@@ -227,7 +227,7 @@ class EngineSettings:
         group_scope: As ``dm_scope``.
         scope_filter_enabled: False is the emergency downgrade: reads see all, learning pauses.
         preview_chars: The longest preview, characters.
-        relevance_floor: 0 to 1 of the embedder's similarity; None takes the embedder's own.
+        relevance_floor: The least probability, 0 to 1, that a memory answers; None takes 0.5.
         load_seconds: After this long a query at a start goes on with what was read of the files.
         embed_query_seconds: After this long a query goes on without vectors.
         embed_draft_seconds: After this long a memory is written without being compared.

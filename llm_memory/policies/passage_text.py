@@ -22,15 +22,15 @@ def indexed_text(passage: Passage) -> str:
 
 
 def embedded_passage(passage: Passage) -> str:
-    """What is embedded of it: of a memory its text and the message before, of a note all its
-    headings, and of a long piece, a table say, as much as models read.
+    """What is embedded of it: of a memory what is searched for words, of a note all its headings,
+    and of a long piece, a table say, as much as models read.
 
-    The message before says what an answer is about ("Yes, on Friday!"). It comes last, for models
-    read no further than a few hundred tokens.
+    Not the message before: it is noise where messages do not follow on each other, and where they
+    do, neighbours lend each other of their scores.
     """
     if isinstance(passage, NoteChunk):
         return one_line(f"{TRAIL.join(passage.headings)} {body_of(passage)}")[:_LONGEST_EMBEDDED]
-    return one_line(f"{embedded_text(passage.memory)} {passage.memory.context}")
+    return embedded_text(passage.memory)
 
 
 def context_text(passage: Passage) -> str:

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from statistics import fmean, pstdev
 
+from .evidence import Scale
 from .language import Language
 
-EXAMINATION = 1
+EXAMINATION = 2
 """Its number: with another one, embedders are examined anew."""
 
 PROBES: dict[Language, tuple[tuple[str, str], ...]] = {
@@ -62,17 +64,17 @@ PROBES: dict[Language, tuple[tuple[str, str], ...]] = {
     ),
 }
 
-MOST = 0.35
-"""The weight of an embedder that finds everything."""
-_NOTHING_BELOW, _ALL_FROM = 0.45, 0.85
+_NOTHING_BELOW, _ALL_FROM = 0.45, 0.7
 """Shares of right answers. Chance gives a twentieth."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """The embedder's weight by language, 0 to ``MOST``."""
+    """What an examination told of an embedder, by language: its weight, 0 to 1, and what it calls
+    near by chance."""
 
     weights: dict[Language, float] = field(default_factory=dict)
+    scales: dict[Language, Scale] = field(default_factory=dict)
 
     def weight(self, language: Language | None) -> float:
         """For a query. What is in neither language gets the least of all weights."""
@@ -80,11 +82,17 @@ class Trust:
             return min(self.weights.values(), default=0.0)
         return self.weights.get(language, 0.0)
 
+    def scale(self, language: Language | None) -> Scale:
+        """For a query. What is in neither language is measured by the greatest of all means."""
+        if language is None:
+            return max(self.scales.values(), key=lambda scale: scale.mean, default=Scale())
+        return self.scales.get(language, Scale())
+
 
 def weight_of(similarities: Sequence[Sequence[float]]) -> float:
     """From the similarity of each question to each answer, its own in the same place.
 
-    The share of questions whose own answer is the nearest; up to 0.45 means nothing, from 0.85 on
+    The share of questions whose own answer is the nearest; up to 0.45 means nothing, from 0.7 on
     everything. A question that the embedder refuses has an empty row.
     """
     right = sum(
@@ -93,4 +101,15 @@ def weight_of(similarities: Sequence[Sequence[float]]) -> float:
         if row and all(row[place] > other for at, other in enumerate(row) if at != place)
     )
     share = right / max(len(similarities), 1)
-    return MOST * min(max((share - _NOTHING_BELOW) / (_ALL_FROM - _NOTHING_BELOW), 0.0), 1.0)
+    return min(max((share - _NOTHING_BELOW) / (_ALL_FROM - _NOTHING_BELOW), 0.0), 1.0)
+
+
+def scale_of(similarities: Sequence[Sequence[float]]) -> Scale:
+    """From the same: each question and the answers of the others."""
+    unrelated = [
+        value
+        for place, row in enumerate(similarities)
+        for at, value in enumerate(row)
+        if at != place
+    ]
+    return Scale(fmean(unrelated), pstdev(unrelated)) if unrelated else Scale()

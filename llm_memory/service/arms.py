@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from ..courtesy import considerate
 from ..models.passages import Passage, moment_of, place_name
 from ..models.scope import ScopeFilter
-from ..policies.fusion import beside, spread
+from ..policies.fusion import beside
 from ..policies.overlap import shortlist
 from ..policies.ranking import Candidate, above_floor
 from ..ports import Key, LexicalMatch, LexicalQuery, Scanner
@@ -37,7 +37,7 @@ _IN_SESSIONS = 100
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What an arm found. ``scores`` are 0 to 1 within the answer, ``raw`` what they come from."""
+    """What an arm found: ``words`` and their ``scores``, 0 to 1; or ``similarities``."""
 
     scores: dict[Key, float] = field(default_factory=dict)
     words: dict[Key, LexicalMatch] = field(default_factory=dict)
@@ -72,7 +72,7 @@ class Arms:
         answer = await self._indexing.neighbours(query, scope_filter, NEIGHBOURS)
         kept = {n.key: n.similarity for n in answer.found if scope_filter.admits(n.key.scope)}
         refused = answer.dropped + len(answer.found) - len(kept)
-        return Found(spread(kept), similarities=kept, refused=refused)
+        return Found(similarities=kept, refused=refused)
 
     async def in_sessions(self, scores: dict[Key, float]) -> dict[Key, float]:
         """The best, each with a share of its neighbours'. Raises IndexUnavailable."""

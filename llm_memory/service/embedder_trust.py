@@ -9,8 +9,9 @@ from ..errors import EmbeddingFailed
 from ..log import logger
 from ..models.settings import IndexPace
 from ..policies.deduplication import MergeThresholds
+from ..policies.evidence import Scale
 from ..policies.language import Language
-from ..policies.trust import PROBES, Trust, weight_of
+from ..policies.trust import PROBES, Trust, scale_of, weight_of
 from ..ports import Embedder, Fingerprint, TextIndex, TrustBook, Vector, Vectors
 
 _UNREADABLE = "language"
@@ -67,6 +68,10 @@ class EmbedderTrust:
         """The embedder's share for a query in a language, 0 to 1."""
         return 0.0 if self.found is None else self.found.weight(language)
 
+    def scale(self, language: Language | None) -> Scale:
+        """What the embedder calls near by chance, for a query in a language."""
+        return Scale() if self.found is None else self.found.scale(language)
+
     async def run(self, embedder: WatchedEmbedder) -> None:
         """Examine it as soon as it is prepared. Ends when that is done."""
         self.found = None
@@ -80,22 +85,27 @@ class EmbedderTrust:
                 self.found = known
                 return
             try:
-                trust = Trust(
-                    {language: await _examined(embedder, language) for language in Language}
-                )
+                rows = {language: await _examined(embedder, language) for language in Language}
             except EmbeddingFailed as error:
                 logger.debug("嵌入模型暂时测不了：{}", error)
                 await asyncio.sleep(self._pace.retry(failures))
                 failures += 1
                 continue
+            trust = Trust(
+                {language: weight_of(found) for language, found in rows.items()},
+                {language: scale_of(found) for language, found in rows.items()},
+            )
             if embedder.fingerprint == fingerprint:
                 self.found = trust
                 await asyncio.to_thread(self._book.write, fingerprint, trust)
                 return
 
 
-async def _examined(embedder: Embedder, language: Language) -> float:
-    """Raises EmbeddingFailed, but not for texts that it cannot read: those it does not know."""
+async def _examined(embedder: Embedder, language: Language) -> list[list[float]]:
+    """The similarity of each question to each answer.
+
+    Raises EmbeddingFailed, but not for questions that it cannot read: their rows are empty.
+    """
     answers = await embedder.embed_documents([answer for _, answer in PROBES[language]])
     rows: list[list[float]] = []
     for question, _ in PROBES[language]:
@@ -107,4 +117,4 @@ async def _examined(embedder: Embedder, language: Language) -> float:
             rows.append([])
         else:
             rows.append([float(value) for value in answers @ vector])
-    return weight_of(rows)
+    return rows

@@ -107,11 +107,6 @@ class IndexingService:
         return self._fingerprint
 
     @property
-    def floor(self) -> float:
-        """The embedder's own relevance floor."""
-        return self._embedder.floor if self._embedder else 0.0
-
-    @property
     def pending(self) -> tuple[Passage, ...]:
         """Acknowledged, but not in the index yet: the newest last."""
         return self._queue.living

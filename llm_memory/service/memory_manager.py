@@ -28,7 +28,8 @@ from ..models.talk import ContextLine
 from ..models.turns import Feedback
 from ..policies.closed_last import closed_last
 from ..policies.days_told import choose_days
-from ..policies.fusion import fuse, sureness, surer
+from ..policies.evidence import standing_out
+from ..policies.fusion import fuse, stretched
 from ..policies.preference import (
     in_time,
     salience,
@@ -36,7 +37,7 @@ from ..policies.preference import (
     time_factor,
 )
 from ..policies.ranking import Candidate, Sifted, beside_relevant, choose, sift
-from ..policies.relevance import MANY, Judge, dense_floor, lexical_floor
+from ..policies.relevance import Judge
 from ..policies.same_fact import told_once
 from ..policies.tasks import is_done, is_task
 from ..policies.timeline import repeats_entries
@@ -86,8 +87,8 @@ class Answer:
     """Of what the words found, what the embedder's index may not have known when it was asked."""
     waiting: Sequence[Passage] = ()
     """All that it may not have known, where only the vectors answered."""
-    trust: float = 0.0
-    """The embedder's, for the language of the question."""
+    weight: float = 0.0
+    """Of the vectors beside the words, 0 to 1."""
 
     @property
     def arm(self) -> Arm:
@@ -96,10 +97,9 @@ class Answer:
         return Arm.DENSE if self.vectors is not None else Arm.SCAN
 
     @property
-    def weight(self) -> float:
-        """Of the vectors, beside the words."""
-        near = {} if self.vectors is None else self.vectors.similarities
-        return surer(self.trust, near.values()) if near else 0.0
+    def share(self) -> float:
+        """Of the vectors in the order of both."""
+        return self.weight / (1 + self.weight)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,13 +179,13 @@ class MemoryManager:
         topics = topic_questions(query) if only is None else ()
         by_date = only is None and not topics and self._days.answers(ask)
         lost: dict[DropReason, int] = {}
-        weight = 0.0
+        share = 0.0
         if by_date:
             arm, (candidates, limit) = Arm.DATES, await self._days.candidates(ask, limit, days)
             stages.lap("days")
         else:
             answer = await self._ask(ask, only, notes, stages)
-            arm, weight = answer.arm, answer.weight
+            arm, share = answer.arm, answer.share
             candidates, lost = await self._search(ask, answer, stages)
             candidates = self._with_topics(ask, topics, candidates)
         sifted = sift(c for c in candidates if scope_filter.admits(place_name(c.passage)))
@@ -217,7 +217,7 @@ class MemoryManager:
             arm=arm,
             candidates=len(candidates),
             considered=choice.considered,
-            dense_weight=weight if arm is Arm.HYBRID else 0.0,
+            dense_weight=share if arm is Arm.HYBRID else 0.0,
             tokens=sum(hit.tokens for hit in choice.hits),
             reranker=reranker,
             dropped=lost | choice.dropped,
@@ -288,7 +288,8 @@ class MemoryManager:
             waiting = lag.living() if near is not None else ()
             return Answer(None, near, waiting=waiting)
         behind = frozenset(key for key in by_words.scores if key in lag)
-        return Answer(by_words, near, behind, trust=ask.dense_weight)
+        weight = ask.dense_weight if near is not None and near.similarities else 0.0
+        return Answer(by_words, near, behind, weight=weight)
 
     async def _words(self, ask: Ask, notes: list[str]) -> Found | None:
         try:
@@ -310,11 +311,11 @@ class MemoryManager:
     ) -> tuple[list[Candidate], dict[DropReason, int]]:
         """The candidates of the arms, in one order, and how many the arms should not have named."""
         words, vectors = answer.words or Found(), answer.vectors or Found()
+        scale = self._trust.scale(ask.language)
         scores = fuse(
             words.scores,
-            vectors.scores,
-            dense_weight=answer.weight if answer.words is not None else 1.0,
-            sureness=_sureness(ask, words),
+            stretched(vectors.similarities, scale.deviation),
+            weight=answer.weight if answer.words is not None else 1.0,
             behind=answer.behind,
         )
         if answer.words is not None and answer.vectors:
@@ -322,11 +323,19 @@ class MemoryManager:
             with contextlib.suppress(IndexUnavailable):
                 scores = await self._arms.in_sessions(scores)
         living = {key: passage for key in scores if (passage := self._passages.get(key))}
-        judge = self._judge(ask, living.values(), beside_words=answer.words is not None)
+        evidence = standing_out(
+            None if answer.words is None else {k: m.coverage for k, m in words.words.items()},
+            vectors.similarities,
+            scale=scale,
+            weight=answer.weight,
+            behind=answer.behind,
+        )
+        judge = self._judge(ask, living.values())
         candidates = [
             judge.candidate(
                 passage,
                 score=scores[key],
+                evidence=evidence[key],
                 match=_match(words, key),
                 similarity=vectors.similarities.get(key),
                 uses=self._uses.of_passage(passage),
@@ -377,9 +386,7 @@ class MemoryManager:
         stages.lap("rerank")
         return Sifted(best, sifted.below), answer.label
 
-    def _judge(self, ask: Ask, passages: Iterable[Passage], *, beside_words: bool) -> Judge:
-        floor = self._settings.relevance_floor
-        near = dense_floor(self._indexing.floor, beside_words=beside_words)
+    def _judge(self, ask: Ask, passages: Iterable[Passage]) -> Judge:
         return Judge.of(
             ask.text,
             list(passages),
@@ -388,9 +395,7 @@ class MemoryManager:
             asker=ask.asker,
             now=ask.now,
             language=ask.language,
-            word_floor=floor,
-            dense_floor=near if floor is None else floor,
-            among=sum(1 for _ in islice(self._passages.visible(ask.scope_filter), MANY)),
+            floor=self._settings.relevance_floor,
         )
 
     def _with_topics(
@@ -459,10 +464,6 @@ class MemoryManager:
         self._arms.clear()
         self._reranking.clear()
         self.explanations.clear()
-
-
-def _sureness(ask: Ask, words: Found) -> float:
-    return sureness((m.coverage for m in words.words.values()), lexical_floor(ask.language))
 
 
 def _match(words: Found, key: Key) -> tuple[float, float] | None:

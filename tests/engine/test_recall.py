@@ -15,7 +15,7 @@ import pytest
 from astrbot_plugin_scoped_memory.llm_memory import Hit, IndexState, MemoryDraft
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm, DropReason
 from astrbot_plugin_scoped_memory.llm_memory.policies.language import Language
-from astrbot_plugin_scoped_memory.llm_memory.policies.trust import MOST, PROBES
+from astrbot_plugin_scoped_memory.llm_memory.policies.trust import PROBES
 from astrbot_plugin_scoped_memory.llm_memory.ports import Vector
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import NoWords
@@ -122,7 +122,7 @@ async def test_both_arms_together_are_never_worse_than_the_better_one(
         assert rig.engine.trust is not None
         weight = rig.engine.trust.weights[Language.CHINESE]
         assert (weight > 0) is trusted
-        assert 0 <= weight <= MOST
+        assert 0 <= weight <= 1
         words = await right(rig, {Arm.LEXICAL})
         vectors = await right(rig, {Arm.DENSE})
         both = await right(rig, None)
@@ -144,7 +144,7 @@ async def test_where_words_mislead_an_embedder_that_is_sure_is_believed(tmp_path
         assert await right(rig, {Arm.LEXICAL}) == len(FACTS)
         assert await right(rig, {Arm.DENSE}) == await right(rig, None) == 2 * len(FACTS)
         recall = await rig.recall(FACTS[0][2], HERE)
-        assert recall.trace.dense_weight > MOST
+        assert recall.trace.dense_weight == 0.5, "as much as the words"
 
 
 async def test_an_embedder_is_examined_once(tmp_path: Path) -> None:

@@ -9,12 +9,16 @@ from pathlib import Path
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.components.trust_file import JsonTrustBook
+from astrbot_plugin_scoped_memory.llm_memory.policies.evidence import Scale
 from astrbot_plugin_scoped_memory.llm_memory.policies.language import Language
-from astrbot_plugin_scoped_memory.llm_memory.policies.trust import EXAMINATION, MOST, Trust
+from astrbot_plugin_scoped_memory.llm_memory.policies.trust import EXAMINATION, Trust
 from astrbot_plugin_scoped_memory.llm_memory.ports import Fingerprint
 
 MODEL = Fingerprint("model", 384, "r1")
-TRUST = Trust({Language.CHINESE: 0.0, Language.ENGLISH: MOST})
+TRUST = Trust(
+    {Language.CHINESE: 0.0, Language.ENGLISH: 1.0},
+    {Language.CHINESE: Scale(0.84, 0.02), Language.ENGLISH: Scale(0.1, 0.0)},
+)
 
 
 def kept(path: Path) -> JsonTrustBook:
@@ -58,6 +62,7 @@ def test_an_embedder_of_another_examination_is_examined_anew(tmp_path: Path) -> 
 
 
 OF = [EXAMINATION, "model", 384, "r1"]
+SOUND = [0.1, 0.8, 0.05]
 
 
 @pytest.mark.parametrize(
@@ -70,14 +75,22 @@ OF = [EXAMINATION, "model", 384, "r1"]
         b'{"of": 1}',
         b"[" * 100_000,
         json.dumps({"of": OF}).encode(),
-        json.dumps({"of": OF, "weights": []}).encode(),
-        json.dumps({"of": OF, "weights": {"zh": 0.1}}).encode(),
-        json.dumps({"of": OF, "weights": {"zh": 0.1, "en": "much"}}).encode(),
-        json.dumps({"of": OF, "weights": {"zh": 0.1, "en": None}}).encode(),
-        json.dumps({"of": OF, "weights": {"zh": 0.1, "martian": 0.1}}).encode(),
-        json.dumps({"of": OF, "weights": {"zh": 0.1, "en": MOST + 0.01}}).encode(),
-        json.dumps({"of": OF, "weights": {"zh": -0.1, "en": 0.1}}).encode(),
-        json.dumps({"of": OF, "weights": {"zh": float("nan"), "en": 0.1}}).encode(),
+        json.dumps({"of": OF, "found": []}).encode(),
+        json.dumps({"of": OF, "found": {"zh": SOUND}}).encode(),
+        *(
+            json.dumps({"of": OF, "found": {"zh": SOUND, "en": broken}}).encode()
+            for broken in (
+                "much",
+                [None, 0.1, 0.1],
+                [0.1, 0.1],
+                [1.01, 0.1, 0.1],
+                [-0.1, 0.1, 0.1],
+                [float("nan"), 0.1, 0.1],
+                [0.1, 1.5, 0.1],
+                [0.1, 0.1, -0.1],
+            )
+        ),
+        json.dumps({"of": OF, "found": {"zh": SOUND, "martian": SOUND}}).encode(),
     ],
 )
 def test_a_broken_file_says_nothing_and_is_written_anew(tmp_path: Path, content: bytes) -> None:
@@ -91,9 +104,11 @@ def test_a_broken_file_says_nothing_and_is_written_anew(tmp_path: Path, content:
 
 def test_the_broken_files_differ_from_a_sound_one_by_what_is_broken(tmp_path: Path) -> None:
     path = tmp_path / "trust.json"
-    path.write_text(json.dumps({"of": OF, "weights": {"zh": 0.1, "en": 0.2}}), encoding="utf-8")
-    found = JsonTrustBook(path).read(MODEL)
-    assert found == Trust({Language.CHINESE: 0.1, Language.ENGLISH: 0.2})
+    path.write_text(json.dumps({"of": OF, "found": {"zh": SOUND, "en": SOUND}}), "utf-8")
+    weight, mean, deviation = SOUND
+    assert JsonTrustBook(path).read(MODEL) == Trust(
+        dict.fromkeys(Language, weight), dict.fromkeys(Language, Scale(mean, deviation))
+    )
 
 
 def test_where_it_cannot_be_kept_nobody_is_disturbed(tmp_path: Path) -> None:
