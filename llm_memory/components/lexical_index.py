@@ -38,6 +38,10 @@ _REMEASURE: Final = 0.2
 _SMALL: Final = 256
 """and one of at most so many documents after every change."""
 _KEPT_WORDS: Final = 1000
+_LEAST_AROUND: Final = 16
+_AROUND_WORK: Final = 200_000
+"""Terms of the talk before a question, times documents: so many are looked up, and 16 in any case.
+They only order what is found, and what each costs grows with the store."""
 _FIRST_BITS: Final = 0xFF
 
 
@@ -195,7 +199,8 @@ class SqliteLexicalIndex:
             with _transaction(connection, "BEGIN"):
                 view = reading.View(connection, scope_filter, unwritten, self._measure)
                 tokens = view.postings(question.terms)
-                before = view.postings(question.around)
+                many = max(_LEAST_AROUND, _AROUND_WORK // max(len(view.documents.text), 1))
+                before = view.postings(question.around[:many])
                 score = scores(view.documents, tokens, before)
                 places = _best(score, k)
                 keys, refused = view.keys(places.tolist())

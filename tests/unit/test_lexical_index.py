@@ -257,3 +257,15 @@ def test_a_full_disk_passes_and_is_no_fault(tmp_path: Path) -> None:
     writer.execute("PRAGMA max_page_count=100000")
     index.write(many, [])
     assert index.count() == 500
+
+
+def test_the_talk_before_a_question_orders_what_is_found_and_answers_nothing(
+    tmp_path: Path,
+) -> None:
+    index = opened(tmp_path / "words.sqlite")
+    index.write(FAMILY, [])
+    for before, first in (("奶奶今天来了", "m-1"), ("爷爷今天来了", "m-2")):
+        found = index.search(LexicalQuery("花生", "花生", before), VIEW, 50).found
+        assert found[0].key == Key(HOME, first)
+        alone = {match.key: match.coverage for match in ask(index, "花生").found}
+        assert all(match.coverage == alone.get(match.key, 0.0) for match in found)

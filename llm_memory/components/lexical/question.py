@@ -38,8 +38,8 @@ class Question:
             then need not say when.
         frame: Words of the subject that say what kind of thing is asked for (公司 in 在哪家公司),
             and how far an answer has to hold them, 0 to 1. Empty where there is nothing else.
-        around: Terms of what was said before, and of nothing else: they move an answer up, and
-            none is asked to speak of them.
+        around: Terms of what was said before, and of nothing else, those that say the most first:
+            they move an answer up, and none is asked to speak of them.
     """
 
     terms: tuple[str, ...]
@@ -67,7 +67,8 @@ class Question:
             elif len(term) > 2 or (dictionary is not None and dictionary.look(term)):
                 factors[term] = HAN_WORD
             # Two characters that are no word stand side by side by chance.
-        of_talk = tuple(term for term in before if term not in set(terms))
+        others = sorted((term for term in before if term not in set(terms)), key=says, reverse=True)
+        of_talk = tuple(others)
         return cls(terms, factors, about, _frame(tokenizer, subject, about), of_talk)
 
     def weights(self, among: int, holding: Sequence[int]) -> list[float]:
