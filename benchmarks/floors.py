@@ -36,8 +36,8 @@ import checkout  # (it lies in scripts/, which the line above makes visible)
 checkout.register()
 
 from astrbot_plugin_scoped_memory.benchmarks.hashed import HashedWords  # noqa: E402
-from astrbot_plugin_scoped_memory.llm_memory.components.embedding.sentence_transformer import (  # noqa: E402
-    SentenceTransformerEmbedder,
+from astrbot_plugin_scoped_memory.llm_memory.components.embedding.local_model import (  # noqa: E402
+    LocalModelEmbedder,
 )
 from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed  # noqa: E402
 
@@ -74,7 +74,7 @@ def rows(path: Path) -> list[dict[str, Any]]:
 def embedder_named(which: str) -> Embedder:
     if which == "hashed":
         return HashedWords(1024)
-    return SentenceTransformerEmbedder(which, download_seconds=0.0)
+    return LocalModelEmbedder(which, download_seconds=0.0)
 
 
 async def conversations(

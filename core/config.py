@@ -108,6 +108,7 @@ def read_config(raw: Mapping[str, Any] | None) -> PluginConfig:
         chroma_url=advanced.address("chroma_url"),
         chroma_headers=advanced.headers("chroma_headers"),
         chroma_collection=advanced.collection("chroma_collection", "personal_memory_v1"),
+        model_mirror=advanced.address("model_mirror"),
         migration_mode=MigrationMode(advanced.choice("migration_mode", MIGRATION_MODES)),
         migration_paused=advanced.flag("migration_paused", default=False),
         walk_pace=WalkPace(batch=advanced.number("migration_batch", 200, 1, 200)),

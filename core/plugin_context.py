@@ -135,7 +135,7 @@ class PluginContext:
         for warning in self._missing_providers():
             logger.warning(self._warning_text(warning))
         # The slim zip does not name the package; the owner may have installed it all the same.
-        models = is_installed(LOCAL_MODELS_NEED)
+        torch = is_installed(LOCAL_MODELS_NEED)
         bundled = any(is_installed(name) for name in BUNDLED_MODELS)
         embedder = choose_embedder(
             self.astrbot,
@@ -143,7 +143,7 @@ class PluginContext:
             self.paths,
             self._engine.bundled,
             bundled_is_there=bundled,
-            local_models=models,
+            torch=torch,
         )
         if embedder is None and self.config.embedding == AUTO and not bundled:
             self.advice = self.texts.say("log.no_model", name=bundled_model_for_here())

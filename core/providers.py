@@ -5,11 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import batched
-from pathlib import Path
 from typing import Any
 
 from ..llm_memory import EnginePaths, EngineSettings
-from ..llm_memory.composition import local_embedder, provider_embedder
+from ..llm_memory.composition import local_embedder, model_on_disk, provider_embedder
 from ..llm_memory.errors import RerankFailed
 from ..llm_memory.ports import Embedder
 from .config import PluginConfig
@@ -110,7 +109,7 @@ def choose_embedder(
     bundled: Embedder | None,
     *,
     bundled_is_there: bool,
-    local_models: bool,
+    torch: bool,
 ) -> Embedder | None:
     """The rung that the setting names; ``auto`` takes the highest that is there. None is the last
     one, words alone.
@@ -131,7 +130,7 @@ def choose_embedder(
         return local_embedder(paths, wanted, config.engine)
     if known:
         return _from_provider(context, next(iter(known.values())), config.engine)
-    model = _model_on_disk(paths.models) if local_models else None
+    model = model_on_disk(paths, torch=torch)
     if model is not None:
         return local_embedder(paths, str(model), config.engine)
     return bundled if bundled_is_there else None
@@ -143,13 +142,3 @@ def _from_provider(context: Any, provider: Any, settings: EngineSettings) -> Emb
 
 def _id_of(provider: Any) -> str:
     return str(provider.meta().id)
-
-
-def _model_on_disk(folder: Path) -> Path | None:
-    """The first model below ``models/``; a folder with a config.json or modules.json is one."""
-    if not folder.is_dir():
-        return None
-    for path in sorted(folder.iterdir()):
-        if any((path / name).is_file() for name in ("modules.json", "config.json")):
-            return path
-    return None

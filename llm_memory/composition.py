@@ -18,11 +18,12 @@ from .components.chroma.worker_store import WorkerStore, worker_command
 from .components.directory_lock import DirectoryLock
 from .components.embedding.bundled import BundledEmbedder
 from .components.embedding.checked import CheckedEmbedder
+from .components.embedding.local_model import LocalModelEmbedder
+from .components.embedding.model_download import fetch_command
+from .components.embedding.model_folder import first_model
+from .components.embedding.onnx_model import ONNX_TRIED, open_onnx
 from .components.embedding.provider import ProviderEmbedder, RawEmbedder
-from .components.embedding.sentence_transformer import (
-    TORCH_TRIED,
-    SentenceTransformerEmbedder,
-)
+from .components.embedding.sentence_transformer import TORCH_TRIED, open_sentence_transformer
 from .components.embedding_cache import SqliteVectorCache
 from .components.formats.index_format import MANIFEST, IndexFormat
 from .components.formats.loop_schema import FORMAT as LOOP_FORMAT
@@ -328,19 +329,31 @@ def _legacy_collection(settings: EngineSettings) -> ForeignCollection | None:
 
 
 def local_embedder(paths: EnginePaths, name: str, settings: EngineSettings) -> Embedder:
-    """A sentence-transformers model: a folder, a folder's name below ``models/``, or a hub name.
+    """A model on disk: a folder, a folder's name below ``models/``, or a hub name.
 
-    ``owner/model`` that is not on disk is fetched into ``models/`` behind the bot. A bare name is
-    not: it may be the id of a service that is gone.
+    An ONNX export runs without torch, other folders by sentence-transformers. ``owner/model`` that
+    is not on disk is fetched into ``models/`` behind the bot. A bare name is not: it may be the id
+    of a service that is gone.
     """
-    own = paths.models / name
-    inner = SentenceTransformerEmbedder(
+    own, mirror = paths.models / name, settings.model_mirror
+    onnx_probe = NativeProbe("onnxruntime", ONNX_TRIED, paths.index / "native-onnxruntime.json")
+    torch_probe = NativeProbe("torch", TORCH_TRIED, paths.index / "native-torch.json")
+    inner = LocalModelEmbedder(
         str(own) if own.is_dir() else name,
-        download_seconds=_DOWNLOAD_SECONDS if "/" in name else 0.0,
+        download_seconds=_DOWNLOAD_SECONDS if "/" in name and mirror is not None else 0.0,
         cache_folder=paths.models / ".hub",
-        native=NativeProbe("torch", TORCH_TRIED, paths.index / "native-torch.json"),
+        fetch=partial(fetch_command, mirror=mirror or ""),
+        libraries=(
+            partial(open_onnx, native=onnx_probe),
+            partial(open_sentence_transformer, native=torch_probe),
+        ),
     )
     return _checked(inner, settings)
+
+
+def model_on_disk(paths: EnginePaths, *, torch: bool) -> Path | None:
+    """The first model below ``models/`` that can be run; without ``torch``, an ONNX export."""
+    return first_model(paths.models, torch=torch)
 
 
 def provider_embedder(raw: RawEmbedder, settings: EngineSettings) -> Embedder:

@@ -240,6 +240,8 @@ class EngineSettings:
         chroma_url: Where a Chroma server listens; empty for an index of our own. None where the
             panel holds what is no address: then there is no index until it is put right.
         chroma_headers: Sent with every request to it. They hold secrets.
+        model_mirror: Where a model that is not on disk comes from; empty for the hub. None where
+            the panel holds what is no address: then nothing is fetched.
         privacy_mode: What becomes of secrets and numbers that somebody wants remembered.
         adopt_legacy: Bring what other plugins left on this machine.
         chroma_collection: Where on that server a pre-scope plugin keeps its memories; empty for
@@ -269,6 +271,7 @@ class EngineSettings:
     vault_pace: VaultPace = field(default_factory=VaultPace)
     chroma_url: str | None = ""
     chroma_headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    model_mirror: str | None = ""
     privacy_mode: PrivacyMode = PrivacyMode.REDACT
     adopt_legacy: bool = False
     chroma_collection: str = "personal_memory_v1"

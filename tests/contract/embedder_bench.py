@@ -12,15 +12,16 @@ from astrbot_plugin_scoped_memory.llm_memory.components.chroma.worker_store impo
 )
 from astrbot_plugin_scoped_memory.llm_memory.components.embedding.bundled import BundledEmbedder
 from astrbot_plugin_scoped_memory.llm_memory.components.embedding.checked import CheckedEmbedder
-from astrbot_plugin_scoped_memory.llm_memory.components.embedding.provider import ProviderEmbedder
-from astrbot_plugin_scoped_memory.llm_memory.components.embedding.sentence_transformer import (
-    SentenceTransformerEmbedder,
+from astrbot_plugin_scoped_memory.llm_memory.components.embedding.local_model import (
+    LocalModelEmbedder,
 )
+from astrbot_plugin_scoped_memory.llm_memory.components.embedding.provider import ProviderEmbedder
 from astrbot_plugin_scoped_memory.llm_memory.ports import Embedder
 from astrbot_plugin_scoped_memory.tests.fakes.raw_embedder import FakeRawEmbedder
 from astrbot_plugin_scoped_memory.tests.support.tiny_model import make_tiny_model
+from astrbot_plugin_scoped_memory.tests.support.tiny_onnx import make_tiny_onnx
 
-KINDS = ("provider", "bundled", "tiny-model", "minilm")
+KINDS = ("provider", "bundled", "tiny-onnx", "tiny-model", "minilm")
 MODEL_KINDS = frozenset({"bundled", "tiny-model", "minilm"})
 """They load real weights."""
 
@@ -29,14 +30,15 @@ class EmbedderBench:
     """Makes embedders; what is slow to make is made once.
 
     Args:
-        folder: Where the tiny model lies, or is put.
+        folder: Where the tiny models lie, or are put.
     """
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self.folder = folder
         self._kinds: dict[str, Callable[[], Embedder]] = {
             "provider": lambda: ProviderEmbedder(FakeRawEmbedder()),
             "bundled": self._bundled,
+            "tiny-onnx": lambda: self._local(self.tiny_onnx()),
             "tiny-model": lambda: self._local(self.tiny_model()),
             "minilm": lambda: self._local(minilm_folder()),
         }
@@ -45,16 +47,20 @@ class EmbedderBench:
         return CheckedEmbedder(self._kinds[kind](), query_seconds=60.0, write_seconds=60.0)
 
     def tiny_model(self) -> Path:
-        folder = self._folder / "tiny"
+        folder = self.folder / "tiny"
         return folder if folder.is_dir() else make_tiny_model(folder)
 
     def _bundled(self) -> Embedder:
-        index = self._folder / "index"
+        index = self.folder / "index"
         process = WorkerStore(worker_command(index / "chroma", index / "native.json"))
         return BundledEmbedder(process, index=None)
 
+    def tiny_onnx(self) -> Path:
+        folder = self.folder / "tiny-onnx"
+        return folder if folder.is_dir() else make_tiny_onnx(folder)
+
     def _local(self, folder: Path) -> Embedder:
-        return SentenceTransformerEmbedder(str(folder), download_seconds=0.0)
+        return LocalModelEmbedder(str(folder), download_seconds=0.0)
 
 
 def minilm_folder() -> Path:

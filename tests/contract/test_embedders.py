@@ -96,7 +96,7 @@ async def test_a_question_is_nearest_to_its_answer(
 ) -> None:
     texts, answer = QUESTIONS[question]
     if texts is CHINESE and CANNOT_READ_CHINESE in request.node.callspec.id:
-        pytest.skip("this model refuses Chinese, as test_sentence_transformer_embedder asserts")
+        pytest.skip("this model refuses Chinese, as test_local_model asserts")
     similarity = await embedder.embed_documents(texts) @ await embedder.embed_query(question)
     assert int(similarity.argmax()) == answer
 
@@ -174,7 +174,6 @@ async def test_another_process_with_another_hash_seed_gives_the_same_vectors(
     kind = request.node.callspec.params["embedder"]
     if kind == "minilm":
         pytest.skip("the tiny model has shown it, and loading the library once more takes long")
-    tiny = bench.tiny_model().parent if kind in MODEL_KINDS else "."
     program = (
         "import checkout; checkout.register();"
         "from astrbot_plugin_scoped_memory.tests.contract.embedder_bench import main; main()"
@@ -182,7 +181,7 @@ async def test_another_process_with_another_hash_seed_gives_the_same_vectors(
     root = request.config.rootpath
     answer = await asyncio.to_thread(
         subprocess.run,
-        [sys.executable, "-c", program, kind, str(tiny)],
+        [sys.executable, "-c", program, kind, str(bench.folder)],
         input=json.dumps(ENGLISH),
         env={**os.environ, "PYTHONHASHSEED": "4711", "PYTHONPATH": str(root / "scripts")},
         capture_output=True,

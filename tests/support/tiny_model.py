@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from astrbot_plugin_scoped_memory.llm_memory.components.embedding.calibration import (
     PROBE_MEMORIES,
     PROBE_QUERIES,
 )
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
 
 ENGLISH = (
     "Anna prefers green tea over coffee",
@@ -31,6 +35,23 @@ def common_characters() -> list[str]:
     return [character for character in (*han, *"abcdefghijklmnopqrstuvwxyz0123456789") if character]
 
 
+def tiny_tokenizer(corpus: Iterable[str] = ENGLISH) -> Tokenizer:
+    """Trained on ``corpus``; its first token stands for what is unknown."""
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
+
+    tokenizer = Tokenizer(models.BPE(unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Lowercase()])
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    trainer = trainers.BpeTrainer(
+        vocab_size=6000,
+        special_tokens=["[UNK]"],
+        initial_alphabet=common_characters(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(corpus, trainer)
+    return tokenizer
+
+
 def make_tiny_model(
     folder: Path,
     *,
@@ -46,18 +67,8 @@ def make_tiny_model(
     import torch
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Normalize, StaticEmbedding
-    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 
-    tokenizer = Tokenizer(models.BPE(unk_token="[UNK]"))
-    tokenizer.normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Lowercase()])
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    trainer = trainers.BpeTrainer(
-        vocab_size=6000,
-        special_tokens=["[UNK]"],
-        initial_alphabet=common_characters(),
-        show_progress=False,
-    )
-    tokenizer.train_from_iterator(corpus, trainer)
+    tokenizer = tiny_tokenizer(corpus)
     generator = torch.Generator().manual_seed(seed)
     weights = torch.randn(tokenizer.get_vocab_size(), dim, generator=generator).numpy()
     weights[tokenizer.token_to_id("[UNK]")] = 0.0  # else all that is unknown looks alike

@@ -150,6 +150,7 @@ def test_no_advanced_value_makes_it_raise(advanced: dict[str, Any]) -> None:
         ("advanced.backups_keep", 366),
         ("advanced.backups_keep", "7"),
         ("advanced.inject_into_prompt", 1),
+        ("advanced.model_mirror", "hf-mirror.com"),
         ("advanced.chroma_url", 8000),
         ("advanced.chroma_url", "127.0.0.1:8000"),
         ("advanced.chroma_url", "localhost"),

@@ -76,7 +76,7 @@ def chosen(
     embedding: str,
     *providers: str,
     bundled_is_there: bool = False,
-    local_models: bool = True,
+    torch: bool = True,
 ) -> Embedder | None:
     """The embedder for a setting."""
     context = FakeContext([FakeProvider(name) for name in providers])
@@ -88,7 +88,7 @@ def chosen(
         paths,
         BUNDLED,
         bundled_is_there=bundled_is_there,
-        local_models=local_models,
+        torch=torch,
     )
 
 
@@ -111,12 +111,10 @@ def test_a_provider_id_takes_that_provider_and_no_other(tmp_path: Path) -> None:
         assert chosen(tmp_path, name, "one", "two").label == f"provider:{name}"
 
 
-@pytest.mark.parametrize("local_models", [True, False])
-def test_auto_prefers_the_first_provider_to_a_model_on_disk(
-    tmp_path: Path, local_models: bool
-) -> None:
+@pytest.mark.parametrize("torch", [True, False])
+def test_auto_prefers_the_first_provider_to_a_model_on_disk(tmp_path: Path, torch: bool) -> None:
     make_model(tmp_path, "bge")
-    embedder = chosen(tmp_path, "auto", "one", "two", local_models=local_models)
+    embedder = chosen(tmp_path, "auto", "one", "two", torch=torch)
     assert embedder.label == "provider:one"
 
 
@@ -136,7 +134,20 @@ async def test_auto_without_a_provider_takes_the_first_model_on_disk(
 
 def test_auto_passes_over_models_whose_package_is_missing(tmp_path: Path) -> None:
     make_model(tmp_path, "bge")
-    assert chosen(tmp_path, "auto", local_models=False) is None
+    assert chosen(tmp_path, "auto", torch=False) is None
+
+
+async def test_auto_takes_an_onnx_export_without_that_package(tmp_path: Path) -> None:
+    make_model(tmp_path, "bge")
+    export = EnginePaths.under(tmp_path).models / "e5" / "onnx" / "model.onnx"
+    export.parent.mkdir(parents=True)
+    export.touch()
+    assert chosen(tmp_path, "auto", torch=False) is None
+    (export.parent.parent / "tokenizer.json").touch()
+    embedder = chosen(tmp_path, "auto", torch=False)
+    assert embedder is not None
+    assert embedder.label == "local:e5"
+    await embedder.close()
 
 
 def test_auto_takes_the_bundled_model_where_there_is_no_other(tmp_path: Path) -> None:
@@ -159,12 +170,12 @@ def test_auto_with_nothing_is_words_alone(tmp_path: Path) -> None:
     assert list(tmp_path.rglob("*.*")) == []
 
 
-@pytest.mark.parametrize("local_models", [True, False])
+@pytest.mark.parametrize("torch", [True, False])
 async def test_a_name_that_nobody_knows_fails_and_turns_to_no_other_service(
-    tmp_path: Path, local_models: bool
+    tmp_path: Path, torch: bool
 ) -> None:
     make_model(tmp_path, "bge")
-    embedder = chosen(tmp_path, "gone", "one", local_models=local_models)
+    embedder = chosen(tmp_path, "gone", "one", torch=torch)
     assert embedder.label == "local:gone"
     with pytest.raises(EmbeddingFailed):
         await embedder.prepare()
@@ -212,9 +223,7 @@ async def test_a_chosen_provider_that_goes_away_fails_as_an_embedder_does() -> N
     context = FakeContext([FakeProvider("one")])
     paths = EnginePaths.under(Path("nowhere"))
     config = PluginConfig(embedding="one")
-    embedder = choose_embedder(
-        context, config, paths, None, bundled_is_there=False, local_models=True
-    )
+    embedder = choose_embedder(context, config, paths, None, bundled_is_there=False, torch=True)
     context.providers = []
     with pytest.raises(EmbeddingFailed):
         await embedder.prepare()
@@ -230,9 +239,7 @@ def test_a_provider_without_a_model_name_can_be_chosen() -> None:
     context = FakeContext([FakeProvider("one", model=None)])
     paths = EnginePaths.under(Path("nowhere"))
     config = PluginConfig(embedding="one")
-    embedder = choose_embedder(
-        context, config, paths, None, bundled_is_there=False, local_models=True
-    )
+    embedder = choose_embedder(context, config, paths, None, bundled_is_there=False, torch=True)
     assert embedder.label == "provider:one"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import sys
 import time
@@ -11,26 +12,40 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..child_process import python_program
+from .hub_fetch import TOTAL, unfinished
+
+_HUB = "https://huggingface.co"
 _POLL_SECONDS = 1.0
 _KEPT_OUTPUT = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class DownloadProgress:
-    """Of a download that is under way."""
+    """Of a download that is under way. ``total`` is 0 until it is known."""
 
     megabytes: float
+    total: float
     seconds: float
     deadline_seconds: float
 
 
-def fetch_command(name: str, cache_folder: Path | None) -> tuple[str, ...]:
-    """The child process that downloads a model; empty where this Python cannot start another."""
-    if hasattr(sys, "frozen"):  # sys.executable is the application then, not an interpreter
-        return ()
-    program = Path(__file__).with_name("fetch_model.py")
-    # -P: the program's folder stays off the path, where our modules could hide a library's.
-    return (sys.executable, "-P", str(program), name, str(cache_folder or ""))
+def fetch_command(name: str, folder: Path, mirror: str = "") -> tuple[str, ...]:
+    """The child process that downloads a model; empty where this Python cannot start another.
+
+    Args:
+        name: On the hub.
+        folder: Where the model will lie.
+        mirror: The hub's address; empty takes HF_ENDPOINT, or the hub itself. HF_TOKEN is shown to
+            these two alone.
+    """
+    options = {
+        "name": name,
+        "folder": str(folder),
+        "endpoint": mirror or os.environ.get("HF_ENDPOINT") or _HUB,
+        "token": "" if mirror else os.environ.get("HF_TOKEN", ""),
+    }
+    return python_program(Path(__file__).with_name("fetch_model.py"), json.dumps(options))
 
 
 class ModelDownload:
@@ -39,15 +54,17 @@ class ModelDownload:
     Args:
         command: Program and arguments; exit status 0 is success.
         seconds: The deadline.
-        watched: The folder that grows meanwhile.
+        folder: Where the model will lie; what grows meanwhile lies beside it.
     """
 
-    def __init__(self, command: Sequence[str], seconds: float, watched: Path | None) -> None:
+    def __init__(self, command: Sequence[str], seconds: float, folder: Path) -> None:
         self._command = command
         self._seconds = seconds
-        self._watched = watched
+        self._part = unfinished(folder)
         self._started = time.monotonic()
-        self._megabytes = 0.0
+        self._megabytes, self._total = 0.0, 0.0
+        self.ended = 0.0
+        """When it did, of ``time.monotonic``."""
         self._task = asyncio.create_task(self._run(), name="model download")
 
     @property
@@ -57,7 +74,7 @@ class ModelDownload:
     @property
     def progress(self) -> DownloadProgress:
         elapsed = time.monotonic() - self._started
-        return DownloadProgress(self._megabytes, elapsed, self._seconds)
+        return DownloadProgress(self._megabytes, self._total, elapsed, self._seconds)
 
     @property
     def failure(self) -> str:
@@ -80,7 +97,7 @@ class ModelDownload:
         try:
             process = await asyncio.create_subprocess_exec(
                 *self._command,
-                stdin=asyncio.subprocess.DEVNULL,
+                stdin=asyncio.subprocess.PIPE,  # it ends when this is closed
                 stdout=asyncio.subprocess.DEVNULL,
                 stderr=asyncio.subprocess.PIPE,
                 env=environment,
@@ -96,13 +113,14 @@ class ModelDownload:
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
             await process.wait()
+            self.ended = time.monotonic()
 
     async def _watch(self, process: asyncio.subprocess.Process) -> str:
         output = asyncio.create_task(_tail(process.stderr))
         try:
             while not output.done():
                 await asyncio.wait({output}, timeout=_POLL_SECONDS)
-                self._megabytes = await asyncio.to_thread(_megabytes, self._watched)
+                self._megabytes, self._total = await asyncio.to_thread(_size, self._part)
             status = await process.wait()
         finally:
             output.cancel()
@@ -122,12 +140,14 @@ def _last_line(output: bytes) -> str:
     return lines[-1][:200] if lines else ""
 
 
-def _megabytes(folder: Path | None) -> float:
-    if folder is None:
-        return 0.0
-    total = 0
+def _size(folder: Path) -> tuple[float, float]:
+    """Megabytes that are there, and that there will be."""
+    there = 0
     for path in folder.rglob("*"):
         with contextlib.suppress(OSError):  # renamed while we look
-            if path.is_file() and not path.is_symlink():
-                total += path.stat().st_size
-    return total / 1e6
+            there += path.stat().st_size if path.is_file() else 0
+    try:
+        total = int((folder / TOTAL).read_text())
+    except (OSError, ValueError):
+        total = 0
+    return there / 1e6, total / 1e6

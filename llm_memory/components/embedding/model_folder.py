@@ -1,4 +1,4 @@
-"""The folder of a sentence-transformers model: finding it and telling it from others. Blocks."""
+"""The folder of a local model: finding it and telling it from others. Blocks."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ import hashlib
 from pathlib import Path
 
 from ...errors import EmbeddingFailed
+from .model_files import TOKENIZER, best_graph
 from .prompts import Prompts
 
 _WHOLE_BELOW = 1 << 20
 """Bytes: a configuration is hashed whole, weights by their size and both ends."""
 
 _END = 1 << 16
-_KINDS = frozenset({".json", ".txt", ".model", ".safetensors", ".bin", ".vocab"})
+_KINDS = frozenset(
+    {".json", ".txt", ".model", ".safetensors", ".bin", ".vocab", ".onnx", ".onnx_data", ".data"}
+)
 
 
 def find_model(name_or_folder: str, cache_folder: Path | None) -> Path | None:
@@ -20,20 +23,23 @@ def find_model(name_or_folder: str, cache_folder: Path | None) -> Path | None:
 
     Args:
         name_or_folder: A folder, or a model's name on the hub.
-        cache_folder: Where downloads are kept. The hub library's own place is looked at, too.
+        cache_folder: Where downloads are kept. The hub library's own place is looked at, too,
+            if the library is there.
 
     Raises:
-        EmbeddingFailed: ``no_hub_library``; a folder was named that is none: ``no_such_folder``.
+        EmbeddingFailed: a folder was named that is none: ``no_such_folder``.
     """
     folder = Path(name_or_folder).expanduser()
     if folder.is_dir():
         return folder
     if not is_hub_name(name_or_folder):
         raise EmbeddingFailed(f"no_such_folder: {name_or_folder}")
+    if cache_folder is not None and (own := fetched_folder(name_or_folder, cache_folder)).is_dir():
+        return own
     try:
         from huggingface_hub import snapshot_download
-    except ImportError as error:
-        raise EmbeddingFailed("no_hub_library: huggingface_hub cannot be imported") from error
+    except ImportError:
+        return None
     for place in dict.fromkeys((cache_folder, None)):
         try:
             found = snapshot_download(
@@ -43,6 +49,11 @@ def find_model(name_or_folder: str, cache_folder: Path | None) -> Path | None:
             continue
         return Path(found)
     return None
+
+
+def fetched_folder(name: str, cache_folder: Path) -> Path:
+    """Where a download puts a model."""
+    return cache_folder / hub_name(name).replace("/", "--")
 
 
 def is_own_folder(name_or_folder: str, found: Path) -> bool:
@@ -65,13 +76,38 @@ def hub_name(name: str) -> str:
     return name if "/" in name else f"sentence-transformers/{name}"
 
 
-def content_revision(folder: Path, prompts: Prompts) -> str:
-    """16 hexadecimal digits: another model, or the same with other prompts, gives others.
+def exported_graph(folder: Path) -> str | None:
+    """The ONNX export to run, below the folder; None without one, or without its tokenizer."""
+    if not (folder / TOKENIZER).is_file():
+        return None
+    return best_graph(
+        path.relative_to(folder).as_posix()
+        for place in (folder, folder / "onnx")
+        if place.is_dir()
+        for path in place.glob("*.onnx")
+    )
+
+
+def first_model(folder: Path, *, torch: bool) -> Path | None:
+    """The first folder below that holds a model: an ONNX export, or where sentence-transformers is
+    installed, what has a ``config.json`` or ``modules.json``."""
+    if not folder.is_dir():
+        return None
+    for path in sorted(folder.iterdir()):
+        described = any((path / name).is_file() for name in ("modules.json", "config.json"))
+        if exported_graph(path) is not None or (torch and described):
+            return path
+    return None
+
+
+def content_revision(folder: Path, prompts: Prompts, variant: str = "") -> str:
+    """16 hexadecimal digits: another model, or the same with other prompts or in another
+    ``variant``, gives others.
 
     Hashed are the relative names of configuration, vocabulary and weight files and their content,
     of files above 1 MiB the size and 64 KiB at either end.
     """
-    digest = hashlib.sha256(repr(tuple(prompts)).encode())
+    digest = hashlib.sha256(f"{tuple(prompts)!r}{variant}".encode())
     for path in sorted(folder.rglob("*")):
         relative = path.relative_to(folder)
         hidden = any(part.startswith(".") for part in relative.parts)

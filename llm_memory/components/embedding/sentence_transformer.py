@@ -1,226 +1,42 @@
-"""A local sentence-transformers model: loaded in a thread, fetched behind if it is not on disk."""
+"""A folder of sentence-transformers' own, run by torch: for models without an ONNX export."""
 
 from __future__ import annotations
 
-import asyncio
-import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Final
 
 from ...errors import EmbeddingFailed
-from ...policies.deduplication import CAUTIOUS, MergeThresholds
-from ...ports import Fingerprint
 from ..native_probe import NativeProbe
-from .calibration import PROBE_MEMORIES, PROBE_QUERIES, UNCALIBRATED_FLOOR, Calibration, calibrate
-from .merge_calibration import MERGE_PROBES, merge_thresholds
-from .model_download import DownloadProgress, ModelDownload, fetch_command
-from .model_folder import content_revision, find_model, hub_name, is_own_folder
 from .prompts import Prompts, prompts_of
-from .vectors import unit_rows, without_zeros
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-    from ...ports import Vector, Vectors
+    from ...ports import Vectors
 
-TORCH_TRIED = Path(__file__).with_name("try_native.py")
+TORCH_TRIED: Final = Path(__file__).with_name("try_native.py")
 """The program that a NativeProbe of torch runs."""
 
-_CHUNK = 4
-"""Documents an executor job: a query waits for one job at most, not for a whole batch."""
-
-_LONGEST_TEXT = 32_000
-"""Characters. No model reads further, but its tokenizer would."""
-
-_CLOSE_SECONDS = 5.0
-_RETRY_DOWNLOAD_SECONDS = 600.0
+_BATCH: Final = 4
 
 
-@dataclass(frozen=True, slots=True)
-class _Loaded:
-    """A model in memory, with all that belongs to it."""
-
-    model: SentenceTransformer
-    prompts: Prompts
-    fingerprint: Fingerprint
-    calibration: Calibration
-    merge_thresholds: MergeThresholds
-
-
-class SentenceTransformerEmbedder:
-    """Encodes in one thread of its own, with one torch thread: contended ones cost sevenfold.
-
-    A folder is loaded as it is. A name is looked for on disk; if it is not there, ``prepare``
-    starts a download in a child process and raises until that is done. No hub is asked anywhere
-    else. Reasons begin with a stable code: ``downloading``, ``download_failed``,
-    ``no_such_folder``, ``no_hub_library``, ``no_sentence_transformers``, ``broken_model``,
-    ``encoding_failed``, ``native`` (torch would end the process), ``language`` (the model cannot
-    read the query's), ``not_prepared``, ``closed``.
+def open_sentence_transformer(
+    folder: Path, name: str, native: NativeProbe | None = None
+) -> TorchModel:
+    """The model in a folder, computed by one thread.
 
     Args:
-        name_or_folder: A folder, or a model's name on the hub.
-        download_seconds: Deadline of a download; 0 never downloads.
-        cache_folder: Where downloads are kept; None for the hub library's own place.
-        floor: Relevance floor; None takes the calibrated one.
-        device: torch's name of where to compute.
-        fetch: The download's command line, from a hub name and the cache folder.
+        folder: As sentence-transformers saves it.
+        name: As configured, for prompts that the files do not name.
         native: Asked before torch is imported; None imports it unasked.
+
+    Raises:
+        EmbeddingFailed: ``native``, torch would end the process; ``no_sentence_transformers``.
+        Exception: whatever the library raises over files that are broken.
     """
-
-    def __init__(
-        self,
-        name_or_folder: str,
-        *,
-        download_seconds: float,
-        cache_folder: Path | None = None,
-        floor: float | None = None,
-        device: str = "cpu",
-        fetch: Callable[[str, Path | None], Sequence[str]] = fetch_command,
-        native: NativeProbe | None = None,
-    ) -> None:
-        self._name = name_or_folder
-        self._download_seconds = download_seconds
-        self._cache_folder = cache_folder
-        self._given_floor = floor
-        self._device = device
-        self._fetch = fetch
-        self._native = native
-        self._executor = ThreadPoolExecutor(1, thread_name_prefix="embedding")
-        self._loading = asyncio.Lock()
-        self._loaded: _Loaded | None = None
-        self._download: ModelDownload | None = None
-        self._next_download = 0.0
-        self._latest: Future[Any] | None = None
-        self._closed = False
-
-    @property
-    def label(self) -> str:
-        return f"local:{Path(self._name).name}"
-
-    @property
-    def floor(self) -> float:
-        if self._given_floor is not None:
-            return self._given_floor
-        return self._loaded.calibration.floor if self._loaded else UNCALIBRATED_FLOOR
-
-    @property
-    def merge_thresholds(self) -> MergeThresholds:
-        return self._loaded.merge_thresholds if self._loaded else CAUTIOUS
-
-    @property
-    def progress(self) -> DownloadProgress | None:
-        """Of the download that is under way, None if there is none."""
-        return None if self._download is None or self._download.done else self._download.progress
-
-    @property
-    def beside_index(self) -> None:
-        return None
-
-    async def prepare(self) -> Fingerprint:
-        """Loads the model, which takes seconds, or says why there is none to load."""
-        async with self._loading:
-            if self._loaded is None:
-                self._check_download()
-                folder = await self._in_thread(find_model, self._name, self._cache_folder)
-                self._loaded = await self._load_or_download(folder)
-            return self._loaded.fingerprint
-
-    async def embed_query(self, text: str) -> Vector:
-        loaded = self._ready()
-        loaded.calibration.check(text)
-        vectors = await self._in_thread(_encode, loaded.model, [text], loaded.prompts.query)
-        vector: Vector = vectors[0]
-        return vector
-
-    async def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        import numpy as np
-
-        loaded = self._ready()
-        parts = [np.empty((0, loaded.fingerprint.dim), dtype=np.float32)]
-        for start in range(0, len(texts), _CHUNK):
-            chunk = texts[start : start + _CHUNK]
-            vectors = self._in_thread(_encode, loaded.model, chunk, loaded.prompts.document)
-            parts.append(await vectors)
-        return np.concatenate(parts)
-
-    async def close(self) -> None:
-        """Ends a download and, within five seconds, the thread. Idempotent.
-
-        A load or an encoding that takes longer is left to end by itself.
-        """
-        self._closed = True
-        if self._download is not None:
-            await self._download.close()
-        self._loaded = None
-        self._executor.shutdown(wait=False, cancel_futures=True)
-        if self._latest is not None and not self._latest.done():
-            await asyncio.wait({asyncio.wrap_future(self._latest)}, timeout=_CLOSE_SECONDS)
-
-    def _ready(self) -> _Loaded:
-        if self._loaded is None:
-            raise EmbeddingFailed("closed" if self._closed else "not_prepared")
-        return self._loaded
-
-    def _check_download(self) -> None:
-        """Raises while a download runs, and for a while after one that failed."""
-        if self._download is None:
-            return
-        if not self._download.done:
-            done = self._download.progress
-            raise EmbeddingFailed(
-                f"downloading: {done.megabytes:.0f} MB after {done.seconds:.0f} s"
-            )
-        if self._download.failure and time.monotonic() < self._next_download:
-            raise EmbeddingFailed(f"download_failed: {self._download.failure}")
-
-    async def _load_or_download(self, folder: Path | None) -> _Loaded:
-        tried = self._download is not None and self._download.done and not self._download.failure
-        if folder is not None:
-            if self._native is not None and (
-                refusal := await self._in_thread(self._native.refusal)
-            ):
-                raise EmbeddingFailed(f"native: {refusal}")
-            try:
-                return await self._in_thread(_load, folder, self._name, self.label, self._device)
-            except EmbeddingFailed as error:
-                # Files in the cache may be those of a download that was cut off: fetch the rest.
-                if (
-                    tried
-                    or is_own_folder(self._name, folder)
-                    or not str(error).startswith("broken_model")
-                ):
-                    raise
-        if tried:
-            raise EmbeddingFailed("download_failed: the files are not where they should be")
-        raise self._start_download()
-
-    def _start_download(self) -> EmbeddingFailed:
-        if self._closed:
-            return EmbeddingFailed("closed")
-        if self._download_seconds <= 0:
-            return EmbeddingFailed("download_failed: not on disk, and downloads are off")
-        name = hub_name(self._name)
-        watched = self._cache_folder and self._cache_folder / f"models--{name.replace('/', '--')}"
-        self._next_download = time.monotonic() + self._download_seconds + _RETRY_DOWNLOAD_SECONDS
-        self._download = ModelDownload(
-            self._fetch(name, self._cache_folder), self._download_seconds, watched
-        )
-        return EmbeddingFailed("downloading: 0 MB after 0 s")
-
-    async def _in_thread[*Ts, R](self, call: Callable[[*Ts], R], *args: *Ts) -> R:
-        try:
-            future = self._executor.submit(call, *args)
-        except RuntimeError as error:  # shut down
-            raise EmbeddingFailed("closed") from error
-        self._latest = future
-        return await asyncio.wrap_future(future)
-
-
-def _load(folder: Path, name: str, label: str, device: str) -> _Loaded:
-    """Runs in the embedder's thread, which is the one that will encode."""
+    if native is not None and (refusal := native.refusal()):
+        raise EmbeddingFailed(f"native: {refusal}")
     try:
         import torch
         from sentence_transformers import SentenceTransformer
@@ -231,36 +47,30 @@ def _load(folder: Path, name: str, label: str, device: str) -> _Loaded:
             what = f"{error.name} is not there; install sentence-transformers"
         raise EmbeddingFailed(f"no_sentence_transformers: {what}") from error
     torch.set_num_threads(1)
-    try:
-        model = SentenceTransformer(str(folder), device=device, local_files_only=True)
-        prompts = prompts_of(model.prompts, model.default_prompt_name, Path(name).name)
-        queries = _encode(model, PROBE_QUERIES, prompts.query)
-        calibration = calibrate(queries, _encode(model, PROBE_MEMORIES, prompts.document))
-        statements = _encode(model, MERGE_PROBES, prompts.document)
-        merges = merge_thresholds(statements, calibration.blind)
-        fingerprint = Fingerprint(label, queries.shape[1], content_revision(folder, prompts))
-    except Exception as error:
-        # Whatever a foreign library raises over foreign files: KeyError, SafetensorError, JSON, …
-        raise EmbeddingFailed(f"broken_model: {type(error).__name__}") from error
-    return _Loaded(model, prompts, fingerprint, calibration, merges)
+    model = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
+    return TorchModel(model, prompts_of(model.prompts, model.default_prompt_name, Path(name).name))
 
 
-def _encode(model: SentenceTransformer, texts: Sequence[str], prompt: str) -> Vectors:
-    """Unit rows, shape ``(len(texts), dim)``."""
-    try:
-        vectors = model.encode(
-            [_readable(text) for text in texts],
+class TorchModel:
+    """A sentence-transformers model in memory."""
+
+    variant = ""
+
+    def __init__(self, model: SentenceTransformer, prompts: Prompts) -> None:
+        self._model = model
+        self._prompts = prompts
+
+    @property
+    def prompts(self) -> Prompts:
+        return self._prompts
+
+    def encode(self, texts: Sequence[str], prompt: str) -> Vectors:
+        """A row a text."""
+        vectors: Vectors = self._model.encode(
+            list(texts),
             prompt=prompt,
-            batch_size=_CHUNK,
+            batch_size=_BATCH,
             show_progress_bar=False,
             convert_to_numpy=True,
         )
-    except Exception as error:
-        # Whatever torch and a model's own code raise: out of memory, index errors, …
-        raise EmbeddingFailed(f"encoding_failed: {type(error).__name__}") from error
-    return unit_rows(without_zeros(vectors, texts), len(texts), 0)
-
-
-def _readable(text: str) -> str:
-    """Cut, and without halves of surrogate pairs, which tokenizers refuse."""
-    return text[:_LONGEST_TEXT].encode(errors="replace").decode()
+        return vectors

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.components.embedding.sentence_transformer import (
-    SentenceTransformerEmbedder,
+from astrbot_plugin_scoped_memory.llm_memory.components.embedding.local_model import (
+    LocalModelEmbedder,
 )
 from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed
 from astrbot_plugin_scoped_memory.tests.contract.embedder_bench import minilm_folder
@@ -21,22 +22,20 @@ NAME = "owner/tiny"
 ENDLESS = "import time; time.sleep(600)"
 
 
-def local(folder: Path) -> SentenceTransformerEmbedder:
-    return SentenceTransformerEmbedder(str(folder), download_seconds=0.0)
+def local(folder: Path) -> LocalModelEmbedder:
+    return LocalModelEmbedder(str(folder), download_seconds=0.0)
 
 
-def fetched(cache: Path, program: str, seconds: float = 60.0) -> SentenceTransformerEmbedder:
-    """An embedder whose download is ``program``, with sys.argv[1:] = name, cache folder."""
+def fetched(cache: Path, program: str, seconds: float = 60.0) -> LocalModelEmbedder:
+    """An embedder whose download is ``program``, with sys.argv[1:] = name, folder to fill."""
 
-    def command(name: str, folder: Path | None) -> Sequence[str]:
+    def command(name: str, folder: Path) -> Sequence[str]:
         return (sys.executable, "-c", program, name, str(folder))
 
-    return SentenceTransformerEmbedder(
-        NAME, download_seconds=seconds, cache_folder=cache, fetch=command
-    )
+    return LocalModelEmbedder(NAME, download_seconds=seconds, cache_folder=cache, fetch=command)
 
 
-async def reason(embedder: SentenceTransformerEmbedder) -> str:
+async def reason(embedder: LocalModelEmbedder) -> str:
     with pytest.raises(EmbeddingFailed) as caught:
         await embedder.prepare()
     return str(caught.value)
@@ -47,15 +46,17 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_tiny_model(tmp_path_factory.mktemp("models") / "tiny")
 
 
-def in_hub_cache(model: Path) -> str:
-    """A program that puts a model where a hub download would."""
-    return f"""
-import pathlib, shutil, sys
-repository = pathlib.Path(sys.argv[2]) / ("models--" + sys.argv[1].replace("/", "--"))
-shutil.copytree({str(model)!r}, repository / "snapshots" / "abc")
-(repository / "refs").mkdir()
-(repository / "refs" / "main").write_text("abc")
-"""
+def copied(model: Path) -> str:
+    """A program that puts a model where a download would."""
+    return f"import shutil, sys; shutil.copytree({str(model)!r}, sys.argv[2])"
+
+
+def in_hub_cache(model: Path, cache: Path) -> None:
+    """Put a model where the hub's own library would."""
+    repository = cache / "models--owner--tiny"
+    shutil.copytree(model, repository / "snapshots" / "abc")
+    (repository / "refs").mkdir()
+    (repository / "refs" / "main").write_text("abc")
 
 
 @pytest.mark.model
@@ -108,8 +109,6 @@ async def test_a_folder_that_holds_no_model_is_broken(tmp_path: Path) -> None:
 
 @pytest.mark.model
 async def test_a_model_that_is_cut_off_is_broken(tiny: Path, tmp_path: Path) -> None:
-    import shutil
-
     folder = Path(shutil.copytree(tiny, tmp_path / "cut"))
     for weights in folder.rglob("*.safetensors"):
         weights.write_bytes(weights.read_bytes()[:1000])
@@ -129,7 +128,7 @@ async def test_without_the_library_it_says_so(
 
 
 async def test_a_missing_folder_is_not_looked_for_on_a_hub(tmp_path: Path) -> None:
-    embedder = SentenceTransformerEmbedder(str(tmp_path / "none"), download_seconds=60.0)
+    embedder = LocalModelEmbedder(str(tmp_path / "none"), download_seconds=60.0)
     assert (await reason(embedder)).startswith("no_such_folder")
     assert embedder.progress is None
     await embedder.close()
@@ -175,13 +174,23 @@ async def test_a_download_that_failed_is_not_started_again_at_once(tmp_path: Pat
 
 @pytest.mark.model
 async def test_after_its_download_a_model_is_ready(tiny: Path, tmp_path: Path) -> None:
-    embedder = fetched(tmp_path, in_hub_cache(tiny))
+    embedder = fetched(tmp_path, copied(tiny))
     assert (await reason(embedder)).startswith("downloading")
     while embedder.progress is not None:  # noqa: ASYNC110  (polled, as the status does)
         await asyncio.sleep(0.01)
     fingerprint = await embedder.prepare()
     assert fingerprint.model == "local:tiny"
     assert (await embedder.embed_query("coffee")).shape == (fingerprint.dim,)
+    await embedder.close()
+
+
+@pytest.mark.model
+async def test_a_model_that_the_hubs_library_had_fetched_is_found(
+    tiny: Path, tmp_path: Path
+) -> None:
+    in_hub_cache(tiny, tmp_path)
+    embedder = fetched(tmp_path, ENDLESS)
+    assert (await embedder.prepare()).model == "local:tiny"
     await embedder.close()
 
 

@@ -1,0 +1,279 @@
+"""A local model: opened in a thread by the library that can, fetched behind if not on disk."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ...errors import EmbeddingFailed
+from ...policies.deduplication import CAUTIOUS, MergeThresholds
+from ...ports import Fingerprint
+from .calibration import PROBE_MEMORIES, PROBE_QUERIES, UNCALIBRATED_FLOOR, Calibration, calibrate
+from .merge_calibration import MERGE_PROBES, merge_thresholds
+from .model_download import DownloadProgress, ModelDownload, fetch_command
+from .model_folder import content_revision, fetched_folder, find_model, hub_name, is_own_folder
+from .onnx_model import open_onnx
+from .prompts import Prompts
+from .sentence_transformer import open_sentence_transformer
+from .vectors import unit_rows, without_zeros
+
+if TYPE_CHECKING:
+    from ...ports import Vector, Vectors
+
+_CHUNK = 4
+"""Documents an executor job: a query waits for one job at most, not for a whole batch."""
+
+_LONGEST_TEXT = 32_000
+"""Characters. No model reads further, but its tokenizer would."""
+
+_CLOSE_SECONDS = 5.0
+_RETRY_DOWNLOAD_SECONDS = 600.0
+
+
+_NO_FAULT_OF_THE_FILES = frozenset({"native", "no_onnxruntime", "no_sentence_transformers"})
+
+
+class Encoder(Protocol):
+    """A model in memory."""
+
+    @property
+    def prompts(self) -> Prompts:
+        """What it wants to read before a text."""
+        ...
+
+    @property
+    def variant(self) -> str:
+        """What else than its files and prompts decides on the vectors; may be empty."""
+        ...
+
+    def encode(self, texts: Sequence[str], prompt: str) -> Vectors:
+        """A row a text, of any length. Blocks; may raise anything."""
+        ...
+
+
+type Open = Callable[[Path, str], Encoder | None]
+"""From a folder and the model's name as configured; None if the library is not the one for it. May
+raise anything; EmbeddingFailed where it knows the reason."""
+
+LIBRARIES: tuple[Open, ...] = (open_onnx, open_sentence_transformer)
+"""Those that need less first."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Loaded:
+    """A model in memory, with all that belongs to it."""
+
+    model: Encoder
+    prompts: Prompts
+    fingerprint: Fingerprint
+    calibration: Calibration
+    merge_thresholds: MergeThresholds
+
+
+class LocalModelEmbedder:
+    """Encodes in one thread of its own, with one compute thread: contended ones cost sevenfold.
+
+    A folder is loaded as it is. A name is looked for on disk; if it is not there, ``prepare``
+    starts a download in a child process and raises until that is done. No hub is asked anywhere
+    else. Reasons begin with a stable code: ``downloading``, ``download_failed``,
+    ``no_such_folder``, ``no_onnxruntime``, ``no_sentence_transformers``, ``broken_model``,
+    ``encoding_failed``, ``native`` (the library would end the process), ``language`` (the model
+    cannot read the query's), ``not_prepared``, ``closed``.
+
+    Args:
+        name_or_folder: A folder, or a model's name on the hub.
+        download_seconds: Deadline of a download; 0 never downloads.
+        cache_folder: Where downloads are kept; None never downloads.
+        floor: Relevance floor; None takes the calibrated one.
+        fetch: The download's command line, from a hub name and the folder to fill.
+        libraries: The first that opens the folder is taken.
+    """
+
+    def __init__(
+        self,
+        name_or_folder: str,
+        *,
+        download_seconds: float,
+        cache_folder: Path | None = None,
+        floor: float | None = None,
+        fetch: Callable[[str, Path], Sequence[str]] = fetch_command,
+        libraries: Sequence[Open] = LIBRARIES,
+    ) -> None:
+        self._name = name_or_folder
+        self._download_seconds = download_seconds
+        self._cache_folder = cache_folder
+        self._given_floor = floor
+        self._fetch = fetch
+        self._libraries = libraries
+        self._executor = ThreadPoolExecutor(1, thread_name_prefix="embedding")
+        self._loading = asyncio.Lock()
+        self._loaded: _Loaded | None = None
+        self._download: ModelDownload | None = None
+        self._latest: Future[Any] | None = None
+        self._closed = False
+
+    @property
+    def label(self) -> str:
+        return f"local:{Path(self._name).name}"
+
+    @property
+    def floor(self) -> float:
+        if self._given_floor is not None:
+            return self._given_floor
+        return self._loaded.calibration.floor if self._loaded else UNCALIBRATED_FLOOR
+
+    @property
+    def merge_thresholds(self) -> MergeThresholds:
+        return self._loaded.merge_thresholds if self._loaded else CAUTIOUS
+
+    @property
+    def progress(self) -> DownloadProgress | None:
+        """Of the download that is under way, None if there is none."""
+        return None if self._download is None or self._download.done else self._download.progress
+
+    @property
+    def beside_index(self) -> None:
+        return None
+
+    async def prepare(self) -> Fingerprint:
+        """Loads the model, which takes seconds, or says why there is none to load."""
+        async with self._loading:
+            if self._loaded is None:
+                self._check_download()
+                folder = await self._in_thread(find_model, self._name, self._cache_folder)
+                self._loaded = await self._load_or_download(folder)
+            return self._loaded.fingerprint
+
+    async def embed_query(self, text: str) -> Vector:
+        loaded = self._ready()
+        loaded.calibration.check(text)
+        vectors = await self._in_thread(_encode, loaded.model, [text], loaded.prompts.query)
+        vector: Vector = vectors[0]
+        return vector
+
+    async def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        import numpy as np
+
+        loaded = self._ready()
+        parts = [np.empty((0, loaded.fingerprint.dim), dtype=np.float32)]
+        for start in range(0, len(texts), _CHUNK):
+            chunk = texts[start : start + _CHUNK]
+            vectors = self._in_thread(_encode, loaded.model, chunk, loaded.prompts.document)
+            parts.append(await vectors)
+        return np.concatenate(parts)
+
+    async def close(self) -> None:
+        """Ends a download and, within five seconds, the thread. Idempotent.
+
+        A load or an encoding that takes longer is left to end by itself.
+        """
+        self._closed = True
+        if self._download is not None:
+            await self._download.close()
+        self._loaded = None
+        self._executor.shutdown(wait=False, cancel_futures=True)
+        if self._latest is not None and not self._latest.done():
+            await asyncio.wait({asyncio.wrap_future(self._latest)}, timeout=_CLOSE_SECONDS)
+
+    def _ready(self) -> _Loaded:
+        if self._loaded is None:
+            raise EmbeddingFailed("closed" if self._closed else "not_prepared")
+        return self._loaded
+
+    def _check_download(self) -> None:
+        """Raises while a download runs, and for a while after one that failed."""
+        if self._download is None:
+            return
+        if not self._download.done:
+            done = self._download.progress
+            of = f" of {done.total:.0f}" if done.total else ""
+            raise EmbeddingFailed(
+                f"downloading: {done.megabytes:.0f}{of} MB after {done.seconds:.0f} s"
+            )
+        since = time.monotonic() - self._download.ended
+        if self._download.failure and since < _RETRY_DOWNLOAD_SECONDS:
+            raise EmbeddingFailed(f"download_failed: {self._download.failure}")
+
+    async def _load_or_download(self, folder: Path | None) -> _Loaded:
+        tried = self._download is not None and self._download.done and not self._download.failure
+        if folder is not None:
+            try:
+                return await self._in_thread(_load, folder, self._name, self.label, self._libraries)
+            except EmbeddingFailed as error:
+                # Files in the cache may be those of a download that was cut off: fetch the rest.
+                if (
+                    tried
+                    or is_own_folder(self._name, folder)
+                    or not str(error).startswith("broken_model")
+                ):
+                    raise
+        if tried:
+            raise EmbeddingFailed("download_failed: the files are not where they should be")
+        raise self._start_download()
+
+    def _start_download(self) -> EmbeddingFailed:
+        if self._closed:
+            return EmbeddingFailed("closed")
+        if self._cache_folder is None or self._download_seconds <= 0:
+            return EmbeddingFailed("download_failed: not on disk, and downloads are off")
+        folder = fetched_folder(self._name, self._cache_folder)
+        command = self._fetch(hub_name(self._name), folder)
+        self._download = ModelDownload(command, self._download_seconds, folder)
+        return EmbeddingFailed("downloading: 0 MB after 0 s")
+
+    async def _in_thread[*Ts, R](self, call: Callable[[*Ts], R], *args: *Ts) -> R:
+        try:
+            future = self._executor.submit(call, *args)
+        except RuntimeError as error:  # shut down
+            raise EmbeddingFailed("closed") from error
+        self._latest = future
+        return await asyncio.wrap_future(future)
+
+
+def _load(folder: Path, name: str, label: str, libraries: Sequence[Open]) -> _Loaded:
+    """Runs in the embedder's thread, which is the one that will encode."""
+    try:
+        model = _opened(folder, name, libraries)
+        prompts = model.prompts
+        queries = _encode(model, PROBE_QUERIES, prompts.query)
+        calibration = calibrate(queries, _encode(model, PROBE_MEMORIES, prompts.document))
+        statements = _encode(model, MERGE_PROBES, prompts.document)
+        merges = merge_thresholds(statements, calibration.blind)
+        revision = content_revision(folder, prompts, model.variant)
+        fingerprint = Fingerprint(label, queries.shape[1], revision)
+    except EmbeddingFailed as error:
+        if error.code in _NO_FAULT_OF_THE_FILES:
+            raise
+        raise EmbeddingFailed(f"broken_model: {error.code}") from error
+    except Exception as error:
+        # Whatever a foreign library raises over foreign files: KeyError, SafetensorError, JSON, …
+        raise EmbeddingFailed(f"broken_model: {type(error).__name__}") from error
+    return _Loaded(model, prompts, fingerprint, calibration, merges)
+
+
+def _opened(folder: Path, name: str, libraries: Sequence[Open]) -> Encoder:
+    for opened in libraries:
+        model = opened(folder, name)
+        if model is not None:
+            return model
+    raise EmbeddingFailed("broken_model: no library reads it")
+
+
+def _encode(model: Encoder, texts: Sequence[str], prompt: str) -> Vectors:
+    """Unit rows, shape ``(len(texts), dim)``."""
+    try:
+        vectors = model.encode([_readable(text) for text in texts], prompt)
+    except Exception as error:
+        # Whatever a library and a model's own code raise: out of memory, index errors, …
+        raise EmbeddingFailed(f"encoding_failed: {type(error).__name__}") from error
+    return unit_rows(without_zeros(vectors, texts), len(texts), 0)
+
+
+def _readable(text: str) -> str:
+    """Cut, and without halves of surrogate pairs, which tokenizers refuse."""
+    return text[:_LONGEST_TEXT].encode(errors="replace").decode()

@@ -1,0 +1,135 @@
+"""A model hub on this machine: what huggingface.co answers to a listing and to a download."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+LARGE = 4096
+"""Bytes from which on a file is stored apart, and asked for at another address."""
+
+
+@dataclass
+class HubServer:
+    """Serves the files of ``folder`` as the model ``name``.
+
+    Attributes:
+        cut: Of a large file, so many bytes an answer, until the connection breaks; 0 for all.
+        cuts: How often that happens.
+        spoiled: Files that come with other bytes than the listing says.
+        ranges: Where large files were asked for from.
+        tokens: What was shown with each request, by path.
+    """
+
+    folder: Path
+    name: str = "owner/tiny"
+    cut: int = 0
+    cuts: int = 0
+    spoiled: set[str] = field(default_factory=set)
+    ranges: list[int] = field(default_factory=list)
+    tokens: dict[str, str] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
+    url: str = ""
+
+    def listing(self) -> dict[str, Any]:
+        """Of ``/api/models/NAME/revision/main?blobs=true``."""
+        files = [path for path in sorted(self.folder.rglob("*")) if path.is_file()]
+        return {"sha": COMMIT, "siblings": [self._entry(path) for path in files]}
+
+    def _entry(self, path: Path) -> dict[str, Any]:
+        content = path.read_bytes()
+        git = hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False)
+        entry = {
+            "rfilename": path.relative_to(self.folder).as_posix(),
+            "size": len(content),
+            "blobId": git.hexdigest(),
+        }
+        if len(content) < LARGE:
+            return entry
+        sha256 = hashlib.sha256(content).hexdigest()
+        # The blob is a pointer then, and its id is none of the content's.
+        return entry | {"blobId": "f" * 40, "lfs": {"sha256": sha256, "size": len(content)}}
+
+
+class _Handler(BaseHTTPRequestHandler):
+    hub: HubServer
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        path = unquote(urlsplit(self.path).path)
+        self.hub.asked.append(path)
+        self.hub.tokens[path] = self.headers.get("Authorization", "")
+        resolve = f"/{self.hub.name}/resolve/{COMMIT}/"
+        if self.path == f"/api/models/{self.hub.name}/revision/main?blobs=true":
+            self._answer(200, json.dumps(self.hub.listing()).encode())
+        elif path.startswith(resolve):
+            self._file(path.removeprefix(resolve))
+        elif path.startswith("/cdn/"):
+            self._large(path.removeprefix("/cdn/"))
+        else:
+            self._answer(404, b"{}")
+
+    def _file(self, name: str) -> None:
+        content = (self.hub.folder / name).read_bytes()
+        if len(content) < LARGE:
+            self._answer(200, self._served(name, content))
+            return
+        # A redirect to another host, or so it looks: no token may follow.
+        location = f"{self.hub.url.replace('127.0.0.1', 'localhost')}/cdn/{name}"
+        self._answer(302, b"", Location=location)
+
+    def _large(self, name: str) -> None:
+        content = self._served(name, (self.hub.folder / name).read_bytes())
+        asked = self.headers.get("Range", "")
+        start = int(asked.removeprefix("bytes=").partition("-")[0]) if asked else 0
+        self.hub.ranges.append(start)
+        whole = content[start:]
+        if self.hub.cuts:
+            self.hub.cuts -= 1
+            self.send_response(206 if start else 200)
+            self.send_header("Content-Length", str(len(whole)))
+            self.end_headers()
+            self.wfile.write(whole[: self.hub.cut])
+            self.close_connection = True
+        else:
+            self._answer(206 if start else 200, whole)
+
+    def _served(self, name: str, content: bytes) -> bytes:
+        return bytes([content[0] ^ 1]) + content[1:] if name in self.hub.spoiled else content
+
+    def _answer(self, status: int, body: bytes, **headers: str) -> None:
+        self.send_response(status)
+        for header, value in headers.items():
+            self.send_header(header, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Nothing."""
+
+
+@contextmanager
+def running(hub: HubServer) -> Iterator[HubServer]:
+    """Serving at ``hub.url``."""
+
+    handler = type("Handler", (_Handler,), {"hub": hub})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    hub.url = f"http://127.0.0.1:{server.server_port}"
+    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield hub
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
