@@ -8,7 +8,6 @@ same as what it has just read. Its diary repeats the day word for word.
 from __future__ import annotations
 
 import json
-import re
 from typing import Any, Final
 
 from prompt_lines import data_lines
@@ -16,7 +15,6 @@ from prompt_lines import data_lines
 from astrbot_plugin_scoped_memory.llm_memory.ports.chat import Completion
 
 KINDS: Final = ("knowledge", "skill", "task", "emotional", "event")
-_JOURNAL: Final = "写日记"
 
 
 class WorstReader:
@@ -34,7 +32,7 @@ class WorstReader:
     async def complete(self, prompt: str, *, system: str, conversation: str) -> Completion:
         """What it makes of a prompt."""
         self.calls += 1
-        return Completion(_diary(prompt) if _JOURNAL in system else self._answer(prompt), 100)
+        return Completion(self._answer(prompt), 100)
 
     def _answer(self, prompt: str) -> str:
         turns, known = (
@@ -68,8 +66,3 @@ class WorstReader:
             "merges": [{"ids": known, "new": last}] if len(known) > 1 and last else [],
         }
         return json.dumps(reply, ensure_ascii=False)
-
-
-def _diary(prompt: str) -> str:
-    said = re.findall(r"^\[\d\d:\d\d\] (.*)$", prompt, re.MULTILINE)
-    return "；".join(said) or "无"

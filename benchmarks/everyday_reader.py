@@ -11,7 +11,6 @@ from prompt_lines import data_lines
 from astrbot_plugin_scoped_memory.llm_memory.policies.text import estimate_tokens
 from astrbot_plugin_scoped_memory.llm_memory.ports.chat import Completion
 
-_JOURNAL: Final = "写日记"
 _COMPARED: Final = 40
 """Characters that tell a turn: what is long or private may be cut or hidden further on."""
 
@@ -32,9 +31,9 @@ class CastReader:
         return bool(self.label) or bool(conversation)
 
     async def complete(self, prompt: str, *, system: str, conversation: str) -> Completion:
-        """What a good reader answers; a diary repeats what was said."""
+        """What a good reader answers."""
         self.calls += 1
-        text = _diary(prompt) if _JOURNAL in system else self._answer(prompt)
+        text = self._answer(prompt)
         asked = estimate_tokens(system) + estimate_tokens(prompt)
         spent = asked + estimate_tokens(text)
         self.prompt_tokens += asked
@@ -61,6 +60,9 @@ class CastReader:
                 new["tags"] = lesson["tags"]
             words = lesson.get("replaces")
             old = next((one["id"] for one in known if words and words in one["text"]), None)
+            if words and old is None:  # said and taken back in one talk: as it is in the end
+                fresh = reply["new_memories"]
+                fresh[:] = [one for one in fresh if words not in one["judgment"]]
             if old is None:
                 reply["new_memories"].append(new)
             else:
@@ -69,9 +71,3 @@ class CastReader:
 
 def _told(said: str) -> str:
     return "".join(said.split())[:_COMPARED]
-
-
-def _diary(prompt: str) -> str:
-    """Of what was said that day, the first sentences."""
-    said = [line.partition("：")[2] for line in prompt.splitlines() if line.startswith("[")]
-    return "；".join(said[:3]) or "无"

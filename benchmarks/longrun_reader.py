@@ -26,7 +26,6 @@ _MENTIONED: Final = re.compile(
     r"我的(?P<topic>\S+?)(?P<verb>一直是|嘛，还是|换成)(?P<value>\S+?)了?。（\d+）"
 )
 _ASKED: Final = re.compile(r"(?P<who>\S+?)的(?P<topic>\S+?)是哪一种")
-_JOURNAL: Final = "写日记"
 TROUBLE: Final = {"fail": 0.03, "broken": 0.03, "hostile": 0.05}
 """Shares of all calls."""
 
@@ -58,13 +57,13 @@ class Reader:
         """What it makes of a prompt. ChatFailed now and then."""
         self.calls += 1
         self._look(prompt, conversation)
-        kind = self._kind() if _JOURNAL not in system else "journal"
+        kind = self._kind()
         self.kinds[kind] += 1
         spent = estimate_tokens(system) + estimate_tokens(prompt)
         if kind == "fail":
             self.tokens += spent
             raise ChatFailed("HTTP 429: rate limit")
-        text = _diary(prompt) if kind == "journal" else self._answer(kind, prompt)
+        text = self._answer(kind, prompt)
         spent += estimate_tokens(text)
         self.tokens += spent
         return Completion(text, spent)
@@ -142,9 +141,3 @@ def _names(prompt: str) -> dict[str, str]:
     told = re.search(r"^说话的人：(\{.*\})$", prompt, re.MULTILINE)
     names: dict[str, str] = json.loads(told[1]) if told else {}
     return {label: name.partition("（")[0] for label, name in names.items()}
-
-
-def _diary(prompt: str) -> str:
-    """Of what was said that day, the first sentences."""
-    said = [line.partition("：")[2] for line in prompt.splitlines() if line.startswith("[")]
-    return "这一天大家聊了：" + "；".join(said[:3]) + "。"

@@ -25,11 +25,11 @@ def loop_lines(texts: Texts, status: LoopStatus) -> list[str]:
     """For admins: counts are of all conversations."""
     say, queue = texts.say, status.queue
     if queue.oldest is None:
-        lines = [say("loop.queue_empty", read=queue.read, dead=queue.dead)]
+        lines = [say("loop.queue_empty", dead=queue.dead)]
     else:
         oldest = moment(queue.oldest)
-        waiting, read, dead = queue.waiting, queue.read, queue.dead
-        lines = [say("loop.queue", waiting=waiting, read=read, dead=dead, oldest=oldest)]
+        waiting, dead = queue.waiting, queue.dead
+        lines = [say("loop.queue", waiting=waiting, dead=dead, oldest=oldest)]
     if status.provider:
         name = "loop.reader_auto" if status.provider == _AUTO else "loop.reader"
         lines.append(say(name, provider=safe(status.provider)))

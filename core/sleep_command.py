@@ -76,7 +76,6 @@ class SleepCommand:
             archived=report.archived,
             merged=report.merged,
             journals=report.journals,
-            by_model=report.by_model,
             later=report.postponed_days,
             pages=report.pages,
         )

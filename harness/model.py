@@ -7,7 +7,7 @@ from types import TracebackType
 
 from aiohttp import web
 
-from .script import Answer, Failure, JsonObject, ModelRequest, Reading, Script, ToolCall, reader_of
+from .script import Answer, Failure, JsonObject, ModelRequest, Reading, Script, ToolCall, is_reading
 from .vectors import Embedding, base64_floats, spoiled
 
 CHAT_MODEL = "scripted-chat"
@@ -45,10 +45,6 @@ class ScriptedModel:
     def on_reflection(self, contains: str, reply: Reading) -> None:
         """What is learned where turns with `contains` are read; each rule serves once."""
         self.script.on_reflection(contains, reply)
-
-    def on_journal(self, contains: str, text: str) -> None:
-        """What is written of a day whose turns contain `contains`."""
-        self.script.on_journal(contains, text)
 
     def hold(self) -> None:
         """From now on requests are logged but not answered, until `release`."""
@@ -88,17 +84,17 @@ class ScriptedModel:
 
     async def _chat(self, http: web.Request) -> web.StreamResponse:
         request = ModelRequest(await http.json())
-        reader = reader_of(request)
-        (self.readings if reader else self.requests).append(request)
+        reads = is_reading(request)
+        (self.readings if reads else self.requests).append(request)
         await self._open.wait()
-        answer = self.script.read(reader, request) if reader else self.script.answer(request)
+        answer = self.script.read(request) if reads else self.script.answer(request)
         if isinstance(answer, Failure):
             return web.json_response({"error": {"message": "scripted"}}, status=answer.status)
         message, reason = _message(answer, serial=len(self.requests))
         if request.body.get("stream"):
             return await _streamed(http, message, reason)
         choice = {"index": 0, "message": message, "finish_reason": reason}
-        usage = {**_USAGE, "completion_tokens": self.reading_tokens} if reader else _USAGE
+        usage = {**_USAGE, "completion_tokens": self.reading_tokens} if reads else _USAGE
         return web.json_response({**_head("chat.completion"), "choices": [choice], "usage": usage})
 
     async def _embeddings(self, http: web.Request) -> web.Response:

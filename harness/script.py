@@ -104,14 +104,13 @@ class Failure:
 type Answer = str | Callable[[ModelRequest], str]
 type Reading = JsonObject | Failure | Callable[[ModelRequest], JsonObject | str]
 
-READERS = {"reflection": "你替一个聊天机器人整理长期记忆", "journal": "你替机器人写日记"}
+_READER = "你替一个聊天机器人整理长期记忆"
 """How the memory's own calls begin their system prompt: no person talks in them."""
 
 
-def reader_of(request: ModelRequest) -> str:
-    """Who of `READERS` asks; empty for a turn of a chat."""
-    system = request.system
-    return next((name for name, phrase in READERS.items() if phrase in system), "")
+def is_reading(request: ModelRequest) -> bool:
+    """Whether the memory asks what turns teach; else it is a turn of a chat."""
+    return _READER in request.system
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +134,6 @@ class Script:
 
     rules: list[Rule] = field(default_factory=list)
     readings: list[tuple[str, Reading]] = field(default_factory=list)
-    journals: list[tuple[str, str]] = field(default_factory=list)
 
     def on(self, contains: str, *rounds: ToolCall | tuple[ToolCall, ...], then: Answer) -> None:
         """Adds a rule; each of `rounds` is one tool round (a call, or several at once)."""
@@ -149,16 +147,9 @@ class Script:
         """
         self.readings.append((contains, reply))
 
-    def on_journal(self, contains: str, text: str) -> None:
-        """What is written of a day whose turns contain `contains`."""
-        self.journals.insert(0, (contains, text))
-
-    def read(self, reader: str, request: ModelRequest) -> str | Failure:
+    def read(self, request: ModelRequest) -> str | Failure:
         """What a reader of turns is answered."""
         text = request.everything
-        if reader == "journal":
-            found = (written for words, written in self.journals if words in text)
-            return next(found, "这一天没有什么特别的事。")
         for index, (words, reply) in enumerate(self.readings):
             if words in text:
                 del self.readings[index]

@@ -102,7 +102,8 @@ class Share:
 @dataclass(frozen=True, slots=True)
 class WaitingLine:
     """Turns of one conversation, scope and persona that are in no batch yet. ``map_key`` is what
-    the owner's map, and a pause, call the conversation by; ``parties`` are who said them."""
+    the owner's map, and a pause, call the conversation by; ``parties`` are who said them; ``chars``
+    is how much was said and answered."""
 
     scope: str
     conversation: str
@@ -112,6 +113,7 @@ class WaitingLine:
     newest: datetime
     map_key: str = ""
     parties: tuple[Party, ...] = ()
+    chars: int = 0
 
     @property
     def name(self) -> tuple[str, str, str]:

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from enum import StrEnum
 
-from .data_models import Memory
-
 
 class SleepStep(StrEnum):
     """What is done in each scope, in this order, and once for all of them at the end."""
@@ -50,7 +48,6 @@ class SleepReport:
         merged: Memories that another one said as well, and that went to ``archive/``.
         unmerged: Scopes in which nothing could be compared: no index, or no embedder.
         journals: Days whose journal was written.
-        by_model: How many of these a chat model wrote.
         postponed_days: Days that wait for another night.
         pages: MEMORY.md and PRIMER.md files that were written.
         left: Such files that were left alone, for their markers are damaged or they are no text.
@@ -71,7 +68,6 @@ class SleepReport:
     merged: int = 0
     unmerged: int = 0
     journals: int = 0
-    by_model: int = 0
     postponed_days: int = 0
     pages: int = 0
     left: int = 0
@@ -126,11 +122,3 @@ class JournalDay:
     day: date
     nights: int = 0
     written: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Digest:
-    """A day in a few sentences, ready to be written. ``by_model``: else told from its entries."""
-
-    memory: Memory
-    by_model: bool

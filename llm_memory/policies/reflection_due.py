@@ -1,22 +1,58 @@
-"""When turns are to be read, and when a service that failed is asked again. Pure."""
+"""When turns are to be read, and when a service that failed is asked again. Pure.
+
+A call costs about the same for one turn as for ten, and what waits costs nobody their answer:
+AstrBot has it in the context of its conversation, and recall finds its words. So turns are read
+when that pays: enough was said that is worth reading, and the talk has come to a rest.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import Final
 
 from ..models.loop import WaitingLine
 
+PAYS: Final = 7
+"""So many turns worth reading pay for a call: what it asks for besides them costs as much."""
+LONGEST_WAIT: Final = timedelta(days=7)
+"""So long the little that was said in a conversation waits for more."""
+MOST_CHARS: Final = 6_000
+"""Of what was said and answered: about what fits into a prompt without being cut."""
 
-def is_due(line: WaitingLine, now: datetime, *, after_turns: int, idle: timedelta) -> bool:
-    """Enough turns, or nobody has said anything for so long. A clock that went back by more than
-    that has made the turns no younger."""
-    return line.count >= after_turns or abs(now - line.newest) >= idle
+
+def may_pay(line: WaitingLine, *, after_turns: int) -> bool:
+    """Whether it makes a difference how much of a line is worth reading."""
+    return _pays(line.count, after_turns)
 
 
-def seconds_until_due(line: WaitingLine, now: datetime, *, idle: timedelta) -> float:
-    """For a line that is not due."""
-    return max((line.newest + idle - now).total_seconds(), 0.0)
+def is_due(
+    line: WaitingLine, worth: float, now: datetime, *, after_turns: int, idle: timedelta
+) -> bool:
+    """So many turns, or so much text, that a rest is not waited for; or nobody has said anything
+    for so long, and what was said pays for a call, or has waited long. A clock that went back by
+    more than that has made the turns no younger.
+
+    Args:
+        worth: Of the turns, as ``worth_reading`` tells it.
+    """
+    if line.count >= after_turns or line.chars >= MOST_CHARS:
+        return True
+    rests = abs(now - line.newest) >= idle
+    return rests and (_pays(worth, after_turns) or abs(now - line.oldest) >= LONGEST_WAIT)
+
+
+def seconds_until_due(
+    line: WaitingLine, worth: float, now: datetime, *, after_turns: int, idle: timedelta
+) -> float:
+    """For a line that is not due, if nothing more is said in it."""
+    rests = line.newest + idle
+    due = rests if _pays(worth, after_turns) else max(rests, line.oldest + LONGEST_WAIT)
+    return max((due - now).total_seconds(), 0.0)
+
+
+def _pays(worth: float, after_turns: int) -> bool:
+    return worth >= min(PAYS, after_turns)
 
 
 def wait_after(failures: int, retry_seconds: Sequence[float]) -> timedelta:

@@ -29,7 +29,7 @@ class LoopFile(Protocol):
 
 
 class TurnStore(Protocol):
-    """Finished turns until they are read, and until the journal of their day is written."""
+    """Finished turns until they are read."""
 
     def put(self, turn: QueuedTurn) -> None:
         """Queue a turn. On disk when it returns. One that is there already is ignored."""
@@ -67,6 +67,10 @@ class TurnStore(Protocol):
         its speakers: of each as many as of any other, in the order in which they came."""
         ...
 
+    def unread(self, limit: int) -> list[tuple[str, str]]:
+        """Ticket and scope of the newest turns that are to be read, but for what was given up."""
+        ...
+
     def make_batch(self, batch: Batch, ticket_ids: Collection[str]) -> None:
         """Read these together from now on."""
         ...
@@ -81,19 +85,6 @@ class TurnStore(Protocol):
 
     def of_batch(self, batch_id: str) -> list[QueuedTurn]:
         """The turns of a batch, in the order in which they came."""
-        ...
-
-    def settle(self, ticket_ids: Collection[str], *, keep: bool) -> None:
-        """What these turns taught stands in the vault: with ``keep`` they wait for the journal,
-        else they go. A batch without turns goes with them. All at once, or nothing."""
-        ...
-
-    def days(self, before: datetime) -> list[tuple[str, date]]:
-        """Scopes and local days of turns that were read, said before a moment."""
-        ...
-
-    def of_day(self, scope: str, day: date) -> list[QueuedTurn]:
-        """The turns of a scope and local day that were read, in the order in which they came."""
         ...
 
     def of_scope(self, scope: str) -> list[QueuedTurn]:
@@ -120,7 +111,13 @@ class TurnStore(Protocol):
         ...
 
     def drop(self, ticket_ids: Collection[str]) -> None:
-        """Turns that are needed no more. Unknown ones are ignored."""
+        """Turns that are needed no more: what they taught stands in the vault, or they were given
+        up. Unknown ones are ignored. A batch without turns goes with them. All at once, or
+        nothing."""
+        ...
+
+    def drop_read(self) -> None:
+        """Turns that were read, which an earlier version kept for the journal of their day."""
         ...
 
     def count(self) -> int:

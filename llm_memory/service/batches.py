@@ -11,13 +11,18 @@ from ..models.settings import LoopSettings
 from ..models.turns import QueuedTurn
 from ..policies.derived_ids import derived_id
 from ..policies.fair_shares import Allowance, in_order, taking_turns
-from ..policies.reflection_due import is_due, seconds_until_due
+from ..policies.reflection_due import is_due, may_pay, seconds_until_due
 from ..policies.reflection_prompt import MOST_TURNS, REPLY_TOKENS, how_many_fit
+from ..policies.worth_reading import worth_of
 from ..ports.loop import LoopBook, TurnStore
 from .learning import SCOPE_GONE
 
 Passed = set[str | tuple[str, str, str]]
 """Batches by id, and lines by name."""
+_REMEMBERED = 1_000
+"""Lines whose worth is known."""
+_CROWDED = (4, 5)
+"""Of the places in the queue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +47,7 @@ class Batches:
         self._book = book
         self._settings = settings
         self._idle = timedelta(minutes=settings.idle_minutes)
+        self._worth: dict[tuple[str, str, str], tuple[datetime, int, float]] = {}
 
     def next(
         self,
@@ -68,8 +74,10 @@ class Batches:
         ]
         begun = sorted(found, key=lambda one: (one.attempts, one.state is BatchState.OPEN))
         if not begun or begun[0].attempts:  # who failed waits until the others had their turn
+            crowded = self._is_crowded()
             for line, parties in self._lines(allowance, paused):
-                if line.name in passed or not self._wanted(line, now, conversation):
+                wanted = crowded or self._wanted(line, now, conversation)
+                if line.name in passed or not wanted:
                     continue
                 reading = self._of_line(line, parties, now, allowance)
                 if reading.batch.batch_id not in passed:
@@ -112,7 +120,26 @@ class Batches:
     def _wanted(self, line: WaitingLine, now: datetime, conversation: str | None) -> bool:
         if conversation is not None:
             return line.conversation == conversation
-        return is_due(line, now, after_turns=self._settings.after_turns, idle=self._idle)
+        after_turns, worth = self._settings.after_turns, self._worth_of(line)
+        return is_due(line, worth, now, after_turns=after_turns, idle=self._idle)
+
+    def _worth_of(self, line: WaitingLine) -> float:
+        """How many turns of a line are worth reading, as far as it matters. Of a line that is as
+        long and as new as it was, it is known."""
+        if not may_pay(line, after_turns=self._settings.after_turns):
+            self._worth.pop(line.name, None)
+            return 0.0
+        newest, count, worth = self._worth.get(line.name, (None, 0, 0.0))
+        if (newest, count) != (line.newest, line.count):
+            worth = sum(map(worth_of, self._turns.waiting(line, MOST_TURNS)))
+            if len(self._worth) >= _REMEMBERED:
+                self._worth.clear()
+            self._worth[line.name] = (line.newest, line.count, worth)
+        return worth
+
+    def _is_crowded(self) -> bool:
+        """The queue will soon take no more: then nothing waits for what pays."""
+        return self._turns.count() * _CROWDED[1] >= self._settings.most_queued * _CROWDED[0]
 
     def is_off_the_record(self, batch: Batch) -> bool:
         """Its conversation was paused since it was begun: what it teaches waits, too."""
@@ -145,7 +172,11 @@ class Batches:
     def seconds_until_due(self, now: datetime, *, overheard: bool = True) -> float | None:
         """Until the next line is due, None where nothing waits."""
         lines = self._turns.lines(addressed=not overheard)
-        waits = [seconds_until_due(line, now, idle=self._idle) for line in lines]
+        after = self._settings.after_turns
+        waits = [
+            seconds_until_due(line, self._worth_of(line), now, after_turns=after, idle=self._idle)
+            for line in lines
+        ]
         open_ = [batch for batch in self._turns.batches() if batch.state is not BatchState.DEAD]
         return min([*waits, *(0.0 for _ in open_)], default=None)
 

@@ -24,6 +24,7 @@ from .former_scopes import FormerScopes
 from .living import LivingMemories
 from .memory_editor import Doer, MemoryEditor
 from .scope_migration import entry_digest
+from .unread_turns import UnreadTurns
 
 _TURN: Final = "turn"
 """Stands for the digest of what was brought and is no memory, but a queued turn."""
@@ -43,6 +44,7 @@ class Bringing:
         living: LivingMemories,
         editor: MemoryEditor,
         corrected: CorrectedStatements,
+        unread: UnreadTurns,
         run: Callable[[Walk], Awaitable[None]],
     ) -> None:
         """``run``: a walk that a person asked for, while nothing else goes over memories."""
@@ -54,6 +56,7 @@ class Bringing:
         self._living = living
         self._editor = editor
         self._corrected = corrected
+        self._unread = unread
         self._run = run
 
     async def bring_named(
@@ -84,6 +87,7 @@ class Bringing:
         await self._corrected.carry(source.name, target.name, persons)
         # The queue first: what is learned from now on is learned where it belongs.
         turns = await asyncio.to_thread(self._bring_turns, remainder, batch)
+        self._unread.drop_scope(source.name)
         carry = _Carry(
             batch, target, remainder, self._former, self._store, self._vault, self._catalogue,
             self._living,
@@ -113,6 +117,7 @@ class Bringing:
         back = _CarryBack(deed, source, self._store, self._vault, self._catalogue, self._living)
         await self._run(back)
         await asyncio.to_thread(self._take_turns_back, deed)
+        self._unread.drop_scope(deed.target)
         await self._editor.settle_batch(deed)
         return BroughtBack(deed.source, deed.target, back.done, back.left)
 

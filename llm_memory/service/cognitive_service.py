@@ -81,6 +81,7 @@ from .scope_book import Meeting, ScopeBook
 from .tasks import TaskDoer, TaskList
 from .transfer import Terms, Transfer
 from .turn_queue import TurnQueue
+from .unread_turns import UnreadTurns
 
 _HOPS_SECONDS = 3.0
 """A model waits for the answer: after this long the first of two hops is the answer."""
@@ -111,6 +112,7 @@ class CognitiveService:
         reconciler: Reconciler,
         transfer: Transfer,
         pending: PendingRecords,
+        unread: UnreadTurns,
         off_record: OffTheRecord,
         primer: PrimerService,
         tasks: TaskList,
@@ -127,7 +129,9 @@ class CognitiveService:
         self._access = Access(settings, book, catalogue)
         self._life = Lifespan()
         self._observing = Observing(self._access, off_record, histories, turns, self._life)
-        self._corrections = Corrections(self._access, book, handlers, editor, corrected, self._life)
+        self._corrections = Corrections(
+            self._access, book, handlers, editor, corrected, unread, self._life
+        )
         self._manager = manager
         self._handlers = handlers
         self._learning = learning
@@ -136,6 +140,7 @@ class CognitiveService:
         self._reconciler = reconciler
         self._transfer = transfer
         self._pending = pending
+        self._unread = unread
         self._off_record = off_record
         self._primer = primer
         self._tasks = tasks
@@ -301,7 +306,9 @@ class CognitiveService:
         stored = self._access.find(pointer, conversation_id)
         scope_filter = self._access.readable(conversation_id)
         if stored is None and named is not None and scope_filter is not None:
-            stored = self._pending.find(named, scope_filter)  # recalled, so it can be read
+            # Recalled, so it can be read.
+            stored = self._pending.find(named, scope_filter)
+            stored = stored or self._unread.find(named, scope_filter)
         return PointerNotVisible(pointer) if stored is None else Expanded(stored)
 
     async def forget(

@@ -227,11 +227,10 @@ class ConsolidationService:
 
     def _steps(self, since: date | None) -> list[tuple[SleepStep, Step]]:
         async def journal(report: SleepReport, scope: Scope) -> SleepReport:
-            done = await self._parts.journals.run(report.run_id, scope, since)
+            done = await self._parts.journals.run(scope, since)
             return replace(
                 report,
                 journals=report.journals + done.written,
-                by_model=report.by_model + done.by_model,
                 postponed_days=report.postponed_days + done.waiting,
             )
 

@@ -44,6 +44,8 @@ class CorrectedStatements:
         self._by_entry: dict[tuple[str, str], list[Removed]] = {}
         self._purged: set[tuple[str, str]] = set()
         self._key = b""
+        self.changes = 0
+        """How often what was corrected has changed since the start."""
 
     def load(self) -> None:
         """Read the record. Where the state store cannot be read, nothing is known. Blocks."""
@@ -281,6 +283,7 @@ class CorrectedStatements:
         ]
 
     def _sort(self) -> None:
+        self.changes += 1
         self._by_scope, self._by_entry, self._purged = {}, {}, set()
         for _, one in sorted(self._removed.items(), key=lambda pair: pair[1].correction.at):
             for scope in _scopes(one.correction):

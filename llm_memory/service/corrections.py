@@ -31,6 +31,7 @@ from .lifespan import Lifespan
 from .memory_editor import Doer, MemoryEditor
 from .memory_handlers import MemoryHandlers
 from .scope_book import ScopeBook
+from .unread_turns import UnreadTurns
 
 
 class Corrections:
@@ -43,6 +44,7 @@ class Corrections:
         handlers: MemoryHandlers,
         editor: MemoryEditor,
         corrected: CorrectedStatements,
+        unread: UnreadTurns,
         life: Lifespan,
     ) -> None:
         self._access = access
@@ -50,6 +52,7 @@ class Corrections:
         self._handlers = handlers
         self._editor = editor
         self._corrected = corrected
+        self._unread = unread
         self._life = life
 
     async def forget(
@@ -58,7 +61,7 @@ class Corrections:
         """Move an entry to the archive. Only its speaker or an admin, only in its own scope."""
         stored = self._access.find(memory_id, conversation_id)
         if stored is None:
-            return NotVisible(memory_id)
+            return await self._forget_unread(memory_id, conversation_id, actor)
         scope = self._access.writable(conversation_id)
         if isinstance(scope, Rejected) or not self._access.in_reach(stored, scope, actor):
             return NotAllowed(memory_id)
@@ -71,6 +74,25 @@ class Corrections:
                 return NotVisible(memory_id)
             case str():
                 return Forgotten(stored, target)
+
+    async def _forget_unread(
+        self, memory_id: str, conversation_id: ConversationId, actor: Actor
+    ) -> ForgetOutcome:
+        """What was said and is not read yet has no entry: noted as forgotten it is neither recalled
+        nor learned, and at night its words leave the queue."""
+        named, scope_filter = pointed_id(memory_id), self._access.readable(conversation_id)
+        if named is None or scope_filter is None:
+            return NotVisible(memory_id)
+        stored = self._unread.find(named, scope_filter)
+        if stored is None:
+            return NotVisible(memory_id)
+        scope = self._access.writable(conversation_id)
+        if isinstance(scope, Rejected) or not self._access.in_reach(stored, scope, actor):
+            return NotAllowed(memory_id)
+        by = actor.name or actor.person
+        noting = self._corrected.note(CorrectionKind.FORGOTTEN, scope.name, stored.memory, by=by)
+        await self._life.finish(noting)
+        return Purged(stored.memory.memory_id)
 
     async def _forget(self, stored: StoredMemory, doer: Doer) -> str | Rejected | None:
         """The correction is noted first: a kill between must not lose it."""
@@ -96,7 +118,7 @@ class Corrections:
         if stored is None and not isinstance(scope, Rejected) and named is not None:
             stored = await self._handlers.archived(scope, named)
         if stored is None or not self._access.sees(stored, conversation_id):
-            return NotVisible(memory_id)
+            return await self._forget_unread(memory_id, conversation_id, actor)
         if isinstance(scope, Rejected) or not self._access.in_reach(stored, scope, actor):
             return NotAllowed(memory_id)
         refused = await self._life.finish(self._purge(stored, Doer(actor, conversation_id.umo)))

@@ -103,6 +103,7 @@ class Engine:
             writing.living,
             writing.editor,
             self._corrected,
+            recalling.unread,
             self.migrations.run_aside,
         )
         self.service = CognitiveService(
@@ -121,6 +122,7 @@ class Engine:
             self._reconciler,
             Transfer(parts.transfers, self._catalogue, writing.handlers, clock, parts.version),
             recalling.pending,
+            recalling.unread,
             made.off_record,
             made.primer,
             writing.tasks,
@@ -286,6 +288,7 @@ class Engine:
         self.notes.clear()
         self._manager.clear()
         self._primer.clear()
+        self._recalling.unread.clear()
         for lock in parts.locks:
             with contextlib.suppress(OSError):
                 await asyncio.to_thread(lock.release)

@@ -28,6 +28,7 @@ from .catalogue import Catalogue
 from .identifiers import Clock
 from .lessons import Lessons
 from .memory_manager import MemoryManager
+from .unread_turns import UnreadTurns
 
 SCOPE_GONE = "scope_gone"
 """A batch's error: a person has deleted the folder of its scope."""
@@ -36,11 +37,7 @@ _MOST_COMPARED = 3_000
 
 
 class Learning:
-    """Settles tickets. One at a time: a crash in between is repeated, and finds what stands.
-
-    Args:
-        keep: Turns that were read are kept for the journal of their day.
-    """
+    """Settles tickets. One at a time: a crash in between is repeated, and finds what stands."""
 
     def __init__(
         self,
@@ -49,17 +46,16 @@ class Learning:
         catalogue: Catalogue,
         lessons: Lessons,
         manager: MemoryManager,
+        unread: UnreadTurns,
         clock: Clock,
-        *,
-        keep: bool,
     ) -> None:
         self._turns = turns
         self._vault = vault
         self._catalogue = catalogue
         self._lessons = lessons
         self._manager = manager
+        self._unread = unread
         self._clock = clock
-        self._keep = keep
         self._settling = asyncio.Lock()
 
     async def scope_of(self, name: str) -> Scope | None:
@@ -121,7 +117,8 @@ class Learning:
             return report
         recalled = {memory_id for turn in turns for memory_id in turn.recalled}
         served = await self._manager.feedback(feedback, lesson.sees, recalled=recalled)
-        await asyncio.to_thread(self._turns.settle, ticket.ids, keep=self._keep)
+        await asyncio.to_thread(self._turns.drop, ticket.ids)
+        self._unread.drop(ticket.ids)
         return replace(report, counted=served.counted, dropped=dropped + served.dropped)
 
     def _put_aside(self, turns: Sequence[QueuedTurn]) -> None:

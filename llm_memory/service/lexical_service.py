@@ -129,9 +129,10 @@ class LexicalService:
             raise IndexUnavailable(f"index of words is {self.state}", code="not_ready")
 
     def waiting(self, scope_filter: ScopeFilter) -> list[Passage]:
-        """What is visible and not written yet, the newest last."""
+        """What is visible and not written yet, and what never will be."""
         newest = self._queue.newest(_LOOKED_AT)
-        return [passage for passage in newest if scope_filter.admits(place_name(passage))]
+        visible = [passage for passage in newest if scope_filter.admits(place_name(passage))]
+        return visible + list(self._passages.unread(scope_filter))
 
     async def _ask[T](self, call: Callable[[], T]) -> T:
         loop = asyncio.get_running_loop()

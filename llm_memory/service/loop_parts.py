@@ -27,6 +27,7 @@ from .reflection_service import ReflectionService
 from .scope_book import ScopeBook
 from .spending import Spending
 from .turn_queue import TurnQueue
+from .unread_follower import UnreadFollower
 from .writing import Writing
 
 
@@ -94,9 +95,8 @@ def make_loop(
         catalogue,
         Lessons(catalogue, writing.handlers, writing.corrected, book, clock),
         recalling.manager,
+        recalling.unread,
         clock,
-        # Nobody writes a journal of turns without a night, or without somebody to ask.
-        keep=parts.chat is not None and paces.sleep_at is not None,
     )
     off_record = OffTheRecord(parts.loop_book, parts.pause_marks, notices)
     spending = Spending(parts.loop_book, paces.daily_tokens, clock)
@@ -114,9 +114,7 @@ def make_loop(
         checks=writing.checks,
         near=writing.near,
         notices=notices,
-        spending=spending,
         acquaintances=acquaintances,
-        chat=parts.chat,
         settings=paces,
         clock=clock,
         version=parts.version,
@@ -135,12 +133,21 @@ def make_loop(
         hooks.apply,
         daily_tokens=paces.daily_tokens,
     )
+    follower = UnreadFollower(
+        recalling.unread,
+        parts.turns,
+        parts.vault,
+        writing.handlers,
+        writing.corrected,
+        off_record,
+    )
     reflection = ReflectionService(
         batches,
         asking,
         learning,
         reader,
         clock,
+        follower.follow,
         learns=settings.scope_filter_enabled,
         pauses_known=lambda: off_record.known,
     )

@@ -115,6 +115,16 @@ class MemoryHandlers:
             self._notices.clear(NoticeCode.VAULT_UNWRITABLE)
         return replace(outcome, redacted=passed.hidden)
 
+    async def as_memory(
+        self, draft: MemoryDraft, scope: Scope, *, conversation: str, role: str, memory_id: str
+    ) -> Memory | Rejected:
+        """What would be stored of words that nobody vouches for, or why it would not."""
+        passed = await self._checks.examine(draft, scope)
+        if isinstance(passed, Rejected):
+            return passed
+        memory = self._memory(passed.draft, conversation=conversation, trusted=False, role=role)
+        return replace(memory, memory_id=memory_id)
+
     async def _is_corrected(self, scope: Scope, memory: Memory, said_at: datetime) -> bool:
         ask = self._corrected.would_revive
         return await asyncio.to_thread(ask, scope.name, memory, said_at)

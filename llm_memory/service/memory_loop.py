@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from dataclasses import replace
 
 from ..errors import EngineClosed, StateUnavailable
@@ -57,6 +58,8 @@ class MemoryLoop:
             return
         await self._off_record.load(kept=kept)
         await self.sleep.load()
+        with contextlib.suppress(StateUnavailable):  # the next look takes it in
+            await self.reflection.follow()
 
     async def close(self) -> None:
         """Give the file back. Idempotent."""

@@ -8,7 +8,6 @@ from ..models.scope import Scope
 from ..models.settings import LoopSettings
 from ..models.sleep import Postponed
 from ..ports import Vault
-from ..ports.chat import ChatModel
 from ..ports.loop import LoopBook, LoopFile, TurnStore
 from ..ports.sleep import BackupFolder, ScopePages, SleepStore
 from .acquaintances import Acquaintances
@@ -27,7 +26,6 @@ from .nightly_backup import NightlyBackup
 from .notice_board import NoticeBoard
 from .overviews import Overviews
 from .purging import Purging
-from .spending import Spending
 
 
 def make_night(
@@ -45,9 +43,7 @@ def make_night(
     checks: DraftChecks,
     near: NearDuplicates,
     notices: NoticeBoard,
-    spending: Spending,
     acquaintances: Acquaintances,
-    chat: ChatModel | None,
     settings: LoopSettings,
     clock: Clock,
     version: str,
@@ -80,11 +76,8 @@ def make_night(
             living,
             corrected,
             checks,
-            spending,
             acquaintances,
-            chat if settings.reads_turns else None,
             clock,
-            call_seconds=settings.call_seconds,
         ),
         Overviews(pages, catalogue, corrected, notices, primer),
         backup,

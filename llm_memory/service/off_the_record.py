@@ -103,6 +103,10 @@ class OffTheRecord:
         """When this conversation was paused; None where it is not."""
         return self._paused.get(conversation_id.map_key)
 
+    def is_paused(self, map_key: str) -> bool:
+        """By its own id, or by what the owner's map calls it by."""
+        return map_key in self._paused
+
     async def pause(
         self, conversation_id: ConversationId, scope: str, now: datetime
     ) -> tuple[datetime, bool]:

@@ -15,6 +15,7 @@ from ..ports import Key
 from .catalogue import Catalogue
 from .note_book import NoteBook
 from .pending_records import PendingRecords
+from .unread_turns import UnreadTurns
 
 
 class Passages:
@@ -22,15 +23,21 @@ class Passages:
     with ``m-``, those of notes with ``n-``. Touched from the event loop only.
 
     ``pending``: what is recalled while it waits to enter the vault. An index of vectors is not told
-    of it: it begins when it lives.
+    of it: it begins when it lives. ``unread``: what was said and is not read yet. It is in no
+    index, and counts in none.
     """
 
     def __init__(
-        self, catalogue: Catalogue, notes: NoteBook, pending: PendingRecords | None = None
+        self,
+        catalogue: Catalogue,
+        notes: NoteBook,
+        pending: PendingRecords | None = None,
+        unread: UnreadTurns | None = None,
     ) -> None:
         self._catalogue = catalogue
         self._notes = notes
         self._pending = PendingRecords(catalogue) if pending is None else pending
+        self._unread = UnreadTurns() if unread is None else unread
 
     def __len__(self) -> int:
         """How many there are, in all places."""
@@ -38,7 +45,8 @@ class Passages:
 
     def get(self, key: Key) -> Passage | None:
         """By place and id."""
-        return self._catalogue.at(key) or self._notes.get(key) or self._pending.get(key)
+        known = self._catalogue.at(key) or self._notes.get(key) or self._pending.get(key)
+        return known or self._unread.get(key)
 
     def all(self) -> Iterator[Passage]:
         """Every one of every place: for an index, never for a reader."""
@@ -64,7 +72,16 @@ class Passages:
             self._catalogue.visible(scope_filter),
             self._notes.visible(scope_filter),
             self._pending.visible(scope_filter),
+            self._unread.visible(scope_filter),
         )
+
+    def unread(self, scope_filter: ScopeFilter) -> Iterator[Passage]:
+        """What the filter admits of what no index will hold."""
+        return self._unread.visible(scope_filter)
+
+    def is_unread(self, key: Key) -> bool:
+        """Whether no index will hold it."""
+        return self._unread.get(key) is not None
 
     def of_topics(
         self, topics: Collection[Topic], scope_filter: ScopeFilter
@@ -80,4 +97,5 @@ class Passages:
         """What it says, ready to be looked through for words."""
         if isinstance(passage, NoteChunk):
             return self._notes.folded(passage)
-        return self._catalogue.folded(passage) or self._pending.folded(passage)
+        known = self._catalogue.folded(passage) or self._pending.folded(passage)
+        return known or self._unread.folded(passage)

@@ -20,6 +20,7 @@ from .notice_board import NoticeBoard
 from .passages import Passages
 from .pending_records import PendingRecords
 from .reranking import Reranking
+from .unread_turns import UnreadTurns
 from .use_counts import UseCounts
 
 
@@ -30,6 +31,7 @@ class Recalling:
     catalogue: Catalogue
     notes: NoteBook
     pending: PendingRecords
+    unread: UnreadTurns
     long_lived: LongLived
     indexing: IndexingService
     words: LexicalService
@@ -46,7 +48,8 @@ def make_recalling(
     # What follows the notes asks the note book, too: it is told of its followers afterwards.
     notes = NoteBook(parts.notes, notices)
     pending = PendingRecords(catalogue)
-    passages = Passages(catalogue, notes, pending)
+    unread = UnreadTurns()
+    passages = Passages(catalogue, notes, pending, unread)
     long_lived = LongLived()
     indexing = IndexingService(
         Passages(catalogue, notes),
@@ -75,4 +78,6 @@ def make_recalling(
         settings,
         clock,
     )
-    return Recalling(catalogue, notes, pending, long_lived, indexing, words, trust, uses, manager)
+    return Recalling(
+        catalogue, notes, pending, unread, long_lived, indexing, words, trust, uses, manager
+    )

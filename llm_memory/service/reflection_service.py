@@ -42,6 +42,7 @@ class ReflectionService:
     """One reader at a time, whoever asks for it.
 
     Args:
+        followed: Has others told of what is queued, and what was read.
         pauses_known: False while the state may lack pauses: nothing is read, for any turn may be
             of a conversation that is off the record.
         learns: False while the scope filter is switched off: nothing is read, nothing stored.
@@ -55,6 +56,7 @@ class ReflectionService:
         learning: Learning,
         reader: Reader,
         clock: Clock,
+        followed: Callable[[], Awaitable[None]],
         *,
         learns: bool = True,
         pauses_known: Callable[[], bool] = lambda: True,
@@ -65,6 +67,7 @@ class ReflectionService:
         self._learning = learning
         self._reader = reader
         self._clock = clock
+        self._followed = followed
         self._learns = learns
         self._pauses_known = pauses_known
         self._wait = wait
@@ -118,6 +121,10 @@ class ReflectionService:
         is not waited for, but the budget holds. Raises EngineClosed, StateUnavailable."""
         return await self._pass(conversation, urgent=True)
 
+    async def follow(self) -> None:
+        """Have others told of what is queued. Raises StateUnavailable."""
+        await self._followed()
+
     async def letters(self) -> list[Letter]:
         """What was given up. Raises StateUnavailable."""
         return await asyncio.to_thread(self._batches.letters)
@@ -161,6 +168,7 @@ class ReflectionService:
             if report.resting not in _READS_NOTHING:
                 await self._bring_back()
                 report = await self._read(ReflectionReport(), conversation, urgent)
+            await self._followed()
             waiting = await asyncio.to_thread(self._batches.waiting, conversation)
             if (report.error or report.read) and report.error != self.error:
                 self.error = report.error

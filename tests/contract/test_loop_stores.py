@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, timedelta, timezone
+from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
@@ -92,7 +92,6 @@ def test_turns_are_found_by_their_conversation_or_by_what_the_map_calls_it(store
     member = "aiocqhttp:GroupMessage:1_777"
     for put in (turn(1), turn(2, conversation=member, map_key=FAMILY), turn(3, "公司")):
         stores.turns.put(put)
-    stores.turns.settle(["t-1"], keep=True)
     assert stores.turns.tickets("家人", {FAMILY}) == ["t-1", "t-2"]
     assert stores.turns.tickets("家人", {member}) == ["t-2"]
     assert stores.turns.tickets("家人", {WORK}) == []
@@ -138,7 +137,7 @@ def test_lines_tell_what_waits_by_scope_conversation_and_persona_the_oldest_firs
     for one in put:
         stores.turns.put(one)
     lines = stores.turns.lines()
-    assert [replace(line, parties=()) for line in lines] == [
+    assert [replace(line, parties=(), chars=0) for line in lines] == [
         WaitingLine("家人", FAMILY, "管家", 2, put[0].observed_at, put[2].observed_at),
         WaitingLine("公司", WORK, "管家", 1, put[1].observed_at, put[1].observed_at),
         WaitingLine("家人", FAMILY, "猫", 1, put[3].observed_at, put[3].observed_at),
@@ -173,7 +172,7 @@ def test_turns_that_were_said_to_the_bot_are_told_as_if_there_were_no_others(
     stores.turns.put(private)
     line, alone = stores.turns.lines(addressed=True)
     said = (put[1].observed_at, put[3].observed_at)
-    assert replace(line, parties=()) == WaitingLine("家人", FAMILY, "管家", 2, *said)
+    assert replace(line, parties=(), chars=0) == WaitingLine("家人", FAMILY, "管家", 2, *said)
     assert stores.turns.waiting(line, 9, addressed=True) == [put[1], put[3]]
     assert stores.turns.waiting(line, 9) == put[:5]
     assert stores.turns.waiting(alone, 9, addressed=True) == [private]
@@ -213,42 +212,35 @@ def test_a_batch_is_kept_as_it_is_doing(stores: Stores) -> None:
     assert (kept.state, kept.attempts, kept.reply[:2]) == (BatchState.ANSWERED, 2, "{}")
 
 
-def test_settled_turns_wait_for_their_journal_or_go_and_an_empty_batch_with_them(
-    stores: Stores,
-) -> None:
+def test_turns_that_go_take_an_empty_batch_with_them(stores: Stores) -> None:
     for number in (1, 2, 3):
         stores.turns.put(turn(number))
     stores.turns.make_batch(batch("b-1"), ["t-1", "t-2"])
-    stores.turns.settle(["t-1", "t-9"], keep=True)
+    stores.turns.drop(["t-1", "t-9"])
     assert [one.batch_id for one in stores.turns.batches()] == ["b-1"]
     assert stores.turns.turns(["t-1"]) == []
-    stores.turns.settle(["t-2"], keep=False)
+    stores.turns.drop(["t-2"])
     assert stores.turns.batches() == []
-    assert stores.turns.size() == QueueSize(1, 1, 0, turn(3).observed_at)
-    assert stores.turns.of_day("家人", TODAY) == [turn(1)]
+    assert stores.turns.size() == QueueSize(1, 0, 0, turn(3).observed_at)
 
 
-def test_days_are_local_and_told_by_scope_once_their_turns_are_read(stores: Stores) -> None:
-    late = turn(1, observed_at=datetime(2026, 11, 21, 23, 59, tzinfo=ZONE))
-    early = turn(2, observed_at=datetime(2026, 11, 22, 0, 1, tzinfo=ZONE))
-    work = turn(3, "公司", WORK)
-    unread = turn(4, "公司", WORK)
-    for one in (late, early, work, unread):
-        stores.turns.put(one)
-    stores.turns.settle(["t-1", "t-2", "t-3"], keep=True)
-    after = datetime(2026, 11, 23, tzinfo=UTC)
-    assert stores.turns.days(after) == [
-        ("公司", TODAY),
-        ("家人", TODAY),
-        ("家人", date(2026, 11, 22)),
-    ]
-    midnight = datetime(2026, 11, 22, tzinfo=ZONE)
-    for same in (midnight, midnight.astimezone(UTC)):
-        assert stores.turns.days(same) == [("公司", TODAY), ("家人", TODAY)]
-    assert stores.turns.of_day("公司", TODAY) == [work]
-    assert stores.turns.of_day("家人", TODAY) == [late]
-    stores.turns.drop(["t-1", "t-9"])
-    assert stores.turns.of_day("家人", TODAY) == []
+def test_the_newest_unread_turns_are_told_but_for_what_was_given_up(stores: Stores) -> None:
+    for put in (turn(1), turn(2), turn(3, "公司", WORK), turn(4)):
+        stores.turns.put(put)
+    stores.turns.make_batch(batch("b-1"), ["t-1"])
+    stores.turns.put_batch(replace(batch("b-1"), state=BatchState.DEAD))
+    stores.turns.make_batch(batch("b-2"), ["t-2"])
+    assert stores.turns.unread(9) == [("t-4", "家人"), ("t-3", "公司"), ("t-2", "家人")]
+    assert stores.turns.unread(1) == [("t-4", "家人")]
+    stores.turns.drop_read()
+    assert stores.turns.count() == 4
+
+
+def test_a_line_tells_how_much_was_said_in_it(stores: Stores) -> None:
+    stores.turns.put(turn(1, user_text="四个字呀", reply_text="好"))
+    stores.turns.put(turn(2, user_text="两字", reply_text="", person="aiocqhttp:2"))
+    (line,) = stores.turns.lines()
+    assert line.chars == 7
 
 
 def test_the_size_tells_what_waits_what_is_read_and_what_was_given_up(stores: Stores) -> None:
@@ -258,10 +250,10 @@ def test_the_size_tells_what_waits_what_is_read_and_what_was_given_up(stores: St
     stores.turns.make_batch(batch("b-1"), ["t-0", "t-1"])
     stores.turns.put_batch(replace(batch("b-1"), state=BatchState.DEAD))
     stores.turns.make_batch(batch("b-2"), ["t-2"])
-    stores.turns.settle(["t-5"], keep=True)
+    stores.turns.drop(["t-5"])
     size = stores.turns.size()
-    assert size == QueueSize(waiting=3, read=1, dead=2, oldest=turn(2).observed_at)
-    assert stores.turns.count() == size.total == 6
+    assert size == QueueSize(waiting=3, read=0, dead=2, oldest=turn(2).observed_at)
+    assert stores.turns.count() == size.total == 5
 
 
 def test_many_tickets_at_once_are_no_trouble(stores: Stores) -> None:
@@ -269,7 +261,7 @@ def test_many_tickets_at_once_are_no_trouble(stores: Stores) -> None:
     for number in range(3):
         stores.turns.put(turn(number))
     assert len(stores.turns.turns(names)) == 3
-    stores.turns.settle(names, keep=False)
+    stores.turns.drop(names)
     assert stores.turns.count() == 0
 
 
@@ -290,7 +282,7 @@ def test_turns_are_held_by_scope_and_speaker_and_an_admins_by_themselves(stores:
     nameless = Party("公司", WORK, known=True)
     assert stores.turns.held() == {STRANGER: 2, ADMIN: 1, MOTHER: 1, nameless: 1}
     assert stores.turns.turns(["t-2"]) == [said_by(2, ADMIN)]
-    stores.turns.settle(["t-0"], keep=True)
+    stores.turns.drop(["t-0"])
     stores.turns.make_batch(batch("b-1"), ["t-3"])
     assert stores.turns.held(unread=True) == {STRANGER: 1, ADMIN: 1, MOTHER: 1, nameless: 1}
     stores.turns.put_batch(replace(batch("b-1"), state=BatchState.DEAD))
@@ -301,13 +293,11 @@ def test_the_oldest_unread_turn_gives_way_and_none_that_is_being_read(stores: St
     for number in range(4):
         stores.turns.put(said_by(number, STRANGER))
     stores.turns.put(said_by(4, ADMIN))
-    stores.turns.settle(["t-0"], keep=True)
     stores.turns.make_batch(batch("b-1", scope="public"), ["t-1"])
-    expected = [{"t-0", "t-1", "t-3"}, {"t-0", "t-1"}, {"t-1"}]
+    expected = [{"t-1", "t-2", "t-3"}, {"t-1", "t-3"}, {"t-1"}]
     for number, left in enumerate(expected):
         assert stores.turns.put_instead(turn(10 + number), STRANGER, day=TODAY)
-        mine = {one.ticket_id for one in stores.turns.of_day("public", TODAY)}
-        mine |= {one.ticket_id for one in stores.turns.turns(["t-1", "t-2", "t-3"])}
+        mine = {one.ticket_id for one in stores.turns.turns(["t-0", "t-1", "t-2", "t-3"])}
         assert mine == left
     assert not stores.turns.put_instead(turn(20), STRANGER, day=TODAY)
     assert stores.turns.turns(["t-20"]) == []

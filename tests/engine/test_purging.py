@@ -13,7 +13,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     NotVisible,
     Purged,
 )
-from astrbot_plugin_scoped_memory.llm_memory.policies.day_journal import SYSTEM
 from astrbot_plugin_scoped_memory.tests.fakes.chat import Call, ScriptedChat
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
 from astrbot_plugin_scoped_memory.tests.support.reflecting import (
@@ -43,10 +42,8 @@ def files_with(root: Path, words: str = SECRET) -> set[str]:
     }
 
 
-def told(call: Call) -> str:
+def told(_call: Call) -> str:
     """What a model answers that repeats all that it has heard."""
-    if call.system == SYSTEM:
-        return f"妈妈说，{SECRET}。也说了{HARMLESS}。"
     return answer(learned(SECRET, who="s1"))
 
 
@@ -61,6 +58,7 @@ async def lived(rig: Rig, clock: StandingClock) -> str:
     """Days in which the words come into every place where they may lie: the memory's id."""
     outcome = await rig.remember(SECRET, FAMILY, SPEAKER)
     await rig.remember(HARMLESS, FAMILY, SPEAKER)
+    await rig.remember("小红在学游泳", FAMILY, SPEAKER)  # a day with a journal
     await say(rig, f"{SECRET}，{HARMLESS}", who=SPEAKER, reply=f"好的，{SECRET}，记住了")
     assert (await reflect(rig)).read == 1
     await night(rig, clock)

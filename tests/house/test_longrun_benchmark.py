@@ -53,11 +53,11 @@ def test_no_word_of_a_scope_is_anywhere_outside_of_it(figures: dict[str, Any]) -
     )
 
 
-def test_each_day_stays_in_its_budget_and_has_its_journals(figures: dict[str, Any]) -> None:
+def test_each_day_stays_in_its_budget(figures: dict[str, Any]) -> None:
     days = list(figures["days"].values())
     assert len(days) == DAYS
     assert all(0 < day["tokens"] <= BUDGET for day in days)
-    assert all(day["journals"] > 0 and day["errors"] == 0 for day in days)
+    assert all(day["errors"] == 0 for day in days)
     assert figures["primers"]["count"] > 0
     assert figures["primers"]["most_tokens"] <= 1000
 

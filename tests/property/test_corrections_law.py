@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory import Forgotten, MemoryDraft, StoredMemory
-from astrbot_plugin_scoped_memory.llm_memory.policies.day_journal import SYSTEM
 from astrbot_plugin_scoped_memory.tests.fakes.chat import Call, ScriptedChat
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, person, running
 from astrbot_plugin_scoped_memory.tests.support.reflecting import (
@@ -56,8 +55,6 @@ class Household:
         self.moment = 0
 
     def _answer(self, call: Call) -> str:
-        if call.system == SYSTEM:
-            return "。".join(f"小明说过，{text}" for text in STATEMENTS)
         lines = call.prompt.partition("<turns>\n")[2].partition("\n</turns>")[0].splitlines()
         count = len([json.loads(line) for line in lines])
         told, self.unread = self.unread[:count], self.unread[count:]

@@ -87,8 +87,6 @@ class Hostile:
         self.number += 1
         shown = call.prompt
         self.ids += [one for one in re.findall(r"m-[0-9a-z]{16,}", shown) if one not in self.ids]
-        if "日记" in call.system:
-            return f"这一天说到了{'、'.join(_marks(shown)) or '别的'}。"
         if self.number % 5 == 4:
             return '{"new_memories": [{'
         new = [

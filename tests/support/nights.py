@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -111,8 +112,8 @@ def find_useful(root: Path, scope: str, *memories: Memory, times: int = 1) -> No
         stores.book.count_evidence(keys * times, [])
 
 
-def say(root: Path, scope: str, *texts: str, at: datetime, read: bool = True) -> list[str]:
-    """Turns of a scope, read already unless not: their tickets."""
+def say(root: Path, scope: str, *texts: str, at: datetime, read: bool = False) -> list[str]:
+    """Turns of a scope: their tickets. ``read``: as an earlier version kept them for a journal."""
     tickets = []
     with loop_stores(root) as stores:
         for number, text in enumerate(texts):
@@ -132,8 +133,12 @@ def say(root: Path, scope: str, *texts: str, at: datetime, read: bool = True) ->
                 )
             )
             tickets.append(ticket)
-        if read:
-            stores.turns.settle(tickets, keep=True)
+    if read:
+        with contextlib.closing(sqlite3.connect(root / "state" / "loop.sqlite")) as connection:
+            connection.executemany(
+                "UPDATE turn SET is_read = 1 WHERE ticket_id = ?", [(one,) for one in tickets]
+            )
+            connection.commit()
     return tickets
 
 

@@ -78,7 +78,7 @@ async def live(root: Path, first: int, last: int, point: int) -> None:
     deaths = Deaths(point)
     deaths.watch()
     chat = ScriptedChat(otherwise=read)
-    settings = with_loop(after_turns=4, idle_minutes=0.0, retry_seconds=(0.0,))
+    settings = with_loop(after_turns=1, retry_seconds=(0.0,))
     async with running(root, chat=chat, settings=settings, follow=False, words=NoWords()) as rig:
         deaths.armed = True
         for number in range(first, last):

@@ -1,13 +1,9 @@
-"""What a model reads of a day, and what becomes of its answer."""
+"""What a day is told from."""
 
 from __future__ import annotations
 
 from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
-
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     Memory,
@@ -15,27 +11,17 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     StoredMemory,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
-from astrbot_plugin_scoped_memory.llm_memory.models.turns import QueuedTurn
 from astrbot_plugin_scoped_memory.llm_memory.policies.day_journal import (
-    MOST_CHARS,
-    PROMPT_CHARS,
-    cleaned,
     digest_id,
     end_of,
     from_entries,
     is_journal,
-    prompt_of,
     start_of,
 )
 
 DAY = date(2026, 11, 20)
 SHANGHAI = ZoneInfo("Asia/Shanghai")
 FAMILY = Scope.parse("家人")
-
-
-def turn(text: str, reply: str = "好的", *, minute: int = 0, who: str = "小明") -> QueuedTurn:
-    at = datetime(2026, 11, 20, 9, 0, tzinfo=SHANGHAI) + timedelta(minutes=minute)
-    return QueuedTurn(f"t-{minute}", "家人", "a:b:c", "", at, "a:1", who, text, reply)
 
 
 def entry(text: str, *, quoted: bool = False, strength: int = 50) -> StoredMemory:
@@ -49,49 +35,6 @@ def entry(text: str, *, quoted: bool = False, strength: int = 50) -> StoredMemor
         quoted=quoted,
     )
     return StoredMemory(FAMILY, "journal/2026-11-20.md", memory)
-
-
-@given(st.lists(st.text(max_size=2000), max_size=60))
-def test_the_prompt_is_bounded_and_nothing_said_ends_its_fence(texts: list[str]) -> None:
-    turns = [turn(text, text, minute=n, who=text) for n, text in enumerate(texts)]
-    prompt = prompt_of(DAY, turns)
-    assert len(prompt) < PROMPT_CHARS + 400
-    assert prompt.count("</turns>") == 1
-    assert prompt.count("<turns>") == 1
-
-
-def test_a_long_day_is_told_from_its_beginning_to_its_end() -> None:
-    turns = [turn(f"第{n}句" + "说" * 300, minute=n) for n in range(200)]
-    prompt = prompt_of(DAY, turns)
-    assert "第0句" in prompt
-    later = [n for n in range(150, 200) if f"第{n}句" in prompt]
-    assert later
-
-
-@pytest.mark.parametrize(
-    ("reply", "words"),
-    [
-        ("小明去了医院。", "2026-11-20（周五）：小明去了医院。"),
-        ("```\n# 日记\n- 小明去了医院。\n```", "2026-11-20（周五）：日记 小明去了医院。"),
-        ("无", ""),
-        ("无。", ""),
-        ("None", ""),
-        ("", None),
-        ("  \n", None),
-        ("{}", None),
-        ('{"journal": "x"}', None),
-    ],
-)
-def test_an_answer_becomes_a_line_or_nothing(reply: str, words: str | None) -> None:
-    assert cleaned(DAY, reply) == words
-
-
-@given(st.text(max_size=3000))
-def test_a_digest_is_one_bounded_line(reply: str) -> None:
-    words = cleaned(DAY, reply)
-    if words:
-        assert len(words) <= MOST_CHARS + 20
-        assert "\n" not in words
 
 
 def test_a_day_of_entries_names_the_strongest_and_quotes_what_nobody_vouches_for() -> None:

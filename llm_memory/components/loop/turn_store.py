@@ -39,9 +39,9 @@ _ADDRESSED: Final = (
 """Was said to the bot; with 0 any turn is as good."""
 _LINES: Final = f"""
 SELECT l.scope, l.conversation, l.persona, l.turns, oldest.observed_at, newest.observed_at,
-    newest.map_key, l.last, oldest.person, l.is_admin
+    newest.map_key, l.last, l.chars, oldest.person, l.is_admin
 FROM (SELECT scope, conversation, persona, is_admin, COUNT(*) AS turns, MIN(place) AS first,
-        MAX(place) AS last
+        MAX(place) AS last, SUM(LENGTH(user_text) + LENGTH(reply_text)) AS chars
     FROM turn WHERE batch_id = '' AND is_read = 0 AND {_ADDRESSED}
     GROUP BY scope, conversation, persona, person, is_admin) l
 JOIN turn oldest ON oldest.place = l.first JOIN turn newest ON newest.place = l.last
@@ -64,6 +64,10 @@ DELETE FROM turn WHERE place = (
     WHERE scope = ? AND {_SPEAKER} = ? AND is_admin BETWEEN ? AND ?
         AND batch_id NOT IN (SELECT batch_id FROM batch WHERE state <> ?)
     ORDER BY is_read, place LIMIT 1)"""  # noqa: S608  (a constant)
+_UNREAD: Final = """
+SELECT ticket_id, scope FROM turn
+WHERE is_read = 0 AND batch_id NOT IN (SELECT batch_id FROM batch WHERE state = ?)
+ORDER BY place DESC LIMIT ?"""
 _SIZE: Final = """
 WITH told AS (
     SELECT t.place, t.observed_at, t.is_read, b.batch_id IS NOT NULL AS is_dead
@@ -128,6 +132,10 @@ class SqliteTurnStore:
         rows = self._file.rows(_WAITING, (*line.name, int(addressed), named, named, limit))
         return [_turn(row) for row in rows]
 
+    def unread(self, limit: int) -> list[tuple[str, str]]:
+        rows = self._file.rows(_UNREAD, (BatchState.DEAD.value, limit))
+        return [(str(ticket), str(scope)) for ticket, scope in rows]
+
     def make_batch(self, batch: Batch, ticket_ids: Collection[str]) -> None:
         with self._file.transaction() as connection:
             connection.execute(
@@ -154,31 +162,6 @@ class SqliteTurnStore:
 
     def of_batch(self, batch_id: str) -> list[QueuedTurn]:
         rows = self._file.rows(_TURN + "batch_id = ? ORDER BY place", (batch_id,))
-        return [_turn(row) for row in rows]
-
-    def settle(self, ticket_ids: Collection[str], *, keep: bool) -> None:
-        done = (
-            "UPDATE turn SET is_read = 1, batch_id = '' WHERE ticket_id = ?"
-            if keep
-            else "DELETE FROM turn WHERE ticket_id = ?"
-        )
-        with self._file.transaction() as connection:
-            connection.executemany(done, [(ticket_id,) for ticket_id in ticket_ids])
-            _drop_empty_batches(connection)
-
-    def days(self, before: datetime) -> list[tuple[str, date]]:
-        rows = self._file.rows(
-            "SELECT DISTINCT scope, day FROM turn WHERE is_read = 1 AND instant < ?"
-            " ORDER BY day, scope",
-            (before.timestamp(),),
-        )
-        return [(scope, date.fromisoformat(day)) for scope, day in rows]
-
-    def of_day(self, scope: str, day: date) -> list[QueuedTurn]:
-        rows = self._file.rows(
-            _TURN + "is_read = 1 AND scope = ? AND day = ? ORDER BY place",
-            (scope, day.isoformat()),
-        )
         return [_turn(row) for row in rows]
 
     def of_scope(self, scope: str) -> list[QueuedTurn]:
@@ -219,7 +202,14 @@ class SqliteTurnStore:
         return [str(ticket) for ticket, _ in moved]
 
     def drop(self, ticket_ids: Collection[str]) -> None:
-        self.settle(ticket_ids, keep=False)
+        with self._file.transaction() as connection:
+            connection.executemany(
+                "DELETE FROM turn WHERE ticket_id = ?", [(ticket_id,) for ticket_id in ticket_ids]
+            )
+            _drop_empty_batches(connection)
+
+    def drop_read(self) -> None:
+        self._file.write("DELETE FROM turn WHERE is_read = 1", [()])
 
     def count(self) -> int:
         return int(self._file.rows("SELECT COUNT(*) FROM turn")[0][0])
@@ -257,6 +247,7 @@ def _line(name: tuple[str, str, str], rows: Sequence[tuple[Any, ...]]) -> Waitin
         datetime.fromisoformat(newest[2]),
         newest[3],
         tuple(dict.fromkeys(parties)),
+        sum(int(row[5]) for row in rows),
     )
 
 
