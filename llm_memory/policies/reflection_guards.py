@@ -25,12 +25,14 @@ _SAME_THING: Final = 4
 """What settles a thing has this part of its words: at least one in so many."""
 _LEAST_NAME: Final = 2
 _DENIAL: Final = re.compile(r"[不没未无]|n['’]t\b|\b(?:not|no|never|none|nothing)\b", re.IGNORECASE)
+_SHARED: Final = frozenset({Topic.ENTITIES, Topic.DECISIONS, Topic.JOURNAL})
+"""What is everybody's to tell of; what one likes, and cannot stand, is not."""
 _CHANGED: Final = re.compile(
     r"取消|作废|不[^，。]{0,6}了|[改推挪延换]|提前|还[清了回给]|"
     r"\b(?:cancel\w*|off|instead|moved?|postponed?|resched\w*|paid|back|done|now)\b",
     re.IGNORECASE,
 )
-"""Said of a plan that is dropped, moved or done with."""
+"""Said of what is dropped, moved or done with."""
 _NO_MORE: Final = re.compile(
     r"了|再|已|取消|作废|改|换|推迟|提前|还清|算了|"
     r"\b(?:now|longer|any ?more|already|cancel\w*|instead|moved|paid|back|off)\b",
@@ -105,8 +107,9 @@ def may_close(stored: StoredMemory, text: str, turn: QueuedTurn, *, own: bool) -
     entry stays, marked. ``own``: who spoke in the turn has said the entry, too.
 
     It speaks of the same matter, not only of the same people, and was said in the turn. Others
-    settle what names them, and plans of the same conversation that they say are changed. What an
-    admin vouches for only an admin settles. Who flatly denies what another said settles nothing.
+    settle what names them, plans of the same conversation that they say are changed, and, but in
+    public, facts. What an admin vouches for only an admin settles. Who flatly denies what another
+    said settles nothing.
     """
     old, origin = stored.memory, stored.memory.provenance
     if turn.observed_at < old.created_at or old.quoted or is_digest(old):
@@ -124,19 +127,22 @@ def may_close(stored: StoredMemory, text: str, turn: QueuedTurn, *, own: bool) -
     wanted = new - about - content(turn.who) or new - content(turn.who)
     if not wanted or len(wanted & said) < len(wanted) * _HALF:
         return False
-    return own or (_is_party(old, turn) and not (_denies(text) and not _denies(old.judgment)))
+    return own or (_is_party(stored, turn) and not (_denies(text) and not _denies(old.judgment)))
 
 
-def _is_party(old: Memory, turn: QueuedTurn) -> bool:
+def _is_party(stored: StoredMemory, turn: QueuedTurn) -> bool:
+    old = stored.memory
     if turn.who == old.provenance.who:
         return False  # another account under the speaker's name
     bound = r"\b" if turn.who.isascii() else ""
     named = re.search(f"{bound}{re.escape(turn.who)}{bound}", old.judgment)
     if len(turn.who) >= _LEAST_NAME and named:
         return True
-    is_plan = old.kind in (MemoryKind.EVENT, MemoryKind.TASK)
+    shared = old.kind in (MemoryKind.EVENT, MemoryKind.TASK)
+    if not stored.scope.is_public:  # among people whom the owner has put together
+        shared = shared or topic_of(stored.path) in _SHARED
     here = old.provenance.conversation == turn.conversation
-    return is_plan and here and _CHANGED.search(turn.user_text) is not None
+    return shared and here and _CHANGED.search(turn.user_text) is not None
 
 
 def _denies(text: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -154,8 +155,8 @@ async def test_what_a_person_makes_of_a_weak_memory_while_it_waits_is_what_count
 
 
 async def test_near_duplicates_merge_into_the_one_that_says_more(tmp_path: Path) -> None:
-    one = passive(1, "小明喜欢喝乌龙茶", strength=70)
-    other = passive(2, "小明爱喝乌龙茶", strength=40)
+    one = replace(passive(1, "小明喜欢喝乌龙茶", strength=70), tags=("饮料",))
+    other = replace(passive(2, "小明爱喝乌龙茶", strength=40), tags=("口味",))
     different = passive(3, "小明不喜欢喝乌龙茶")
     strangers = passive(4, "小明喜欢喝乌龙茶", person="aiocqhttp:9", who="小红")
     more = [passive(n, f"第{n}件") for n in range(5, 9)]
@@ -171,6 +172,7 @@ async def test_near_duplicates_merge_into_the_one_that_says_more(tmp_path: Path)
     assert strangers.memory_id in after
     kept = ({one.memory_id, other.memory_id} & set(after)).pop()
     assert after[kept] == 70
+    assert set(entries(tmp_path, "家人")[kept][0].tags) == {"饮料", "口味"}
     (gone,) = entries(tmp_path, "家人", archived=True).values()
     assert f"忘记者：被 {kept} 取代" in gone[0].extra
 

@@ -14,7 +14,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     Source,
     StoredMemory,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import QueuedTurn
 from astrbot_plugin_scoped_memory.llm_memory.policies.reflection_guards import (
     may_close,
@@ -175,7 +175,20 @@ def test_a_plan_is_dropped_by_anybody_where_it_was_made() -> None:
     other = "周日全家去爬泰山"
     assert not may_close(stored, other, turn("周日爬泰山", "q:2", "小红"), own=False)
     fact = replace(stored, memory=replace(plan, kind=MemoryKind.KNOWLEDGE))
-    assert not may_close(fact, new, off, own=False)
+    assert not may_close(fact, new, off, own=False)  # among strangers
+
+
+def test_a_fact_that_has_changed_is_told_by_anybody_but_not_what_somebody_likes() -> None:
+    family = Scope.parse("家人")
+    moved = turn("备用钥匙改放鞋柜里了", "q:2", "小红")
+    key = StoredMemory(family, "entities.md", memory("备用钥匙放在快递柜旁的信箱里"))
+    new = "备用钥匙改放在鞋柜里"
+    assert may_close(key, new, moved, own=False)
+    assert not may_close(key, new, replace(moved, user_text="备用钥匙在鞋柜里"), own=False)
+    assert not may_close(key, new, replace(moved, conversation="q:GroupMessage:8"), own=False)
+    liking = StoredMemory(family, "preferences.md", memory("奶奶对花生过敏"))
+    cured = turn("奶奶的花生过敏已经改好了", "q:2", "小红")
+    assert not may_close(liking, "奶奶的花生过敏已经好了", cured, own=False)
 
 
 def test_what_is_written_by_hand_a_rule_a_quotation_or_an_admins_word_is_not_settled() -> None:
