@@ -18,8 +18,9 @@ from ..models.scope import PUBLIC
 from ..models.turns import QueuedTurn
 from ..policies.closing import closed_by
 from ..policies.corrected import Removed, answered, marks_of, named, says, without
-from ..policies.text import normalise, same_words
-from ..policies.timeline import is_digest
+from ..policies.current_diary import current
+from ..policies.text import same_words
+from ..policies.timeline import MADE_OF_ENTRIES, is_digest
 from ..ports import StateStore
 from .identifiers import Clock
 
@@ -192,27 +193,27 @@ class CorrectedStatements:
         """Of what is told unasked, the diaries without what their people took back since, or
         something among ``beside`` has settled; one that has nothing left is not told."""
         settled: dict[str, list[Removed]] = {}
-        kind = CorrectionKind.TAKEN_BACK
         for one in beside:
             if closed_by(one.memory):
-                removed = Removed(self._made(kind, one.scope.name, one.memory))
-                settled.setdefault(one.scope.name, []).append(removed)
-        left = []
-        for stored in told:
-            if is_digest(stored.memory):
-                name, memory = stored.scope.name, stored.memory
-                former = [
-                    one
-                    for one in self._before(name, memory.created_at)
-                    if one.correction.kind is kind
-                ]
-                former += settled.get(name, ())
-                words = without(memory.judgment, memory.created_at, former, self._mark)
-                if words != memory.judgment and not normalise(words.partition("：")[2]):
-                    continue
-                stored = replace(stored, memory=replace(memory, judgment=words))
-            left.append(stored)
-        return left
+                name = one.scope.name
+                removed = Removed(self._made(CorrectionKind.TAKEN_BACK, name, one.memory))
+                settled.setdefault(name, []).append(removed)
+        now = (self._diary(stored, settled.get(stored.scope.name, ())) for stored in told)
+        return [stored for stored in now if stored.memory.judgment]
+
+    def _diary(self, stored: StoredMemory, settled: Sequence[Removed]) -> StoredMemory:
+        """The entry as it may be told now; anything but a diary as it is."""
+        memory = stored.memory
+        if not is_digest(memory):
+            return stored
+        since = self._before(stored.scope.name, memory.created_at)
+        back = [one for one in since if one.correction.kind is CorrectionKind.TAKEN_BACK]
+        former = [*back, *settled]
+        if not former:
+            return stored
+        left = partial(without, said_at=memory.created_at, removed=former, mark=self._mark)
+        words = current(memory.judgment, left, listed=MADE_OF_ENTRIES in memory.extra)
+        return replace(stored, memory=replace(memory, judgment=words))
 
     def _says(self, turn: QueuedTurn, one: Removed) -> bool:
         texts = (named(turn.user_text, turn.who), answered(turn.reply_text, turn.who))
