@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..llm_memory import Notice
+from ..llm_memory import Notice, NoticeCode
+from .requirements import bundled_model_for_here
 from .texts import Texts
 
 
@@ -15,6 +16,11 @@ def notice_text(texts: Texts, notice: Notice) -> str:
         params["reason"] = texts.say(f"file.{reason}")
     if cause := params.get("cause"):
         params["cause"] = texts.say(f"cause.{cause}")
+    if notice.code is NoticeCode.EMBEDDER_FAILING:
+        code = str(params["detail"]).partition(":")[0]
+        remedy = f"{params['embedder']}.{code}"  # what helps the bundled model: others say it all
+        if texts.knows(remedy):
+            params["detail"] += texts.say(remedy, name=bundled_model_for_here())
     if "closest" in params:
         closest = params["closest"]
         params["hint"] = texts.say("notice.map_closest", closest=closest) if closest else ""

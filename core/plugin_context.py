@@ -34,6 +34,7 @@ from .names import ROOT, plugin_version
 from .notices import notice_text
 from .personas import PersonaReader
 from .providers import (
+    LEXICAL,
     LOCAL_MODELS_NEED,
     choose_embedder,
     choose_reranker,
@@ -145,8 +146,9 @@ class PluginContext:
             bundled_is_there=bundled,
             torch=torch,
         )
-        if embedder is None and self.config.embedding == AUTO and not bundled:
-            self.advice = self.texts.say("log.no_model", name=bundled_model_for_here())
+        if embedder is None and self.config.embedding != LEXICAL:
+            lacks = "no_process" if bundled else "no_model"
+            self.advice = self.texts.say(f"log.{lacks}", name=bundled_model_for_here())
             logger.info(self.advice)
         return embedder
 

@@ -89,7 +89,10 @@ class SqliteLexicalIndex:
             if self._writer is not None:
                 return ""
             self._tokenizer.load()
-            import_whole("numpy")
+            try:
+                import_whole("numpy")
+            except ImportError as error:
+                raise IndexUnavailable(f"no numpy: {error}", code="no_numpy") from error
             try:
                 self._connect()
             except (sqlite3.Error, OSError) as error:

@@ -36,12 +36,14 @@ class LexicalScan:
         import_whole("numpy")
 
     def coverages(self, query: LexicalQuery, records: Sequence[LexicalRecord]) -> list[float]:
-        import numpy as np
-
         question = Question.read(self._tokenizer, query.text, query.subject)
         if not question.terms or not records:
             return [0.0] * len(records)
         words = [self._words_of(record) for record in considerate(records)]
+        try:
+            import numpy as np
+        except ImportError:  # of the wrong version, say: better roughly than not at all
+            return [_share(question.terms, one) for one in words]
         lengths = np.array([one.lengths for one in words], dtype=np.float64)
         alone = np.arange(len(words))
         nothing = np.zeros(len(words))
@@ -63,6 +65,10 @@ class LexicalScan:
     def clear(self) -> None:
         with self._lock:
             self._words.clear()
+
+
+def _share(terms: Sequence[str], words: Words) -> float:
+    return sum(1 for term in terms if words.text[term] or words.context[term]) / len(terms)
 
 
 def _postings(terms: Sequence[str], words: Sequence[Words]) -> list[Postings]:

@@ -181,7 +181,8 @@ class Engine:
         await asyncio.to_thread(shut_all, parts.private)
         await asyncio.to_thread(compile_all)
         # Before the index and a search import numpy at the same time, each half of it.
-        await asyncio.to_thread(parts.scanner.prepare)
+        with contextlib.suppress(ImportError):  # the notices of the indexes tell of it
+            await asyncio.to_thread(parts.scanner.prepare)
         await asyncio.to_thread(settle_formats, parts.formats)
         await asyncio.to_thread(parts.vault.open)
         scopes = await asyncio.to_thread(parts.vault.scopes)

@@ -38,7 +38,7 @@ _RESTS = 4
 """The most pauses of the pace that it rests after a batch, where another one waits."""
 _OFTEN = 3
 """Faults with nothing that went well between them, after which the owner should know."""
-PASSING = ("busy", "full")
+PASSING = ("busy", "full", "no_numpy")
 """Codes of faults after which the index is as good as before."""
 
 
