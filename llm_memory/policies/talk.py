@@ -44,6 +44,11 @@ _ASKS_FOR = re.compile(
     r"\b(?:why|when|where|who|whose|which|how|what)\b",
     re.IGNORECASE,
 )
+_OF_US = re.compile(
+    r"[我你您俺咱]|大家|人家|群|聊|日记|\b(?:i|me|my|you|your|we|us|our|everybody|everyone)\b",
+    re.IGNORECASE,
+)
+"""What asks of the speaker, the bot or the whole talk points to nobody who was spoken of."""
 _QUESTION = re.compile(r"[?？]\s*$|[呢吗么]\W*$")
 _CONNECTING = re.compile(
     "为(?:什么|何|啥)|怎么[样办]?|如何|咋|后来|然后|之后|接着|结果|还有|其[他它]|别的|另外?|现在|"
@@ -92,7 +97,9 @@ def leaning_of(query: str, subject: str) -> Leaning:
     """``subject`` is the query without the times that it names."""
     if not is_empty(subject):
         return Leaning.ADDS
-    points = _REFERS.search(query) or _ASKS_FOR.search(query)
+    names_time = subject.strip() != query.strip()
+    asks_itself = _ASKS_FOR.search(query) and not names_time and not _OF_US.search(query)
+    points = asks_itself or _PERSON.search(query) or (not names_time and _REFERS.search(query))
     if asks(query) and points and not _SMALL_TALK.match(query):
         return Leaning.CARRIES
     return Leaning.NONE
@@ -105,7 +112,7 @@ def asks(query: str) -> bool:
 
 def is_empty(text: str) -> bool:
     """True for a message that names nothing: only words that point, ask or connect."""
-    return is_about_time_alone(_CONNECTING.sub("", text))
+    return is_about_time_alone(text) or is_about_time_alone(_CONNECTING.sub("", text))
 
 
 def talk_for(query: str, subject: str, lines: Sequence[ContextLine], now: datetime) -> Talk:

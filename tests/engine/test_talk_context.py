@@ -132,3 +132,17 @@ async def test_an_embedder_is_asked_once_and_shown_the_talk_where_a_question_poi
         for query in ("他住在哪里？", "哈哈", "奶奶今天好多了"):
             await ask(rig, query, before)
     assert embedder.asked == ["我昨天碰到小刚了 他住在哪里？", "哈哈", "奶奶今天好多了"]
+
+
+async def test_a_question_about_days_or_a_topic_is_answered_as_without_any_talk(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path, words_alone=True) as rig:
+        for fact in FACTS:
+            await rig.remember(fact, HERE)
+        await rig.until_indexed()
+        before = await line(rig, "我昨天碰到小刚了")
+        for query in ("今天聊了什么？", "我有什么待办？", "我是谁？"):
+            with_talk, alone = await ask(rig, query, before), await ask(rig, query)
+            assert texts(with_talk) == texts(alone)
+            assert with_talk.trace.arm is alone.trace.arm

@@ -128,3 +128,31 @@ def test_context_is_bounded(lines: list[tuple[Voice, str]], query: str) -> None:
     assert len(found.topic) <= MOST_CHARS
     assert len(found.pointed) <= MOST_POINTED
     assert len(found.around) <= 2 * MOST_CHARS + MOST_ANSWER + 8
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "我是谁？",
+        "你说什么？",
+        "大家聊了什么？",
+        "我们聊了什么？",
+        "who are you?",
+        "what did you say?",
+    ],
+)
+def test_what_asks_of_those_who_talk_does_not_ask_for_what_was_spoken_of(query: str) -> None:
+    assert leaning_of(query, query) is Leaning.NONE
+
+
+@pytest.mark.parametrize(
+    ("query", "subject"),
+    [
+        ("昨天聊了什么？", "聊了什么？"),
+        ("上周做了什么？", "做了什么？"),
+        ("那天呢？昨天？", "那天呢？？"),
+    ],
+)
+def test_a_question_about_days_alone_stays_one(query: str, subject: str) -> None:
+    assert leaning_of(query, subject) is Leaning.NONE
+    assert leaning_of("昨天他呢？", "他呢？") is Leaning.CARRIES
