@@ -262,11 +262,11 @@ class Service:
         return found
 
 
-def embedder_for(which: str) -> Embedder:
+def embedder_for(which: str, scratch: Path) -> Embedder:
     if which.startswith(("http://", "https://")):
         url, _, model = which.partition("#")
         return ProviderEmbedder(Service(url, model))
-    return embedder_named(which)
+    return embedder_named(which, scratch)
 
 
 async def main() -> None:
@@ -279,10 +279,11 @@ async def main() -> None:
     if options.embedder == "lexical":
         name, found, own = "lexical", shares_by_words(pairs), ANY
     else:
-        embedder = embedder_for(options.embedder)
-        name = (await embedder.prepare()).model
-        found, own = await similarities(embedder, pairs), embedder.merge_thresholds
-        await embedder.close()
+        with tempfile.TemporaryDirectory() as scratch:
+            embedder = embedder_for(options.embedder, Path(scratch))
+            name = (await embedder.prepare()).model
+            found, own = await similarities(embedder, pairs), embedder.merge_thresholds
+            await embedder.close()
     figures = {"embedder": name, **report(pairs, found, own)}
     sys.stdout.write(f"{name}\n{table(figures)}")
     if options.json:

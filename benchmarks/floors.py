@@ -13,8 +13,8 @@ Each conversation is its own corpus, searched by cosine, without an index. For e
 
 For each floor the report says how many of each group stay silent or inject, in percent. The floor
 it suggests is where silent among the unanswerable and injecting among the answerable are worst
-together least (the maximum of the smaller one). WHICH is the folder of a sentence-transformers
-model, or ``hashed``: words hashed into vectors, which understand nothing, to compare with.
+together least (the maximum of the smaller one). WHICH is a model's folder, ``bundled``, or
+``hashed``: words hashed into vectors, which understand nothing, to compare with.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import argparse
 import asyncio
 import json
 import sys
+import tempfile
 import zlib
 from collections import defaultdict
 from dataclasses import dataclass, field
@@ -36,6 +37,13 @@ import checkout  # (it lies in scripts/, which the line above makes visible)
 checkout.register()
 
 from astrbot_plugin_scoped_memory.benchmarks.hashed import HashedWords  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.components.chroma.worker_store import (  # noqa: E402
+    WorkerStore,
+    worker_command,
+)
+from astrbot_plugin_scoped_memory.llm_memory.components.embedding.bundled import (  # noqa: E402
+    BundledEmbedder,
+)
 from astrbot_plugin_scoped_memory.llm_memory.components.embedding.local_model import (  # noqa: E402
     LocalModelEmbedder,
 )
@@ -71,9 +79,13 @@ def rows(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def embedder_named(which: str) -> Embedder:
+def embedder_named(which: str, scratch: Path) -> Embedder:
+    """``hashed``, ``bundled``, or a model's folder; ``scratch`` is an empty folder for its use."""
     if which == "hashed":
         return HashedWords(1024)
+    if which == "bundled":
+        process = WorkerStore(worker_command(scratch / "index", scratch / "native.json"))
+        return BundledEmbedder(process, index=None)
     return LocalModelEmbedder(which, download_seconds=0.0)
 
 
@@ -182,11 +194,12 @@ async def main() -> None:
     asked = {query["conv"] for query in queries}
     corpus = [row for row in rows(options.corpus) if row["conv"] in asked]
     unrelated = [] if options.unrelated is None else [r["text"] for r in rows(options.unrelated)]
-    embedder = embedder_named(options.embedder)
-    await embedder.prepare()
-    measured = await measure(embedder, corpus, queries, unrelated)
-    sys.stdout.write(report(measured, embedder.floor))
-    await embedder.close()
+    with tempfile.TemporaryDirectory() as scratch:
+        embedder = embedder_named(options.embedder, Path(scratch))
+        await embedder.prepare()
+        measured = await measure(embedder, corpus, queries, unrelated)
+        sys.stdout.write(report(measured, embedder.floor))
+        await embedder.close()
 
 
 if __name__ == "__main__":

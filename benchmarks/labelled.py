@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from iso_dates import moment
 from samples import write_vault
 
 from astrbot_plugin_scoped_memory.llm_memory import (
@@ -55,11 +56,20 @@ def shuffled(raw: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return mixed
 
 
-def _moment(text: str | None) -> datetime | None:
-    if not text:
-        return None
-    moment = datetime.fromisoformat(text)
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+def _times(raw: list[dict[str, Any]]) -> list[datetime]:
+    """When each row was said; one that does not say so, when the one before it in its conversation
+    was, or else the first that does."""
+    first: dict[str, datetime] = {}
+    for row in raw:
+        if row.get("time"):
+            first.setdefault(row["conv"], moment(row["time"]))
+    last: dict[str, datetime] = {}
+    times = []
+    for row in raw:
+        before = last.get(row["conv"]) or first.get(row["conv"], _NO_TIME)
+        last[row["conv"]] = moment(row["time"]) if row.get("time") else before
+        times.append(last[row["conv"]])
+    return times
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +114,7 @@ class Question:
 
     @classmethod
     def read(cls, row: dict[str, Any]) -> Question:
-        asked = _moment(row.get("time"))
+        asked = moment(row["time"]) if row.get("time") else None
         return cls(
             str(row["id"]),
             row["conv"],
@@ -157,9 +167,9 @@ class Library:
                     row.get("scope") or "",
                     row.get("speaker") or "",
                     row["text"],
-                    _moment(row.get("time")) or _NO_TIME,
+                    at,
                 )
-                for row in raw
+                for row, at in zip(raw, _times(raw), strict=True)
             ]
         )
 

@@ -1,26 +1,29 @@
 """The retrieval cores of two other memory plugins, by their published recipes, on the same data.
 
     python benchmarks/rivals.py --corpus C.jsonl --queries Q.jsonl --lang zh|en
-        [--embedder FOLDER] --json OUT
+        [--embedder bundled|lexical|FOLDER] --json OUT
 
 - ``memsearch-like``: BM25 over plain words (jieba's search mode in Chinese) and a dense arm, joined
   by reciprocal rank fusion, k = 60, both arms alike.
 - ``livingmemory-like``: SQLite FTS5 over jieba's words without stop words, and a dense arm, joined
   by the same fusion.
 
-Each conversation is its own corpus. The dense arm is the model in ``--embedder``; without it, the
-hashed words. What is compared is the recipe, not the other projects' code.
+Each conversation is its own corpus. The dense arm is the model in ``--embedder``, the same that
+ours is given; without one there are words alone, as there are for ours. What is compared is the
+recipe, not the other projects' code.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import json
 import math
 import re
 import sqlite3
 import sys
+import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from pathlib import Path
@@ -129,7 +132,7 @@ def nearest(vectors: Vectors, vector: Vector) -> Ranking:
 
 
 async def measure(
-    corpus: list[dict[str, Any]], queries: list[dict[str, Any]], embedder: Embedder
+    corpus: list[dict[str, Any]], queries: list[dict[str, Any]], embedder: Embedder | None
 ) -> dict[str, dict[str, float]]:
     """Means by recipe, over all questions but the adversarial ones."""
     talks: dict[str, list[dict[str, Any]]] = defaultdict(list)
@@ -140,14 +143,15 @@ async def measure(
         ids = [row["id"] for row in talks[name]]
         texts = [f"{row['speaker']}: {row['text']}" for row in talks[name]]
         okapi, fts = Bm25(texts), Fts5(texts)
-        vectors = await embedder.embed_documents(texts)
+        vectors = await embedder.embed_documents(texts) if embedder else None
         for query in queries:
             if query["conv"] != name or query.get("category") == "adversarial":
                 continue
-            try:
-                dense = nearest(vectors, await embedder.embed_query(query["question"]))
-            except EmbeddingFailed:  # a language that the model cannot read
-                dense = []
+            dense: Ranking = []
+            # A language that the model cannot read is asked in words alone.
+            with contextlib.suppress(EmbeddingFailed):
+                if embedder is not None and vectors is not None:
+                    dense = nearest(vectors, await embedder.embed_query(query["question"]))
             orders = {
                 "memsearch-like": joined(okapi.rank(query["question"]), dense),
                 "livingmemory-like": joined(fts.rank(query["question"]), dense),
@@ -160,12 +164,16 @@ async def measure(
 
 async def run(options: argparse.Namespace) -> dict[str, dict[str, float]]:
     queries = [query for query in rows(options.queries) if query["lang"] == options.lang]
-    embedder = embedder_named(options.embedder or "hashed")
-    await embedder.prepare()
-    try:
-        return await measure(rows(options.corpus), queries, embedder)
-    finally:
-        await embedder.close()
+    corpus = rows(options.corpus)
+    if options.embedder in {None, "lexical"}:
+        return await measure(corpus, queries, None)
+    with tempfile.TemporaryDirectory() as scratch:
+        embedder = embedder_named(options.embedder, Path(scratch))
+        await embedder.prepare()
+        try:
+            return await measure(corpus, queries, embedder)
+        finally:
+            await embedder.close()
 
 
 def main() -> None:
@@ -173,7 +181,7 @@ def main() -> None:
     parser.add_argument("--corpus", type=Path, required=True)
     parser.add_argument("--queries", type=Path, required=True)
     parser.add_argument("--lang", required=True, choices=("zh", "en"))
-    parser.add_argument("--embedder", help="a model's folder")
+    parser.add_argument("--embedder", help="bundled, or a model's folder")
     parser.add_argument("--json", type=Path, required=True)
     options = parser.parse_args()
     report = asyncio.run(run(options))

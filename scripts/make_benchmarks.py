@@ -1,8 +1,9 @@
 """Writes docs/benchmarks.md: ``make_benchmarks.py FOLDER [--embedder PATH] [--results FOLDER]``.
 
 FOLDER holds ``<set>.dev.corpus.jsonl`` and ``<set>.dev.queries.jsonl``. The figures are measured by
-``benchmarks/retrieval.py`` and ``benchmarks/rivals.py``; with an embedder also with that, on
-the largest English set. With ``--results`` what they answer is kept there, and what is there
+``benchmarks/retrieval.py`` and ``benchmarks/rivals.py``, without a model and with the bundled one,
+which the rivals' recipes are given, too; with an embedder also with that, on the largest English
+set. With ``--results`` what they answer is kept there, and what is there
 already is not measured again: it may take an hour.
 """
 
@@ -34,6 +35,7 @@ R@5、R@10：标准答案里有几成排在前 5、前 10 条，按问题平均�
 memorybank 的问题拿到别的对话里，有些也真答得上（“我喜欢什么样的音乐”），
 所以“没有可想的”到不了 100 %。
 毫秒看机器忙不忙，只宜和同一页的相比。
+别人的做法照它们公开的配方重写，用的是同一个嵌入模型；没有模型时也只用词语。
 """
 
 
@@ -48,7 +50,7 @@ class Bench:
         self, script: str, name: str, language: str, embedder: str | None, *more: str
     ) -> Any:
         """What its JSON says."""
-        model = "model" if embedder else "words"
+        model = Path(embedder or "words").name
         parts = (Path(script).stem, name, language, model, *(one.strip("-") for one in more))
         out = self.results / f"{'.'.join(parts)}.json"
         if not out.exists():
@@ -69,7 +71,7 @@ def pair(scores: dict[str, float]) -> str:
 def section(bench: Bench, title: str, sets: Any, embedder: str | None) -> list[str]:
     """Two tables: the order, and when nothing is injected."""
     names = ["数据", "本插件", "只用词语", "只用向量"]
-    names += [] if embedder else ["memsearch 的做法", "LivingMemory 的做法"]
+    names += ["memsearch 的做法", "LivingMemory 的做法"]
     order = [f"| {' | '.join(names)} |", f"| {' | '.join('---' for _ in names)} |"]
     silence = [
         "| 数据 | 没有可想的 | 答得上的 | p50 毫秒 | p95 毫秒 |",
@@ -79,10 +81,8 @@ def section(bench: Bench, title: str, sets: Any, embedder: str | None) -> list[s
     for name, language in sets:
         ours = bench("retrieval.py", name, language, embedder)
         arms = [pair(ours["arms"][arm]) for arm in ("hybrid", "lexical", "dense")]
-        rivals = []
-        if not embedder:
-            others = bench("rivals.py", name, language, None)
-            rivals = [pair(others[rival]) for rival in ("memsearch-like", "livingmemory-like")]
+        others = bench("rivals.py", name, language, embedder)
+        rivals = [pair(others[rival]) for rival in ("memsearch-like", "livingmemory-like")]
         order.append(f"| {name}-{language} | {' | '.join(arms + rivals)} |")
         nothing, times = ours["nothing"], ours["latency_ms"]
         silent = nothing["silent_elsewhere"] if nothing["questions_elsewhere"] else "-"
@@ -137,7 +137,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         bench = Bench(options.folder, options.results or Path(scratch))
         bench.results.mkdir(parents=True, exist_ok=True)
-        lines = [HEAD, *section(bench, "没有模型", SETS, None), *parts(bench)]
+        lines = [HEAD, *section(bench, "没有模型", SETS, None)]
+        lines += section(bench, "自带的模型（`bundled`）", SETS, "bundled")
+        lines += parts(bench)
         if options.embedder:
             title = f"配上一个小的英文模型（{options.name}）"
             lines += section(bench, title, MODEL_SETS, options.embedder)

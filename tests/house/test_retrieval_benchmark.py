@@ -144,7 +144,70 @@ def test_odd_rows_are_read_and_other_languages_left_out(tmp_path: Path) -> None:
     assert found["by_category"]["adversarial"]["recall@10"] == 0.0
 
 
-def test_the_rivals_are_measured_by_the_same_figures(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("text", "iso"),
+    [
+        ("2024-03-01", "2024-03-01T00:00:00+00:00"),
+        ("20240301", "2024-03-01T00:00:00+00:00"),
+        ("2024-03", "2024-03-01T00:00:00+00:00"),
+        ("2024", "2024-01-01T00:00:00+00:00"),
+        ("2024-061", "2024-03-01T00:00:00+00:00"),
+        ("2024061", "2024-03-01T00:00:00+00:00"),
+        ("2024-W09-5", "2024-03-01T00:00:00+00:00"),
+        ("2024W095", "2024-03-01T00:00:00+00:00"),
+        ("2024-03-01T08", "2024-03-01T08:00:00+00:00"),
+        ("2024-03-01T08:15", "2024-03-01T08:15:00+00:00"),
+        ("2024-03-01 08:15:30", "2024-03-01T08:15:30+00:00"),
+        (" 2024-03-01t08:15:30z\n", "2024-03-01T08:15:30+00:00"),
+        ("20240301T081530Z", "2024-03-01T08:15:30+00:00"),
+        ("20240301T0815+0800", "2024-03-01T08:15:00+08:00"),
+        ("2024-03-01T08:15:30,5+08", "2024-03-01T08:15:30.500000+08:00"),
+        ("2024-03-01T08:15:30.123456789-05:30", "2024-03-01T08:15:30.123456-05:30"),
+        ("2024-02-29T24:00:00Z", "2024-03-01T00:00:00+00:00"),
+    ],
+)
+def test_a_date_in_any_form_of_iso_is_read(
+    monkeypatch: pytest.MonkeyPatch, text: str, iso: str
+) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    assert importlib.import_module("iso_dates").moment(text).isoformat() == iso
+
+
+@pytest.mark.parametrize("text", ["", "yesterday", "2024-13-01", "08:15", "1709280000"])
+def test_what_is_no_date_is_refused(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    with pytest.raises(ValueError, match=r"."):
+        importlib.import_module("iso_dates").moment(text)
+
+
+def test_a_row_without_a_time_was_said_when_the_one_before_it_was(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    labelled = importlib.import_module("labelled")
+    times = {"b": "2023-05-01", "d": "2023-05-03T10:00", "x": "2020-01-01", "a": None, "c": ""}
+    raw = [
+        {"id": name, "conv": "c2" if name == "x" else "c1", "text": name}
+        | ({"time": times[name]} if name in times else {})
+        for name in "abxcde"
+    ]
+    found = labelled.Library.read(raw)
+    days = {name: f"{row.at:%Y-%m-%d}" for name, row in found.rows.items()}
+    assert days == {
+        "a": "2023-05-01",
+        "b": "2023-05-01",
+        "c": "2023-05-01",
+        "d": "2023-05-03",
+        "e": "2023-05-03",
+        "x": "2020-01-01",
+    }
+    assert f"{found.end('c1'):%Y-%m-%d}" == "2023-05-04"
+    bare = labelled.Library.read([{"id": "1", "conv": "c", "text": "no time at all"}])
+    assert bare.rows["1"].at.tzinfo is not None
+
+
+@pytest.mark.parametrize("model", ["lexical", pytest.param("bundled", marks=pytest.mark.model)])
+def test_the_rivals_are_measured_by_the_same_figures(tmp_path: Path, model: str) -> None:
     corpus = [
         {"id": f"{c}/{n}", "conv": c, "speaker": "小红", "text": text}
         for c, talk in TALKS.items()
@@ -159,6 +222,7 @@ def test_the_rivals_are_measured_by_the_same_figures(tmp_path: Path) -> None:
     command = [sys.executable, "-P", str(ROOT / "benchmarks" / "rivals.py")]
     command += ["--corpus", str(rows_of(tmp_path / "c.jsonl", corpus))]
     command += ["--queries", str(rows_of(tmp_path / "q.jsonl", queries))]
+    command += ["--embedder", model]
     subprocess.run([*command, "--lang", "zh", "--json", str(out)], check=True, timeout=240)
     found = json.loads(out.read_text("utf-8"))
     assert set(found) == {"memsearch-like", "livingmemory-like"}
