@@ -25,9 +25,9 @@ def fence(hits: Sequence[Hit], texts: Texts) -> str:
 
 
 def hit_line(hit: Hit, texts: Texts) -> str:
-    """One recalled memory: date, speaker, a word where nobody vouches for it, pointer, preview. One
-    piece of a note: the word for it, date, headings, pointer, preview; what a memory's line begins
-    with is a date, whoever spoke."""
+    """One recalled memory: date, speaker, a word where something newer was said and where nobody
+    vouches for it, pointer, preview. One piece of a note: the word for it, date, headings, pointer,
+    preview; what a memory's line begins with is a date, whoever spoke."""
     if hit.is_note:
         about = [texts.say("inject.note"), f"{hit.created_at:%Y-%m-%d}"]
         about += [note_title(hit.headings)] if hit.headings else []
@@ -35,7 +35,8 @@ def hit_line(hit: Hit, texts: Texts) -> str:
     said = (hit, *hit.also)
     text = safe(hit.preview)
     about = [f"{hit.created_at:%Y-%m-%d}", speakers(said, texts)]
-    about += [texts.say("inject.closed")] if hit.closed else []
+    if hit.closed or hit.earlier:
+        about.append(texts.say("inject.closed" if hit.closed else "inject.earlier"))
     if hit.quoted:
         text = texts.say("inject.quoted", text=text)
     elif all(one.unvouched for one in said):
@@ -44,7 +45,10 @@ def hit_line(hit: Hit, texts: Texts) -> str:
 
 
 def speakers(said: Sequence[Hit], texts: Texts) -> str:
-    """Who said it, each once, with what stands behind the name; a word where nobody is known."""
+    """Who said it, each once, with what stands behind the name; of a day's journal that it is one,
+    and a word where nobody is known."""
+    if said[0].journal:
+        return texts.say("inject.journal")
     named = [f"{as_one_name(safe(hit.who))}{byline(hit.byline, texts)}" for hit in said if hit.who]
     nobody = f"{texts.say('inject.nobody')}{byline(said[0].byline, texts)}"
     return texts.say("private.and").join(dict.fromkeys(named)) or nobody

@@ -70,6 +70,8 @@ class Hit:
         unvouched: Nobody vouches for it, and it was not said by the one who asks.
         closed: Something that was said later has settled it.
         also: What others have said just so: shown in the same line, by their names.
+        earlier: Another memory found says something newer of the same thing.
+        journal: It sums a day up: nobody has said it in these words.
     """
 
     memory_id: str
@@ -87,6 +89,8 @@ class Hit:
     byline: Byline = Byline()
     closed: bool = False
     also: tuple[Hit, ...] = ()
+    earlier: bool = False
+    journal: bool = False
 
     @property
     def is_note(self) -> bool:

@@ -16,6 +16,7 @@ from .diversity import Gist
 from .excerpt import excerpt
 from .passage_text import shown_text
 from .text import estimate_tokens, preview
+from .timeline import is_digest
 
 _NOTE_STRENGTH = 50
 """As a memory has that nobody weighed."""
@@ -39,6 +40,7 @@ class Candidate:
         factor: What time, speaker and salience make of the score; it is in the score already.
         reranked: See ``Considered``.
         also: Others that say just the same, of other speakers: they are shown in the same line.
+        earlier: Another candidate says something newer of the same thing.
     """
 
     passage: Passage
@@ -50,6 +52,7 @@ class Candidate:
     factor: float = 1.0
     reranked: float | None = None
     also: tuple[Candidate, ...] = ()
+    earlier: bool = False
 
     @property
     def order(self) -> float:
@@ -181,13 +184,18 @@ def _considered(candidate: Candidate, dropped: DropReason | None) -> Considered:
 _QUOTATION_TOKENS = 12
 """What it costs to say of a hit that it is somebody's words and no instruction."""
 _UNVOUCHED_TOKENS = 5
-"""What it costs to say of a hit that nobody vouches for it, or that it is settled."""
+"""What it costs to say of a hit that nobody vouches for it, or that it is settled or outdated."""
 
 
 def _order(candidate: Candidate) -> tuple[float, int, float]:
     passage = candidate.passage
     strength = passage.memory.strength if isinstance(passage, StoredMemory) else _NOTE_STRENGTH
     return -candidate.order, -strength, -moment_of(passage).timestamp()
+
+
+def is_journal(passage: Passage) -> bool:
+    """True for the entry that sums a day up."""
+    return isinstance(passage, StoredMemory) and is_digest(passage.memory)
 
 
 def as_hit(candidate: Candidate, preview_chars: int, query: str = "") -> Hit:
@@ -217,7 +225,7 @@ def as_hit(candidate: Candidate, preview_chars: int, query: str = "") -> Hit:
         relevance=min(max(candidate.relevance, 0.0), 1.0),
         tokens=estimate_tokens(line)
         + (_QUOTATION_TOKENS if quoted else _UNVOUCHED_TOKENS if unvouched else 0)
-        + (_UNVOUCHED_TOKENS if closed else 0)
+        + (_UNVOUCHED_TOKENS if closed or candidate.earlier else 0)
         + sum(estimate_tokens(one.who) for one in also),
         headings=headings,
         quoted=quoted,
@@ -225,4 +233,6 @@ def as_hit(candidate: Candidate, preview_chars: int, query: str = "") -> Hit:
         unvouched=unvouched,
         closed=closed,
         also=also,
+        earlier=candidate.earlier,
+        journal=not said_by(passage) and is_journal(passage),
     )

@@ -26,10 +26,13 @@ from ..models.scope import ScopeFilter
 from ..models.settings import EngineSettings
 from ..models.talk import ContextLine
 from ..models.turns import Feedback
+from ..policies.change_questions import what_is_wanted
 from ..policies.closed_last import closed_last
 from ..policies.days_told import choose_days
 from ..policies.evidence import standing_out
 from ..policies.fusion import fuse, stretched
+from ..policies.journals_aside import journals_aside
+from ..policies.newest_first import newest_first
 from ..policies.preference import (
     in_time,
     salience,
@@ -194,6 +197,9 @@ class MemoryManager:
         if only is None and not by_date and all(asked.narrowed for asked in topics):
             sifted, reranker = await self._rerank(query, sifted, lost, notes, stages)
         sifted = told_once(closed_last(sifted, self._living))
+        if not by_date:
+            sifted = journals_aside(sifted, query, names_days=bool(ask.times))
+            sifted = newest_first(sifted, what_is_wanted(query))
         if by_date:
             choice = choose_days(
                 sifted,

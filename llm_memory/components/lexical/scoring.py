@@ -173,7 +173,7 @@ def coverage(
     if mass <= 0 or needed <= 0:  # a question about a time alone
         return np.zeros(holds.shape[1])
     said = np.asarray(weights @ holds) / (min(mass, most) + PRIOR)
-    spoken_of = np.where(demand < 1, 0.0, weights)
+    spoken_of = np.where(asked & (demand >= 1), weights, 0.0)
     without_frame = np.asarray(spoken_of @ holds) / (min(needed, most) + PRIOR)
     share = np.minimum(np.maximum(said, without_frame), 1.0)
     by_chance = np.clip((LONG / np.maximum(lengths, 1.0)) ** LENGTH, LEAST, 1.0)

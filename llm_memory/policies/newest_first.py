@@ -1,0 +1,114 @@
+"""Which of several statements of one thing comes first: the newest; of history the oldest. Pure.
+
+What somebody said in March is no lie because it was said otherwise in May; but who reads both
+without a hint takes the first for the answer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import Final
+
+from ..models.data_models import StoredMemory
+from .change_questions import Wanted, states_a_change
+from .closing import closed_by
+from .numerals import HAN_NUMERALS
+from .ranking import Sifted
+from .reflection_guards import content
+from .timeline import is_digest
+
+_LOOKED_AT: Final = 20
+"""Of the best: what stands further back is hardly shown."""
+_SHARED: Final = 0.5
+"""Of the content of the shorter one."""
+_LEAST: Final = 3
+"""Shared, where a Han character counts one and a word two."""
+_NEARLY: Final = 0.6
+"""What says something newer has this part of the score of the older one: it answers, too."""
+_BEGINNING: Final = 12
+"""Bytes that two statements of one thing begin with, where the newer one does not say that it
+changed: four Han characters, or two words."""
+_VALUE: Final = re.compile(
+    rf"[0-9]+|[{HAN_NUMERALS}]+(?=[号日点月楼岁块元年个次斤])|(?<=[周期拜])[一二三四五六日天末]+|"
+    r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)day",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    """A memory among the candidates, by the place at which it stands."""
+
+    place: int
+    stored: StoredMemory
+    about: frozenset[str]
+    order: float
+
+    def is_before(self, other: _Statement, wanted: Wanted) -> bool:
+        """Whether ``other`` says something newer of the same thing."""
+        old, new = self.stored.memory, other.stored.memory
+        if other.order < _NEARLY * self.order:
+            return False
+        if old.created_at >= new.created_at or new.quoted or is_digest(new) or closed_by(new):
+            return False
+        if self.about == other.about or not _speak_of_one_thing(self.about, other.about):
+            return False
+        if wanted is not Wanted.ANY or states_a_change(new.judgment):
+            return True
+        return _differ_in_a_value(old.judgment, new.judgment)
+
+
+def newest_first(sifted: Sifted, wanted: Wanted) -> Sifted:
+    """The relevant ones, none before what says something newer of the same thing; for history, none
+    before what is older. What has a newer one is ``earlier`` either way.
+
+    Where the question does not ask for either, the newer one has to say itself that something
+    changed, or both begin alike and differ in a number or a day.
+    """
+    known = {
+        place: _Statement(place, passage, content(passage.memory.judgment), candidate.order)
+        for place, candidate in enumerate(sifted.best[:_LOOKED_AT])
+        if isinstance(passage := candidate.passage, StoredMemory)
+    }
+    newer = {
+        place: [other for other in known.values() if one.is_before(other, wanted)]
+        for place, one in known.items()
+    }
+    older = {
+        place: [one for one in known.values() if known[place] in newer[one.place]]
+        for place in known
+    }
+    is_history = wanted is Wanted.HISTORY
+    first = older if is_history else newer
+    order: dict[int, None] = {}
+    for place in range(len(sifted.best)):
+        ahead = sorted(
+            first.get(place, ()),
+            key=lambda one: one.stored.memory.created_at,
+            reverse=not is_history,
+        )
+        order.update(dict.fromkeys((*(one.place for one in ahead), place)))
+    best = [
+        replace(sifted.best[place], earlier=True) if newer.get(place) else sifted.best[place]
+        for place in order
+    ]
+    return Sifted(best, sifted.below)
+
+
+def _speak_of_one_thing(one: Collection[str], other: Collection[str]) -> bool:
+    shared = _weight(set(one) & set(other))
+    return shared >= _LEAST and shared >= _SHARED * min(_weight(one), _weight(other))
+
+
+def _weight(words: Collection[str]) -> int:
+    return sum(1 + word.isascii() for word in words)
+
+
+def _differ_in_a_value(one: str, other: str) -> bool:
+    """Whether both begin alike and name other numbers or days: 排练在周三, 排练在周日."""
+    if one.encode()[:_BEGINNING] != other.encode()[:_BEGINNING]:
+        return False
+    values, others = _VALUE.findall(one), _VALUE.findall(other)
+    return bool(values) and bool(others) and values != others

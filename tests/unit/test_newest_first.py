@@ -1,0 +1,146 @@
+"""Of several statements of one thing the newest comes first, the others are marked as older."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from astrbot_plugin_scoped_memory.core.services.injection_service import hit_line
+from astrbot_plugin_scoped_memory.core.texts import Texts
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, StoredMemory
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
+from astrbot_plugin_scoped_memory.llm_memory.policies.change_questions import (
+    Wanted,
+    what_is_wanted,
+)
+from astrbot_plugin_scoped_memory.llm_memory.policies.newest_first import newest_first
+from astrbot_plugin_scoped_memory.llm_memory.policies.ranking import Candidate, Sifted, as_hit
+from astrbot_plugin_scoped_memory.llm_memory.policies.timeline import DIGEST_TAG
+
+NOW = datetime(2026, 11, 21, 18, 0, tzinfo=UTC)
+HOME = Scope.parse("家人")
+
+
+def said(text: str, days_ago: int, *, score: float = 0.9, **changes: object) -> Candidate:
+    memory = Memory(f"m-{abs(hash(text)) % 10**8:08d}", text, NOW - timedelta(days=days_ago))
+    stored = StoredMemory(HOME, "entities.md", replace(memory, **changes))  # type: ignore[arg-type]
+    return Candidate(stored, 0.5, score=score)
+
+
+def shown(wanted: Wanted, *candidates: Candidate) -> list[str]:
+    """What is said in their order, and whether it is marked."""
+    best = newest_first(Sifted(candidates, []), wanted).best
+    return [("较早 " if c.earlier else "") + c.passage.memory.judgment for c in best]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("question", "wanted"),
+    [
+        ("外公上次体检是哪天", Wanted.NEWEST),
+        ("我们多久没去爬山了", Wanted.NEWEST),
+        ("这是堂哥第几次换手机", Wanted.NEWEST),
+        ("表姐现在还练琴吗", Wanted.NEWEST),
+        ("以前是周二打球，现在呢", Wanted.NEWEST),
+        ("钥匙还给物业了没有", Wanted.NEWEST),
+        ("后来他们去哪了", Wanted.NEWEST),
+        ("Does Ines still play the cello?", Wanted.NEWEST),
+        ("How long since we saw Grandpa?", Wanted.NEWEST),
+        ("When did Marek last call?", Wanted.NEWEST),
+        ("How many times did the car break down?", Wanted.NEWEST),
+        ("例会以前在周几", Wanted.HISTORY),
+        ("我们一共搬过几次家", Wanted.HISTORY),
+        ("讲讲这只猫的来龙去脉", Wanted.HISTORY),
+        ("Where did Ines use to live, what is the history?", Wanted.HISTORY),
+        ("Which day used to be training day?", Wanted.HISTORY),
+        ("绿萝多久浇一次水", Wanted.ANY),
+        ("Where is the ladder?", Wanted.ANY),
+        ("上次我们吵架了。你觉得狗狗可爱在哪里？", Wanted.ANY),
+    ],
+)
+def test_a_question_says_which_statement_it_is_for(question: str, wanted: Wanted) -> None:
+    assert what_is_wanted(question) is wanted
+
+
+def test_what_says_that_it_changed_comes_before_what_was() -> None:
+    old, new = said("乒乓球训练在周二晚上", 9), said("乒乓球训练改到周四晚上", 2, score=0.7)
+    lines = ["乒乓球训练改到周四晚上", "较早 乒乓球训练在周二晚上"]
+    assert shown(Wanted.ANY, old, new) == lines
+    assert shown(Wanted.ANY, new, old) == lines
+
+
+def test_another_day_of_the_same_thing_is_a_change() -> None:
+    old, new = said("Choir practice is on Monday", 9), said("Choir practice is on Friday", 1)
+    assert shown(Wanted.ANY, old, new)[0] == "Choir practice is on Friday"
+
+
+def test_of_what_adds_up_nothing_is_outdated() -> None:
+    lines = ["表姐不吃香菜", "表姐不吃花生"]
+    assert shown(Wanted.ANY, said(lines[0], 9), said(lines[1], 1)) == lines
+
+
+def test_other_matters_keep_their_order() -> None:
+    lines = ["阳台的绿萝要少浇水", "Kofi 把单车锁换了", "外公搬到城南去了"]
+    asked = [said(text, 9 - n) for n, text in enumerate(lines)]
+    assert shown(Wanted.NEWEST, *asked) == lines
+
+
+def test_for_history_the_oldest_comes_first() -> None:
+    lines = ["例会在周一早上", "例会改到周三早上", "例会改到周五早上"]
+    one, two, three = (said(text, 9 - n) for n, text in enumerate(lines))
+    assert shown(Wanted.HISTORY, two, three, one) == [f"较早 {t}" for t in lines[:2]] + lines[2:]
+
+
+def test_a_diary_and_what_reads_like_an_order_are_nobodys_news() -> None:
+    old = said("乒乓球训练在周二晚上", 9)
+    diary = said("乒乓球训练改到周四晚上", 2, tags=(DIGEST_TAG,))
+    order = said("乒乓球训练改到周五晚上", 1, quoted=True)
+    assert shown(Wanted.ANY, old, diary, order)[0] == "乒乓球训练在周二晚上"
+
+
+def test_an_old_diary_stands_behind_what_is_newer() -> None:
+    diary = said("2026-11-12：乒乓球训练在周二晚上，大家聊得开心", 9, tags=(DIGEST_TAG,))
+    new = said("乒乓球训练改到周四晚上", 2, score=0.8)
+    assert shown(Wanted.ANY, diary, new)[0] == "乒乓球训练改到周四晚上"
+
+
+def test_what_hardly_answers_takes_nobodys_place() -> None:
+    old, far = said("乒乓球训练在周二晚上", 9), said("乒乓球训练改到周四晚上", 2, score=0.1)
+    assert shown(Wanted.NEWEST, old, far)[0] == "乒乓球训练在周二晚上"
+
+
+TEXTS = st.sampled_from(["例会在周一早上", "例会改到周三早上", "猫粮在柜子里", "例会在周一早上吗"])
+
+
+@given(
+    st.lists(st.tuples(TEXTS, st.integers(0, 30), st.floats(0.1, 1)), max_size=8),
+    st.sampled_from(Wanted),
+)
+def test_nothing_is_lost_or_added(drawn: list[tuple[str, int, float]], wanted: Wanted) -> None:
+    best = sorted((said(t, d, score=s) for t, d, s in drawn), key=lambda c: -c.order)
+    below = [said("别的", 3)]
+    sifted = newest_first(Sifted(best, below), wanted)
+    assert list(sifted.below) == below
+    assert sorted(id(c.passage) for c in sifted.best) == sorted(id(c.passage) for c in best)
+
+
+@pytest.mark.parametrize(("language", "word"), [("zh-CN", "较早"), ("en-US", "earlier")])
+def test_the_line_says_that_something_newer_was_said(language: str, word: str) -> None:
+    hit = as_hit(replace(said("例会在周一早上", 9), earlier=True), 200)
+    assert f"· {word} ·" in hit_line(hit, Texts(language))
+    assert f"· {word} ·" not in hit_line(replace(hit, earlier=False), Texts(language))
+
+
+@pytest.mark.parametrize(("language", "word"), [("zh-CN", "日记"), ("en-US", "journal")])
+def test_a_diary_is_signed_as_one(language: str, word: str) -> None:
+    diary = as_hit(said("2026-11-12：大家去了公园", 9, tags=(DIGEST_TAG,)), 200)
+    assert hit_line(diary, Texts(language)).startswith(f"[2026-11-12 · {word} · ")
+
+
+def test_a_person_cannot_hide_behind_the_tag_of_a_diary() -> None:
+    origin = replace(Memory("m-1", "x", NOW).provenance, who="小号")
+    hit = as_hit(said("门开着", 9, tags=(DIGEST_TAG,), provenance=origin), 200)
+    assert "小号" in hit_line(hit, Texts("zh-CN"))
