@@ -16,6 +16,9 @@ from .quality import flaw
 
 _LITTLE: Final = 0.2
 _LEAST_HAN, _LEAST_WORDS = 4, 3
+"""Of a clause that says something: to miss it would cost more than to read it."""
+_TOLD_HAN, _TOLD_WORDS = 6, 5
+"""Of clauses that are told as they were said: remarks on the weather are shorter."""
 _CLAUSE_ENDS = re.compile(r"(?<=[?？])|[，,。!！;；…~～\n]|\.(?!\w)")
 _HAN = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]")
 _WORD = re.compile(r"[^\W\d_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]+|\d+")
@@ -35,11 +38,19 @@ def worth_of(turn: QueuedTurn) -> float:
 
 def says_something(text: str) -> bool:
     """Whether some clause of a text states what could be worth remembering."""
-    return any(_is_statement(clause) for clause in _CLAUSE_ENDS.split(text))
+    return any(map(_is_statement, _CLAUSE_ENDS.split(text)))
+
+
+def tells_something(text: str) -> bool:
+    """Whether it states enough to be recalled as it was said, before anybody has judged it."""
+    stated = " ".join(filter(_is_statement, _CLAUSE_ENDS.split(text)))
+    return _is_as_long(stated, _TOLD_HAN, _TOLD_WORDS)
 
 
 def _is_statement(clause: str) -> bool:
-    long_enough = (
-        len(_HAN.findall(clause)) >= _LEAST_HAN or len(_WORD.findall(clause)) >= _LEAST_WORDS
-    )
+    long_enough = _is_as_long(clause, _LEAST_HAN, _LEAST_WORDS)
     return long_enough and not _ASKS.search(clause) and flaw(clause) is None
+
+
+def _is_as_long(text: str, han: int, words: int) -> bool:
+    return len(_HAN.findall(text)) >= han or len(_WORD.findall(text)) >= words

@@ -20,7 +20,7 @@ from ..policies.derived_ids import derived_id
 from ..policies.overlap import fold
 from ..policies.text import embedded_text, preview
 from ..policies.vault_layout import topic_path
-from ..policies.worth_reading import says_something
+from ..policies.worth_reading import tells_something
 from ..ports import Vault
 from ..ports.loop import TurnStore
 from .corrected_statements import CorrectedStatements
@@ -83,7 +83,7 @@ class UnreadFollower:
 
     async def _made(self, turn: QueuedTurn, scope: Scope) -> Unread | None:
         """None for what says nothing, or may not be remembered."""
-        if not says_something(turn.user_text):
+        if not tells_something(turn.user_text):
             return None
         draft = MemoryDraft(
             preview(turn.user_text, _LONGEST),

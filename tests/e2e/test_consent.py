@@ -45,7 +45,7 @@ async def test_what_is_heard_in_a_private_chat_is_its_speakers_alone(running: Ri
 
     await until(queued, within=30, what="the turn in the queue")
     await running.onebot.ask(OWNERS_CHAT, OWNER, "/memory reflect")
-    running.clock.move(minutes=40)
+    running.clock.move(days=8)
     await running.turn(OWNERS_CHAT, OWNER, "在吗，今天天气不错")
 
     async def read() -> bool:

@@ -65,7 +65,7 @@ async def test_once_it_was_read_what_was_learned_takes_its_place(tmp_path: Path)
         assert await rig.texts(ASKED, CHAT) == ["门禁卡在鞋柜第二格里"]
 
 
-@pytest.mark.parametrize("text", ["门禁卡放在哪儿？", "门禁卡呢", "哈哈哈哈"])
+@pytest.mark.parametrize("text", ["门禁卡放在哪儿？", "门禁卡呢", "哈哈哈哈", "你好呀，今天挺暖和"])
 async def test_questions_and_small_talk_are_not_recalled(tmp_path: Path, text: str) -> None:
     async with running(tmp_path, chat=ScriptedChat()) as rig:
         await say(rig, text)
