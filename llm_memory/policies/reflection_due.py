@@ -14,16 +14,20 @@ from typing import Final
 from ..models.loop import WaitingLine
 
 PAYS: Final = 7
-"""So many turns worth reading pay for a call: what it asks for besides them costs as much."""
-LONGEST_WAIT: Final = timedelta(days=7)
-"""So long the little that was said in a conversation waits for more."""
+"""So many turns pay for a call: what it asks for besides them costs as much."""
+WORTH: Final = 6
+"""So much of them has to be worth reading."""
+ENDED: Final = timedelta(days=7)
+"""After so long nobody will add to the little that was said."""
+LONGEST_WAIT: Final = timedelta(days=14)
+"""Nothing waits longer."""
 MOST_CHARS: Final = 6_000
 """Of what was said and answered: about what fits into a prompt without being cut."""
 
 
 def may_pay(line: WaitingLine, *, after_turns: int) -> bool:
     """Whether it makes a difference how much of a line is worth reading."""
-    return _pays(line.count, after_turns)
+    return line.count >= min(PAYS, after_turns)
 
 
 def is_due(
@@ -39,7 +43,8 @@ def is_due(
     if line.count >= after_turns or line.chars >= MOST_CHARS:
         return True
     rests = abs(now - line.newest) >= idle
-    return rests and (_pays(worth, after_turns) or abs(now - line.oldest) >= LONGEST_WAIT)
+    ended = abs(now - line.newest) >= ENDED or abs(now - line.oldest) >= LONGEST_WAIT
+    return rests and (ended or _pays(line, worth, after_turns))
 
 
 def seconds_until_due(
@@ -47,12 +52,13 @@ def seconds_until_due(
 ) -> float:
     """For a line that is not due, if nothing more is said in it."""
     rests = line.newest + idle
-    due = rests if _pays(worth, after_turns) else max(rests, line.oldest + LONGEST_WAIT)
+    ended = min(line.newest + ENDED, line.oldest + LONGEST_WAIT)
+    due = rests if _pays(line, worth, after_turns) else max(rests, ended)
     return max((due - now).total_seconds(), 0.0)
 
 
-def _pays(worth: float, after_turns: int) -> bool:
-    return worth >= min(PAYS, after_turns)
+def _pays(line: WaitingLine, worth: float, after_turns: int) -> bool:
+    return may_pay(line, after_turns=after_turns) and worth >= min(WORTH, after_turns)
 
 
 def wait_after(failures: int, retry_seconds: Sequence[float]) -> timedelta:

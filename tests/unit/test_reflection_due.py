@@ -10,16 +10,18 @@ from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.models.loop import WaitingLine
 from astrbot_plugin_scoped_memory.llm_memory.policies.reflection_due import (
+    ENDED,
     LONGEST_WAIT,
     MOST_CHARS,
     PAYS,
+    WORTH,
     is_due,
     seconds_until_due,
 )
 
 NOW = datetime(2026, 11, 20, 9, 0, tzinfo=UTC)
 IDLE = timedelta(minutes=10)
-LINE = WaitingLine("家人", "a:GroupMessage:1", "", 3, NOW - timedelta(hours=5), NOW)
+LINE = WaitingLine("家人", "a:GroupMessage:1", "", PAYS, NOW - timedelta(hours=5), NOW)
 
 
 def due(line: WaitingLine, worth: float, *, after: timedelta = timedelta()) -> bool:
@@ -27,15 +29,17 @@ def due(line: WaitingLine, worth: float, *, after: timedelta = timedelta()) -> b
 
 
 def test_what_pays_is_read_when_the_talk_rests_and_much_of_it_at_once() -> None:
-    assert not due(LINE, PAYS)
-    assert due(LINE, PAYS, after=IDLE)
-    assert not due(LINE, PAYS - 1, after=IDLE)
+    assert not due(LINE, WORTH)
+    assert due(LINE, WORTH, after=IDLE)
+    assert not due(LINE, WORTH - 1, after=IDLE)
+    assert not due(replace(LINE, count=PAYS - 1), WORTH, after=IDLE)
+    assert due(replace(LINE, count=1), 0.2, after=ENDED)
     assert due(replace(LINE, count=10), 0.0)
     assert due(replace(LINE, chars=MOST_CHARS), 0.0)
 
 
 def test_a_clock_that_went_back_makes_no_turn_younger() -> None:
-    assert due(LINE, PAYS, after=-IDLE)
+    assert due(LINE, WORTH, after=-IDLE)
     assert due(LINE, 0.2, after=-LONGEST_WAIT - timedelta(hours=5))
 
 
