@@ -1,0 +1,120 @@
+"""What each embedding model costs by itself: disk, memory, load, a question, a text.
+
+    python benchmarks/rungs.py [--model NAME=FOLDER] --json OUT
+
+Measured are the bundled packages that are installed, and each model's folder that is named. Each
+has a process of its own, which imports nothing else; one compute thread. Memory is the most that
+process ever had. Milliseconds depend on how busy the machine is: compare, don't quote.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "scripts"))
+
+import checkout  # (it lies in scripts/, which the line above makes visible)
+
+checkout.register()
+
+from astrbot_plugin_scoped_memory.llm_memory.components.embedding.bundled_packages import (  # noqa: E402
+    BUNDLED,
+)
+from astrbot_plugin_scoped_memory.llm_memory.components.embedding.calibration import (  # noqa: E402
+    PROBE_MEMORIES,
+    PROBE_QUERIES,
+)
+from astrbot_plugin_scoped_memory.llm_memory.components.embedding.onnx_model import (  # noqa: E402
+    open_onnx,
+)
+from astrbot_plugin_scoped_memory.llm_memory.components.embedding.sentence_transformer import (  # noqa: E402
+    open_sentence_transformer,
+)
+
+_ROUNDS = 5
+
+type Encode = Callable[[Sequence[str], bool], Any]
+
+
+def opened(rung: str) -> Encode:
+    """From ``bundled:MODULE`` or a folder."""
+    kind, _, module = rung.partition("bundled:")
+    if not kind:
+        return next(package for package in BUNDLED if package.module == module).load()
+    folder = Path(rung)
+    model = open_onnx(folder, folder.name) or open_sentence_transformer(folder, folder.name)
+
+    def encode(texts: Sequence[str], is_query: bool) -> Any:
+        return model.encode(texts, model.prompts.query if is_query else model.prompts.document)
+
+    return encode
+
+
+def measured(rung: str) -> dict[str, float]:
+    """In this process, which has done nothing yet."""
+    began = time.perf_counter()
+    encode = opened(rung)
+    encode(PROBE_QUERIES[:1], True)
+    loaded = time.perf_counter() - began
+    asked = []
+    for number, query in enumerate(PROBE_QUERIES * _ROUNDS):
+        query = f"{query} {number}"  # an answer may be remembered
+        began = time.perf_counter()
+        encode([query], True)
+        asked.append((time.perf_counter() - began) * 1000)
+    began = time.perf_counter()
+    for number in range(_ROUNDS):
+        encode([f"{text} {number}" for text in PROBE_MEMORIES], False)
+    texts = _ROUNDS * len(PROBE_MEMORIES) / (time.perf_counter() - began)
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return {
+        "disk_mb": round(_bytes(rung) / 1e6),
+        "memory_mb": round(memory),
+        "load_seconds": round(loaded, 1),
+        "query_ms": round(statistics.median(asked), 1),
+        "texts_a_second": round(texts),
+    }
+
+
+def _bytes(rung: str) -> int:
+    module = rung.removeprefix("bundled:")
+    spec = importlib.util.find_spec(module) if module != rung else None
+    folder = Path(spec.origin).parent if spec and spec.origin else Path(rung)
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--model", action="append", default=[], metavar="NAME=FOLDER")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.one:
+        sys.stdout.write(json.dumps(measured(options.one)))
+        return
+    rungs = {package.module: f"bundled:{package.module}" for package in BUNDLED if package.is_there}
+    rungs |= dict(named.split("=", 1) for named in options.model)
+    figures = {}
+    for name, rung in rungs.items():
+        command = [sys.executable, "-P", __file__, "--one", rung]
+        done = subprocess.run(  # noqa: S603  (our own program)
+            command, check=True, capture_output=True, text=True
+        )
+        figures[name] = json.loads(done.stdout)
+        sys.stdout.write(f"{name} {figures[name]}\n")
+    if options.json:
+        options.json.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
