@@ -103,6 +103,7 @@ class FakePlugin:
         self.histories = {"": "c1"}
         """AstrBot's current chat history of each conversation; that of the others below ``""``."""
         manager = SimpleNamespace(get_curr_conversation_id=self._current_history)
+        self.advice = ""
         self.astrbot = SimpleNamespace(conversation_manager=manager)
         self.feedback = FeedbackService(rig.engine)
         self.tasks: list[asyncio.Future[None]] = []
