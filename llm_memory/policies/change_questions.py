@@ -20,6 +20,8 @@ class Wanted(StrEnum):
 
 
 _END = re.compile(r"[。！？!?\n]+|\.(?=\s)")
+_STORY = 2
+"""Sentences: what has more is no short question."""
 _HISTORY = LazyPattern(
     r"历史|历来|来龙去脉|变化|变迁|经过|过程|演变|先后|依次|一共|总共|前前后后|一直以来|"
     r"(?:之前|以前|原来|原先|本来|起初|当初|最早|最初|一开始|曾经)(?!.*(?:现在|如今|目前|还|改|换|变))|"
@@ -52,9 +54,9 @@ _CHANGE = LazyPattern(
 
 def what_is_wanted(question: str) -> Wanted:
     """Which of several statements a question is for, by its last sentence: what stands before it
-    only leads to it."""
+    only leads to it. Who tells a story asks for none."""
     sentences = [one for one in _END.split(question) if one.strip()]
-    asked = sentences[-1] if sentences else ""
+    asked = sentences[-1] if 0 < len(sentences) <= _STORY else ""
     if _HISTORY.search(asked):
         return Wanted.HISTORY
     return Wanted.NEWEST if _NEWEST.search(asked) else Wanted.ANY
