@@ -270,7 +270,8 @@ async def test_counters_rise_for_what_is_seen_and_evidence_for_the_own_scope_alo
             name: uses.of(Key(scope, ids[name]))
             for name, scope in (("家", "家人"), ("大家", "public"), ("公司", "公司"))
         }
-        assert counted == {"家": 1, "大家": 1, "公司": 0}
+        # Shown once, and useful.
+        assert counted == {"家": 2, "大家": 2, "公司": 0}
         book = rig.engine._parts.loop_book
         assert set(book.evidence("家人")) == {
             Evidence(Key("家人", ids["家"]), 1, 0),
