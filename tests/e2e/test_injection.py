@@ -9,7 +9,7 @@ from astrbot_plugin_scoped_memory.harness.records import history
 from astrbot_plugin_scoped_memory.harness.rig import Rig
 from astrbot_plugin_scoped_memory.harness.script import JsonObject, call
 from astrbot_plugin_scoped_memory.harness.waiting import until
-from astrbot_plugin_scoped_memory.tests.e2e.cast import MEMBER, ROOM_A
+from astrbot_plugin_scoped_memory.tests.e2e.cast import ADMIN, MEMBER, ROOM_A
 
 pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="session")]
 
@@ -78,6 +78,17 @@ async def test_nothing_relevant_means_nothing_injected(rig: Rig) -> None:
     await rig.remember(ROOM_A, MEMBER, "自行车的打气筒借给了楼上")
     turn = await rig.turn(private(MEMBER), MEMBER, "Explain quicksort in one line please")
     assert turn.first.injected == []
+
+
+async def test_a_bare_question_asks_for_what_its_speaker_spoke_of(rig: Rig) -> None:
+    await rig.remember(ROOM_A, MEMBER, "柏舟表哥在港口开吊车")
+    await rig.turn(ROOM_A, MEMBER, "我今天碰到柏舟了")
+    other = await rig.turn(ROOM_A, ADMIN, "那他呢？")
+    assert "柏舟" not in other.injected
+    asked = await rig.turn(ROOM_A, MEMBER, "那他呢？")
+    assert "柏舟表哥在港口开吊车" in asked.injected
+    thanks = await rig.turn(ROOM_A, MEMBER, "谢谢")
+    assert "柏舟" not in thanks.injected
 
 
 async def test_a_command_reaches_no_model_and_gets_no_memory(rig: Rig) -> None:
