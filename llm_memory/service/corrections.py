@@ -103,6 +103,7 @@ class Corrections:
         target = await self._handlers.archive(stored, doer.actor)
         if isinstance(target, str):
             await self._editor.note(DeedKind.FORGET, stored, scope, doer)
+            await self._handlers.open_again(stored)
         else:
             await self._corrected.drop([number])
         return target

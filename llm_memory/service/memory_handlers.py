@@ -206,6 +206,28 @@ class MemoryHandlers:
             self._living.take(stored)
         return True
 
+    async def open_again(self, by: StoredMemory) -> None:
+        """What this entry has settled holds again, for the entry is forgotten."""
+        settled = [
+            stored
+            for stored in self._catalogue.of_scope(by.scope)
+            if closed_by(stored.memory) == by.memory.memory_id
+        ]
+        for stored in settled:
+            async with self._lock:
+                current = await self._unchanged(stored)
+                if current is None:
+                    continue
+                memory = reopened(current.memory) if is_task(current) else current.memory
+                try:
+                    opened = await asyncio.to_thread(
+                        self._vault.replace, current, still_open(memory)
+                    )
+                except (KeyError, VaultWriteFailed) as error:
+                    logger.debug("没有把 {} 重新打开：{}", stored.memory.memory_id, error)
+                    continue
+                self._living.take(opened)
+
     async def stands(self, scope: Scope, memory_id: str) -> StoredMemory | bool:
         """The living entry of the scope with this id; True where it lies in the archive."""
         living = self._catalogue.get(Key(scope.name, memory_id))

@@ -78,6 +78,7 @@ async def test_what_was_mentioned_in_passing_is_remembered_where_it_was_said(
         assert (origin.source, origin.trusted) == (Source.REFLECTION, False)
         assert origin.conversation == FAMILY.umo
         assert await rig.texts("奶奶能吃花生吗", private(1002)) == [PEANUTS]
+        assert await rig.texts("谁的健康要当心", private(1002)) == [PEANUTS]
         assert await rig.texts("奶奶能吃花生吗", group(888)) == []
         assert (await rig.engine.status()).queue == 0
 
@@ -365,7 +366,16 @@ async def test_a_debt_that_another_has_paid_is_settled_and_stays_as_it_was_said(
         assert is_done(settled)
         text = (tmp_path / "memory/scopes/家人/TASKS.md").read_text("utf-8")
         assert f"了结：{by.memory.memory_id}" in text
-        # Said anew, it is owed anew.
+        # Forgotten, or with the debt said anew, it is owed again.
+        await rig.engine.service.forget(
+            by.memory.memory_id, conversation_id=FAMILY, actor=person(2, "小红")
+        )
+        assert not is_done(only(rig))
+        assert closed_by(only(rig).memory) == ""
+        chat.say([json.dumps({"contradictions": [{"old_id": old.memory.memory_id, "new": paid}]})])
+        await say(rig, "我又还了，三百块还给小明了", who=person(2, "小红"))
+        await reflect(rig)
+        assert is_done(next(s for s in rig.engine._catalogue.all() if s.path == "TASKS.md"))
         chat.say([answer(debt)])
         await say(rig, "小红又借了，小红欠我三百块")
         await reflect(rig)
