@@ -104,7 +104,7 @@ class Failure:
 type Answer = str | Callable[[ModelRequest], str]
 type Reading = JsonObject | Failure | Callable[[ModelRequest], JsonObject | str]
 
-_READER = "你替一个聊天机器人整理长期记忆"
+_READER = "整理长期记忆"
 """How the memory's own calls begin their system prompt: no person talks in them."""
 
 

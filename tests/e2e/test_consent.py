@@ -39,6 +39,9 @@ async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Rig
 async def test_what_is_heard_in_a_private_chat_is_its_speakers_alone(running: Rig) -> None:
     running.model.on_reflection("萨克斯", {"new_memories": [learned(HEARD)]})
     await running.turn(MINGS_CHAT, MING, "我最近在学吹萨克斯，邻居都受不了了")
+    await running.onebot.ask(OWNERS_CHAT, OWNER, "/memory reflect")
+    running.clock.move(minutes=40)
+    await running.turn(OWNERS_CHAT, OWNER, "在吗，今天天气不错")
 
     async def read() -> bool:
         return bool(files_with(running.memory, HEARD))
