@@ -15,7 +15,7 @@ from ..models.data_models import StoredMemory
 from .change_questions import Wanted, states_a_change
 from .closing import closed_by
 from .numerals import HAN_NUMERALS
-from .ranking import Sifted
+from .ranking import Candidate, Sifted
 from .reflection_guards import content
 from .timeline import is_digest
 
@@ -26,7 +26,7 @@ _SHARED: Final = 0.5
 _LEAST: Final = 3
 """Shared, where a Han character counts one and a word two."""
 _NEARLY: Final = 0.6
-"""What says something newer has this part of the score of the older one: it answers, too."""
+"""This part of the older one's match is asked of what says something newer: it answers, too."""
 _BEGINNING: Final = 12
 """Bytes that two statements of one thing begin with, where the newer one does not say that it
 changed: four Han characters, or two words."""
@@ -44,12 +44,12 @@ class _Statement:
     place: int
     stored: StoredMemory
     about: frozenset[str]
-    order: float
+    match: float
 
     def is_before(self, other: _Statement, wanted: Wanted) -> bool:
         """Whether ``other`` says something newer of the same thing."""
         old, new = self.stored.memory, other.stored.memory
-        if other.order < _NEARLY * self.order:
+        if other.match < _NEARLY * self.match:
             return False
         if old.created_at >= new.created_at or new.quoted or is_digest(new) or closed_by(new):
             return False
@@ -68,7 +68,7 @@ def newest_first(sifted: Sifted, wanted: Wanted) -> Sifted:
     changed, or both begin alike and differ in a number or a day.
     """
     known = {
-        place: _Statement(place, passage, content(passage.memory.judgment), candidate.order)
+        place: _Statement(place, passage, content(passage.memory.judgment), _match(candidate))
         for place, candidate in enumerate(sifted.best[:_LOOKED_AT])
         if isinstance(passage := candidate.passage, StoredMemory)
     }
@@ -95,6 +95,11 @@ def newest_first(sifted: Sifted, wanted: Wanted) -> Sifted:
         for place in order
     ]
     return Sifted(best, sifted.below)
+
+
+def _match(candidate: Candidate) -> float:
+    """How well its words answer: 月底 in the question lifts what says 月底, newer or not."""
+    return candidate.order / candidate.factor if candidate.factor > 0 else candidate.order
 
 
 def _speak_of_one_thing(one: Collection[str], other: Collection[str]) -> bool:

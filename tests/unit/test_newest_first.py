@@ -112,6 +112,12 @@ def test_what_hardly_answers_takes_nobodys_place() -> None:
     assert shown(Wanted.NEWEST, old, far)[0] == "乒乓球训练在周二晚上"
 
 
+def test_a_date_that_only_the_older_one_names_keeps_it_not_in_front() -> None:
+    old = replace(said("月底盘点在29号晚上七点", 9, score=2.4), factor=4.0)
+    new = said("盘点又改了，提前到28号晚上七点", 2, score=0.5)
+    assert shown(Wanted.ANY, old, new)[0] == "盘点又改了，提前到28号晚上七点"
+
+
 TEXTS = st.sampled_from(["例会在周一早上", "例会改到周三早上", "猫粮在柜子里", "例会在周一早上吗"])
 
 
