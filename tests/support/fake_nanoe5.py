@@ -32,7 +32,7 @@ class E5:
 
     def _one(self, text, is_query):
         if {crashing!r} in text:
-            os.kill(os.getpid(), signal.SIGSEGV)
+            signal.raise_signal(signal.SIGSEGV)  # this thread goes no further, as in a fault
         vector = np.zeros({dim} // 2 if {shorter!r} in text else {dim}, np.float32)
         if {nan!r} in text:
             return vector + np.nan
