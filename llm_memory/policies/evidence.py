@@ -10,14 +10,14 @@ topic of everybody's, or a question to which all texts of a language are near, p
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Hashable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from heapq import nlargest
 from statistics import median
 
 from .language import Language
 
-WORDS = 6.5
+WORDS = 7.0
 """Of the share of the question that a memory covers, where words are all there is,"""
 WORDS_BESIDE = 4.0
 """and beside an embedder of full trust, which finds most of the same."""
@@ -29,8 +29,17 @@ LENGTH = 0.5
 """Of the logarithm of the question's length: of a longer one an answer holds a smaller share."""
 _LONG, _SHORTEST = 15, 3
 """Tokens: the length at which nothing is added, and the least that a question is taken to have."""
-ENOUGH = {Language.CHINESE: 2.4, Language.ENGLISH: 1.6}
+AMONG = 0.11
+"""Of the logarithm of how few are visible: the fewer, the less likely one stands out by chance,"""
+FEW, MANY = 10, 100
+"""from so many on, and up to so many."""
+ENOUGH = {Language.CHINESE: 2.4, Language.ENGLISH: 1.75}
 """What stands out by so much is as likely an answer as not."""
+BY_CHANCE = 0.2
+"""The most that the common candidate is taken to cover of a question: where all say the same,
+each of them may be what is asked for."""
+BEYOND_CHANCE = 5.0
+"""The same of standard deviations. Small models seldom come so far, even where they are right."""
 _CROWD = 100
 """Of so many of the best the common candidate is the middle one,"""
 _FEWEST = 40
@@ -69,28 +78,34 @@ def standing_out[K: Hashable](
     """
     near = NEAR * weight if coverages is not None else NEAR_ALONE
     words = WORDS - (WORDS - WORDS_BESIDE) * weight
-    covered = coverages or {}
     far = min(similarities.values(), default=scale.mean)
-    evidence = {
-        key: words * covered.get(key, 0.0) + near * scale.above_chance(similarities.get(key, far))
-        for key in covered.keys() | similarities.keys()
-    }
-    found = _above_common(evidence)
-    fresh = [key for key in behind if key in covered and key not in similarities]
+    told = [
+        (key, (coverages or {}).get(key, 0.0), scale.above_chance(similarities.get(key, far)))
+        for key in (coverages or {}).keys() | similarities.keys()
+    ]
+    common = _common(
+        words * min(covered, BY_CHANCE) + near * min(beyond, BEYOND_CHANCE)
+        for _, covered, beyond in told
+    )
+    found = {key: words * covered + near * beyond - common for key, covered, beyond in told}
+    fresh = [key for key in behind if key in found and key not in similarities]
     if fresh:
-        alone = _above_common({key: WORDS * value for key, value in covered.items()})
-        found.update({key: alone[key] for key in fresh})
+        alone = _common(WORDS * min(covered, BY_CHANCE) for _, covered, _ in told)
+        found.update({key: WORDS * (coverages or {}).get(key, 0.0) - alone for key in fresh})
     return found
 
 
-def _above_common[K: Hashable](evidence: Mapping[K, float]) -> dict[K, float]:
-    best = nlargest(_CROWD, evidence.values())
-    common = median([*best, *(0.0 for _ in range(_FEWEST - len(best)))])
-    return {key: value - common for key, value in evidence.items()}
+def _common(evidence: Iterable[float]) -> float:
+    best = nlargest(_CROWD, evidence)
+    return median([*best, *(0.0 for _ in range(_FEWEST - len(best)))])
 
 
-def probability(standing_out: float, language: Language | None, tokens: int) -> float:
-    """That it answers, 0 to 1, of a question of so many tokens."""
+def probability(
+    standing_out: float, language: Language | None, tokens: int, among: int = MANY
+) -> float:
+    """That it answers, 0 to 1: a question of so many tokens, asked ``among`` so many memories."""
     enough = max(ENOUGH.values()) if language is None else ENOUGH[language]
     length = LENGTH * math.log(max(tokens, _SHORTEST) / _LONG)
-    return 1 / (1 + math.exp(-max(min(standing_out + length - enough, 50.0), -50.0)))
+    few = AMONG * math.log(MANY / min(max(among, FEW), MANY))
+    odds = standing_out + length + few - enough
+    return 1 / (1 + math.exp(-max(min(odds, 50.0), -50.0)))

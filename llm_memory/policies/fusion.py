@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Mapping
 from statistics import median
 
-BEYOND_CHANCE = 5.0
-"""Standard deviations. Small models seldom come so far, even where they are right."""
+from .evidence import BEYOND_CHANCE
+
 BESIDE = 0.3
 """What a neighbour in the session gives of its own score."""
 

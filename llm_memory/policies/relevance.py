@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, tzinfo
 
 from ..models.passages import Passage
-from .evidence import probability
+from .evidence import MANY, probability
 from .language import Language
 from .preference import in_time, named_speaker, salience, speaker_factor, time_factor
 from .ranking import Candidate, above_floor
@@ -50,6 +50,7 @@ class Judge:
     zone: tzinfo | None
     language: Language | None
     tokens: int
+    among: int
     floor: float = FLOOR
     by_time: bool = False
     """The question, its times left out, says nothing: 昨天聊了什么."""
@@ -66,10 +67,12 @@ class Judge:
         now: datetime,
         language: Language | None,
         floor: float | None,
+        among: int = MANY,
     ) -> Judge:
         """``passages`` are all candidates: a name in the question is that of one who speaks.
         ``asker``: the ids of who asks of himself.
-        ``floor``: The least probability; None takes the one that is shipped."""
+        ``floor``: The least probability; None takes the one that is shipped.
+        ``among`` so many that the asker sees, as far as that matters."""
         return cls(
             times,
             named_speaker(query, passages),
@@ -78,6 +81,7 @@ class Judge:
             now.tzinfo,
             language,
             estimate_tokens(subject),
+            among,
             FLOOR if floor is None else floor,
             is_about_time_alone(subject),
         )
@@ -102,7 +106,7 @@ class Judge:
             uses: How often it was found useful.
         """
         span = in_time(passage, self.times, self.zone)
-        likely = probability(evidence, self.language, self.tokens)
+        likely = probability(evidence, self.language, self.tokens, self.among)
         relevance = above_floor(likely, self.floor)
         if self.by_time and span is not None:
             relevance = max(relevance, 0.0)

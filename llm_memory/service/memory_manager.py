@@ -29,7 +29,7 @@ from ..models.turns import Feedback
 from ..policies.change_questions import what_is_wanted
 from ..policies.closed_last import closed_last
 from ..policies.days_told import choose_days
-from ..policies.evidence import standing_out
+from ..policies.evidence import MANY, standing_out
 from ..policies.fusion import fuse, stretched
 from ..policies.journals_aside import journals_aside
 from ..policies.newest_first import newest_first
@@ -403,6 +403,7 @@ class MemoryManager:
             now=ask.now,
             language=ask.language,
             floor=self._settings.relevance_floor,
+            among=sum(1 for _ in islice(self._passages.visible(ask.scope_filter), MANY)),
         )
 
     def _with_topics(

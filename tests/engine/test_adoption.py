@@ -58,7 +58,7 @@ from astrbot_plugin_scoped_memory.tests.support.migrating import (
     until_status,
 )
 
-ADOPTING = replace(QUICK, adopt_legacy=True)
+ADOPTING = replace(QUICK, adopt_legacy=True, relevance_floor=0.0)
 FAMILY_ROOM, WORK_ROOM, OPEN_ROOM = group(777), group(888), group(999)
 
 

@@ -146,7 +146,7 @@ async def test_what_the_question_recalls_stands_beside_it_and_is_not_told_twice(
         plugin = plugin_of(rig)
         await turn(plugin, hello())
         clock.now += 7 * HOURS
-        text = await turn(plugin, hello(text="房租要交给哪个房东"))
+        text = await turn(plugin, hello(text="房东姓什么，住在哪里"))
         assert text.count(OPEN) == 1
         assert text.count("房东姓王") == 1
         assert text.count("交房租") == 1

@@ -58,7 +58,7 @@ async def test_every_record_ends_in_the_vault_under_its_scope_and_the_source_say
         assert status.remaining == 0
         by_scope = (await rig.engine.status()).by_scope
         assert by_scope == {"public": 451, "家人": 1, "quarantine": 2}
-        found = await rig.recall("第3号柜子放了什么", ELSEWHERE)
+        found = await rig.recall("小明在第3号柜子放了什么", ELSEWHERE)
         assert found.hits[0].preview == "小明在第3号柜子放了工具3x"
         assert (await rig.texts("奶奶的存折在哪里", FAMILY))[0] == "奶奶的存折在衣柜里"
         for where in (FAMILY, WORK, ELSEWHERE):
@@ -248,7 +248,7 @@ async def test_mode_off_recalls_what_states_its_scope_and_the_rest_once_it_is_ta
             status = await until_status(rig, lambda status: status.remaining > 0)
             assert (status.mode, status.mode_on) == (MigrationMode.OFF, False)
             assert await _found(rig, "奶奶的存折在衣柜里", FAMILY)
-            assert not [t for t in await rig.texts("第3号柜子放了什么", ELSEWHERE) if "柜子" in t]
+            assert not [t for t in await rig.texts("小明在第3号柜子放了什么", ELSEWHERE) if "柜子" in t]
         finally:
             held.set()
         await until_done(rig)

@@ -59,7 +59,7 @@ async def play(root: Path) -> dict[str, Any]:
     mount("-t", "tmpfs", "-o", "size=128k", "tmpfs", str(memory))
     stores = PluginStores(plugins, own / "state" / "adoption-copies")
     pace = WalkPace(batch=50, least_pause=0.0, most_pause=0.0, retry_seconds=(0.05,))
-    settings = replace(QUICK, adopt_legacy=True, walk_pace=pace)
+    settings = replace(QUICK, adopt_legacy=True, walk_pace=pace, relevance_floor=0.0)
     found: dict[str, Any] = {}
     async with running(own, others=stores, settings=settings, follow=False) as rig:
         task = asyncio.create_task(rig.engine.migrations.run_once())

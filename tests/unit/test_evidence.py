@@ -65,8 +65,21 @@ def test_what_everybody_says_is_no_evidence() -> None:
     assert rare[0] > common[0]
 
 
+def test_who_says_what_all_say_in_other_numbers_is_found_nevertheless() -> None:
+    alike = dict.fromkeys(range(200), 0.8)
+    for weight in (0.0, 1.0):
+        found = standing_out(alike | {7: 1.0}, {}, scale=SCALE, weight=weight)
+        assert probability(found[7], Language.CHINESE, 15) > 0.5
+
+
+def test_the_very_words_are_found_among_hundreds_alike_by_vectors_alone() -> None:
+    alike = dict.fromkeys(range(100), 0.95)
+    found = standing_out(None, alike | {7: 1.0}, scale=SCALE, weight=0.0)
+    assert probability(found[7], Language.CHINESE, 5) > 0.5
+
+
 def test_the_only_memory_stands_out_of_what_is_not_there() -> None:
-    assert standing_out({1: 0.5}, {}, scale=SCALE, weight=0.0)[1] == pytest.approx(3.25)
+    assert standing_out({1: 0.5}, {}, scale=SCALE, weight=0.0)[1] == pytest.approx(3.5)
     near = standing_out({1: 0.5}, {1: 0.84}, scale=SCALE, weight=1.0)[1]
     assert near == pytest.approx(2.0 + 1.0)
 
@@ -85,6 +98,12 @@ def test_a_probability_grows_with_the_evidence(one: float, other: float, tokens:
     low, high = sorted((one, other))
     for language in (*Language, None):
         assert 0 <= probability(low, language, tokens) <= probability(high, language, tokens) <= 1
+
+
+def test_among_fewer_memories_less_is_enough() -> None:
+    found = [probability(2.0, Language.CHINESE, 15, among) for among in (0, 10, 11, 50, 100, 1000)]
+    assert found == sorted(found, reverse=True)
+    assert found[0] == found[1] > found[2] > found[3] > found[4] == found[5]
 
 
 def test_of_a_longer_question_a_smaller_share_is_enough() -> None:
