@@ -30,7 +30,7 @@ SHORTLIST = 200
 """Passages that a scan compares: those that share the most with the query."""
 SCAN_LIMIT = 5000
 """The newest that a scan looks at: of the reader's own scope, and of the others."""
-SCAN_FLOOR = 0.4
+SCAN_FLOOR = 0.36
 """How much of the question a memory must speak of, where words are not told from characters."""
 _IN_SESSIONS = 100
 
