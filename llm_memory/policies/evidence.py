@@ -4,7 +4,6 @@ A logistic model over what stands out. A memory's evidence is what it covers of 
 how near its vector is to it beyond chance, in standard deviations that an examination of the
 embedder told. What counts is by how much that exceeds the evidence of the common candidate: a
 topic of everybody's, or a question to which all texts of a language are near, proves nothing.
-``benchmarks/fit_relevance.py`` fits the constants.
 """
 
 from __future__ import annotations
