@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 
 from .time_expressions import Precision, TimeSpan, find_times
@@ -59,12 +60,14 @@ def resolve_dates(text: str, now: datetime, *, weekdays: bool = False) -> str:
         text: What somebody said at ``now``.
         now: Local time of the speaker.
         weekdays: It tells of one event or task: a bare 周六, 周末, "on Saturday" is the coming one,
-            unless its sentence tells of every week, or of what is over.
+            unless its sentence tells of every week, or of what is over; behind a date, the first
+            such day from that date on: ``下周五去，周日回来``.
     """
     kept = [match.span() for match in _KEPT.finditer(text)]
     parts: list[str] = []
     place = 0
     before: TimeSpan | None = None
+    latest = date.min
     for span in find_times(text, now, prefer_past=False):
         wanted = span.relative or (weekdays and _is_coming(text, span))
         if (
@@ -72,9 +75,12 @@ def resolve_dates(text: str, now: datetime, *, weekdays: bool = False) -> str:
             and _is_open(text, span, before)
             and not any(first < span.last and span.first < last for first, last in kept)
         ):
-            parts += [text[place : span.last], _written(span)]
+            coming = span if span.relative else _not_before(span, latest)
+            parts += [text[place : span.last], _written(coming)]
             place = span.last
         before = span
+        if not span.vague and not _BARE.fullmatch(span.words):
+            latest = max(latest, span.start)
     return "".join([*parts, text[place:]])
 
 
@@ -100,6 +106,13 @@ def _is_coming(text: str, span: TimeSpan) -> bool:
     if _AGAIN.search(sentence[0]):
         return False
     return _MOVED.search(sentence[0]) is not None or _OVER.search(sentence[0]) is None
+
+
+def _not_before(span: TimeSpan, latest: date) -> TimeSpan:
+    """The same weekday, so many weeks later that it is no sooner than ``latest``."""
+    weeks = max(-((span.start - latest).days // 7), 0)
+    later = timedelta(weeks=weeks)
+    return replace(span, start=span.start + later, end=span.end + later)
 
 
 def _is_open(text: str, span: TimeSpan, before: TimeSpan | None) -> bool:

@@ -143,7 +143,9 @@ ONCE = [
     ("She visits on Tuesday", "She visits on Tuesday (2026-11-24)"),
     ("hiking at the weekend", "hiking at the weekend (2026-11-21 to 2026-11-22)"),
     ("Pickle arrives this weekend", "Pickle arrives this weekend (2026-11-21 to 2026-11-22)"),
-    ("明天去，周六回", "明天（2026-11-22）去，周六（2026-11-21）回"),
+    ("明天去，周六回", "明天（2026-11-22）去，周六（2026-11-28）回"),
+    ("12月4日周五去合肥，周日晚上回来", "12月4日周五去合肥，周日（2026-12-06）晚上回来"),
+    ("flies on December 4, back on Sunday", "flies on December 4, back on Sunday (2026-12-06)"),
 ]
 AGAIN = [
     "每周六去游泳", "周六都去游泳", "每周三和周五晚上有课", "周一到周五上班", "逢周日休息",
