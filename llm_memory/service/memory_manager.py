@@ -199,7 +199,8 @@ class MemoryManager:
         sifted = told_once(closed_last(sifted, self._living))
         if not by_date:
             sifted = journals_aside(sifted, query, names_days=bool(ask.times))
-            sifted = newest_first(sifted, what_is_wanted(query))
+            if not _names_past_date(ask):
+                sifted = newest_first(sifted, what_is_wanted(query))
         if by_date:
             choice = choose_days(
                 sifted,
@@ -472,6 +473,17 @@ class MemoryManager:
         self._arms.clear()
         self._reranking.clear()
         self.explanations.clear()
+
+
+def _names_past_date(ask: Ask) -> bool:
+    """Whether the question is about what was so on a date: 昨天, 9月份; a bare weekday is as often
+    that of a plan."""
+    return any(
+        not span.vague
+        and span.end < ask.now.date()
+        and (span.relative or any(map(str.isdigit, span.words)))
+        for span in ask.times
+    )
 
 
 def _match(words: Found, key: Key) -> tuple[float, float] | None:
