@@ -347,7 +347,7 @@ class TestEmbedders:
             (new,) = disk.collections
             assert new != old
             assert len(disk.collections[new]) == 122
-            recall = await rig.recall(QUESTION, group(777))
+            recall = await rig.recall(PEANUTS, group(777))
             assert recall.trace.arm is Arm.DENSE
             assert recall.hits[0].preview == PEANUTS
 

@@ -94,7 +94,7 @@ async def test_only_memories_that_the_turn_could_see_count_as_useful(tmp_path: P
     state.open()
     scopes = {"家": "家人", "公司": "公司", "大家": "public"}
     uses = {name: state.uses(Key(scopes[name], memory_id)) for name, memory_id in ids.items()}
-    assert uses == {"家": 1, "公司": 0, "大家": 1}
+    assert uses == {"家": 2, "公司": 0, "大家": 2}
 
 
 async def test_a_turn_whose_scope_was_taken_away_goes_nowhere_and_waits_for_an_admin(

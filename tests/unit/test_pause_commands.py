@@ -140,7 +140,7 @@ def test_all_that_the_loop_says_of_itself_has_a_line(language: str) -> None:
     )
     lines = loop_lines(texts, full)
     text = "\n".join(lines)
-    assert all(str(number) in text for number in range(11, 19))
+    assert all(str(number) in text for number in (11, *range(13, 19)))
     assert "openai/x" in text
     assert "2026-11-20" in text
     assert "2026-11-22" in text
