@@ -100,7 +100,7 @@ class MemoryHandlers:
             return passed
         memory = self._memory(passed.draft, conversation=conversation, trusted=trusted, role=role)
         memory = replace(memory, memory_id=memory_id)
-        known = self._catalogue.same_words(scope, memory)
+        known = self._said_before(scope, memory)
         # Before the lock: an embedder that takes its time must not hold up the others.
         near = Reinforce(known) if known else await self._near.decide(scope, memory)
         said_at = passed.draft.said_at or self._clock()
@@ -133,7 +133,7 @@ class MemoryHandlers:
         self, scope: Scope, memory: Memory, near: Decision, former: StoredMemory | None
     ) -> Stored | Reinforced | Replaced:
         # Again: somebody may have said it while the embedder was asked.
-        known = self._catalogue.same_words(scope, memory)
+        known = self._said_before(scope, memory)
         stored = known or (near.stored if isinstance(near, Reinforce | Replace) else None)
         current = await self._unchanged(stored) if stored else None
         if current is None:
@@ -144,6 +144,17 @@ class MemoryHandlers:
             reinforced = await self._reinforce(current, active=active, again=again)
             return reinforced or await self._append(scope, memory, former)
         return await self._supersede(current, memory)
+
+    def _said_before(self, scope: Scope, memory: Memory) -> StoredMemory | None:
+        """The same words: also where they were stored as an event or a task, whose bare weekdays
+        have their dates, and now are said as neither. Another week's Friday is another day."""
+        known = self._catalogue.same_words(scope, memory)
+        if known or memory.quoted:
+            return known
+        dated = resolve_dates(memory.judgment, memory.created_at, weekdays=True)
+        if dated == memory.judgment:
+            return None
+        return self._catalogue.same_words(scope, replace(memory, judgment=dated))
 
     async def _unchanged(self, known: StoredMemory) -> StoredMemory | None:
         """The entry as it stands; None if a person has changed its words or taken it out."""
