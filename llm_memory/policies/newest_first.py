@@ -31,10 +31,11 @@ _BEGINNING: Final = 12
 """Bytes that two statements of one thing begin with, where the newer one does not say that it
 changed: four Han characters, or two words."""
 _VALUE: Final = re.compile(
-    rf"[0-9]+|[{HAN_NUMERALS}]+(?=[号日点月楼岁块元年个次斤])|(?<=[周期拜])[一二三四五六日天末]+|"
-    r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)day",
+    rf"(?<![第0-9])[0-9]+|(?<![第{HAN_NUMERALS}])[{HAN_NUMERALS}]+(?=[号日点月楼岁块元年个次斤])|"
+    r"(?<=[周期拜])[一二三四五六日天末]+|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day",
     re.IGNORECASE,
 )
+"""What may change of a thing. 第三 says which of several it is: 第三件 is not 第四件 of before."""
 
 
 @dataclass(frozen=True, slots=True)

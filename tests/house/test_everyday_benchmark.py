@@ -23,7 +23,7 @@ def _talk(at: str, where: str, said: str, *learned: dict[str, Any], **more: Any)
 SMALL: dict[str, Any] = {
     "language": "zh",
     "start": "2026-03-02",
-    "end": "2026-03-04",
+    "end": "2026-03-12",
     "timezone": "Asia/Shanghai",
     "people": [{"name": "阿珍", "id": 1, "admin": True}, {"name": "老周", "id": 2}],
     "places": {

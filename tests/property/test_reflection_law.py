@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import json
 import tempfile
+from collections.abc import Iterable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,8 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 from astrbot_plugin_scoped_memory.llm_memory.models.sleep import Postponed
 from astrbot_plugin_scoped_memory.llm_memory.policies.closing import closed_by
 from astrbot_plugin_scoped_memory.llm_memory.policies.closing import reopened as still_open
+from astrbot_plugin_scoped_memory.llm_memory.policies.day_journal import is_journal
+from astrbot_plugin_scoped_memory.llm_memory.policies.timeline import MADE_OF_ENTRIES
 from astrbot_plugin_scoped_memory.llm_memory.service.primer_service import Written
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.support.engines import (
@@ -167,7 +170,11 @@ async def play(root: Path, said: list[tuple[int, str]], answered: list[str]) -> 
         assert ("家人", ids[3]) in after  # a rule of the family's
         clock.now += timedelta(days=1)
         await night(rig, chat)
-        assert {key: one for key, one in photograph(rig).items() if key[0] != "家人"} == outside
+        told = {key: one for key, one in photograph(rig).items() if key[0] != "家人"}
+        diaries = {key: one for key, one in told.items() if is_journal(one)}
+        assert {key: one for key, one in told.items() if key not in diaries} == outside
+        for diary in diaries.values():
+            _is_made_of_the_own_entries(diary, outside.values())
         look_at_pages(root)
         await look_at_primer(rig, clock)
 
@@ -231,6 +238,17 @@ def _unchanged(before: StoredMemory, after: StoredMemory) -> None:
     assert after.memory.judgment == before.memory.judgment
     assert after.memory.provenance == before.memory.provenance
     assert after.memory.strength >= before.memory.strength
+
+
+def _is_made_of_the_own_entries(diary: StoredMemory, entries: Iterable[StoredMemory]) -> None:
+    """No model writes it, and nothing of it comes from another scope: but for who said it, it is
+    what a scope knew before anybody talked."""
+    own = [one.memory for one in entries if one.scope == diary.scope]
+    words = diary.memory.judgment.partition("：")[2]
+    for told in words.split("；"):
+        assert any(one.judgment in told and one.who in told for one in own), told
+    assert diary.memory.extra[:1] == (MADE_OF_ENTRIES,)
+    assert not diary.memory.provenance.trusted
 
 
 def _is_only_what_was_learned(stored: StoredMemory) -> None:

@@ -101,6 +101,14 @@ def test_a_diary_and_what_reads_like_an_order_are_nobodys_news() -> None:
     assert shown(Wanted.ANY, old, diary, order)[0] == "乒乓球训练在周二晚上"
 
 
+def test_the_third_of_several_is_not_the_fourth_of_before() -> None:
+    third, fourth = (
+        said("会议纪要里的第3件事", 9),
+        said("会议纪要里的第4件事", 2, score=0.9),
+    )
+    assert shown(Wanted.ANY, third, fourth)[0] == "会议纪要里的第3件事"
+
+
 def test_an_old_diary_stands_behind_what_is_newer() -> None:
     diary = said("2026-11-12：乒乓球训练在周二晚上，大家聊得开心", 9, tags=(DIGEST_TAG,))
     new = said("乒乓球训练改到周四晚上", 2, score=0.8)
