@@ -33,6 +33,7 @@ from ..policies.evidence import MANY, standing_out
 from ..policies.fusion import fuse, stretched
 from ..policies.journals_aside import journals_aside
 from ..policies.newest_first import newest_first
+from ..policies.overlap import fold
 from ..policies.preference import (
     in_time,
     salience,
@@ -331,8 +332,14 @@ class MemoryManager:
             with contextlib.suppress(IndexUnavailable):
                 scores = await self._arms.in_sessions(scores)
         living = {key: passage for key in scores if (passage := self._passages.get(key))}
+        coverages = {key: match.coverage for key, match in words.words.items()}
+        asked = fold(ask.text)
+        # Whoever says the very words of the question covers all of it, however many say nearly so.
+        coverages.update(
+            {key: 1.0 for key in coverages.keys() & living.keys() if _says(living[key], asked)}
+        )
         evidence = standing_out(
-            None if answer.words is None else {k: m.coverage for k, m in words.words.items()},
+            None if answer.words is None else coverages,
             vectors.similarities,
             scale=scale,
             weight=answer.weight,
@@ -489,6 +496,11 @@ def _names_past_date(ask: Ask) -> bool:
 def _match(words: Found, key: Key) -> tuple[float, float] | None:
     match = words.words.get(key)
     return None if match is None else (match.score, match.coverage)
+
+
+def _says(passage: Passage, asked: str) -> bool:
+    """Whether it says just what is asked, but for widths and cases."""
+    return isinstance(passage, StoredMemory) and fold(passage.memory.judgment) == asked
 
 
 async def _nothing() -> None:

@@ -301,3 +301,14 @@ async def test_nothing_relevant_means_nothing(tmp_path: Path) -> None:
         await until_words(rig)
         for query in ("量子力学的基本原理是什么", "帮我写一首关于秋天的诗", "how do I sort a list"):
             assert await rig.texts(query, HERE) == []
+
+
+async def test_the_very_words_are_found_among_many_that_say_nearly_the_same(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path, {HERE.umo: "家"}, store=InMemoryVectorStore()) as rig:
+        for number in range(1, 60):
+            for chat in (1, 9):
+                await rig.remember(f"家里第{chat}个会话的第{number}件事", HERE, person(chat))
+        text = "家里第1个会话的第1件事"
+        assert (await rig.recall(text, HERE, 5)).hits[0].preview == text
