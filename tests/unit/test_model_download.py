@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 from pathlib import Path
 
 import pytest
 
+from astrbot_plugin_scoped_memory.llm_memory.components.embedding.fetch_model import place
 from astrbot_plugin_scoped_memory.llm_memory.components.embedding.model_download import (
     ModelDownload,
     fetch_command,
@@ -90,27 +90,23 @@ async def test_the_real_program_fails_at_once_when_it_may_not_go_online(tmp_path
     assert list(tmp_path.iterdir()) == []
 
 
-def options(
-    monkeypatch: pytest.MonkeyPatch, mirror: str = "", **environment: str
-) -> dict[str, str]:
-    for name in ("HF_ENDPOINT", "HF_TOKEN"):
-        monkeypatch.delenv(name, raising=False)
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
-    found: dict[str, str] = json.loads(fetch_command("owner/model", Path("/m"), mirror)[-1])
-    return found
-
-
-def test_the_owners_mirror_goes_before_the_environments_and_that_before_the_hub(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(
+    ("mirror", "environment", "found"),
+    [
+        ("", {}, ("https://huggingface.co", "")),
+        ("", {"HF_TOKEN": "hf_x"}, ("https://huggingface.co", "hf_x")),
+        ("", {"HF_ENDPOINT": "http://env", "HF_TOKEN": "hf_x"}, ("http://env", "hf_x")),
+        ("http://own", {"HF_ENDPOINT": "http://env", "HF_TOKEN": "hf_x"}, ("http://own", "")),
+    ],
+)
+def test_the_owners_mirror_goes_first_and_sees_no_token(
+    mirror: str, environment: dict[str, str], found: tuple[str, str]
 ) -> None:
-    assert options(monkeypatch)["endpoint"] == "https://huggingface.co"
-    assert options(monkeypatch, HF_ENDPOINT="http://env")["endpoint"] == "http://env"
-    assert options(monkeypatch, "http://own", HF_ENDPOINT="http://env")["endpoint"] == "http://own"
+    assert place(mirror, environment) == found
 
 
-def test_a_token_is_not_for_a_mirror_that_was_named_in_the_panel(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    assert options(monkeypatch, HF_TOKEN="hf_x")["token"] == "hf_x"
-    assert options(monkeypatch, "http://own", HF_TOKEN="hf_x")["token"] == ""
+def test_a_token_stands_in_no_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_TOKEN", "hf_secret")
+    command = fetch_command("owner/model", Path("/m"))
+    assert "owner/model" in command[-1]
+    assert "hf_secret" not in " ".join(command)

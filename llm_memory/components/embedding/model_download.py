@@ -5,17 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import os
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..child_process import python_program
+from ..child_process import child_environment, python_program, quiet_flags
 from .hub_fetch import TOTAL, unfinished
 
-_HUB = "https://huggingface.co"
 _POLL_SECONDS = 1.0
 _KEPT_OUTPUT = 4096
 
@@ -36,15 +33,9 @@ def fetch_command(name: str, folder: Path, mirror: str = "") -> tuple[str, ...]:
     Args:
         name: On the hub.
         folder: Where the model will lie.
-        mirror: The hub's address; empty takes HF_ENDPOINT, or the hub itself. HF_TOKEN is shown to
-            these two alone.
+        mirror: The hub's address; empty leaves it to the child's environment, which is ours.
     """
-    options = {
-        "name": name,
-        "folder": str(folder),
-        "endpoint": mirror or os.environ.get("HF_ENDPOINT") or _HUB,
-        "token": "" if mirror else os.environ.get("HF_TOKEN", ""),
-    }
+    options = {"name": name, "folder": str(folder), "mirror": mirror}
     return python_program(Path(__file__).with_name("fetch_model.py"), json.dumps(options))
 
 
@@ -92,15 +83,14 @@ class ModelDownload:
     async def _run(self) -> str:
         if not self._command:
             return "this application cannot start a Python process"
-        # The child sees what we see: a host may have put packages on the path at run time.
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
         try:
             process = await asyncio.create_subprocess_exec(
                 *self._command,
                 stdin=asyncio.subprocess.PIPE,  # it ends when this is closed
                 stdout=asyncio.subprocess.DEVNULL,
                 stderr=asyncio.subprocess.PIPE,
-                env=environment,
+                env=child_environment(),
+                creationflags=quiet_flags(),
             )
         except (OSError, NotImplementedError) as error:
             return f"no process: {type(error).__name__}"
