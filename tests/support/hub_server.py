@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -27,6 +27,8 @@ class HubServer:
         cuts: How often that happens.
         spoiled: Files that come with other bytes than the listing says.
         ranges: Where large files were asked for from.
+        endless: Files behind which other bytes follow, as long as anybody listens.
+        redirect: Where large files are said to lie, instead of on this machine.
         tokens: What was shown with each request, by path.
     """
 
@@ -35,6 +37,8 @@ class HubServer:
     cut: int = 0
     cuts: int = 0
     spoiled: set[str] = field(default_factory=set)
+    endless: set[str] = field(default_factory=set)
+    redirect: str = ""
     ranges: list[int] = field(default_factory=list)
     tokens: dict[str, str] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
@@ -70,7 +74,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.hub.tokens[path] = self.headers.get("Authorization", "")
         resolve = f"/{self.hub.name}/resolve/{COMMIT}/"
         if self.path == f"/api/models/{self.hub.name}/revision/main?blobs=true":
-            self._answer(200, json.dumps(self.hub.listing()).encode())
+            self._answer(200, json.dumps(self.hub.listing()).encode(), name="listing")
         elif path.startswith(resolve):
             self._file(path.removeprefix(resolve))
         elif path.startswith("/cdn/"):
@@ -81,11 +85,11 @@ class _Handler(BaseHTTPRequestHandler):
     def _file(self, name: str) -> None:
         content = (self.hub.folder / name).read_bytes()
         if len(content) < LARGE:
-            self._answer(200, self._served(name, content))
+            self._answer(200, self._served(name, content), name=name)
             return
         # A redirect to another host, or so it looks: no token may follow.
         location = f"{self.hub.url.replace('127.0.0.1', 'localhost')}/cdn/{name}"
-        self._answer(302, b"", Location=location)
+        self._answer(302, b"", Location=self.hub.redirect or location)
 
     def _large(self, name: str) -> None:
         content = self._served(name, (self.hub.folder / name).read_bytes())
@@ -101,18 +105,24 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(whole[: self.hub.cut])
             self.close_connection = True
         else:
-            self._answer(206 if start else 200, whole)
+            self._answer(206 if start else 200, whole, name=name)
 
     def _served(self, name: str, content: bytes) -> bytes:
         return bytes([content[0] ^ 1]) + content[1:] if name in self.hub.spoiled else content
 
-    def _answer(self, status: int, body: bytes, **headers: str) -> None:
+    def _answer(self, status: int, body: bytes, name: str = "", **headers: str) -> None:
+        endless = name in self.hub.endless
         self.send_response(status)
         for header, value in headers.items():
             self.send_header(header, value)
-        self.send_header("Content-Length", str(len(body)))
+        if not endless:
+            self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
+        self.close_connection = endless
+        with suppress(OSError):  # nobody listens any more
+            while endless:
+                self.wfile.write(b"x" * (1 << 16))
 
     def log_message(self, *_: object) -> None:
         """Nothing."""

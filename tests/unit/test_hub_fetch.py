@@ -5,13 +5,20 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator
+from email.message import Message
 from functools import partial
 from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+from urllib.request import Request
 
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.components.embedding import hub_fetch
-from astrbot_plugin_scoped_memory.llm_memory.components.embedding.hub import Hub
+from astrbot_plugin_scoped_memory.llm_memory.components.embedding.hub import (
+    Hub,
+    _NoLessSafe,
+)
 from astrbot_plugin_scoped_memory.llm_memory.components.embedding.hub_fetch import (
     FetchFailed,
     fetch,
@@ -118,6 +125,41 @@ def test_of_a_broken_folder_what_is_whole_stays(
     assert [path for path in hub.asked if path.startswith("/cdn/")] == [f"/cdn/{GRAPH}"]
 
 
+def test_what_has_no_end_is_read_as_far_as_the_listing_says(
+    hub: HubServer, model: Path, tmp_path: Path
+) -> None:
+    hub.endless |= {GRAPH, "config.json"}
+    fetched(hub, tmp_path / "m")
+    for name in hub.endless:
+        assert (tmp_path / "m" / name).read_bytes() == (model / name).read_bytes()
+
+
+def test_a_file_without_a_hash_is_refused(
+    hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listing = hub.listing()
+    for entry in listing["siblings"]:
+        entry.pop("blobId")
+    monkeypatch.setattr(hub, "listing", lambda: listing)
+    with pytest.raises(FetchFailed, match="the hub says no hash of it"):
+        fetched(hub, tmp_path / "m")
+
+
+def test_nobody_follows_to_what_is_no_web_server(hub: HubServer, tmp_path: Path) -> None:
+    for target in ("ftp://127.0.0.1:9/x", "file:///etc/hostname"):
+        hub.redirect = target
+        with pytest.raises(HTTPError, match="302"):
+            fetched(hub, tmp_path / "m")
+
+
+def test_nobody_follows_from_an_encrypted_connection_to_an_open_one() -> None:
+    follow = _NoLessSafe().redirect_request
+    asked, headers = Request("https://hub/x", headers={"Authorization": "Bearer x"}), Message()
+    with pytest.raises(HTTPError, match="nobody follows"):
+        follow(asked, None, 302, "Found", headers, "http://hub/x")
+    assert follow(asked, None, 302, "Found", headers, "https://cdn/x") is not None
+
+
 def test_a_hub_that_never_sends_the_rest_is_given_up(hub: HubServer, tmp_path: Path) -> None:
     hub.cuts = 100
     with pytest.raises(FetchFailed, match="the connection was closed"):
@@ -194,3 +236,24 @@ async def test_the_status_says_what_was_wrong(hub: HubServer, tmp_path: Path) ->
     nobody = await reason(named("http://127.0.0.1:9", tmp_path, "owner/other"))
     assert nobody.startswith("download_failed: ")
     assert "http://127.0.0.1:9" in nobody
+
+
+@pytest.mark.parametrize("listing", [{"sha": "x", "siblings": ["config.json"]}, [], {"sha": 1}])
+async def test_the_status_says_what_is_no_hub(
+    hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, listing: Any
+) -> None:
+    monkeypatch.setattr(hub, "listing", lambda: listing)
+    assert "does not answer like a hub" in await reason(named(hub.url, tmp_path))
+
+
+async def test_a_listing_without_an_end_is_none(hub: HubServer, tmp_path: Path) -> None:
+    hub.endless.add("listing")
+    assert "does not answer like a hub" in await reason(named(hub.url, tmp_path))
+
+
+async def test_an_address_that_is_none_is_not_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HF_HUB_OFFLINE")
+    monkeypatch.setenv("HF_ENDPOINT", "file:///etc")
+    assert "not the address of a hub: file:///etc" in await reason(named("", tmp_path))

@@ -6,11 +6,14 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
-from urllib.parse import quote
-from urllib.request import Request, urlopen
+from urllib.error import HTTPError
+from urllib.parse import quote, urlsplit
+from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 _TIMEOUT: Final = 30.0
 _PIECE: Final = 1 << 18
+_LONGEST_LISTING: Final = 1 << 24
+"""Bytes. The longest of a hub's are a tenth of it; one without an end would fill the memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +38,7 @@ class Hub:
     def files(self) -> dict[str, HubFile]:
         """All files by their path, of the commit that is the newest now."""
         with self._open(f"api/models/{self._name}/revision/main?blobs=true") as answer:
-            listing = json.load(answer)
+            listing = json.loads(answer.read(_LONGEST_LISTING))
         self._commit = str(listing["sha"])
         return {file.path: file for file in map(_file, listing["siblings"]) if _is_safe(file.path)}
 
@@ -54,7 +57,20 @@ class Hub:
         request = Request(f"{self._endpoint}/{path}", headers=headers or {})  # noqa: S310
         if self._token:  # not for the servers that the hub sends us on to
             request.add_unredirected_header("Authorization", f"Bearer {self._token}")
-        return urlopen(request, timeout=_TIMEOUT)  # noqa: S310
+        return build_opener(_NoLessSafe).open(request, timeout=_TIMEOUT)
+
+
+class _NoLessSafe(HTTPRedirectHandler):
+    """Follows to web servers alone, and from an encrypted connection to no open one: whoever reads
+    that could put hashes of their own into a listing."""
+
+    def redirect_request(
+        self, req: Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
+    ) -> Request | None:
+        schemes = {"https"} if req.type == "https" else {"http", "https"}
+        if urlsplit(newurl).scheme not in schemes:
+            raise HTTPError(newurl, code, "redirected to where nobody follows", headers, fp)
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
 def _file(entry: dict[str, Any]) -> HubFile:

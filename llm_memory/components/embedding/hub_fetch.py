@@ -72,6 +72,8 @@ def _fetch_file(hub: Hub, file: HubFile, folder: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.is_file() and _size(path) >= file.size and _digest(path, file) != file.digest:
         path.unlink()  # of an older commit, or of one that was changed since
+    if not file.digest:
+        raise FetchFailed(f"{file.path}: the hub says no hash of it")
     failures = 0
     while _size(path) < file.size or not path.is_file():
         before = _size(path)
@@ -92,7 +94,9 @@ def _fetch_part(hub: Hub, file: HubFile, path: Path) -> str:
         with path.open("r+b" if path.is_file() else "wb") as target:
             for at, piece in hub.read(file, _size(path)):
                 target.seek(at)
-                target.write(piece)
+                target.write(piece[: file.size - at])
+                if at + len(piece) >= file.size:
+                    break  # what follows is not the file's, and may have no end
     except HTTPError as error:
         if error.code < 500:
             raise
