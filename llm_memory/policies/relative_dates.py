@@ -30,7 +30,7 @@ _BARE = re.compile(
 _SENTENCE = re.compile(r"[^。！？!?；;\n]+")
 _AGAIN = re.compile(
     r"[每逢各都总]|一般|通常|平时|平常|固定|经常|常常|习惯|以后|以来|起[，,都就]|开放|闭馆|休息|营业|"
-    r"不开|开门|关门|"
+    r"不开|开门|关门|[单双隔]周|"
     r"\b(?:every|each|always|usually|often|never|weekly|normally|closed|open|opens|closes|"
     r"\w+days|weekends)\b",
     re.IGNORECASE,
@@ -43,6 +43,11 @@ _OVER = re.compile(
     re.IGNORECASE,
 )
 """Where the last such day is meant as likely as the coming one."""
+_UNTIL = re.compile(r"\s?(?:[到至~～–—-]|to|till|until|through)\s?(?:on\s)?", re.IGNORECASE)
+"""Between two weekdays: no sooner than the one before."""
+_RETURN = re.compile("(?:[早晚]上|[上中下]午|傍晚|才|再|就)?[回返]")
+_RETURNED = re.compile(r"\b(?:back|home|return\w*)(?:\son)?\s?$", re.IGNORECASE)
+"""Behind a weekday, and before one: whoever returns went before."""
 _DATED = re.compile(r"[（(]\d{4}-\d{2}-\d{2}(?:(?:～| to )\d{4}-\d{2}-\d{2})?[）)]")
 
 
@@ -67,7 +72,7 @@ def resolve_dates(text: str, now: datetime, *, weekdays: bool = False) -> str:
     parts: list[str] = []
     place = 0
     before: TimeSpan | None = None
-    latest = date.min
+    latest = dated = date.min
     for span in find_times(text, now, prefer_past=False):
         wanted = span.relative or (weekdays and _is_coming(text, span))
         if (
@@ -75,7 +80,10 @@ def resolve_dates(text: str, now: datetime, *, weekdays: bool = False) -> str:
             and _is_open(text, span, before)
             and not any(first < span.last and span.first < last for first, last in kept)
         ):
+            if before is not None and _follows(text, span, before):
+                latest = max(latest, dated)
             coming = span if span.relative else _not_before(span, latest)
+            dated = coming.start
             parts += [text[place : span.last], _written(coming)]
             place = span.last
         before = span
@@ -106,6 +114,15 @@ def _is_coming(text: str, span: TimeSpan) -> bool:
     if _AGAIN.search(sentence[0]):
         return False
     return _MOVED.search(sentence[0]) is not None or _OVER.search(sentence[0]) is None
+
+
+def _follows(text: str, span: TimeSpan, before: TimeSpan) -> bool:
+    """Whether it is behind the day that was named before: 周一到周三, 周五去，周日回来."""
+    between = text[before.last : span.first]
+    if _UNTIL.fullmatch(between):
+        return True
+    returns = _RETURN.match(text, span.last) or _RETURNED.search(between)
+    return returns is not None and _MOVED.search(between) is None
 
 
 def _not_before(span: TimeSpan, latest: date) -> TimeSpan:

@@ -28,6 +28,11 @@ _VAGUE = {
 """Days from today that such words most often mean: our guess, for finding, never for storing."""
 
 _WEEKDAY = "[一二三四五六日天1-7]"
+_NO_WEEKDAY = (
+    "(?<!一(?=直(?![播飞达接升])|起(?![飞床诉步义立，,。；;、]|就|都)|[般些样致共]|定(?![下好了])))"
+    "(?<!二(?=手))(?<!日(?=程|常(?!规)|均|子))(?<![一二三四五六](?=天(?!气|还|没|不|[黑亮])))"
+)
+"""Behind 周, it begins the next word: 下周一起去, 这周日程, 上周三天都在."""
 _WEEKDAYS = {
     **{digit: at for at, digit in enumerate("一二三四五六日")},
     **{digit: at for at, digit in enumerate("1234567")},
@@ -147,7 +152,8 @@ RULES: tuple[Rule, ...] = tuple(
         ),
         (
             "(?<![马晚早以网路身])(?P<which>上{1,2}个?|下{1,2}个?|本|这个?)(?:周|星期|礼拜)"
-            f"(?:(?P<end>末)|(?P<weekday>{_WEEKDAY})(?!月){_NOT_COUNTED}(?<!日(?=[记报]))|(?![刊边围岁长转密折]))",
+            f"(?:(?P<end>末)|(?P<weekday>{_WEEKDAY})(?!月){_NOT_COUNTED}"
+            f"(?<!日(?=[记报])){_NO_WEEKDAY}|(?![刊边围岁长转密折]))",
             _week,
         ),
         (

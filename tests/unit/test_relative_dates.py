@@ -145,12 +145,17 @@ ONCE = [
     ("Pickle arrives this weekend", "Pickle arrives this weekend (2026-11-21 to 2026-11-22)"),
     ("明天去，周六回", "明天（2026-11-22）去，周六（2026-11-28）回"),
     ("12月4日周五去合肥，周日晚上回来", "12月4日周五去合肥，周日（2026-12-06）晚上回来"),
+    ("周三去杭州，周一回来", "周三（2026-11-25）去杭州，周一（2026-11-30）回来"),
+    ("is in Berlin Wednesday to Monday",
+     "is in Berlin Wednesday (2026-11-25) to Monday (2026-11-30)"),
+    ("flies Wednesday, back on Monday",
+     "flies Wednesday (2026-11-25), back on Monday (2026-11-30)"),
     ("flies on December 4, back on Sunday", "flies on December 4, back on Sunday (2026-12-06)"),
-]
+]  # fmt: skip
 AGAIN = [
     "每周六去游泳", "周六都去游泳", "每周三和周五晚上有课", "周一到周五上班", "逢周日休息",
     "图书馆周一闭馆", "周六去看了电影", "周日吃过火锅", "周一（2026-11-23）交报告",
-    "生日5月2号", "《周六夜现场》", "every Tuesday we run", "She works on Mondays",
+    "生日5月2号", "《周六夜现场》", "双周五开例会", "every Tuesday we run", "She works on Mondays",
     "We met on Tuesday at the harbour", "usually on Saturday", "周六（2026-11-28）交报告",
 ]  # fmt: skip
 
