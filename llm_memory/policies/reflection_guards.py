@@ -38,6 +38,24 @@ _NO_MORE: Final = re.compile(
     r"\b(?:now|longer|any ?more|already|cancel\w*|instead|moved|paid|back|off)\b",
     re.IGNORECASE,
 )
+_SENTENCE: Final = re.compile(r"[^。！？!?；;\n]+[。！？!?；;\n]?")
+_CLAUSE: Final = re.compile(r"[^，,。！？!?；;\n]+[，,。！？!?；;\n]?")
+_IF: Final = re.compile(
+    r"(?:要是|如果|假如|万一|除非|倘若|\b(?:if|unless)\b).*", re.IGNORECASE | re.DOTALL
+)
+_ASKED: Final = re.compile(
+    r"[?？]\s*$|吗\W*$|是不是|有没有|是否|[会能要]不[会能要]|"
+    r"^\W*(?:is|are|was|were|do|does|did|can|could|would|should)\b",
+    re.IGNORECASE,
+)
+_STAYS: Final = re.compile(
+    r"(?:(?<!不得)[不没未别勿莫]|甭)有?(?:打算|准备|可能|可以|[会能用要想必再是该肯敢])?"
+    r"(?:取消|作废|提前|还[清了回给]?|[改推挪延换])|"
+    r"(?:(?:\bnot|\bnever|\bcannot|n['’]t)\b(?!.*\b(?:any ?more|longer)\b)).*",
+    re.IGNORECASE,
+)
+"""Said of what is neither dropped nor moved nor done with."""
+_DEBT: Final = re.compile(r"欠|借|\b(?:owes?|owed|lend|lent|borrow\w*)\b", re.IGNORECASE)
 _WIDE = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]")
 _NARROW = re.compile(r"[^\W_]+")
 _STEM = 4
@@ -96,10 +114,10 @@ def may_replace(stored: StoredMemory, text: str, turn: QueuedTurn) -> bool:
         return False  # most of it nobody took back
     known = content(old.judgment) | content(turn.who) | content(old.provenance.who)
     wanted = content(text) - known or content(text) - content(turn.who)
-    said = content(turn.user_text)
-    if not wanted or len(wanted & said) < len(wanted) * _HALF:
+    told = stated(turn.user_text)
+    if not wanted or len(wanted & content(told)) < len(wanted) * _HALF:
         return False
-    return _turned(old.judgment) == _turned(text) or _turned(turn.user_text)
+    return _turned(old.judgment) == _turned(text) or _turned(told)
 
 
 def may_close(stored: StoredMemory, text: str, turn: QueuedTurn, *, own: bool) -> bool:
@@ -118,7 +136,7 @@ def may_close(stored: StoredMemory, text: str, turn: QueuedTurn, *, own: bool) -
         return False
     if origin.trusted and not (own or turn.admin):
         return False
-    about, new, said = content(old.judgment), content(text), content(turn.user_text)
+    about, new, said = content(old.judgment), content(text), content(stated(turn.user_text))
     names = frozenset() if own else content(turn.who) | content(origin.who)
     matter = about - names, new - names
     shared = len(matter[0] & matter[1])
@@ -127,27 +145,46 @@ def may_close(stored: StoredMemory, text: str, turn: QueuedTurn, *, own: bool) -
     wanted = new - about - content(turn.who) or new - content(turn.who)
     if not wanted or len(wanted & said) < len(wanted) * _HALF:
         return False
-    return own or (_is_party(stored, turn) and not (_denies(text) and not _denies(old.judgment)))
+    denied = _denies(text) and not _denies(old.judgment)
+    return own or (_is_party(stored, text, turn) and not denied)
 
 
-def _is_party(stored: StoredMemory, turn: QueuedTurn) -> bool:
+def stated(text: str) -> str:
+    """What a text says to be so: without its questions, and what hangs on an if."""
+    sentences = (_IF.sub("", one) for one in _SENTENCE.findall(text))
+    clauses = (clause for one in sentences for clause in _CLAUSE.findall(one))
+    return "".join(clause for clause in clauses if not _ASKED.search(clause))
+
+
+def _is_party(stored: StoredMemory, text: str, turn: QueuedTurn) -> bool:
     old = stored.memory
     if turn.who == old.provenance.who:
         return False  # another account under the speaker's name
-    bound = r"\b" if turn.who.isascii() else ""
-    named = re.search(f"{bound}{re.escape(turn.who)}{bound}", old.judgment)
-    if len(turn.who) >= _LEAST_NAME and named:
+    if len(turn.who) >= _LEAST_NAME and _names(old.judgment, turn.who):
         return True
+    if _DEBT.search(old.judgment) and _names(text, turn.who):
+        return False  # it is his own debt, not that of the others
     shared = old.kind in (MemoryKind.EVENT, MemoryKind.TASK)
     if not stored.scope.is_public:  # among people whom the owner has put together
         shared = shared or topic_of(stored.path) in _SHARED
     here = old.provenance.conversation == turn.conversation
-    return shared and here and _CHANGED.search(turn.user_text) is not None
+    changed = _without_what_stays(stated(turn.user_text))
+    return shared and here and _CHANGED.search(changed) is not None
+
+
+def _names(text: str, who: str) -> bool:
+    bound = r"\b" if who.isascii() else ""
+    return bool(who) and re.search(f"{bound}{re.escape(who)}{bound}", text) is not None
 
 
 def _denies(text: str) -> bool:
     """Whether a text says that something is not so, and not that it is so no more."""
-    return _DENIAL.search(text) is not None and _NO_MORE.search(text) is None
+    rest = _without_what_stays(text)
+    return _DENIAL.search(text) is not None and _NO_MORE.search(rest) is None
+
+
+def _without_what_stays(text: str) -> str:
+    return "".join(_STAYS.sub("", clause) for clause in _CLAUSE.findall(text))
 
 
 def may_merge(memories: Sequence[Memory], text: str) -> bool:

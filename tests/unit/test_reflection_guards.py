@@ -50,6 +50,9 @@ def turn(text: str, person: str = "q:1", who: str = "小明") -> QueuedTurn:
         ("北京的烤鸭好吃", "小明不住在北京了", False),
         ("我不在北京住了", "小明不住在北京了", True),
         ("", "小明住在上海", False),
+        ("我是不是该搬到上海？", "小明住在上海", False),
+        ("如果涨工资，我就搬到上海", "小明住在上海", False),
+        ("我搬到上海了，你呢？", "小明住在上海", True),
     ],
 )
 def test_old_words_give_way_to_what_their_speaker_has_said(said: str, new: str, may: bool) -> None:
@@ -134,6 +137,7 @@ def test_whoever_shares_no_word_with_a_text_has_not_said_it() -> None:
     assert said_by("小明欠小刚一千块", gang, turns)
 
 
+PICNIC = "周六家庭聚餐"
 DEBT = "小明借给小红三百块"
 
 
@@ -163,6 +167,32 @@ def test_who_is_named_settles_a_matter_and_who_only_denies_it_does_not(
     assert not may_replace(stored, new, heard) or not own
     earlier = replace(heard, observed_at=NOW - timedelta(minutes=1))
     assert not may_close(stored, new, earlier, own=own)
+
+
+@pytest.mark.parametrize(
+    ("old", "said", "new", "who", "may"),
+    [
+        (DEBT, "小明的三百块我还没还清", "小红还没还清小明的三百块", "小红", False),
+        (DEBT, "我已经还了小明三百块吗？", "小红已经还了小明三百块", "小红", False),
+        (DEBT, "我还了小明三百块", "小刚还了小明三百块", "小刚", False),
+        (DEBT, "小红还了小明三百块", "小红还了小明三百块", "小刚", True),
+        (PICNIC, "周六家庭聚餐没取消", "周六家庭聚餐没取消", "小红", False),
+        (PICNIC, "周六家庭聚餐不会改的", "周六家庭聚餐不会改", "小红", False),
+        (PICNIC, "周六家庭聚餐取消了吗？", "周六家庭聚餐取消了", "小红", False),
+        (PICNIC, "要是下雨，周六家庭聚餐就取消", "周六家庭聚餐取消", "小红", False),
+        (PICNIC, "周六家庭聚餐不得不改到周日", "周六家庭聚餐改到周日", "小红", True),
+        (PICNIC, "聚餐不是取消，是推迟，家庭群里说了", "家庭聚餐推迟", "小红", True),
+        ("Ming lent Anna 300", "I have not paid the 300", "Anna has not paid 300", "Anna", False),
+        ("picnic on Saturday", "is the picnic cancelled?", "picnic is cancelled", "Anna", False),
+        ("picnic on Saturday", "the picnic isn't off", "the picnic isn't off", "Anna", False),
+        ("picnic on Saturday", "the picnic is off", "the picnic is off", "Anna", True),
+    ],
+)  # fmt: skip
+def test_who_asks_denies_or_speaks_of_his_own_debt_settles_nothing(
+    old: str, said: str, new: str, who: str, may: bool
+) -> None:
+    stored = StoredMemory(Scope.parse("家人"), "journal/2026-11-21.md", memory(old))
+    assert may_close(stored, new, turn(said, "q:2", who), own=False) is may
 
 
 def test_a_plan_is_dropped_by_anybody_where_it_was_made() -> None:
