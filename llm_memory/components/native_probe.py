@@ -24,6 +24,7 @@ from .files import replace_durably
 
 FORMAT: Final = 1
 LATE: Final = "no answer in time"
+_TRIAL: Final = Path(__file__).with_name("native_trial.py")
 _SECONDS: Final = 180.0
 """Packages of gigabytes, read from a slow disk for the first time."""
 LACKS_INSTRUCTIONS: Final = ("SIGILL", "0xc000001d")
@@ -40,18 +41,18 @@ class NativeProbe:
     def __init__(
         self,
         package: str,
-        program: Path,
+        trial: Path,
         record: Path,
         *,
         distribution: str = "",
         run: RunChild = run_child,
         key: Callable[[str], str] | None = None,
     ) -> None:
-        """``program`` imports the package and uses it a little; how it ends is the answer.
+        """``trial`` imports the package and uses it a little; how it ends is the answer.
 
         Args:
             package: What is imported.
-            program: A Python file.
+            trial: A Python file with a function ``main``.
             record: Where the answer is kept.
             distribution: What is installed, if it is not called like the package.
             run: Starts the child.
@@ -59,7 +60,7 @@ class NativeProbe:
         """
         self._package = package
         self._distribution = distribution or package
-        self._program = program
+        self._trial = trial
         self._record = record
         self._run = run
         self._key = key or machine_key
@@ -75,7 +76,7 @@ class NativeProbe:
         known = self._known(key)
         if known is not None:
             return known
-        command = python_program(self._program)
+        command = trial_command(self._trial)
         if not command:
             return ""
         try:
@@ -111,6 +112,11 @@ class NativeProbe:
             replace_durably(self._record, json.dumps(content).encode())
         except VaultWriteFailed as error:
             logger.debug("记不下检查结果：{}", error)
+
+
+def trial_command(trial: Path) -> tuple[str, ...]:
+    """The command line that runs a trial; empty where this Python cannot start another."""
+    return python_program(_TRIAL, str(trial))
 
 
 def machine_key(distribution: str) -> str:

@@ -40,10 +40,10 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 def probe(
     tmp_path: Path, package: str, text: str, children: Children, key: str = "k"
 ) -> NativeProbe:
-    program = tmp_path / "program.py"
-    program.write_text(text)
+    trial = tmp_path / "trial.py"
+    trial.write_text(f"def main():\n    {text}\n")
     record = tmp_path / "native.json"
-    return NativeProbe(package, program, record, run=children, key=lambda _name: key)
+    return NativeProbe(package, trial, record, run=children, key=lambda _name: key)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")

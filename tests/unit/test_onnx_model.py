@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from astrbot_plugin_scoped_memory.llm_memory.components.child_process import run_child
 from astrbot_plugin_scoped_memory.llm_memory.components.embedding.local_model import (
     LocalModelEmbedder,
 )
@@ -23,7 +24,10 @@ from astrbot_plugin_scoped_memory.llm_memory.components.embedding.onnx_model imp
     OnnxModel,
     open_onnx,
 )
-from astrbot_plugin_scoped_memory.llm_memory.components.native_probe import NativeProbe
+from astrbot_plugin_scoped_memory.llm_memory.components.native_probe import (
+    NativeProbe,
+    trial_command,
+)
 from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed
 from astrbot_plugin_scoped_memory.tests.support.tiny_onnx import make_tiny_onnx
 
@@ -228,12 +232,7 @@ def test_one_thread_computes(tmp_path: Path) -> None:
 
 def test_the_probe_uses_the_library_and_lives(tmp_path: Path) -> None:
     """In a child: nothing of it is imported here."""
-    from astrbot_plugin_scoped_memory.llm_memory.components.child_process import (
-        python_program,
-        run_child,
-    )
-
-    end = run_child(python_program(ONNX_TRIED), 120.0)
+    end = run_child(trial_command(ONNX_TRIED), 120.0)
     assert (end.status, end.errors) == (0, "")
 
 

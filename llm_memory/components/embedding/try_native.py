@@ -1,12 +1,6 @@
-"""Imports torch and uses it a little; run as a program of its own, which may die of it."""
+"""Imports torch and uses it a little; ``native_trial.py`` runs it."""
 
 from __future__ import annotations
-
-import faulthandler
-import os
-import threading
-
-SECONDS = 200
 
 
 def main() -> None:
@@ -19,17 +13,3 @@ def main() -> None:
     with torch.inference_mode():
         rows = torch.nn.functional.normalize(layer(torch.ones(8, 64)))
         (rows @ rows.T).softmax(dim=-1).sum().item()
-
-
-def end_with_parent() -> None:
-    """The other end of our standard input closes when whoever started us is gone."""
-    os.read(0, 1)
-    os._exit(1)
-
-
-if __name__ == "__main__":
-    # A thread of C's: it ends us even where the import hangs and holds the interpreter's lock.
-    faulthandler.dump_traceback_later(SECONDS, exit=True)
-    threading.Thread(target=end_with_parent, daemon=True).start()
-    main()
-    os._exit(0)

@@ -1,13 +1,8 @@
-"""Imports onnxruntime and uses it a little; run as a program of its own, which may die of it."""
+"""Imports onnxruntime and uses it a little; ``native_trial.py`` runs it."""
 
 from __future__ import annotations
 
 import base64
-import faulthandler
-import os
-import threading
-
-SECONDS = 200
 
 _PRODUCT = base64.b64decode(
     b"CAg6QAoRCgF4CgF4EgF5IgZNYXRNdWwSAWdaEwoBeBIOCgwIARIICgIICAoCCAhi"
@@ -29,17 +24,3 @@ def main() -> None:
         _PRODUCT, sess_options=options, providers=["CPUExecutionProvider"]
     )
     session.run(["y"], {"x": np.ones((8, 8), dtype=np.float32)})
-
-
-def end_with_parent() -> None:
-    """The other end of our standard input closes when whoever started us is gone."""
-    os.read(0, 1)
-    os._exit(1)
-
-
-if __name__ == "__main__":
-    # A thread of C's: it ends us even where the import hangs and holds the interpreter's lock.
-    faulthandler.dump_traceback_later(SECONDS, exit=True)
-    threading.Thread(target=end_with_parent, daemon=True).start()
-    main()
-    os._exit(0)
