@@ -18,7 +18,6 @@ _TALLIES = (
 )
 _COUNTS = (
     "waiting",
-    "read",
     "dead",
     "calls_today",
     "failed_today",

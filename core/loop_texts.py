@@ -89,7 +89,6 @@ def loop_json(status: LoopStatus) -> dict[str, Any]:
         "provider": status.provider,
         "resting": status.resting.value,
         "waiting": queue.waiting,
-        "read": queue.read,
         "dead": queue.dead,
         "oldest": _iso(queue.oldest),
         "calls_today": spent.calls if spent else 0,

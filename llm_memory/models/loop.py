@@ -123,23 +123,17 @@ class WaitingLine:
 
 @dataclass(frozen=True, slots=True)
 class QueueSize:
-    """Turns by how far they are. ``oldest`` is the oldest that nobody has read.
+    """Turns that are not read yet, by how far they are.
 
     Attributes:
         waiting: To be read, those of open and answered batches included.
-        read: Read; kept until the journal of their day is written.
         dead: Given up.
+        oldest: When the oldest of those that wait was said.
     """
 
     waiting: int = 0
-    read: int = 0
     dead: int = 0
     oldest: datetime | None = None
-
-    @property
-    def total(self) -> int:
-        """All that is kept."""
-        return self.waiting + self.read + self.dead
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,10 +112,10 @@ async def test_turns_that_an_earlier_version_kept_for_the_journal_leave_the_queu
     plant(tmp_path, "家人", "preferences.md", [passive(1, "一件事")])
     say(tmp_path, "家人", "读过的一句", at=NOON, read=True)
     with loop_stores(tmp_path) as stores:
-        assert stores.turns.size().read == 1
+        assert (stores.turns.count(), stores.turns.size().waiting) == (1, 0)
     await night(tmp_path)
     with loop_stores(tmp_path) as stores:
-        assert stores.turns.size().total == 0
+        assert stores.turns.count() == 0
 
 
 async def test_what_a_person_made_of_a_journal_stays_so(tmp_path: Path) -> None:

@@ -175,7 +175,7 @@ async def test_in_a_full_queue_the_oldest_turns_of_a_flooder_give_way_and_are_co
         assert [notice.code for notice in rig.notices] == [NoticeCode.QUEUE_FULL]
         assert (await rig.engine.status()).notices != ()
         queue = (await rig.engine.loop.status()).queue
-        assert queue.total == 6
+        assert (queue.waiting, queue.dead) == (6, 0)
     async with running(tmp_path, settings=settings) as rig:
         (share,) = await shares(rig)
         assert (share.party.speaker, share.use.gave_way, share.waiting) == ("aiocqhttp:6666", 4, 2)

@@ -130,7 +130,7 @@ def test_all_that_the_loop_says_of_itself_has_a_line(language: str) -> None:
     full = LoopStatus(
         provider="openai/x",
         resting=Resting.BACKOFF,
-        queue=QueueSize(11, 12, 13, NOW),
+        queue=QueueSize(11, 13, NOW),
         spent=Spent(NOW.date(), 14, 15, 16),
         budget=17,
         error="failed: 500\n⚠ forged",

@@ -227,7 +227,7 @@ async def test_the_loop_is_told_in_numbers_and_names_no_conversation(tmp_path: P
         await service.pause(conversation_id=group(888), actor=admin)
         answer = await payload(FakePlugin(rig))
         loop = answer["loop"]
-        assert (answer["queue"], loop["waiting"], loop["read"], loop["dead"]) == (2, 2, 0, 0)
+        assert (answer["queue"], loop["waiting"], loop["dead"]) == (2, 2, 0)
         assert loop["oldest"].startswith("2026-11-21T18:00")
         assert (loop["calls_today"], loop["tokens_today"], loop["daily_tokens"]) == (0, 0, 50_000)
         assert loop["paused"] == 1
@@ -240,7 +240,7 @@ def test_every_part_of_the_loops_status_is_in_its_json() -> None:
         LoopStatus(
             provider="auto",
             resting=Resting.BUDGET,
-            queue=QueueSize(1, 2, 3, NOW),
+            queue=QueueSize(1, 2, NOW),
             spent=Spent(NOW.date(), 4, 5, 6),
             budget=7,
             error="failed: 500",
@@ -252,7 +252,7 @@ def test_every_part_of_the_loops_status_is_in_its_json() -> None:
         )
     )
     assert told == {
-        "provider": "auto", "resting": "budget", "waiting": 1, "read": 2, "dead": 3,
+        "provider": "auto", "resting": "budget", "waiting": 1, "dead": 2,
         "oldest": NOW.isoformat(), "calls_today": 4, "failed_today": 5, "tokens_today": 6,
         "daily_tokens": 7, "error": "failed: 500", "paused": 8, "sleeping": True,
         "slept_at": NOW.isoformat(), "next_sleep": NOW.isoformat(),

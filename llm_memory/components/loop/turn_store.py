@@ -72,7 +72,7 @@ _SIZE: Final = """
 WITH told AS (
     SELECT t.place, t.observed_at, t.is_read, b.batch_id IS NOT NULL AS is_dead
     FROM turn t LEFT JOIN batch b ON b.batch_id = t.batch_id AND b.state = ?)
-SELECT TOTAL(NOT is_read AND NOT is_dead), TOTAL(is_read), TOTAL(NOT is_read AND is_dead),
+SELECT TOTAL(NOT is_read AND NOT is_dead), TOTAL(NOT is_read AND is_dead),
     (SELECT observed_at FROM told WHERE NOT is_read AND NOT is_dead ORDER BY place LIMIT 1)
 FROM told"""
 
@@ -215,9 +215,9 @@ class SqliteTurnStore:
         return int(self._file.rows("SELECT COUNT(*) FROM turn")[0][0])
 
     def size(self) -> QueueSize:
-        ((waiting, read, dead, oldest),) = self._file.rows(_SIZE, (BatchState.DEAD.value,))
+        ((waiting, dead, oldest),) = self._file.rows(_SIZE, (BatchState.DEAD.value,))
         moment = datetime.fromisoformat(oldest) if oldest else None
-        return QueueSize(int(waiting), int(read), int(dead), moment)
+        return QueueSize(int(waiting), int(dead), moment)
 
 
 def _marks(values: Sequence[object]) -> str:
