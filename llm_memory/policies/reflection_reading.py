@@ -58,7 +58,8 @@ def _draft(
         judgment=new.judgment,
         reasoning=_reasoning(new, said_at.date()),
         tags=_tags(new),
-        kind=KINDS[new.kind] if new.kind else MemoryKind.KNOWLEDGE,
+        # A model that makes up a kind has still said what there is to remember.
+        kind=KINDS.get(new.kind or "", MemoryKind.KNOWLEDGE),
         strength=_STRENGTH if new.strength is None else new.strength,
         active=False,
         source=Source.REFLECTION,

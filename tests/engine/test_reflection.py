@@ -83,6 +83,16 @@ async def test_what_was_mentioned_in_passing_is_remembered_where_it_was_said(
         assert (await rig.engine.status()).queue == 0
 
 
+async def test_a_memory_of_a_made_up_kind_is_knowledge(tmp_path: Path) -> None:
+    chat = ScriptedChat(answer(learned(PEANUTS, kind="allergy")))
+    async with running(tmp_path, chat=chat) as rig:
+        await say(rig, "奶奶对花生过敏")
+        await reflect(rig)
+        assert only(rig).memory.judgment == PEANUTS
+        assert only(rig).memory.kind is MemoryKind.KNOWLEDGE
+        assert len(chat.calls) == 1
+
+
 async def test_no_transcript_stands_in_the_vault_and_a_memory_says_where_it_was_said(
     tmp_path: Path,
 ) -> None:
