@@ -34,12 +34,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "scripts"))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-import checkout  # (it lies in scripts/, which the line above makes visible)
+import checkout  # (both folders are made visible by the lines above)
 
 checkout.register()
 
-from astrbot_plugin_scoped_memory.benchmarks.floors import embedder_named, rows  # noqa: E402
+from embedders import embedder_named  # noqa: E402
+from labelled import rows  # noqa: E402
+
 from astrbot_plugin_scoped_memory.llm_memory.components.embedding.provider import (  # noqa: E402
     ProviderEmbedder,
 )

@@ -22,7 +22,6 @@ class HashedWords:
     """The port Embedder. ``embedded`` counts its work."""
 
     label = "hashed"
-    floor = 0.25
     merge_thresholds = CAUTIOUS
     beside_index = None
 

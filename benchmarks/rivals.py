@@ -36,7 +36,8 @@ import checkout  # (both folders are made visible by the lines above)
 
 checkout.register()
 
-from floors import embedder_named, rows  # noqa: E402
+from embedders import embedder_named  # noqa: E402
+from labelled import rows  # noqa: E402
 from scores import means, scored  # noqa: E402
 
 from astrbot_plugin_scoped_memory.llm_memory.components import stop_words  # noqa: E402

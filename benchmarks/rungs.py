@@ -30,7 +30,7 @@ checkout.register()
 from astrbot_plugin_scoped_memory.llm_memory.components.embedding.bundled_packages import (  # noqa: E402
     BUNDLED,
 )
-from astrbot_plugin_scoped_memory.llm_memory.components.embedding.calibration import (  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.components.embedding.languages import (  # noqa: E402
     PROBE_MEMORIES,
     PROBE_QUERIES,
 )

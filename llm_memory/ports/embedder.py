@@ -36,16 +36,11 @@ class Fingerprint:
 
 
 class Embedder(Protocol):
-    """Texts to unit vectors. Its floor and thresholds are its own: similarities differ by model."""
+    """Texts to unit vectors. Its thresholds are its own: similarities differ by model."""
 
     @property
     def label(self) -> str:
         """What the status shows: ``lexical``, ``bundled``, ``provider:<id>``, ``local:<name>``."""
-        ...
-
-    @property
-    def floor(self) -> float:
-        """Cosine similarity below which a memory is not relevant to a query."""
         ...
 
     @property

@@ -144,7 +144,6 @@ async def test_an_embedder_that_has_a_process_of_its_own_ends_it(place: Place) -
     )
     assert await embedder.prepare() == FAKE
     assert embedder.beside_index is None
-    assert 0.0 < embedder.floor <= 1.0
     vectors = await embedder.embed_documents([str(number) for number in range(20)])
     assert vectors.shape == (20, DIM)
     await asyncio.gather(*(embedder.embed_query(str(number)) for number in range(9)))

@@ -79,15 +79,9 @@ async def test_preparing_again_gives_the_same_fingerprint(embedder: CheckedEmbed
     assert await embedder.prepare() == await embedder.prepare()
 
 
-async def test_the_floor_is_a_cosine(embedder: CheckedEmbedder) -> None:
-    assert 0.0 < embedder.floor < 1.0
-
-
-async def test_the_merge_thresholds_lie_between_the_floor_and_the_same_text(
-    embedder: CheckedEmbedder,
-) -> None:
+async def test_the_merge_thresholds_lie_below_the_same_text(embedder: CheckedEmbedder) -> None:
     thresholds = embedder.merge_thresholds
-    assert embedder.floor < thresholds.replace <= thresholds.reinforce < 1.0
+    assert 0.0 < thresholds.replace <= thresholds.reinforce < 1.0
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
@@ -148,12 +142,6 @@ async def test_any_text_can_be_stored_and_does_not_harm_its_batch(
 @pytest.mark.parametrize("text", ["", "🎉", "……", "\x00", "word " * 40_000, "a" * 200_000])
 async def test_any_text_can_be_asked(embedder: CheckedEmbedder, text: str) -> None:
     assert np.isclose(np.linalg.norm(await embedder.embed_query(text)), 1.0, atol=1e-5)
-
-
-async def test_an_emoji_is_near_no_memory(embedder: CheckedEmbedder) -> None:
-    emoji = (await embedder.embed_documents(["🎉"]))[0]
-    query = await embedder.embed_query(ENGLISH[0])
-    assert float(emoji @ query) < embedder.floor
 
 
 async def test_eight_calls_at_once_do_not_mix_their_answers(embedder: CheckedEmbedder) -> None:

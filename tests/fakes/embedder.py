@@ -24,9 +24,8 @@ from astrbot_plugin_scoped_memory.llm_memory.ports import (
 class FakeEmbedder:
     """``failing`` makes every call raise; ``calls`` counts embedded texts."""
 
-    def __init__(self, label: str = "fake", dim: int = 256, floor: float = 0.25) -> None:
+    def __init__(self, label: str = "fake", dim: int = 256) -> None:
         self.label = label
-        self.floor = floor
         self.dim = dim
         self.beside_index: TextIndex | None = None
         self.merge_thresholds = CAUTIOUS

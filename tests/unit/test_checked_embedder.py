@@ -27,7 +27,6 @@ class Scripted:
     """An embedder that answers every call with ``answer``, or raises it."""
 
     label = "scripted"
-    floor = 0.5
     merge_thresholds = MergeThresholds(0.9, 0.8)
 
     def __init__(self, answer: Any = GOOD, dim: int = DIM) -> None:
@@ -86,9 +85,9 @@ async def test_good_vectors_come_back_with_unit_length() -> None:
     assert (embedder.failures, embedder.last_reason) == (0, "")
 
 
-async def test_label_floor_and_thresholds_are_those_of_the_embedder_inside() -> None:
+async def test_label_and_thresholds_are_those_of_the_embedder_inside() -> None:
     embedder = await checked(Scripted())
-    assert (embedder.label, embedder.floor) == ("scripted", 0.5)
+    assert embedder.label == "scripted"
     assert embedder.merge_thresholds == MergeThresholds(0.9, 0.8)
 
 

@@ -94,8 +94,6 @@ async def test_an_english_model_refuses_chinese_queries_instead_of_guessing() ->
     query = await embedder.embed_query("can I put nuts into her food?")
     similarity = await embedder.embed_documents(english) @ query
     assert int(similarity.argmax()) == 0
-    small_talk = await embedder.embed_query("hello there, how are you?")
-    assert (await embedder.embed_documents(english) @ small_talk < embedder.floor).all()
     await embedder.close()
 
 

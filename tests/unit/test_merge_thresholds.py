@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from astrbot_plugin_scoped_memory.benchmarks import calibrate
-from astrbot_plugin_scoped_memory.llm_memory.components.embedding.calibration import (
+from astrbot_plugin_scoped_memory.llm_memory.components.embedding.languages import (
     PROBE_MEMORIES,
     PROBE_QUERIES,
     Language,
@@ -100,7 +100,7 @@ async def test_the_program_prints_a_table_and_writes_json(
 def test_the_page_about_calibration_tells_the_numbers_that_are_used() -> None:
     page = (Path(__file__).parents[2] / "docs" / "calibration.md").read_text(encoding="utf-8")
     assert f"are {CAUTIOUS.reinforce} and {CAUTIOUS.replace}" in page
-    assert f"{len(PROBE_QUERIES) + len(PROBE_MEMORIES)} for the floor" in page
+    assert f"{len(PROBE_QUERIES) + len(PROBE_MEMORIES)} for the languages" in page
     assert f"{len(MERGE_PROBES)} for the thresholds" in page
     assert f"our {len(PAIRS)} pairs" in page
     assert f"0 of {sum(not pair.should_merge for pair in PAIRS)}" in page

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.components.embedding.calibration import (
-    Calibration,
+from astrbot_plugin_scoped_memory.llm_memory.components.embedding.checked import CheckedEmbedder
+from astrbot_plugin_scoped_memory.llm_memory.components.embedding.languages import (
     Language,
-    calibrate,
+    blind_languages,
+    check_language,
     language_of,
 )
-from astrbot_plugin_scoped_memory.llm_memory.components.embedding.checked import CheckedEmbedder
 from astrbot_plugin_scoped_memory.llm_memory.components.embedding.provider import ProviderEmbedder
 from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed
 from astrbot_plugin_scoped_memory.tests.fakes.raw_embedder import FakeRawEmbedder
@@ -102,31 +102,17 @@ async def test_blank_texts_and_half_characters_are_made_sendable() -> None:
     assert raw.calls[-1] == [".", ".", "a?"]
 
 
-async def test_a_given_floor_wins_over_the_calibrated_one() -> None:
-    embedder = ProviderEmbedder(FakeRawEmbedder(), floor=0.77)
-    await embedder.prepare()
-    assert embedder.floor == 0.77
-
-
-def test_the_calibrated_floor_lies_between_unrelated_and_related() -> None:
-    import numpy as np
-
-    identity = np.eye(16, dtype=np.float32)
-    assert calibrate(identity, identity).floor == pytest.approx(0.8)
-
-
 def test_a_model_to_which_all_chinese_looks_alike_is_blind_to_it() -> None:
     import numpy as np
 
     queries = np.eye(16, dtype=np.float32)
     queries[:8] = 0.0
     queries[:8, 0] = 1.0  # Chinese comes first among the probes
-    calibration = calibrate(queries, queries)
-    assert calibration.blind == {Language.CHINESE}
-    assert calibration.floor == pytest.approx(0.8)  # of the language that it can read
-    calibration.check("what does Anna drink")
+    blind = blind_languages(queries, queries)
+    assert blind == {Language.CHINESE}
+    check_language("what does Anna drink", blind)
     with pytest.raises(EmbeddingFailed, match="language"):
-        calibration.check("奶奶对什么过敏")
+        check_language("奶奶对什么过敏", blind)
 
 
 @pytest.mark.parametrize(
@@ -144,4 +130,4 @@ def test_a_language_is_told_by_its_script(text: str, language: Language | None) 
 
 
 def test_nothing_is_checked_for_a_model_that_reads_all() -> None:
-    Calibration(0.5).check("奶奶")
+    check_language("奶奶", ())

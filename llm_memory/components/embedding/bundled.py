@@ -12,7 +12,7 @@ from ...errors import EmbeddingFailed
 from ...policies.deduplication import CAUTIOUS, MergeThresholds
 from ...ports import Fingerprint, TextIndex
 from .bundled_model import LABEL
-from .calibration import PROBE_MEMORIES, PROBE_QUERIES, UNCALIBRATED_FLOOR, Calibration, calibrate
+from .languages import PROBE_MEMORIES, PROBE_QUERIES, Language, blind_languages, check_language
 from .merge_calibration import MERGE_PROBES, merge_thresholds
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class BundledEmbedder:
     def __init__(self, process: EmbeddingProcess, *, index: TextIndex | None) -> None:
         self._process = process
         self._index = index
-        self._calibration = Calibration(UNCALIBRATED_FLOOR)
+        self._blind: frozenset[Language] = frozenset()
         self._merge_thresholds = CAUTIOUS
         self._executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="embedding")
 
@@ -60,17 +60,13 @@ class BundledEmbedder:
         return LABEL
 
     @property
-    def floor(self) -> float:
-        return self._calibration.floor
-
-    @property
     def merge_thresholds(self) -> MergeThresholds:
         return self._merge_thresholds
 
     @property
     def beside_index(self) -> TextIndex | None:
         # A query in a language that the model cannot read is refused here.
-        return None if self._calibration.blind else self._index
+        return None if self._blind else self._index
 
     async def prepare(self) -> Fingerprint:
         """Loads it there and measures it on a few built-in sentences."""
@@ -78,12 +74,12 @@ class BundledEmbedder:
         queries = await self._embed(PROBE_QUERIES, is_query=True)
         memories = await self._embed(PROBE_MEMORIES, is_query=False)
         statements = await self._embed(MERGE_PROBES, is_query=False)
-        self._calibration = calibrate(queries, memories)
-        self._merge_thresholds = merge_thresholds(statements, self._calibration.blind)
+        self._blind = blind_languages(queries, memories)
+        self._merge_thresholds = merge_thresholds(statements, self._blind)
         return fingerprint
 
     async def embed_query(self, text: str) -> Vector:
-        self._calibration.check(text)
+        check_language(text, self._blind)
         vector: Vector = (await self._embed([text], is_query=True))[0]
         return vector
 

@@ -55,10 +55,6 @@ class CheckedEmbedder:
         return self._inner.label
 
     @property
-    def floor(self) -> float:
-        return self._inner.floor
-
-    @property
     def merge_thresholds(self) -> MergeThresholds:
         return self._inner.merge_thresholds
 

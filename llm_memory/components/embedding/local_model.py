@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ...errors import EmbeddingFailed
 from ...policies.deduplication import CAUTIOUS, MergeThresholds
 from ...ports import Fingerprint
-from .calibration import PROBE_MEMORIES, PROBE_QUERIES, UNCALIBRATED_FLOOR, Calibration, calibrate
+from .languages import PROBE_MEMORIES, PROBE_QUERIES, Language, blind_languages, check_language
 from .merge_calibration import MERGE_PROBES, merge_thresholds
 from .model_download import DownloadProgress, ModelDownload, fetch_command
 from .model_folder import content_revision, fetched_folder, find_model, hub_name, is_own_folder
@@ -71,7 +71,7 @@ class _Loaded:
     model: Encoder
     prompts: Prompts
     fingerprint: Fingerprint
-    calibration: Calibration
+    blind: frozenset[Language]
     merge_thresholds: MergeThresholds
 
 
@@ -89,7 +89,6 @@ class LocalModelEmbedder:
         name_or_folder: A folder, or a model's name on the hub.
         download_seconds: Deadline of a download; 0 never downloads.
         cache_folder: Where downloads are kept; None never downloads.
-        floor: Relevance floor; None takes the calibrated one.
         fetch: The download's command line, from a hub name and the folder to fill.
         libraries: The first that opens the folder is taken.
     """
@@ -100,14 +99,12 @@ class LocalModelEmbedder:
         *,
         download_seconds: float,
         cache_folder: Path | None = None,
-        floor: float | None = None,
         fetch: Callable[[str, Path], Sequence[str]] = fetch_command,
         libraries: Sequence[Open] = LIBRARIES,
     ) -> None:
         self._name = name_or_folder
         self._download_seconds = download_seconds
         self._cache_folder = cache_folder
-        self._given_floor = floor
         self._fetch = fetch
         self._libraries = libraries
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="embedding")
@@ -120,12 +117,6 @@ class LocalModelEmbedder:
     @property
     def label(self) -> str:
         return f"local:{Path(self._name).name}"
-
-    @property
-    def floor(self) -> float:
-        if self._given_floor is not None:
-            return self._given_floor
-        return self._loaded.calibration.floor if self._loaded else UNCALIBRATED_FLOOR
 
     @property
     def merge_thresholds(self) -> MergeThresholds:
@@ -151,7 +142,7 @@ class LocalModelEmbedder:
 
     async def embed_query(self, text: str) -> Vector:
         loaded = self._ready()
-        loaded.calibration.check(text)
+        check_language(text, loaded.blind)
         vectors = await self._in_thread(_encode, loaded.model, [text], loaded.prompts.query)
         vector: Vector = vectors[0]
         return vector
@@ -241,9 +232,9 @@ def _load(folder: Path, name: str, label: str, libraries: Sequence[Open]) -> _Lo
         model = _opened(folder, name, libraries)
         prompts = model.prompts
         queries = _encode(model, PROBE_QUERIES, prompts.query)
-        calibration = calibrate(queries, _encode(model, PROBE_MEMORIES, prompts.document))
+        blind = blind_languages(queries, _encode(model, PROBE_MEMORIES, prompts.document))
         statements = _encode(model, MERGE_PROBES, prompts.document)
-        merges = merge_thresholds(statements, calibration.blind)
+        merges = merge_thresholds(statements, blind)
         revision = content_revision(folder, prompts, model.variant)
         fingerprint = Fingerprint(label, queries.shape[1], revision)
     except EmbeddingFailed as error:
@@ -253,7 +244,7 @@ def _load(folder: Path, name: str, label: str, libraries: Sequence[Open]) -> _Lo
     except Exception as error:
         # Whatever a foreign library raises over foreign files: KeyError, SafetensorError, JSON, …
         raise EmbeddingFailed(f"broken_model: {type(error).__name__}") from error
-    return _Loaded(model, prompts, fingerprint, calibration, merges)
+    return _Loaded(model, prompts, fingerprint, blind, merges)
 
 
 def _opened(folder: Path, name: str, libraries: Sequence[Open]) -> Encoder:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...policies.deduplication import CAUTIOUS, MergeThresholds
-from .calibration import Language
+from .languages import Language
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from ...errors import EmbeddingFailed
 from ...policies.deduplication import CAUTIOUS, MergeThresholds
 from ...ports import Fingerprint
-from .calibration import PROBE_MEMORIES, PROBE_QUERIES, UNCALIBRATED_FLOOR, Calibration, calibrate
+from .languages import PROBE_MEMORIES, PROBE_QUERIES, Language, blind_languages, check_language
 from .merge_calibration import MERGE_PROBES, merge_thresholds
 from .vectors import unit_rows
 
@@ -42,28 +42,22 @@ class RawEmbedder(Protocol):
 class ProviderEmbedder:
     """A raw embedder as an ``Embedder``. Belongs inside a ``CheckedEmbedder``.
 
-    ``prepare`` embeds a few built-in sentences: that tells the dimension, the relevance floor, the
-    merge thresholds and which languages the model can read, and that the service answers at all.
+    ``prepare`` embeds a few built-in sentences: that tells the dimension, the merge
+    thresholds and which languages the model can read, and that the service answers at all.
 
     Args:
         raw: The host's service.
-        floor: Relevance floor; None takes the calibrated one.
     """
 
-    def __init__(self, raw: RawEmbedder, *, floor: float | None = None) -> None:
+    def __init__(self, raw: RawEmbedder) -> None:
         self._raw = raw
-        self._given_floor = floor
-        self._calibration = Calibration(UNCALIBRATED_FLOOR)
+        self._blind: frozenset[Language] = frozenset()
         self._merge_thresholds = CAUTIOUS
         self._prepared_model = ""
 
     @property
     def label(self) -> str:
         return self._raw.label
-
-    @property
-    def floor(self) -> float:
-        return self._calibration.floor if self._given_floor is None else self._given_floor
 
     @property
     def merge_thresholds(self) -> MergeThresholds:
@@ -78,16 +72,16 @@ class ProviderEmbedder:
         self._prepared_model = self._raw.model
         probes = [*PROBE_QUERIES, *PROBE_MEMORIES]
         vectors = unit_rows(await self._raw.embed(probes), len(probes), max(self._raw.dim, 0))
-        self._calibration = calibrate(vectors[: len(PROBE_QUERIES)], vectors[len(PROBE_QUERIES) :])
+        self._blind = blind_languages(vectors[: len(PROBE_QUERIES)], vectors[len(PROBE_QUERIES) :])
         statements = unit_rows(
             await self._raw.embed(MERGE_PROBES), len(MERGE_PROBES), vectors.shape[1]
         )
-        self._merge_thresholds = merge_thresholds(statements, self._calibration.blind)
+        self._merge_thresholds = merge_thresholds(statements, self._blind)
         return Fingerprint(f"{self._raw.label}/{self._raw.model}", vectors.shape[1])
 
     async def embed_query(self, text: str) -> Vector:
         self._check_model()
-        self._calibration.check(text)
+        check_language(text, self._blind)
         rows = await self._raw.embed([_sendable(text)])
         vector: Vector = unit_rows(rows, 1, 0)[0]
         return vector

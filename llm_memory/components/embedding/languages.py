@@ -1,8 +1,7 @@
-"""How far to trust a model that nobody has measured: its relevance floor, and its languages."""
+"""Which languages an embedding model reads: measured on a few pairs."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,8 @@ from ...errors import EmbeddingFailed
 from ..scripts import Script, normalise, runs
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -46,11 +47,6 @@ _PROBES = (
 PROBE_QUERIES = tuple(query for _, query, _ in _PROBES)
 PROBE_MEMORIES = tuple(memory for _, _, memory in _PROBES)
 
-UNCALIBRATED_FLOOR = 0.35
-
-_SHARE = 0.8
-"""Where the floor lies between the unrelated and the related (``benchmarks/floors.py``)."""
-
 _BLIND_ABOVE = 0.3
 """Mean similarity of unrelated texts from which a poor separation means: they all look alike."""
 
@@ -58,37 +54,14 @@ _BLIND_BELOW = 1.5
 """Standard deviations between related and unrelated, up to which a separation is poor."""
 
 
-@dataclass(frozen=True, slots=True)
-class Calibration:
-    """What the probes told of a model.
+def blind_languages(queries: Vectors, memories: Vectors) -> frozenset[Language]:
+    """Languages whose texts the model cannot tell apart: an English model sees one blur of unknown
+    characters in Chinese, where everything would be near everything.
 
-    Attributes:
-        floor: Cosine similarity below which a memory is not relevant.
-        blind: Languages whose texts the model cannot tell apart: an English model sees one blur
-            of unknown characters in Chinese, where everything would be near everything.
-    """
-
-    floor: float
-    blind: frozenset[Language] = frozenset()
-
-    def check(self, query: str) -> None:
-        """Raises EmbeddingFailed, ``language``, for a query that the model cannot read."""
-        if self.blind:
-            language = language_of(query)
-            if language in self.blind:
-                raise EmbeddingFailed(f"language: this model cannot tell {language} texts apart")
-
-
-def calibrate(queries: Vectors, memories: Vectors) -> Calibration:
-    """From the probes' unit vectors, shape ``(len(PROBE_QUERIES), dim)`` both, in their order.
-
-    The floor is four fifths of the way from the mean similarity of unrelated pairs to that of
-    related ones, at least two standard deviations above the unrelated; where the languages
-    differ, the higher one, blind languages aside.
+    Takes the probes' unit vectors, shape ``(len(PROBE_QUERIES), dim)`` both, in their order.
     """
     import numpy as np
 
-    floors: dict[Language, float] = {}
     blind: set[Language] = set()
     for language in Language:
         rows = [i for i, (own, _, _) in enumerate(_PROBES) if own is language]
@@ -96,12 +69,17 @@ def calibrate(queries: Vectors, memories: Vectors) -> Calibration:
         same = np.eye(len(rows), dtype=bool)
         related, unrelated = float(similarity[same].mean()), float(similarity[~same].mean())
         spread = float(similarity[~same].std())
-        floor = max(unrelated + _SHARE * (related - unrelated), unrelated + 2 * spread)
-        floors[language] = min(floor, 1.0)
         if unrelated > _BLIND_ABOVE and related - unrelated <= _BLIND_BELOW * spread:
             blind.add(language)
-    seeing = [floor for language, floor in floors.items() if language not in blind]
-    return Calibration(max(seeing or floors.values()), frozenset(blind))
+    return frozenset(blind)
+
+
+def check_language(query: str, blind: Collection[Language]) -> None:
+    """Raises EmbeddingFailed, ``language``, for a query in a language of ``blind``."""
+    if blind:
+        language = language_of(query)
+        if language in blind:
+            raise EmbeddingFailed(f"language: this model cannot tell {language} texts apart")
 
 
 def language_of(text: str) -> Language | None:
