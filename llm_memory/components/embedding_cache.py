@@ -20,6 +20,8 @@ from .files import make_folder
 FORMAT: Final = 1
 _CHUNK: Final = 400
 """Rows in a statement, well below the least limit that a build of SQLite has."""
+_ROUNDING: Final = 1e-3
+"""How far the length of a vector in 32 bits may be from one."""
 _TABLE: Final = """
 CREATE TABLE IF NOT EXISTS vector (
     model TEXT NOT NULL, content_hash TEXT NOT NULL, scope TEXT NOT NULL, vector BLOB NOT NULL,
@@ -76,8 +78,6 @@ class SqliteVectorCache:
         return connection
 
     def get(self, fingerprint: Fingerprint, keys: Sequence[TextKey]) -> dict[TextKey, Vector]:
-        import numpy as np
-
         found: dict[str, Vector] = {}
 
         def read(connection: sqlite3.Connection) -> None:
@@ -89,8 +89,8 @@ class SqliteVectorCache:
                     (_model(fingerprint), *some),
                 )
                 for content_hash, blob in rows:
-                    vector = np.frombuffer(blob, dtype="<f4").astype(np.float32)
-                    if vector.shape == (fingerprint.dim,) and np.isfinite(vector).all():
+                    vector = _unit_vector(blob, fingerprint.dim)
+                    if vector is not None:
                         found[content_hash] = vector
 
         self._attempt(read)
@@ -148,6 +148,18 @@ def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
+
+
+def _unit_vector(blob: object, dim: int) -> Vector | None:
+    """None for what was never put there: the file may have been damaged."""
+    import numpy as np
+
+    if not isinstance(blob, bytes) or len(blob) != 4 * dim:
+        return None
+    vector: Vector = np.frombuffer(blob, dtype="<f4").astype(np.float32)
+    with np.errstate(over="ignore", invalid="ignore"):
+        length = np.linalg.norm(vector)
+    return vector if abs(length - 1.0) < _ROUNDING else None
 
 
 def _model(fingerprint: Fingerprint) -> str:

@@ -40,7 +40,7 @@ def known(cache: SqliteVectorCache, *keys: TextKey, space: Fingerprint = SPACE) 
 
 
 def test_a_vector_comes_back_as_it_was(cache: SqliteVectorCache, path: Path) -> None:
-    vector = np.array([0.1, -0.2, 0.3, 0.9], dtype=np.float32)
+    vector = np.array([0.1, -0.3, 0.3, 0.9], dtype=np.float32)
     cache.put(SPACE, {FAMILY: vector})
     cache.close()
     again = SqliteVectorCache(path)
@@ -95,11 +95,26 @@ def test_a_thousand_texts_are_one_question(cache: SqliteVectorCache) -> None:
     assert known(cache, *keys) == set(keys)
 
 
-def test_a_vector_that_cannot_be_one_is_a_miss(cache: SqliteVectorCache, path: Path) -> None:
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        b"\0\0\xc0\x7f",
+        b"\0\0\xc0\x7f" * 4,
+        b"12345",
+        b"",
+        "words",
+        5,
+        np.zeros(4, dtype="<f4").tobytes(),
+        np.full(4, 1e30, dtype="<f4").tobytes(),
+    ],
+)
+def test_a_vector_that_cannot_be_one_is_a_miss(
+    cache: SqliteVectorCache, path: Path, damaged: object
+) -> None:
     cache.put(SPACE, {FAMILY: unit(0), WORK: unit(1)})
     other = sqlite3.connect(path)
     with other:
-        other.execute("UPDATE vector SET vector = x'0000c07f' WHERE scope = '家人'")
+        other.execute("UPDATE vector SET vector = ? WHERE scope = '家人'", (damaged,))
     other.close()
     assert known(cache, FAMILY, WORK) == {WORK}
 
