@@ -218,7 +218,7 @@ async def living(root: Path, cast: Cast, embedder: str) -> AsyncIterator[Days]:
     settings = EngineSettings(scope_map=cast.scope_map, loop=loop, embed_query_seconds=60.0)
     clock, reader = BenchClock(cast.start), CastReader(cast)
     engine = build_engine(paths, settings, clock=clock, chat=reader)
-    chosen = named_embedder(embedder, engine, paths, settings)
+    chosen = named_embedder(embedder, engine)
     await engine.open()
     running = asyncio.create_task(engine.run(chosen))
     try:

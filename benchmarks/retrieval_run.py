@@ -19,7 +19,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     IndexState,
     build_engine,
 )
-from astrbot_plugin_scoped_memory.llm_memory.composition import local_embedder
 from astrbot_plugin_scoped_memory.llm_memory.ports import Embedder
 from astrbot_plugin_scoped_memory.llm_memory.service.engine import Engine
 
@@ -40,16 +39,14 @@ class BenchClock:
         return self.now
 
 
-def named_embedder(
-    name: str | None, engine: Engine, paths: EnginePaths, settings: EngineSettings
-) -> Embedder | None:
+def named_embedder(name: str | None, engine: Engine) -> Embedder | None:
     """None for ``lexical`` or nothing; ``bundled``, or a model's folder or name."""
     if name in (None, "", "lexical"):
         return None
     if name == "bundled":
         assert engine.bundled is not None, "this Python can start no process"  # noqa: S101
         return engine.bundled
-    return local_embedder(paths, str(name), settings)
+    return engine.local(str(name))
 
 
 @asynccontextmanager
@@ -66,7 +63,7 @@ async def running(
         embed_write_seconds=600.0,
     )
     engine = build_engine(paths, settings, clock=clock)
-    chosen = named_embedder(embedder, engine, paths, settings)
+    chosen = named_embedder(embedder, engine)
     await engine.open()
     task = asyncio.create_task(engine.run(chosen))
     try:

@@ -143,6 +143,7 @@ class PluginContext:
             self.config,
             self.paths,
             self._engine.bundled,
+            self._engine.local,
             bundled_is_there=bundled,
             torch=torch,
         )

@@ -3,12 +3,12 @@ providers."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import batched
 from typing import Any
 
 from ..llm_memory import EnginePaths, EngineSettings
-from ..llm_memory.composition import local_embedder, model_on_disk, provider_embedder
+from ..llm_memory.composition import model_on_disk, provider_embedder
 from ..llm_memory.errors import RerankFailed
 from ..llm_memory.ports import Embedder
 from .config import PluginConfig
@@ -107,6 +107,7 @@ def choose_embedder(
     config: PluginConfig,
     paths: EnginePaths,
     bundled: Embedder | None,
+    local: Callable[[str], Embedder],
     *,
     bundled_is_there: bool,
     torch: bool,
@@ -115,8 +116,8 @@ def choose_embedder(
     one, words alone.
 
     The rung stays until the configuration changes: an outage is no reason to compare with other
-    vectors. ``bundled`` is None where it has no process to live in; the other two are False where
-    the packages for them are missing.
+    vectors. ``bundled`` is None where it has no process to live in; ``local`` makes the embedder of
+    a model by its folder or name; the other two are False where the packages for them are missing.
     """
     wanted = config.embedding
     known = {_id_of(provider): provider for provider in context.get_all_embedding_providers()}
@@ -127,12 +128,12 @@ def choose_embedder(
     if wanted == BUNDLED:
         return bundled
     if wanted != AUTO:
-        return local_embedder(paths, wanted, config.engine)
+        return local(wanted)
     if known:
         return _from_provider(context, next(iter(known.values())), config.engine)
     model = model_on_disk(paths, torch=torch)
     if model is not None:
-        return local_embedder(paths, str(model), config.engine)
+        return local(str(model))
     return bundled if bundled_is_there else None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,12 +18,12 @@ from .components.chroma.worker_store import WorkerStore, worker_command
 from .components.directory_lock import DirectoryLock
 from .components.embedding.bundled import BundledEmbedder
 from .components.embedding.checked import CheckedEmbedder
+from .components.embedding.encoder import Open, probed_libraries
 from .components.embedding.local_model import LocalModelEmbedder
 from .components.embedding.model_download import fetch_command
 from .components.embedding.model_folder import first_model
-from .components.embedding.onnx_model import ONNX_TRIED, open_onnx
 from .components.embedding.provider import ProviderEmbedder, RawEmbedder
-from .components.embedding.sentence_transformer import TORCH_TRIED, open_sentence_transformer
+from .components.embedding.remote_model import RemoteModel
 from .components.embedding_cache import SqliteVectorCache
 from .components.formats.index_format import MANIFEST, IndexFormat
 from .components.formats.loop_schema import FORMAT as LOOP_FORMAT
@@ -155,7 +155,9 @@ def build_engine(
     state = paths.state / "state.sqlite"
     migration = paths.state / "migration.sqlite"
     kept = (SqliteStateStore if remembers else ForgetfulState)(state, version=version)
-    store, bundled = _vector_store(paths, settings, kept)
+    command = worker_command(paths.index / "chroma", _chroma_record(paths))
+    worker = WorkerStore(command) if command else None
+    store = _vector_store(paths, settings, kept, worker)
     loop = paths.state / "loop.sqlite"
     loop_file = (SqliteLoopFile if remembers else ForgetfulLoopFile)(loop, version=version)
     return Engine(
@@ -206,7 +208,8 @@ def build_engine(
                 ),
                 IndexFormat(paths.index),
             ],
-            bundled=bundled,
+            bundled=None if worker is None else _bundled(worker, settings),
+            local=partial(local_embedder, paths, settings=settings, worker=worker),
             reranker=reranker,
             chat=chat,
             accounts=accounts,
@@ -292,31 +295,32 @@ def _whole_store(paths: EnginePaths) -> StoreTree:
 
 
 def _vector_store(
-    paths: EnginePaths, settings: EngineSettings, state: StateStore
-) -> tuple[VectorStore, Embedder | None]:
+    paths: EnginePaths, settings: EngineSettings, state: StateStore, worker: WorkerStore | None
+) -> VectorStore:
     """At the server that the owner named, or in a folder of ours. A name that is no address means
     neither: an index that is built elsewhere because of a typo would be nobody's wish.
 
-    Chroma over a folder lives in a process of its own, but where this Python can start none. With
-    it comes the bundled embedder, which lives in that process or, beside a server, in one where
-    nothing else is asked; and in none but those: it may end the process that it lives in.
+    Chroma over a folder lives in a process of its own, but where this Python can start none. The
+    models on this machine live in that process, too, or beside a server in one where nothing else
+    is asked: they may end the process that they live in.
     """
-    folder, record = paths.index / "chroma", paths.index / "native-chromadb.json"
-    command = worker_command(folder, record)
-    worker = WorkerStore(command) if command else None
     if settings.chroma_url == "":
         if worker is not None:
-            return worker, _bundled(worker, settings, worker)
-        native = NativeProbe("chromadb", CHROMA_TRIED, record)
-        return ChromaVectorStore(EmbeddedChroma(folder, native=native)), None
+            return worker
+        native = NativeProbe("chromadb", CHROMA_TRIED, _chroma_record(paths))
+        return ChromaVectorStore(EmbeddedChroma(paths.index / "chroma", native=native))
     server = ChromaServer(settings.chroma_url or "", settings.chroma_headers, state.installation)
     # A call to a server holds up nobody, so it may take its time.
-    store = ChromaVectorStore(server, pace=WritePace(long=1.0))
-    return store, _bundled(worker, settings, None) if worker is not None else None
+    return ChromaVectorStore(server, pace=WritePace(long=1.0))
 
 
-def _bundled(process: WorkerStore, settings: EngineSettings, index: WorkerStore | None) -> Embedder:
-    return _checked(BundledEmbedder(process, index=index), settings)
+def _chroma_record(paths: EnginePaths) -> Path:
+    return paths.index / "native-chromadb.json"
+
+
+def _bundled(worker: WorkerStore, settings: EngineSettings) -> Embedder:
+    index = worker if settings.chroma_url == "" else None
+    return _checked(BundledEmbedder(worker, index=index), settings)
 
 
 def _legacy_collection(settings: EngineSettings) -> ForeignCollection | None:
@@ -328,25 +332,29 @@ def _legacy_collection(settings: EngineSettings) -> ForeignCollection | None:
     return LegacyCollection(server, settings.chroma_collection)
 
 
-def local_embedder(paths: EnginePaths, name: str, settings: EngineSettings) -> Embedder:
+def local_embedder(
+    paths: EnginePaths, name: str, *, settings: EngineSettings, worker: WorkerStore | None
+) -> Embedder:
     """A model on disk: a folder, a folder's name below ``models/``, or a hub name.
 
-    An ONNX export runs without torch, other folders by sentence-transformers. ``owner/model`` that
-    is not on disk is fetched into ``models/`` behind the bot. A bare name is not: it may be the id
-    of a service that is gone.
+    An ONNX export runs without torch, other folders by sentence-transformers; either in the
+    ``worker``, and in the bot's own process where there can be none. ``owner/model`` that is not on
+    disk is fetched into ``models/`` behind the bot. A bare name is not: it may be the id of a
+    service that is gone.
     """
     own, mirror = paths.models / name, settings.model_mirror
-    onnx_probe = NativeProbe("onnxruntime", ONNX_TRIED, paths.index / "native-onnxruntime.json")
-    torch_probe = NativeProbe("torch", TORCH_TRIED, paths.index / "native-torch.json")
+    libraries: Sequence[Open] = probed_libraries(paths.index)
+    end: Callable[[], None] | None = None
+    if worker is not None:
+        libraries = [partial(RemoteModel, worker)]
+        end = None if settings.chroma_url == "" else worker.close  # else it ends with the index
     inner = LocalModelEmbedder(
         str(own) if own.is_dir() else name,
         download_seconds=_DOWNLOAD_SECONDS if "/" in name and mirror is not None else 0.0,
         cache_folder=paths.models / ".hub",
         fetch=partial(fetch_command, mirror=mirror or ""),
-        libraries=(
-            partial(open_onnx, native=onnx_probe),
-            partial(open_sentence_transformer, native=torch_probe),
-        ),
+        libraries=libraries,
+        end=end,
     )
     return _checked(inner, settings)
 

@@ -144,6 +144,11 @@ class Engine:
         None where this Python can start no process."""
         return self._parts.bundled
 
+    def local(self, name: str) -> Embedder:
+        """For ``run``: a model on disk by its folder or name, or on a hub; where the bundled one
+        lives, or in our own process where this Python can start no other."""
+        return self._parts.local(name)
+
     async def open(self) -> None:
         """Own the folder, read state and vault.
 

@@ -58,6 +58,8 @@ class EngineParts:
     """In ``loop_file``."""
     pages: ScopePages
     backups: BackupFolder
+    local: Callable[[str], Embedder]
+    """A model on disk by its folder or name, or on a hub."""
     legacy: ForeignCollection | None = None
     """A pre-scope plugin's, where a server is configured that may have one."""
     others: LegacyStores | None = None

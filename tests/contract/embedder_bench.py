@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from astrbot_plugin_scoped_memory.llm_memory.components.chroma.worker_store import (
@@ -16,12 +17,13 @@ from astrbot_plugin_scoped_memory.llm_memory.components.embedding.local_model im
     LocalModelEmbedder,
 )
 from astrbot_plugin_scoped_memory.llm_memory.components.embedding.provider import ProviderEmbedder
+from astrbot_plugin_scoped_memory.llm_memory.components.embedding.remote_model import RemoteModel
 from astrbot_plugin_scoped_memory.llm_memory.ports import Embedder
 from astrbot_plugin_scoped_memory.tests.fakes.raw_embedder import FakeRawEmbedder
 from astrbot_plugin_scoped_memory.tests.support.tiny_model import make_tiny_model
 from astrbot_plugin_scoped_memory.tests.support.tiny_onnx import make_tiny_onnx
 
-KINDS = ("provider", "bundled", "tiny-onnx", "tiny-model", "minilm")
+KINDS = ("provider", "bundled", "tiny-onnx", "remote-onnx", "tiny-model", "minilm")
 MODEL_KINDS = frozenset({"bundled", "tiny-model", "minilm"})
 """They load real weights."""
 
@@ -39,6 +41,7 @@ class EmbedderBench:
             "provider": lambda: ProviderEmbedder(FakeRawEmbedder()),
             "bundled": self._bundled,
             "tiny-onnx": lambda: self._local(self.tiny_onnx()),
+            "remote-onnx": self._remote,
             "tiny-model": lambda: self._local(self.tiny_model()),
             "minilm": lambda: self._local(minilm_folder()),
         }
@@ -51,9 +54,20 @@ class EmbedderBench:
         return folder if folder.is_dir() else make_tiny_model(folder)
 
     def _bundled(self) -> Embedder:
+        return BundledEmbedder(self._process(), index=None)
+
+    def _remote(self) -> Embedder:
+        process = self._process()
+        return LocalModelEmbedder(
+            str(self.tiny_onnx()),
+            download_seconds=0.0,
+            libraries=[partial(RemoteModel, process)],
+            end=process.close,
+        )
+
+    def _process(self) -> WorkerStore:
         index = self.folder / "index"
-        process = WorkerStore(worker_command(index / "chroma", index / "native.json"))
-        return BundledEmbedder(process, index=None)
+        return WorkerStore(worker_command(index / "chroma", index / "native.json"))
 
     def tiny_onnx(self) -> Path:
         folder = self.folder / "tiny-onnx"

@@ -243,6 +243,7 @@ async def running(
             backups=DailyBackups(
                 root / "backups" / "daily", root / "memory", vault_format=VAULT_FORMAT
             ),
+            local=FakeEmbedder,
             legacy=legacy,
             others=others,
             staging=AdoptionStaging(root / "state" / "adoption") if others else None,

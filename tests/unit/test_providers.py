@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,6 +19,7 @@ from astrbot_plugin_scoped_memory.core.providers import (
     choose_reranker,
 )
 from astrbot_plugin_scoped_memory.llm_memory import EnginePaths
+from astrbot_plugin_scoped_memory.llm_memory.composition import local_embedder
 from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed, RerankFailed
 from astrbot_plugin_scoped_memory.llm_memory.ports import Embedder
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
@@ -87,6 +89,7 @@ def chosen(
         config,
         paths,
         BUNDLED,
+        partial(local_embedder, paths, settings=config.engine, worker=None),
         bundled_is_there=bundled_is_there,
         torch=torch,
     )
@@ -223,7 +226,9 @@ async def test_a_chosen_provider_that_goes_away_fails_as_an_embedder_does() -> N
     context = FakeContext([FakeProvider("one")])
     paths = EnginePaths.under(Path("nowhere"))
     config = PluginConfig(embedding="one")
-    embedder = choose_embedder(context, config, paths, None, bundled_is_there=False, torch=True)
+    embedder = choose_embedder(
+        context, config, paths, None, FakeEmbedder, bundled_is_there=False, torch=True
+    )
     context.providers = []
     with pytest.raises(EmbeddingFailed):
         await embedder.prepare()
@@ -239,7 +244,9 @@ def test_a_provider_without_a_model_name_can_be_chosen() -> None:
     context = FakeContext([FakeProvider("one", model=None)])
     paths = EnginePaths.under(Path("nowhere"))
     config = PluginConfig(embedding="one")
-    embedder = choose_embedder(context, config, paths, None, bundled_is_there=False, torch=True)
+    embedder = choose_embedder(
+        context, config, paths, None, FakeEmbedder, bundled_is_there=False, torch=True
+    )
     assert embedder.label == "provider:one"
 
 

@@ -98,8 +98,10 @@ async def test_words_alone_that_were_chosen_need_no_advice(slim: Path, tmp_path:
 async def test_a_model_that_was_asked_for_says_what_to_install(
     slim: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "torch", None)
-    monkeypatch.setitem(sys.modules, MODELS, None)
+    packages = tmp_path / "packages"  # before all others, for whatever process looks
+    packages.mkdir()
+    (packages / "torch.py").write_text('raise ModuleNotFoundError("no torch", name="torch")')
+    monkeypatch.syspath_prepend(packages)
     (tmp_path / "model").mkdir()
     plugin = loaded(tmp_path / "data", embedding=str(tmp_path / "model"))
     embedder = plugin._choose_embedder()

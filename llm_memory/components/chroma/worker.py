@@ -1,4 +1,4 @@
-"""The process in which embedded Chroma and the bundled model live; started by ``worker_store.py``.
+"""The process in which embedded Chroma and a model live; started by ``worker_store.py``.
 
     python worker.py OPTIONS
 
@@ -101,6 +101,8 @@ def run(options: Mapping[str, Any]) -> None:
     """Serve a store over the folder until nobody asks any more, and end the process."""
     from ...log import logger
     from ..embedding.bundled_model import BundledModel
+    from ..embedding.encoder import probed_libraries
+    from ..embedding.remote_model import OpenedModel
     from ..frames import GREETING
     from ..native_probe import NativeProbe
     from ..vector_store import ChromaVectorStore
@@ -121,7 +123,8 @@ def run(options: Mapping[str, Any]) -> None:
     )
     store = ChromaVectorStore(connection, pace=WritePace(long=WORKER_LONG))
     model = BundledModel(partial(_model_probe, record.parent))
-    worker = Worker(Served(store, model), output)
+    local = OpenedModel(probed_libraries(record.parent))
+    worker = Worker(Served(store, model, local), output)
     if (add := getattr(logger, "add", None)) is not None:
         add(worker.log, level="DEBUG", format="{message}", catch=True)
     with Path(os.devnull).open("w") as nowhere:

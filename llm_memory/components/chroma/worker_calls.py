@@ -1,4 +1,4 @@
-"""What is asked of the process that holds the index and the bundled model: a function a call."""
+"""What is asked of the process that holds the index and the model: a function a call."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from ...ports import VectorStore
 from ..embedding.bundled_model import BundledModel
+from ..embedding.remote_model import OpenedModel, Which
 from . import wire
 
 _PAGE: Final = 1000
@@ -17,6 +18,7 @@ class Served(NamedTuple):
 
     store: VectorStore
     model: BundledModel
+    local: OpenedModel
 
 
 class Rows(NamedTuple):
@@ -74,6 +76,16 @@ def _embed(served: Served, args: Mapping[str, Any], _: bytes) -> Iterator[Rows]:
     yield Rows(*wire.rows_said(embed(args["texts"])))
 
 
+def _open_local(served: Served, args: Mapping[str, Any], _: bytes) -> Iterator[Any]:
+    which, model = served.local.open(Which(*args["which"]))
+    yield [which, model.prompts, model.variant]
+
+
+def _encode_local(served: Served, args: Mapping[str, Any], _: bytes) -> Iterator[Rows]:
+    rows = served.local.encode(Which(*args["which"]), args["texts"], args["prompt"])
+    yield Rows(*wire.rows_said(rows))
+
+
 def _plain(call: Callable[..., Any], *names: str) -> Call:
     def answer(served: Served, args: Mapping[str, Any], _: bytes) -> Iterator[Any]:
         yield call(served.store, *(args[name] for name in names))
@@ -99,4 +111,6 @@ CALLS: Final[Mapping[str, Call]] = {
     "close": _plain(lambda store: store.close()),
     "load_model": _load_model,
     "embed": _embed,
+    "open_local": _open_local,
+    "encode_local": _encode_local,
 }

@@ -1,5 +1,5 @@
 """The port VectorStore over an embedded Chroma that lives in a process of its own, and the way to
-the bundled model that lives there, too."""
+the model that lives there, too."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from ...errors import EmbeddingFailed, IndexFull, IndexUnavailable
 from ...models.scope import ScopeFilter
 from ...ports import Fingerprint, IndexRecord, Key, Neighbours, Vector, Vectors
 from ..child_process import import_path, python_program
+from ..embedding.prompts import Prompts
+from ..embedding.remote_model import Which
 from ..frames import GREETING
 from ..worker_process import WorkerEnded, WorkerLate, WorkerProcess, WorkerRefused
 from . import wire
@@ -155,6 +157,25 @@ class WorkerStore:
         args = {"texts": list(texts), "is_query": is_query}
         with _as_the_models():
             shape, body = self._ask_model("embed", args, _EMBEDDING_SECONDS)
+        return wire.rows_heard(shape, body)
+
+    def open_local(self, which: Which) -> tuple[Which, Prompts, str]:
+        """A local model, in the process, which is started if need be; its variant comes last.
+
+        Raises EmbeddingFailed as ``load_model``."""
+        with _as_the_models():
+            with self._opening:
+                self._have_worker()
+            (found, prompts, variant), _ = self._ask_model(
+                "open_local", {"which": which}, _LOADING_SECONDS
+            )
+        return Which(*found), Prompts(*prompts), variant
+
+    def encode_local(self, which: Which, texts: Sequence[str], prompt: str) -> Vectors:
+        """A row a text. Raises EmbeddingFailed as ``load_model``; ``model_changed``."""
+        args = {"which": which, "texts": list(texts), "prompt": prompt}
+        with _as_the_models():
+            shape, body = self._ask_model("encode_local", args, _EMBEDDING_SECONDS)
         return wire.rows_heard(shape, body)
 
     def settled(self) -> None:

@@ -8,18 +8,17 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from ...errors import EmbeddingFailed
 from ...policies.deduplication import CAUTIOUS, MergeThresholds
 from ...ports import Fingerprint
+from .encoder import LIBRARIES, Encoder, Open, encoded, opened
 from .languages import PROBE_MEMORIES, PROBE_QUERIES, Language, blind_languages, check_language
 from .merge_calibration import MERGE_PROBES, merge_thresholds
 from .model_download import DownloadProgress, ModelDownload, fetch_command
 from .model_folder import content_revision, fetched_folder, find_model, hub_name, is_own_folder
-from .onnx_model import open_onnx
 from .prompts import Prompts
-from .sentence_transformer import open_sentence_transformer
 from .vectors import unit_rows, without_zeros
 
 if TYPE_CHECKING:
@@ -35,33 +34,14 @@ _CLOSE_SECONDS = 5.0
 _RETRY_DOWNLOAD_SECONDS = 600.0
 
 
-_NO_FAULT_OF_THE_FILES = frozenset({"native", "no_onnxruntime", "no_sentence_transformers"})
-
-
-class Encoder(Protocol):
-    """A model in memory."""
-
-    @property
-    def prompts(self) -> Prompts:
-        """What it wants to read before a text."""
-        ...
-
-    @property
-    def variant(self) -> str:
-        """What else than its files and prompts decides on the vectors; may be empty."""
-        ...
-
-    def encode(self, texts: Sequence[str], prompt: str) -> Vectors:
-        """A row a text, of any length. Blocks; may raise anything."""
-        ...
-
-
-type Open = Callable[[Path, str], Encoder | None]
-"""From a folder and the model's name as configured; None if the library is not the one for it. May
-raise anything; EmbeddingFailed where it knows the reason."""
-
-LIBRARIES: tuple[Open, ...] = (open_onnx, open_sentence_transformer)
-"""Those that need less first."""
+_FAULT_OF_THE_FILES = frozenset(
+    {
+        *("encoding_failed", "not_finite", "not_numeric", "zero_vector"),
+        *("wrong_count", "wrong_dimension"),
+    }
+)
+"""Of a model that has just been read, they mean that it is no model."""
+_TO_BE_OPENED_AGAIN = frozenset({"died", "model_changed"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +56,15 @@ class _Loaded:
 
 
 class LocalModelEmbedder:
-    """Encodes in one thread of its own, with one compute thread: contended ones cost sevenfold.
+    """Encodes one batch after the other, with one compute thread: contended ones cost sevenfold.
 
     A folder is loaded as it is. A name is looked for on disk; if it is not there, ``prepare``
     starts a download in a child process and raises until that is done. No hub is asked anywhere
     else. Reasons begin with a stable code: ``downloading``, ``download_failed``,
     ``no_such_folder``, ``no_onnxruntime``, ``no_sentence_transformers``, ``broken_model``,
     ``encoding_failed``, ``native`` (the library would end the process), ``language`` (the model
-    cannot read the query's), ``not_prepared``, ``closed``.
+    cannot read the query's), ``died`` and ``model_changed`` (of a model in another process: it is
+    opened again by ``prepare``), ``not_prepared``, ``closed``.
 
     Args:
         name_or_folder: A folder, or a model's name on the hub.
@@ -91,6 +72,7 @@ class LocalModelEmbedder:
         cache_folder: Where downloads are kept; None never downloads.
         fetch: The download's command line, from a hub name and the folder to fill.
         libraries: The first that opens the folder is taken.
+        end: Ends the process that the model lives in, if nothing else will; called once, blocks.
     """
 
     def __init__(
@@ -101,12 +83,14 @@ class LocalModelEmbedder:
         cache_folder: Path | None = None,
         fetch: Callable[[str, Path], Sequence[str]] = fetch_command,
         libraries: Sequence[Open] = LIBRARIES,
+        end: Callable[[], None] | None = None,
     ) -> None:
         self._name = name_or_folder
         self._download_seconds = download_seconds
         self._cache_folder = cache_folder
         self._fetch = fetch
         self._libraries = libraries
+        self._end = end
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="embedding")
         self._loading = asyncio.Lock()
         self._loaded: _Loaded | None = None
@@ -159,7 +143,8 @@ class LocalModelEmbedder:
         return np.concatenate(parts)
 
     async def close(self) -> None:
-        """Ends a download and, within five seconds, the thread. Idempotent.
+        """Ends a download, the model's own process if it has one and, within five seconds, the
+        thread. Idempotent.
 
         A load or an encoding that takes longer is left to end by itself.
         """
@@ -168,6 +153,9 @@ class LocalModelEmbedder:
             await self._download.close()
         self._loaded = None
         self._executor.shutdown(wait=False, cancel_futures=True)
+        end, self._end = self._end, None
+        if end is not None:
+            await asyncio.to_thread(end)
         if self._latest is not None and not self._latest.done():
             await asyncio.wait({asyncio.wrap_future(self._latest)}, timeout=_CLOSE_SECONDS)
 
@@ -223,13 +211,18 @@ class LocalModelEmbedder:
         except RuntimeError as error:  # shut down
             raise EmbeddingFailed("closed") from error
         self._latest = future
-        return await asyncio.wrap_future(future)
+        try:
+            return await asyncio.wrap_future(future)
+        except EmbeddingFailed as error:
+            if error.code in _TO_BE_OPENED_AGAIN:
+                self._loaded = None
+            raise
 
 
 def _load(folder: Path, name: str, label: str, libraries: Sequence[Open]) -> _Loaded:
     """Runs in the embedder's thread, which is the one that will encode."""
     try:
-        model = _opened(folder, name, libraries)
+        model = opened(folder, name, libraries)
         prompts = model.prompts
         queries = _encode(model, PROBE_QUERIES, prompts.query)
         blind = blind_languages(queries, _encode(model, PROBE_MEMORIES, prompts.document))
@@ -238,30 +231,17 @@ def _load(folder: Path, name: str, label: str, libraries: Sequence[Open]) -> _Lo
         revision = content_revision(folder, prompts, model.variant)
         fingerprint = Fingerprint(label, queries.shape[1], revision)
     except EmbeddingFailed as error:
-        if error.code in _NO_FAULT_OF_THE_FILES:
+        if error.code not in _FAULT_OF_THE_FILES:
             raise
         raise EmbeddingFailed(f"broken_model: {error.code}") from error
-    except Exception as error:
-        # Whatever a foreign library raises over foreign files: KeyError, SafetensorError, JSON, …
+    except Exception as error:  # files that cannot be read, vectors that do not fit each other
         raise EmbeddingFailed(f"broken_model: {type(error).__name__}") from error
     return _Loaded(model, prompts, fingerprint, blind, merges)
 
 
-def _opened(folder: Path, name: str, libraries: Sequence[Open]) -> Encoder:
-    for opened in libraries:
-        model = opened(folder, name)
-        if model is not None:
-            return model
-    raise EmbeddingFailed("broken_model: no library reads it")
-
-
 def _encode(model: Encoder, texts: Sequence[str], prompt: str) -> Vectors:
     """Unit rows, shape ``(len(texts), dim)``."""
-    try:
-        vectors = model.encode([_readable(text) for text in texts], prompt)
-    except Exception as error:
-        # Whatever a library and a model's own code raise: out of memory, index errors, …
-        raise EmbeddingFailed(f"encoding_failed: {type(error).__name__}") from error
+    vectors = encoded(model, [_readable(text) for text in texts], prompt)
     return unit_rows(without_zeros(vectors, texts), len(texts), 0)
 
 
