@@ -72,7 +72,7 @@ from astrbot_plugin_scoped_memory.llm_memory.service.lexical_records import (  #
 )
 from astrbot_plugin_scoped_memory.llm_memory.service.near_duplicates import (  # noqa: E402
     BY_WORDS,
-    nearest,
+    NEAREST,
     statement_query,
 )
 
@@ -188,7 +188,8 @@ def shares_by_words(pairs: Sequence[Pair]) -> list[float]:
         for number, pair in enumerate(pairs):
             query = statement_query(pair.new)
             answer = words.search(query, ScopeFilter((PUBLIC,)), BY_WORDS)
-            near = {match.key.memory_id: match.coverage for match in nearest(answer)}
+            best = sorted(answer.found, key=lambda match: -match.coverage)[:NEAREST]
+            near = {match.key.memory_id: match.coverage for match in best}
             found.append(near.get(str(number), 0.0))
         words.close()
     return found

@@ -18,12 +18,14 @@ from ..policies.deduplication import (
     same_speaker,
 )
 from ..policies.text import embedded_text
-from ..ports import Key, LexicalMatch, LexicalMatches, LexicalQuery
+from ..ports import Key, LexicalQuery
 from .catalogue import Catalogue, key_of
 from .indexing_service import IndexingService
 from .lexical_service import LexicalService
 
-_NEAREST = 10
+NEAREST = 10
+_ASKED = 50
+"""Neighbours that the index is asked for: among them are turns not read yet, which are none."""
 BY_WORDS = 100
 """Of so many that share words, in the order of recall, those that share the most are compared."""
 _FRESH = 10
@@ -91,25 +93,26 @@ class NearDuplicates:
         draft = StoredMemory(scope, "", memory)
         by_words = self._indexing.words_alone
         near = await (self._sharing_words(draft) if by_words else self._nearest(draft))
-        return [
+        found = [
             (stored, similarity)
             for key, similarity in near.items()
             if key.scope == place_name(draft)
             and (stored := self._catalogue.at(key)) is not None
             and _is_comparable(memory, stored.memory)
         ]
+        return sorted(found, key=lambda pair: -pair[1])[:NEAREST]
 
     async def _sharing_words(self, draft: StoredMemory) -> dict[Key, float]:
         """With how much of the draft each speaks of."""
         seen = readers(draft.scope, draft.memory)
         answer = await self._words.search(statement_query(draft.memory), seen, BY_WORDS)
-        return {match.key: match.coverage for match in nearest(answer)}
+        return {match.key: match.coverage for match in answer.found}
 
     async def _nearest(self, draft: StoredMemory) -> dict[Key, float]:
         """With their similarities."""
         fresh = self._fresh(draft)
         mine, *others = await self._indexing.vectors([draft, *fresh])
-        answer = await self._indexing.nearest(mine, readers(draft.scope, draft.memory), _NEAREST)
+        answer = await self._indexing.nearest(mine, readers(draft.scope, draft.memory), _ASKED)
         near: dict[Key, float] = {n.key: n.similarity for n in answer.found}
         # What was changed since it was indexed counts as it is now.
         near |= {
@@ -125,6 +128,7 @@ class NearDuplicates:
             for passage in self._indexing.pending
             if isinstance(passage, StoredMemory)
             and place_name(passage) == place_name(draft)
+            and self._catalogue.at(key_of(passage)) is not None
             and _is_comparable(memory, passage.memory)
             and same_speaker(memory, passage.memory)
         ]
@@ -135,11 +139,6 @@ def statement_query(memory: Memory) -> LexicalQuery:
     """What the index of words is asked for what says the same."""
     text = embedded_text(memory)
     return LexicalQuery(text, text)
-
-
-def nearest(answer: LexicalMatches) -> list[LexicalMatch]:
-    """Those that speak of the most of it."""
-    return sorted(answer.found, key=lambda match: -match.coverage)[:_NEAREST]
 
 
 def _is_comparable(one: Memory, other: Memory) -> bool:

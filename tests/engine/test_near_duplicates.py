@@ -21,6 +21,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Replaced,
     Restored,
     Stored,
+    Turn,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import ScopeFilter
 from astrbot_plugin_scoped_memory.llm_memory.policies.deduplication import MergeThresholds
@@ -124,6 +125,18 @@ async def test_the_same_in_other_words_makes_the_first_one_stronger(
         assert again.memory.memory.memory_id == first.memory.memory.memory_id
         assert again.memory.memory.strength == first.memory.memory.strength + 5
         assert await told(rig, HERE) == {OLD}
+
+
+async def test_turns_not_read_yet_hide_nothing_that_was_said_before(
+    tmp_path: Path, play: Play
+) -> None:
+    async with play(tmp_path) as rig:
+        for number in range(12):
+            turn = Turn(ME, f"我爱喝乌龙茶第{number}泡", "好的")
+            await rig.engine.service.observe(turn, conversation_id=HERE)
+        await rig.engine.loop.reflection.read_due()
+        await say(rig, OLD, HERE)
+        assert isinstance(await say(rig, NEW, HERE), Reinforced)
 
 
 async def test_who_tells_more_replaces_what_they_said_and_can_have_it_back(
