@@ -410,7 +410,9 @@ class CognitiveService:
             return scope
         name = PUBLIC.name if isinstance(scope, Rejected) else scope.name
         pausing = self._off_record.pause(conversation_id, name, self._clock())
-        return Paused(*await self._life.finish(pausing))
+        paused = Paused(*await self._life.finish(pausing))
+        await self._unread.review()
+        return paused
 
     async def resume(self, *, conversation_id: ConversationId, actor: Actor) -> ResumeOutcome:
         """On the record again, by whoever may pause it. Raises StateUnavailable."""
@@ -418,6 +420,7 @@ class CognitiveService:
         if not _may_pause(conversation_id, actor):
             return NotAllowed("")
         was = await self._life.finish(self._off_record.resume(conversation_id))
+        await self._unread.review()
         return Resumed(before=not was)
 
     def paused_since(self, conversation_id: ConversationId) -> datetime | None:
@@ -428,7 +431,11 @@ class CognitiveService:
         """Conversations that nobody has paused since their pauses were lost are open. False where
         none were lost; None for anybody but an admin. Raises StateUnavailable."""
         await self._life.ready()
-        return await self._life.finish(self._off_record.confirm()) if actor.admin else None
+        if not actor.admin:
+            return None
+        confirmed = await self._life.finish(self._off_record.confirm())
+        await self._unread.review()
+        return confirmed
 
     async def meet(self, conversation_id: ConversationId, actor: Actor) -> Meeting:
         """Note that a person's message came; says whether it is the conversation's first."""

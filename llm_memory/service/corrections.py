@@ -92,6 +92,7 @@ class Corrections:
         by = actor.name or actor.person
         noting = self._corrected.note(CorrectionKind.FORGOTTEN, scope.name, stored.memory, by=by)
         await self._life.finish(noting)
+        await self._unread.review()
         return Purged(stored.memory.memory_id)
 
     async def _forget(self, stored: StoredMemory, doer: Doer) -> str | Rejected | None:

@@ -345,8 +345,11 @@ class IndexingService:
         indexed = await self._calls.run(self._store.hashes)
         # A copy: others write while we pause.
         for number, stored in enumerate(list(self._passages.all())):
-            if indexed.pop(key_of(stored), None) != record_hash(stored):
-                self._queue.suggest(key_of(stored), stored)
+            key = key_of(stored)
+            if indexed.pop(key, None) == record_hash(stored):
+                self._queue.settle([(key, stored)])  # told anew since the start, and there already
+            else:
+                self._queue.suggest(key, stored)
                 self._grown(1)
             if number % _SLICE == 0:
                 await asyncio.sleep(0)

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from ..courtesy import considerate
 from ..errors import IndexUnavailable
 from ..log import logger
+from ..models.data_models import StoredMemory
 from ..models.notices import Notice, NoticeCode
 from ..models.passages import Passage, place_name
 from ..models.scope import ScopeFilter
@@ -24,6 +25,7 @@ from .index_queue import Entry, IndexQueue
 from .lexical_records import lexical_hash, lexical_record
 from .notice_board import NoticeBoard
 from .passages import Passages
+from .unread_turns import UnreadTurns
 
 FRESH = 50
 """Passages not written yet that take part in a search: those that share the most with it. Each is
@@ -51,13 +53,16 @@ class LexicalService:
     def __init__(
         self,
         passages: Passages,
+        unread: UnreadTurns,
         index: LexicalIndex,
         notices: NoticeBoard,
         pace: IndexPace,
         grown: Callable[[int], None] = lambda _: None,
     ) -> None:
-        """``grown`` is told of each passage that is put on the list by a comparison."""
+        """``unread`` is searched with what the index holds, and never written into it. ``grown`` is
+        told of each passage that is put on the list by a comparison."""
         self._passages = passages
+        self._unread = unread
         self._index = index
         self._notices = notices
         self._pace = pace
@@ -103,7 +108,7 @@ class LexicalService:
         self._check()
         unwritten = self.waiting(scope_filter)
         many = len(unwritten) > FRESH
-        folded = [self._passages.folded(passage) for passage in unwritten] if many else []
+        folded = [self._folded(passage) for passage in unwritten] if many else []
 
         def search() -> LexicalMatches:
             some = _best(query.text, unwritten, folded) if many else unwritten
@@ -132,7 +137,11 @@ class LexicalService:
         """What is visible and not written yet, and what never will be."""
         newest = self._queue.newest(_LOOKED_AT)
         visible = [passage for passage in newest if scope_filter.admits(place_name(passage))]
-        return visible + list(self._passages.unread(scope_filter))
+        return [*visible, *self._unread.visible(scope_filter)]
+
+    def _folded(self, passage: Passage) -> str:
+        known = self._passages.folded(passage)
+        return known or self._unread.folded(passage) if isinstance(passage, StoredMemory) else known
 
     async def _ask[T](self, call: Callable[[], T]) -> T:
         loop = asyncio.get_running_loop()

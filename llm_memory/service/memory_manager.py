@@ -295,8 +295,7 @@ class MemoryManager:
         if by_words is None:
             waiting = lag.living() if near is not None else ()
             return Answer(None, near, waiting=waiting)
-        unread = self._passages.is_unread
-        behind = frozenset(key for key in by_words.scores if key in lag or unread(key))
+        behind = frozenset(key for key in by_words.scores if key in lag)
         weight = ask.dense_weight if near is not None and near.similarities else 0.0
         return Answer(by_words, near, behind, weight=weight)
 

@@ -23,8 +23,8 @@ class Passages:
     with ``m-``, those of notes with ``n-``. Touched from the event loop only.
 
     ``pending``: what is recalled while it waits to enter the vault. An index of vectors is not told
-    of it: it begins when it lives. ``unread``: what was said and is not read yet. It is in no
-    index, and counts in none.
+    of it: it begins when it lives. ``unread``: what was said and is not read yet. An index of words
+    is not told of it. An index is kept equal to the passages that it is given.
     """
 
     def __init__(
@@ -41,7 +41,8 @@ class Passages:
 
     def __len__(self) -> int:
         """How many there are, in all places."""
-        return len(self._catalogue) + len(self._notes) + len(self._pending)
+        memories = len(self._catalogue) + len(self._pending) + len(self._unread)
+        return memories + len(self._notes)
 
     def get(self, key: Key) -> Passage | None:
         """By place and id."""
@@ -50,7 +51,8 @@ class Passages:
 
     def all(self) -> Iterator[Passage]:
         """Every one of every place: for an index, never for a reader."""
-        return chain(self._catalogue.all(), self._notes.all(), self._pending.all())
+        waiting = chain(self._pending.all(), self._unread.all())
+        return chain(self._catalogue.all(), self._notes.all(), waiting)
 
     def notes(self) -> Iterator[Passage]:
         """Every piece of a note."""
@@ -74,14 +76,6 @@ class Passages:
             self._pending.visible(scope_filter),
             self._unread.visible(scope_filter),
         )
-
-    def unread(self, scope_filter: ScopeFilter) -> Iterator[Passage]:
-        """What the filter admits of what no index will hold."""
-        return self._unread.visible(scope_filter)
-
-    def is_unread(self, key: Key) -> bool:
-        """Whether no index will hold it."""
-        return self._unread.get(key) is not None
 
     def of_topics(
         self, topics: Collection[Topic], scope_filter: ScopeFilter

@@ -52,7 +52,7 @@ def make_recalling(
     passages = Passages(catalogue, notes, pending, unread)
     long_lived = LongLived()
     indexing = IndexingService(
-        Passages(catalogue, notes),
+        Passages(catalogue, notes, unread=unread),
         parts.store,
         parts.manifest,
         parts.cache,
@@ -61,9 +61,17 @@ def make_recalling(
         long_lived.grow,
         embed_query_seconds=settings.embed_query_seconds,
     )
-    words = LexicalService(passages, parts.words, notices, settings.pace, long_lived.grow)
+    words = LexicalService(
+        Passages(catalogue, notes, pending),
+        unread,
+        parts.words,
+        notices,
+        settings.pace,
+        long_lived.grow,
+    )
     notes.follow_with(indexing, words)
     pending.follow_with(words, long_lived)
+    unread.follow_with(indexing)
     arms = Arms(passages, words, indexing, parts.scanner)
     trust = EmbedderTrust(parts.trust, settings.pace)
     uses = UseCounts(parts.state, parts.loop_book)

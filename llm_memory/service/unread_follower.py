@@ -1,4 +1,4 @@
-"""Keeps what is recalled of unread turns equal to the queue."""
+"""Keeps what is recalled of unread turns equal to the queue, and the index of vectors to that."""
 
 from __future__ import annotations
 
@@ -59,6 +59,10 @@ class UnreadFollower:
 
     async def follow(self) -> None:
         """Take in what was queued, let go of what waits no more. Raises StateUnavailable."""
+        await self._take_in()
+        await self._unread.review()
+
+    async def _take_in(self) -> None:
         waiting, scopes = await asyncio.to_thread(self._queue)
         known = self._unread.scopes()
         self._unread.drop([t for t, scope in known.items() if waiting.get(t) != scope])

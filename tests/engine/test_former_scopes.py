@@ -33,9 +33,11 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Turn,
     Usable,
 )
+from astrbot_plugin_scoped_memory.llm_memory.components.chroma.names import parse_id
 from astrbot_plugin_scoped_memory.llm_memory.components.vault import MarkdownVault
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import StoredMemory
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
+from astrbot_plugin_scoped_memory.tests.fakes.vector_store import Disk, InMemoryVectorStore
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     ADAPTER,
     QUICK,
@@ -248,6 +250,27 @@ async def test_an_admin_brings_anothers_from_afar_by_its_name(tmp_path: Path) ->
         undone = await rig.engine.service.restore(conversation_id=OFFICE, actor=ADMIN)
         assert isinstance(undone, BroughtBack)
         assert await rig.texts(QUESTION, ONE) == []
+
+
+async def test_the_vector_of_a_turn_moves_with_it(tmp_path: Path) -> None:
+    async with running(tmp_path, settings=to()) as rig:
+        await say(rig, "存折放在饼干盒里", ONE)
+        turn = Turn(person(1), "备用钥匙在花盆下面藏着", "好的")
+        assert isinstance(await rig.engine.service.observe(turn, conversation_id=ONE), Ticket)
+        former = await scope_of(rig, ONE)
+    disk = Disk()
+    async with running(
+        tmp_path, settings=to(DmScope.PER_CHANNEL_PEER), store=InMemoryVectorStore(disk)
+    ) as rig:
+        now = await scope_of(rig, ONE)
+        assert former != now
+        for expected in (former, now):
+            await rig.engine.loop.reflection.read_due()
+            await rig.until_indexed()
+            (rows,) = disk.collections.values()
+            assert [parse_id(name).scope for name in rows] == [expected] * 2
+            if expected == former:
+                assert counted(await bring(rig, ONE)) == [(1, 1)]
 
 
 async def test_what_was_changed_since_is_not_taken_back(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
-"""After whatever bot and people did to memories and notes, over restarts, with an index that lagged
-behind, was thrown away or put back from an older copy: both indexes hold, record by record, what
-they would hold if they were made anew from the files."""
+"""After whatever bot and people did to memories, notes and turns that wait to be read, over
+restarts, with an index that lagged behind, was thrown away or put back from an older copy: both
+indexes hold, record by record, what they would hold if they were made anew from the files. What
+waits to be read is in the index of vectors alone, as far as it may be recalled."""
 
 from __future__ import annotations
 
@@ -22,13 +23,17 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Reinforced,
     Stored,
     StoredMemory,
+    Turn,
 )
 from astrbot_plugin_scoped_memory.llm_memory.components.chroma.names import parse_id
 from astrbot_plugin_scoped_memory.llm_memory.components.lexical_index import SqliteLexicalIndex
 from astrbot_plugin_scoped_memory.llm_memory.markdown.entry import render
 from astrbot_plugin_scoped_memory.llm_memory.markdown.topic_file import parse_file
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope, ScopeFilter
 from astrbot_plugin_scoped_memory.llm_memory.ports import Key
+from astrbot_plugin_scoped_memory.llm_memory.service.catalogue import key_of
 from astrbot_plugin_scoped_memory.tests.engine.test_vault import NOW
+from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.fakes.vector_store import Disk, InMemoryVectorStore
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     Rig,
@@ -57,6 +62,7 @@ class Home:
         self.numbers = itertools.count()
         self.forgotten: list[tuple[str, str]] = []
         self.older: Copy | None = None
+        self.unread: set[Key] = set()
 
     @property
     def memory(self) -> Path:
@@ -70,10 +76,16 @@ class Home:
         """A bot's life; it ends without waiting for the indexes."""
         words = plain_words(self.index / "lexical.sqlite")
         async with running(
-            self.root, store=InMemoryVectorStore(self.disk), words=words, clock=self.clock
+            self.root,
+            store=InMemoryVectorStore(self.disk),
+            words=words,
+            clock=self.clock,
+            chat=ScriptedChat(),
         ) as rig:
             for what, one, two in steps:
                 await getattr(self, what)(rig, one, two)
+            everywhere = ScopeFilter((PUBLIC,), everything=True)
+            self.unread = {key_of(one) for one in rig.engine._recalling.unread.visible(everywhere)}
 
     def text(self) -> str:
         return f"小明喜欢第{next(self.numbers)}号球"
@@ -132,6 +144,32 @@ class Home:
         if self.forgotten:
             name, memory_id = self.forgotten[one % len(self.forgotten)]
             await rig.engine.service.restore(memory_id, conversation_id=ROOMS[name], actor=ADMIN)
+
+    async def tells(self, rig: Rig, one: int, _: int) -> None:
+        """By the way: it waits to be read."""
+        turn = Turn(MING, self.text(), "好的")
+        await rig.engine.service.observe(turn, conversation_id=ROOMS[SCOPES[one % 3]])
+        await rig.engine.loop.reflection.follow()
+
+    async def reads(self, rig: Rig, one: int, _: int) -> None:
+        """The reader finds nothing in what was said."""
+        await rig.engine.loop.reflection.reflect(conversation=ROOMS[SCOPES[one % 3]].umo)
+
+    async def pauses(self, rig: Rig, one: int, two: int) -> None:
+        service = rig.engine.service
+        change = service.resume if two % 2 else service.pause
+        await change(conversation_id=ROOMS[SCOPES[one % 3]], actor=ADMIN)
+
+    async def takes_back(self, rig: Rig, one: int, _: int) -> None:
+        """Something that waits to be read is forgotten."""
+        name = SCOPES[one % 3]
+        seen = ScopeFilter((Scope.parse(name),))
+        for told in sorted(
+            rig.engine._recalling.unread.visible(seen), key=lambda s: s.memory.created_at
+        )[:1]:
+            await rig.engine.service.forget(
+                told.memory.memory_id, conversation_id=ROOMS[name], actor=ADMIN
+            )
 
     async def looks(self, rig: Rig, _: int, __: int) -> None:
         await rig.engine.reconcile()
@@ -251,16 +289,20 @@ async def play(lives: list[tuple[list[Step], str]], last: list[Step]) -> None:
         await home.live([*last, ("waits", 0, 0)])
         fresh = Home(Path(folder) / "fresh")
         fresh.clock = home.clock
-        shutil.copytree(home.memory, fresh.memory)
+        for name in ("memory", "state"):
+            shutil.copytree(home.root / name, fresh.root / name)
         await fresh.live([("waits", 0, 0)])
         assert vectors(home.disk) == vectors(fresh.disk)
         own = words_of(home.index / "lexical.sqlite")
         assert own == words_of(fresh.index / "lexical.sqlite")
-        assert own.keys() == vectors(home.disk).keys()
+        assert home.unread == fresh.unread
+        assert home.unread <= vectors(home.disk).keys()
+        assert own.keys() == vectors(home.disk).keys() - home.unread
 
 
 deeds = [n for n in vars(Home) if n.startswith(("says", "hand_")) or n.endswith("a_note")]
 deeds += ["edits", "moves", "forgets", "restores", "looks", "waits", "says", "notes_something"]
+deeds += ["tells", "tells", "reads", "pauses", "takes_back"]
 between = st.sampled_from(
     ["nothing", "nothing", "keep_a_copy", "put_the_copy_back", "lose_the_index"]
 )
@@ -272,6 +314,7 @@ steps = st.lists(
 SOME: list[Step] = [
     *(("says", number, 0) for number in range(5)),
     *(("notes_something", number, 0) for number in range(3)),
+    *(("tells", number, 0) for number in range(6)),
     ("waits", 0, 0),
 ]
 CHANGES: list[Step] = [
@@ -282,6 +325,9 @@ CHANGES: list[Step] = [
     ("notes_something", 0, 1),
     ("moves_a_note", 1, 3),
     ("deletes_a_note", 2, 0),
+    ("reads", 0, 0),
+    ("pauses", 1, 0),
+    ("takes_back", 2, 0),
 ]
 EXAMPLES = {
     "while it runs": ([], [*SOME, *CHANGES]),
