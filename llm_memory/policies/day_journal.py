@@ -16,6 +16,7 @@ LEAST_ENTRIES: Final = 3
 """With fewer a day is not worth a journal: its entries tell it."""
 _LISTED: Final = 10
 _LISTED_CHARS: Final = 60
+_BETWEEN: Final = "；"
 _DAYS: Final = "一二三四五六日"
 NOTHING: Final = "无"
 """What a journal says of a day of which nothing is to be told."""
@@ -53,11 +54,21 @@ def from_entries(day: date, entries: Sequence[StoredMemory]) -> str | None:
         if sum(map(len, told)) + len(piece) > MOST_CHARS:
             break
         told.append(piece)
-    return f"{_dated(day)}记下了 {len(entries)} 条：{'；'.join(told)}"
+    return f"{_dated(day)}记下了 {len(entries)} 条：{_BETWEEN.join(told)}"
+
+
+def is_listed(text: str, words: str) -> bool:
+    """Whether ``words`` are what a journal tells of an entry that says ``text``."""
+    told = _told(text)
+    return bool(told) and (words == told or words.endswith(f"说“{told}”"))
+
+
+def _told(text: str) -> str:
+    return preview(text, _LISTED_CHARS).rstrip("。.；;").replace(_BETWEEN, "，")
 
 
 def _listed(memory: Memory) -> str:
-    words = preview(memory.judgment, _LISTED_CHARS).rstrip("。.；;")
+    words = _told(memory.judgment)
     who = preview(memory.who, 40)
     if memory.quoted:
         return f"{who or '有人'}说“{words}”"

@@ -61,6 +61,7 @@ from .bringing import Bringing
 from .bylines import Bylines
 from .catalogue import Catalogue
 from .corrected_statements import CorrectedStatements
+from .correction_follower import CorrectionFollower
 from .corrections import Corrections
 from .former_scopes import FormerScopes
 from .identifiers import Clock
@@ -113,6 +114,7 @@ class CognitiveService:
         transfer: Transfer,
         pending: PendingRecords,
         unread: UnreadTurns,
+        follower: CorrectionFollower,
         off_record: OffTheRecord,
         primer: PrimerService,
         tasks: TaskList,
@@ -130,7 +132,7 @@ class CognitiveService:
         self._life = Lifespan()
         self._observing = Observing(self._access, off_record, histories, turns, self._life)
         self._corrections = Corrections(
-            self._access, book, handlers, editor, corrected, unread, self._life
+            self._access, book, handlers, editor, corrected, unread, follower, self._life
         )
         self._manager = manager
         self._handlers = handlers

@@ -19,6 +19,7 @@ from ..models.turns import QueuedTurn
 from ..policies.closing import closed_by
 from ..policies.corrected import Removed, answered, marks_of, named, says, without
 from ..policies.current_diary import current
+from ..policies.day_journal import is_listed
 from ..policies.text import same_words
 from ..policies.timeline import MADE_OF_ENTRIES, is_digest
 from ..ports import StateStore
@@ -177,15 +178,16 @@ class CorrectedStatements:
         as_named = partial(answered, who=turn.who)
         return without(turn.reply_text, turn.observed_at, near, self._mark, as_named=as_named)
 
-    def text_cleared(
-        self, scope: str, text: str, since: datetime, said: Sequence[QueuedTurn] = ()
-    ) -> str:
-        """What a model has made of things that were said, without what was corrected in the scope
-        from ``since`` on; but for what ``said``, as it is after ``cleared``, says all the same."""
+    def text_cleared(self, scope: str, text: str, since: datetime) -> str:
+        """What was made of things that were said, without what was corrected in the scope from
+        ``since`` on."""
         near = self._before(scope, since, told=True)
-        if near and said:
-            near = [one for one in near if not any(self._says(turn, one) for turn in said)]
         return without(text, since, near, self._mark) if near else text
+
+    def diary_cleared(self, stored: StoredMemory) -> str:
+        """The words of a diary, without what was corrected in its scope since its day."""
+        near = self._before(stored.scope.name, stored.memory.created_at, told=True)
+        return self._diary_without(stored.memory, near)
 
     def without_former(
         self, told: Sequence[StoredMemory], beside: Iterable[StoredMemory]
@@ -208,16 +210,20 @@ class CorrectedStatements:
             return stored
         since = self._before(stored.scope.name, memory.created_at)
         back = [one for one in since if one.correction.kind is CorrectionKind.TAKEN_BACK]
-        former = [*back, *settled]
-        if not former:
-            return stored
-        left = partial(without, said_at=memory.created_at, removed=former, mark=self._mark)
-        words = current(memory.judgment, left, listed=MADE_OF_ENTRIES in memory.extra)
+        words = self._diary_without(memory, [*back, *settled])
         return replace(stored, memory=replace(memory, judgment=words))
 
-    def _says(self, turn: QueuedTurn, one: Removed) -> bool:
-        texts = (named(turn.user_text, turn.who), answered(turn.reply_text, turn.who))
-        return any(says(text, turn.observed_at, [one], self._mark) for text in texts)
+    def _diary_without(self, memory: Memory, removed: Sequence[Removed]) -> str:
+        if not removed:
+            return memory.judgment
+
+        def left(words: str, who: str) -> str:
+            if any(is_listed(one.correction.words, words) for one in removed):
+                return ""
+            as_named = partial(named, who=who)
+            return without(words, memory.created_at, removed, self._mark, as_named=as_named)
+
+        return current(memory.judgment, left, listed=MADE_OF_ENTRIES in memory.extra)
 
     def turn_without(self, turn: QueuedTurn, purged: Sequence[Correction]) -> QueuedTurn:
         """A turn without these statements, unless they were said anew in it."""
@@ -230,6 +236,14 @@ class CorrectedStatements:
     def all_in_words(self) -> list[Correction]:
         """All corrections whose words are known."""
         return [one.correction for one in self._removed.values() if one.correction.words]
+
+    def was_taken_out(self, scope: str, memory_id: str) -> bool:
+        """True for an entry of the scope that a person has forgotten, or moved to another one."""
+        gone = (CorrectionKind.FORGOTTEN, CorrectionKind.MOVED)
+        return any(
+            one.correction.kind in gone and one.correction.scope == scope
+            for one in self._by_entry.get((scope, memory_id), ())
+        )
 
     def is_purged(self, scope: str, memory_id: str) -> bool:
         """True where the words of an entry were purged and it may not come back."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Coroutine
+from typing import Any
+
 from ..models.conversation import Actor, ConversationId
 from ..models.corrections import CorrectionKind
 from ..models.data_models import (
@@ -27,6 +30,7 @@ from ..policies.vault_layout import ARCHIVE
 from ..ports.ledger import DeedKind
 from .access import Access
 from .corrected_statements import CorrectedStatements
+from .correction_follower import CorrectionFollower
 from .lifespan import Lifespan
 from .memory_editor import Doer, MemoryEditor
 from .memory_handlers import MemoryHandlers
@@ -45,6 +49,7 @@ class Corrections:
         editor: MemoryEditor,
         corrected: CorrectedStatements,
         unread: UnreadTurns,
+        follower: CorrectionFollower,
         life: Lifespan,
     ) -> None:
         self._access = access
@@ -53,6 +58,7 @@ class Corrections:
         self._editor = editor
         self._corrected = corrected
         self._unread = unread
+        self._follower = follower
         self._life = life
 
     async def forget(
@@ -104,7 +110,7 @@ class Corrections:
         target = await self._handlers.archive(stored, doer.actor)
         if isinstance(target, str):
             await self._editor.note(DeedKind.FORGET, stored, scope, doer)
-            await self._handlers.open_again(stored)
+            await self._follower.follow()
         else:
             await self._corrected.drop([number])
         return target
@@ -141,7 +147,7 @@ class Corrections:
         if not isinstance(stored, StoredMemory):
             return stored
         doer = Doer(actor, conversation_id.umo)
-        edited = await self._life.finish(self._editor.edit(stored, text, doer))
+        edited = await self._life.finish(self._followed(self._editor.edit(stored, text, doer)))
         return NotVisible(memory_id) if edited is None else edited
 
     async def move(
@@ -160,8 +166,13 @@ class Corrections:
         if not may_stand(stored.memory, target):
             return Rejected(RejectReason.CONFIDENCE)
         doer = Doer(actor, conversation_id.umo)
-        moved = await self._life.finish(self._editor.move(stored, target, doer))
+        moved = await self._life.finish(self._followed(self._editor.move(stored, target, doer)))
         return NotVisible(memory_id) if moved is None else moved
+
+    async def _followed[T](self, step: Coroutine[Any, Any, T]) -> T:
+        done = await step
+        await self._follower.follow()
+        return done
 
     async def restore(
         self, memory_id: str, conversation_id: ConversationId, actor: Actor

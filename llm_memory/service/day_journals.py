@@ -7,7 +7,6 @@ already, signed and dated, and a digest of entries is asked for by date alone.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
@@ -21,7 +20,6 @@ from ..models.data_models import (
     Provenance,
     Rejected,
     Source,
-    StoredMemory,
     Topic,
 )
 from ..models.loop import WaitingLine
@@ -30,7 +28,6 @@ from ..models.sleep import JournalDay
 from ..policies.acquaintance import ONLY_FAMILIAR
 from ..policies.day_journal import (
     LEAST_ENTRIES,
-    NOTHING,
     digest_id,
     end_of,
     from_entries,
@@ -46,7 +43,7 @@ from ..ports.loop import TurnStore
 from ..ports.sleep import SleepStore
 from .acquaintances import Acquaintances
 from .catalogue import Catalogue
-from .corrected_statements import CorrectedStatements
+from .corrected_journals import CorrectedJournals
 from .draft_checks import DraftChecks
 from .identifiers import Clock
 from .living import LivingMemories
@@ -76,7 +73,7 @@ class DayJournals:
         vault: Vault,
         catalogue: Catalogue,
         living: LivingMemories,
-        corrected: CorrectedStatements,
+        journals: CorrectedJournals,
         checks: DraftChecks,
         acquaintances: Acquaintances,
         clock: Clock,
@@ -86,7 +83,7 @@ class DayJournals:
         self._vault = vault
         self._catalogue = catalogue
         self._living = living
-        self._corrected = corrected
+        self._journals = journals
         self._checks = checks
         self._acquaintances = acquaintances
         self._clock = clock
@@ -98,7 +95,7 @@ class DayJournals:
 
         Raises StateUnavailable, VaultWriteFailed.
         """
-        await self._clear(scope)
+        await self._journals.clear(scope)
         now = self._clock()
         today = now.date()
         await asyncio.to_thread(self._turns.drop_read)
@@ -192,24 +189,6 @@ class DayJournals:
                 entry = (Topic.JOURNAL, digest)
                 for stored in await asyncio.to_thread(self._vault.append_many, scope, [entry]):
                     self._living.take(stored)
-
-    async def _clear(self, scope: Scope) -> None:
-        """Take out of the journals that stand what was corrected since their day."""
-        for stored in list(self._catalogue.visible(ScopeFilter((scope,)))):
-            memory = stored.memory
-            if not is_journal(stored):
-                continue
-            left = await asyncio.to_thread(
-                self._corrected.text_cleared, scope.name, memory.judgment, memory.created_at
-            )
-            if left != memory.judgment:
-                await to_its_end(self._rewrite(stored, left))
-
-    async def _rewrite(self, stored: StoredMemory, words: str) -> None:
-        async with self._living.writing:
-            told = replace(stored.memory, judgment=words or NOTHING)
-            with contextlib.suppress(KeyError):  # a person has just changed it
-                self._living.take(await asyncio.to_thread(self._vault.replace, stored, told))
 
     async def _note(self, journal: JournalDay) -> None:
         await asyncio.to_thread(self._store.note_journal, journal)

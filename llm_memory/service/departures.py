@@ -19,6 +19,7 @@ from ..policies.gate import MAX_TAGS
 from ..ports import Key, Vault
 from ..ports.sleep import SleepStore
 from .catalogue import Catalogue
+from .closings import Closings
 from .identifiers import Clock
 from .living import LivingMemories
 from .to_its_end import to_its_end
@@ -38,12 +39,14 @@ class Departures:
         vault: Vault,
         catalogue: Catalogue,
         living: LivingMemories,
+        closings: Closings,
         clock: Clock,
     ) -> None:
         self._store = store
         self._vault = vault
         self._catalogue = catalogue
         self._living = living
+        self._closings = closings
         self._clock = clock
 
     async def room(self, run_id: str, scope: Scope) -> int:
@@ -97,6 +100,9 @@ class Departures:
             else:
                 async with self._living.writing:
                     if await self._strengthen(scope, departure, stored):
+                        into = self._catalogue.get(Key(scope.name, departure.into))
+                        if into is not None:
+                            await self._closings.hand_on(stored, into)
                         await self._move([stored], Actor("", f"被 {departure.into} 取代"))
         if faded:
             async with self._living.writing:

@@ -84,8 +84,9 @@ class Engine:
             at_once=recalling.long_lived.at_once,
         )
         self._follower = VaultFollower(
-            self._reconciler, parts.watcher, pace, also=self.notes.refresh
+            self._reconciler, parts.watcher, pace, also=self._follow_files
         )
+        self._corrections = writing.follower
         hooks = LoopHooks(self._apply, self._busy, lambda: self.may_rotate_backups)
         bylines = Bylines(self._catalogue, self._book.ids_of, parts.is_admin)
         made = make_loop(
@@ -123,6 +124,7 @@ class Engine:
             Transfer(parts.transfers, self._catalogue, writing.handlers, clock, parts.version),
             recalling.pending,
             recalling.unread,
+            writing.follower,
             made.off_record,
             made.primer,
             writing.tasks,
@@ -222,6 +224,7 @@ class Engine:
     async def reconcile(self) -> None:
         """Take in now what people did to the files."""
         await self._reconciler.reconcile()
+        await self._corrections.follow()
 
     @property
     def may_rotate_backups(self) -> bool:
@@ -264,6 +267,11 @@ class Engine:
     def trust(self) -> Trust | None:
         """How far the embedder is trusted, None before its examination."""
         return self._recalling.trust.found
+
+    async def _follow_files(self) -> None:
+        """What else follows them, after each look."""
+        await self._corrections.follow()
+        await self.notes.refresh()
 
     async def close(self) -> None:
         """Wait for writes that began, release everything. Idempotent."""

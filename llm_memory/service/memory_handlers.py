@@ -41,6 +41,7 @@ from ..policies.text import same_words
 from ..policies.vault_layout import ARCHIVE, topic_of
 from ..ports import Key, Vault
 from .catalogue import Catalogue, entry_key
+from .closings import Closings
 from .corrected_statements import CorrectedStatements
 from .draft_checks import DraftChecks
 from .identifiers import Clock
@@ -64,9 +65,11 @@ class MemoryHandlers:
         checks: DraftChecks,
         near: NearDuplicates,
         corrected: CorrectedStatements,
+        closings: Closings,
         clock: Clock,
     ) -> None:
         self._near = near
+        self._closings = closings
         self._corrected = corrected
         self._checks = checks
         self._vault = vault
@@ -140,7 +143,7 @@ class MemoryHandlers:
             return await self._append(scope, memory, former)
         if known or isinstance(near, Reinforce):
             active = current.memory.active or memory.active
-            again = memory.active or self._is_open_again(current, memory)
+            again = memory.active or await self._is_open_again(current, memory)
             reinforced = await self._reinforce(current, active=active, again=again)
             return reinforced or await self._append(scope, memory, former)
         return await self._supersede(current, memory)
@@ -180,6 +183,7 @@ class MemoryHandlers:
     async def _put_away(self, former: StoredMemory, successor: StoredMemory) -> bool:
         memory = successor.memory
         by = Actor(memory.provenance.person, f"被 {memory.memory_id} 取代")
+        await self._closings.hand_on(former, successor)
         try:
             await asyncio.to_thread(self._vault.archive, former, by=by, at=memory.created_at)
         except (KeyError, VaultWriteFailed) as error:
@@ -217,28 +221,6 @@ class MemoryHandlers:
             self._living.take(stored)
         return True
 
-    async def open_again(self, by: StoredMemory) -> None:
-        """What this entry has settled holds again, for the entry is forgotten."""
-        settled = [
-            stored
-            for stored in self._catalogue.of_scope(by.scope)
-            if closed_by(stored.memory) == by.memory.memory_id
-        ]
-        for stored in settled:
-            async with self._lock:
-                current = await self._unchanged(stored)
-                if current is None:
-                    continue
-                memory = reopened(current.memory) if is_task(current) else current.memory
-                try:
-                    opened = await asyncio.to_thread(
-                        self._vault.replace, current, still_open(memory)
-                    )
-                except (KeyError, VaultWriteFailed) as error:
-                    logger.debug("没有把 {} 重新打开：{}", stored.memory.memory_id, error)
-                    continue
-                self._living.take(opened)
-
     async def stands(self, scope: Scope, memory_id: str) -> StoredMemory | bool:
         """The living entry of the scope with this id; True where it lies in the archive."""
         living = self._catalogue.get(Key(scope.name, memory_id))
@@ -257,11 +239,16 @@ class MemoryHandlers:
         logger.debug("记住了 {} -> {}", stored.memory.memory_id, stored.path)
         return Stored(stored)
 
-    def _is_open_again(self, current: StoredMemory, memory: Memory) -> bool:
+    async def _is_open_again(self, current: StoredMemory, memory: Memory) -> bool:
         """Whether it was said after something had settled it."""
-        by = closed_by(current.memory)
-        settled = self._catalogue.get(Key(current.scope.name, by)) if by else None
-        return settled is not None and memory.created_at > settled.memory.created_at
+        by, scope = closed_by(current.memory), current.scope
+        if not by:
+            return False
+        living = self._catalogue.get(Key(scope.name, by))
+        if living is not None:
+            return memory.created_at > living.memory.created_at
+        settled = await asyncio.to_thread(self._vault.archived, scope, by)
+        return settled is None or memory.created_at > settled.created_at
 
     async def _reinforce(
         self, current: StoredMemory, *, active: bool, again: bool

@@ -12,7 +12,9 @@ from ..ports.loop import LoopBook, LoopFile, TurnStore
 from ..ports.sleep import BackupFolder, ScopePages, SleepStore
 from .acquaintances import Acquaintances
 from .catalogue import Catalogue
+from .closings import Closings
 from .consolidation_service import ConsolidationService, NightParts
+from .corrected_journals import CorrectedJournals
 from .corrected_statements import CorrectedStatements
 from .day_journals import DayJournals
 from .departures import Departures
@@ -63,7 +65,8 @@ def make_night(
         may_rotate=may_rotate,
         version=version,
     )
-    departures = Departures(store, vault, catalogue, living, clock)
+    closings = Closings(vault, catalogue, living, corrected)
+    departures = Departures(store, vault, catalogue, living, closings, clock)
     parts = NightParts(
         departures,
         Fading(store, book, vault, catalogue, living, departures),
@@ -74,7 +77,7 @@ def make_night(
             vault,
             catalogue,
             living,
-            corrected,
+            CorrectedJournals(vault, catalogue, living, corrected),
             checks,
             acquaintances,
             clock,

@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..models.settings import EngineSettings
+from .closings import Closings
+from .corrected_journals import CorrectedJournals
 from .corrected_statements import CorrectedStatements
+from .correction_follower import CorrectionFollower
 from .draft_checks import DraftChecks
 from .engine_parts import EngineParts
 from .identifiers import Clock
@@ -31,6 +34,7 @@ class Writing:
     intake: Intake
     editor: MemoryEditor
     tasks: TaskList
+    follower: CorrectionFollower
 
 
 def make_writing(
@@ -49,14 +53,17 @@ def make_writing(
         catalogue, recalling.indexing, recalling.words, seconds=settings.embed_draft_seconds
     )
     corrected = CorrectedStatements(parts.state, clock)
+    closings = Closings(vault, catalogue, living, corrected)
+    journals = CorrectedJournals(vault, catalogue, living, corrected)
     editor = MemoryEditor(vault, catalogue, living, notices, checks, corrected, clock)
     return Writing(
         living,
         corrected,
         checks,
         near,
-        MemoryHandlers(vault, catalogue, living, notices, checks, near, corrected, clock),
+        MemoryHandlers(vault, catalogue, living, notices, checks, near, corrected, closings, clock),
         Intake(vault, catalogue, living, notices, parts.state, corrected),
         editor,
         TaskList(vault, catalogue, living, notices, checks, editor, clock),
+        CorrectionFollower(corrected, closings, journals),
     )

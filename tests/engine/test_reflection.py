@@ -30,6 +30,7 @@ from astrbot_plugin_scoped_memory.llm_memory.policies.tasks import is_done
 from astrbot_plugin_scoped_memory.llm_memory.ports import Key
 from astrbot_plugin_scoped_memory.llm_memory.ports.chat import Completion
 from astrbot_plugin_scoped_memory.llm_memory.ports.loop import Evidence
+from astrbot_plugin_scoped_memory.llm_memory.service.departures import FADED_BY
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     MAP,
@@ -392,6 +393,91 @@ async def test_a_debt_that_another_has_paid_is_settled_and_stays_as_it_was_said(
         found = {s.memory.judgment: s for s in rig.engine._catalogue.all()}
         assert closed_by(found["小红欠小明三百块"].memory) == ""
         assert not is_done(found["小红欠小明三百块"])
+
+
+async def settled_debt(rig: Rig) -> tuple[StoredMemory, StoredMemory]:
+    """小红 owed 小明 money and has paid: the debt, and what settled it."""
+    chat = rig.engine._parts.chat
+    assert isinstance(chat, ScriptedChat)
+    chat.say([answer(learned("小红欠小明三百块"))])
+    await say(rig, "小红欠我三百块")
+    await reflect(rig)
+    debt_id = only(rig).memory.memory_id
+    await contradict(rig, debt_id, "小红已经把三百块还给小明了", "三百块我还给小明了")
+    found = {s.memory.judgment: s for s in rig.engine._catalogue.all()}
+    debt, paid = found["小红欠小明三百块"], found["小红已经把三百块还给小明了"]
+    assert closed_by(debt.memory) == paid.memory.memory_id
+    return debt, paid
+
+
+async def contradict(rig: Rig, old_id: str, text: str, said: str) -> None:
+    """小红 says what a reader calls a contradiction."""
+    chat = rig.engine._parts.chat
+    assert isinstance(chat, ScriptedChat)
+    chat.say([json.dumps({"contradictions": [{"old_id": old_id, "new": learned(text)}]})])
+    await say(rig, said, who=person(2, "小红"))
+    await reflect(rig)
+
+
+def settler(rig: Rig) -> str:
+    """What has settled the debt now."""
+    (debt,) = (s for s in rig.engine._catalogue.all() if s.memory.judgment == "小红欠小明三百块")
+    return closed_by(debt.memory)
+
+
+async def test_what_takes_the_place_of_what_settled_a_debt_has_settled_it(tmp_path: Path) -> None:
+    async with running(tmp_path, chat=ScriptedChat()) as rig:
+        _, paid = await settled_debt(rig)
+        new = "小红其实没有把三百块还给小明，转账失败了"
+        await contradict(rig, paid.memory.memory_id, new, f"{new}，刚发现")
+        found = {s.memory.judgment: s.memory.memory_id for s in rig.engine._catalogue.all()}
+        assert settler(rig) == found[new]
+        recall = await rig.recall("小红欠小明多少钱", FAMILY)
+        assert [hit.preview for hit in recall.hits] == [new, "小红欠小明三百块"]
+
+
+@pytest.mark.parametrize("how", ["forgotten", "moved", "by hand", "while off"])
+async def test_what_a_person_takes_out_has_settled_nothing(tmp_path: Path, how: str) -> None:
+    admin = person(9, admin=True)
+    async with running(tmp_path, chat=ScriptedChat()) as rig:
+        debt, paid = await settled_debt(rig)
+        path = tmp_path / "memory/scopes/家人" / paid.path
+        name, service = paid.memory.memory_id, rig.engine.service
+        if how == "forgotten":
+            await service.forget(name, conversation_id=FAMILY, actor=admin)
+        elif how == "moved":
+            await service.move(name, "公司", conversation_id=FAMILY, actor=admin)
+        elif how == "by hand":
+            without_block(path, name)
+            await rig.engine.reconcile()
+        assert settler(rig) == ("" if how != "while off" else name)
+    if how == "while off":
+        without_block(path, name)
+        async with running(tmp_path, chat=ScriptedChat()) as rig:
+            await rig.engine.reconcile()
+            assert settler(rig) == ""
+    assert debt.memory.judgment in path.read_text("utf-8")
+    assert "了结" not in path.read_text("utf-8")
+
+
+def without_block(path: Path, memory_id: str) -> None:
+    blocks = path.read_text("utf-8").split("## ")
+    path.write_text("## ".join(one for one in blocks if f"^{memory_id}" not in one), "utf-8")
+
+
+async def test_a_debt_told_anew_is_owed_though_what_settled_it_has_faded(tmp_path: Path) -> None:
+    chat = ScriptedChat()
+    async with running(tmp_path, chat=chat) as rig:
+        _, paid = await settled_debt(rig)
+        now = rig.clock()
+        vault, living = rig.engine._parts.vault, rig.engine._catalogue
+        vault.archive(paid, by=FADED_BY, at=now)
+        living.remove(paid)
+        assert settler(rig)
+        chat.say([answer(learned("小红欠小明三百块"))])
+        await say(rig, "小红又借了，小红欠我三百块")
+        await reflect(rig)
+        assert settler(rig) == ""
 
 
 async def test_a_successor_stands_in_the_file_of_the_one_before(tmp_path: Path) -> None:

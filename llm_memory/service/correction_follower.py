@@ -1,0 +1,34 @@
+"""What a person corrects changes what was made of it."""
+
+from __future__ import annotations
+
+from ..errors import VaultWriteFailed
+from ..log import logger
+from .closings import Closings
+from .corrected_journals import CorrectedJournals
+from .corrected_statements import CorrectedStatements
+
+
+class CorrectionFollower:
+    """Told after each correction, and after each look at the files."""
+
+    def __init__(
+        self, corrected: CorrectedStatements, closings: Closings, journals: CorrectedJournals
+    ) -> None:
+        self._corrected = corrected
+        self._closings = closings
+        self._journals = journals
+        self._followed = -1
+
+    async def follow(self) -> None:
+        """Cheap where nothing was corrected since. What cannot be written is tried again."""
+        changes = self._corrected.changes
+        if changes == self._followed:
+            return
+        try:
+            await self._closings.open_again()
+            await self._journals.clear()
+        except VaultWriteFailed as error:
+            logger.warning("改过的还没能从日记里拿掉，稍后再试：{}", error)
+            return
+        self._followed = changes
