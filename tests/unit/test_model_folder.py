@@ -82,7 +82,25 @@ def test_names_of_the_hub(name: str) -> None:
     assert is_hub_name(name)
 
 
-@pytest.mark.parametrize("name", ["/a/b", "./a", "../a", "~/a", "a/b/c", "C:\\models", "", "a//b"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(
+            "/a/b",
+            "./a",
+            "../a",
+            "~/a",
+            "a/b/c",
+            "C:\\models",
+            "",
+            "a//b",
+            "C:/models",
+            "a/..",
+            "a\n",
+        ),
+        *("作者/模型", "a b/c", "a/b?c", "a/b:1", "a/b|c"),
+    ],
+)
 def test_paths_are_no_names_of_the_hub(name: str) -> None:
     assert not is_hub_name(name)
 

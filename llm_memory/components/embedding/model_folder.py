@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from pathlib import Path
 
 from ...errors import EmbeddingFailed
@@ -13,6 +14,8 @@ _WHOLE_BELOW = 1 << 20
 """Bytes: a configuration is hashed whole, weights by their size and both ends."""
 
 _END = 1 << 16
+_HUB_NAME = re.compile(r"(?:[A-Za-z0-9][\w.-]*/)?[A-Za-z0-9][\w.-]*", re.ASCII)
+"""Nothing in it means anything to a file system or in an address."""
 _KINDS = frozenset(
     {".json", ".txt", ".model", ".safetensors", ".bin", ".vocab", ".onnx", ".onnx_data", ".data"}
 )
@@ -62,13 +65,8 @@ def is_own_folder(name_or_folder: str, found: Path) -> bool:
 
 
 def is_hub_name(name: str) -> bool:
-    """``model`` or ``owner/model``, and nothing that looks like a path."""
-    parts = name.split("/")
-    return (
-        len(parts) <= 2
-        and "\\" not in name
-        and all(part and part not in {".", ".."} and not part.startswith("~") for part in parts)
-    )
+    """``model`` or ``owner/model`` as hubs allow them, and nothing that looks like a path."""
+    return _HUB_NAME.fullmatch(name) is not None
 
 
 def hub_name(name: str) -> str:
