@@ -17,8 +17,9 @@ def notice_text(texts: Texts, notice: Notice) -> str:
     if cause := params.get("cause"):
         params["cause"] = texts.say(f"cause.{cause}")
     if notice.code is NoticeCode.EMBEDDER_FAILING:
+        rung = str(params["embedder"]).partition(":")[0]
         code = str(params["detail"]).partition(":")[0]
-        remedy = f"{params['embedder']}.{code}"  # what helps the bundled model: others say it all
+        remedy = f"{rung}.{code}"  # what the owner can do
         if texts.knows(remedy):
             params["detail"] += texts.say(remedy, name=bundled_model_for_here())
     if "closest" in params:

@@ -1,4 +1,4 @@
-"""The notice of a bundled model that is not there says what helps."""
+"""The notice of an embedder that is not there says what helps."""
 
 import pytest
 
@@ -30,5 +30,25 @@ def test_what_is_wrong_and_what_helps(language: str, detail: str, what: str) -> 
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_another_embedder_says_it_all_itself(language: str) -> None:
-    assert said(language, "local:bge", "native: SIGILL").endswith("native: SIGILL")
+@pytest.mark.parametrize(
+    ("embedder", "detail", "what"),
+    [
+        ("local:bge", "download_failed: HTTP 404 Not Found: https://h", "advanced.model_mirror"),
+        ("local:bge", "no_such_folder: /x", "auto"),
+        ("local:bge", "no_sentence_transformers: torch is not there", "ONNX"),
+        ("local:bge", "native: SIGILL", "bundled"),
+        ("local:bge", "died: SIGKILL", "lexical"),
+    ],
+)
+def test_a_model_on_disk_says_the_same(
+    language: str, embedder: str, detail: str, what: str
+) -> None:
+    text = said(language, embedder, detail)
+    assert detail in text
+    assert what in text.replace(detail, "")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_rung_without_a_remedy_says_what_is_known(language: str) -> None:
+    assert said(language, "provider:one", "zero_vector").endswith("zero_vector")
+    assert not said(language, "provider:one", "timeout").endswith("timeout")
