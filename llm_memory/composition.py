@@ -155,8 +155,9 @@ def build_engine(
     state = paths.state / "state.sqlite"
     migration = paths.state / "migration.sqlite"
     kept = (SqliteStateStore if remembers else ForgetfulState)(state, version=version)
-    command = worker_command(paths.index / "chroma", _chroma_record(paths))
-    worker = WorkerStore(command) if command else None
+    folder = paths.index / "chroma"
+    command = worker_command(folder, _chroma_record(paths))
+    worker = WorkerStore(command, folder=folder) if command else None
     store = _vector_store(paths, settings, kept, worker)
     loop = paths.state / "loop.sqlite"
     loop_file = (SqliteLoopFile if remembers else ForgetfulLoopFile)(loop, version=version)

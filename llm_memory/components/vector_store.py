@@ -80,6 +80,10 @@ class ChromaVectorStore:
             self._connection.close()
             self._connection.discard(reason)
 
+    def clear(self) -> None:
+        with self._opening, self._writing:
+            self._connection.clear()
+
     def reset(self) -> None:
         with self._opening, self._writing:
             self._client = self._collection = None

@@ -108,6 +108,13 @@ class VectorStore(Protocol):
         """
         ...
 
+    def clear(self) -> None:
+        """Delete what lies on our own disk, unopened; nothing is kept. Only before ``open``.
+
+        What lies on a server stays: who does without an index asks no server.
+        """
+        ...
+
     def reset(self) -> None:
         """Let go of everything after a fault; ``open`` starts anew, on whatever is there then."""
         ...

@@ -233,8 +233,9 @@ class IndexingService:
     async def run(self, embedder: Embedder | None) -> None:
         """Open, catch up, then follow the catalogue until cancelled. Faults are retried.
 
-        With None the store is never opened, and what an earlier model left on the disk stays for
-        its return, but for the cached vectors of what is forgotten.
+        With None the store is never opened. Of what an earlier model left on our disk the cached
+        vectors stay for its return, but for those of what is forgotten; the index, in which nobody
+        would notice what is forgotten, goes.
         """
         self._embedder = embedder
         if embedder is None:
@@ -272,10 +273,22 @@ class IndexingService:
         self.state = IndexState.LEXICAL
         self._queue.clear()
         await self._open_cache(None)
+        cleared = False
         while True:
             self._queue.changed.clear()
             await self._writer.sweep()
+            cleared = cleared or await self._clear()
             await self._queue.changed.wait()
+
+    async def _clear(self) -> bool:
+        """Delete the index of an earlier model. False where that has to wait."""
+        try:
+            await self._calls.run(self._manifest.deactivate)
+            await self._calls.run(self._store.clear)
+        except IndexUnavailable as error:
+            logger.warning("以前的向量索引现在删不掉，稍后再试：{}", error)
+            return False
+        return True
 
     async def _let_go(self, error: IndexUnavailable, *, rebuild: bool) -> None:
         """The vault answers meanwhile. A reopened store is compared with it from the start."""

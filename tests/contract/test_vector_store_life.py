@@ -167,3 +167,23 @@ def test_after_a_reset_a_store_is_opened_on_what_there_is(unopened: Bench) -> No
     store.open()
     assert store.use(space)
     assert list(store.hashes()) == [Key("家", "m-1")]
+
+
+def test_of_what_is_cleared_nothing_is_left_on_our_own_disk(unopened: Bench) -> None:
+    store = unopened.store
+    store.open()
+    space = store.name_for(SPACE)
+    store.use(space)
+    store.upsert([record("家", "m-1")], np.array([unit(1)]))
+    store.discard("faulty")  # set aside
+    store.open()
+    store.use(space)
+    store.upsert([record("家", "m-2")], np.array([unit(1)]))
+    store.close()
+    unopened.fresh().clear()
+    assert unopened.left == []
+    store = unopened.store = unopened.fresh()
+    store.clear()
+    assert store.open() == ""
+    assert store.use(space) is unopened.elsewhere
+    assert store.count() == unopened.elsewhere

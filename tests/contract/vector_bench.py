@@ -14,6 +14,7 @@ from astrbot_plugin_scoped_memory.llm_memory.components.chroma.worker_store impo
     WorkerStore,
     worker_command,
 )
+from astrbot_plugin_scoped_memory.llm_memory.components.directory_lock import LOCK_NAME
 from astrbot_plugin_scoped_memory.llm_memory.components.vector_store import ChromaVectorStore
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope, ScopeFilter
 from astrbot_plugin_scoped_memory.llm_memory.models.shelf import Shelf
@@ -36,6 +37,13 @@ class Bench:
     """A place on disk, a store on it, and a way to damage what lies there."""
 
     store: VectorStore
+    elsewhere = False
+    """Whether it is a server's disk."""
+
+    @property
+    def left(self) -> list[Path]:
+        """Files of ours in which a vector may stand."""
+        return []
 
     def fresh(self) -> VectorStore:
         """A store that was never opened, on the same disk."""
@@ -70,6 +78,11 @@ class ChromaBench(Bench):
         self._path = path
         self.store = self.fresh()
 
+    @property
+    def left(self) -> list[Path]:
+        files = self._path.parent.glob(f"{self._path.name}*/**/*")
+        return [path for path in files if path.name != LOCK_NAME]
+
     def fresh(self) -> VectorStore:
         # What is planted past the store would be looked into by a child each time.
         connection = EmbeddedChroma(
@@ -103,11 +116,13 @@ class WorkerBench(ChromaBench):
         super().__init__(path)
 
     def fresh(self) -> VectorStore:
-        return WorkerStore(worker_command(self._path, self._native))
+        return WorkerStore(worker_command(self._path, self._native), folder=self._path)
 
 
 class ServerBench(Bench):
     """Each is another installation: on a server they do not see each other."""
+
+    elsewhere = True
 
     def __init__(self, url: str) -> None:
         self._url = url

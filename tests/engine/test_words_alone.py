@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ from astrbot_plugin_scoped_memory.llm_memory import IndexState, MemoryDraft, Rei
 from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
-from astrbot_plugin_scoped_memory.tests.fakes.vector_store import InMemoryVectorStore
+from astrbot_plugin_scoped_memory.tests.fakes.vector_store import Disk, InMemoryVectorStore
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
 
 HERE, OFFICE = group(777), group(888)
@@ -20,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 class Unasked(InMemoryVectorStore):
-    """Of which nothing may be asked but to close it."""
+    """Of which nothing may be asked but to be gone."""
 
     def open(self) -> str:
         raise AssertionError("the index of vectors was opened")
@@ -58,25 +59,60 @@ async def test_recall_and_its_status_say_that_words_alone_serve(tmp_path: Path) 
 
 
 async def test_a_model_comes_and_goes_and_its_vectors_wait_for_it(tmp_path: Path) -> None:
-    store, model = InMemoryVectorStore(), FakeEmbedder()
-    async with running(tmp_path, store=store, embedder=model) as rig:
+    disk, model = Disk(), FakeEmbedder()
+    async with running(tmp_path, store=InMemoryVectorStore(disk), embedder=model) as rig:
         await rig.remember("爷爷对花生过敏", HERE)
         gone = await rig.remember("奶奶住在四楼", HERE)
         await rig.until_indexed()
         assert await cached(rig) == 2
-    async with running(tmp_path, words_alone=True, store=Unasked()) as rig:
+    assert disk.collections
+    async with running(tmp_path, words_alone=True, store=Unasked(disk)) as rig:
         await rig.until_indexed()
         assert await rig.texts("谁对花生过敏？", HERE) == ["爷爷对花生过敏"]
+        assert not disk.collections
         await rig.engine.service.forget(
             gone.memory.memory.memory_id, conversation_id=HERE, actor=person(10001, admin=True)
         )
         await rig.until_indexed()
     assert await cached(rig) == 1, "a vector of what is forgotten tells of it"
     calls = model.calls
-    async with running(tmp_path, store=InMemoryVectorStore(), embedder=model) as rig:
+    async with running(tmp_path, store=InMemoryVectorStore(disk), embedder=model) as rig:
         await rig.until_indexed()
         assert model.calls == calls
+        assert [len(rows) for rows in disk.collections.values()] == [1]
         assert await rig.texts("谁对花生过敏？", HERE) == ["爷爷对花生过敏"]
+
+
+class InUse(Unasked):
+    """Held at first: an earlier bot still closes it."""
+
+    held = True
+
+    def clear(self) -> None:
+        if self.held:
+            raise IndexUnavailable("held by another process", code="in_use")
+        super().clear()
+
+
+async def test_an_index_that_somebody_still_holds_goes_with_the_next_that_is_forgotten(
+    tmp_path: Path,
+) -> None:
+    disk = Disk()
+    async with running(tmp_path, store=InMemoryVectorStore(disk)) as rig:
+        gone = await rig.remember("奶奶住在四楼", HERE)
+        await rig.until_indexed()
+    store = InUse(disk)
+    async with running(tmp_path, words_alone=True, store=store) as rig:
+        await rig.until_indexed()
+        assert disk.collections
+        store.held = False
+        await rig.engine.service.forget(
+            gone.memory.memory.memory_id, conversation_id=HERE, actor=person(10001, admin=True)
+        )
+        async with asyncio.timeout(30):
+            while disk.collections:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        assert await rig.texts("奶奶住在几楼？", HERE) == []
 
 
 @pytest.mark.parametrize("answers", [True, False])

@@ -78,6 +78,9 @@ class InMemoryVectorStore:
         self.disk.collections.clear()
         self.disk.deleted = 0
 
+    def clear(self) -> None:
+        self.disk.collections.clear()
+
     def reset(self) -> None:
         self._name, self._is_open = None, False
 

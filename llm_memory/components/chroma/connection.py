@@ -93,6 +93,10 @@ class Connection(Protocol):
         """Give up what is stored. Only while closed."""
         ...
 
+    def clear(self) -> None:
+        """Delete what is stored on our own disk, unopened. Only while closed."""
+        ...
+
     def close(self) -> None:
         """Free what open took. Idempotent."""
         ...

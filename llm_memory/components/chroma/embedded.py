@@ -201,6 +201,15 @@ class EmbeddedChroma:
         finally:
             self._lock.release()
 
+    def clear(self) -> None:
+        """Raises IndexUnavailable as ``discard``."""
+        if not self._lock.path.is_dir():
+            return
+        try:
+            self._take().clear()
+        finally:
+            self._lock.release()
+
     def close(self) -> None:
         """Free files and directory. Idempotent. What Chroma says while it closes is of no use."""
         opened = self._client is not None

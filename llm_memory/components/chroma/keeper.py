@@ -236,6 +236,12 @@ class IndexKeeper:
         self._health = self._written = self._file.read()
         self._set_aside(reason, "given up")
 
+    def clear(self) -> None:
+        """Empty the folder for good, and delete what was set aside. Raises IndexUnavailable."""
+        self._health = self._written = self._file.read()
+        set_aside(self._folder, keep=False, room=lambda _: False)
+        self._note(Health())
+
     def _set_aside(self, reason: str, detail: str) -> None:
         logger.warning("向量索引不再使用（{}）：{}", reason, detail)
         set_aside(self._folder, keep=reason != WORN, room=self._space.has)

@@ -145,6 +145,9 @@ class ChromaServer:
         """Our collections go when the server is opened again."""
         self._given_up = reason
 
+    def clear(self) -> None:
+        pass  # nothing of it is on our own disk
+
     def close(self) -> None:
         """Let go of the connections. Idempotent."""
         session, self._session = self._session, None

@@ -19,6 +19,7 @@ from ..embedding.remote_model import Which
 from ..frames import GREETING
 from ..worker_process import WorkerEnded, WorkerLate, WorkerProcess, WorkerRefused
 from . import wire
+from .embedded import EmbeddedChroma
 from .names import collection_name
 
 WORKER: Final = Path(__file__).with_name("worker.py")
@@ -55,16 +56,19 @@ class WorkerStore:
         self,
         command: Sequence[str],
         *,
+        folder: Path | None = None,
         start: Callable[[Sequence[str]], WorkerProcess] = WorkerProcess,
         query_seconds: float = _QUERY_SECONDS,
     ) -> None:
         """
         Args:
             command: Starts the process.
+            folder: Where the index lies, for whoever has it cleared; None where it is elsewhere.
             start: Starts it, and raises OSError if it cannot.
             query_seconds: After this long without an answer the process is ended.
         """
         self._command = tuple(command)
+        self._folder = folder
         self._start = start
         self._query_seconds = query_seconds
         self._opening = threading.Lock()
@@ -188,6 +192,11 @@ class WorkerStore:
         with self._opening:  # also what holds so much that its process dies of it
             self._have_worker()
             self._ask("discard", {"reason": reason})
+
+    def clear(self) -> None:
+        """Here: no process is started for it."""
+        if self._folder is not None:
+            EmbeddedChroma(self._folder, owner_patience=_LETTING_GO_SECONDS).clear()
 
     def reset(self) -> None:
         worker = self._worker
