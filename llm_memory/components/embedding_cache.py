@@ -26,7 +26,10 @@ _TABLE: Final = """
 CREATE TABLE IF NOT EXISTS vector (
     model TEXT NOT NULL, content_hash TEXT NOT NULL, scope TEXT NOT NULL, vector BLOB NOT NULL,
     PRIMARY KEY (model, content_hash, scope)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS used (model TEXT PRIMARY KEY, turn INTEGER NOT NULL) WITHOUT ROWID;
 """
+_MODELS: Final = 2
+"""Of which vectors are kept: that which is in use, and the last one before, which may come back."""
 
 
 class SqliteVectorCache:
@@ -117,8 +120,8 @@ class SqliteVectorCache:
     def keep_only(self, fingerprint: Fingerprint | None, keys: Collection[TextKey]) -> None:
         def sweep(connection: sqlite3.Connection) -> None:
             if fingerprint is not None:
-                connection.execute("DELETE FROM vector WHERE model <> ?", (_model(fingerprint),))
-            known = connection.execute("SELECT scope, content_hash FROM vector").fetchall()
+                _use(connection, _model(fingerprint))
+            known = connection.execute("SELECT DISTINCT scope, content_hash FROM vector").fetchall()
             gone = [row for row in known if TextKey(*row) not in keys]
             connection.executemany("DELETE FROM vector WHERE scope = ? AND content_hash = ?", gone)
 
@@ -160,6 +163,18 @@ def _unit_vector(blob: object, dim: int) -> Vector | None:
     with np.errstate(over="ignore", invalid="ignore"):
         length = np.linalg.norm(vector)
     return vector if abs(length - 1.0) < _ROUNDING else None
+
+
+def _use(connection: sqlite3.Connection, model: str) -> None:
+    """It is in use now; vectors of the one that was used longest ago go."""
+    connection.execute(
+        "INSERT OR REPLACE INTO used SELECT ?, COALESCE(MAX(turn), 0) + 1 FROM used", (model,)
+    )
+    connection.execute(
+        "DELETE FROM used WHERE model NOT IN (SELECT model FROM used ORDER BY turn DESC LIMIT ?)",
+        (_MODELS,),
+    )
+    connection.execute("DELETE FROM vector WHERE model NOT IN (SELECT model FROM used)")
 
 
 def _model(fingerprint: Fingerprint) -> str:

