@@ -6,6 +6,7 @@ same, of the same people, is shown as one.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -21,6 +22,14 @@ from .timeline import is_digest
 
 _FIRST: Final = 20
 """So many of the best are compared: no more are ever shown."""
+_KIN: Final = "(?:老公|老婆|丈夫|妻子|媳妇|儿子|女儿|孩子|宝宝|男朋友|女朋友)"
+"""Of one speaker alone; a family has the same 奶奶."""
+_OF_SPEAKER: Final = re.compile(
+    f"用户|本人|自己|自家|^家里|^{_KIN}|"
+    r"\bthe\suser\b|^(?:husband|wife|son|daughter|boyfriend|girlfriend)\b",
+    re.IGNORECASE,
+)
+"""Says whose it is no more than 我 does: each speaker has his own daughter."""
 _ALIKE: Final = 0.6
 """Share of the letters of both that two texts have in common which may say the same."""
 
@@ -88,7 +97,9 @@ def says_the_same(one: Memory, other: Memory) -> bool:
 
 
 def _is_ones_own(memory: Memory) -> bool:
-    return memory.quoted or is_digest(memory) or is_first_person(memory.judgment)
+    if memory.quoted or is_digest(memory) or is_first_person(memory.judgment):
+        return True
+    return _OF_SPEAKER.search(memory.judgment) is not None
 
 
 def _noted(memory: Memory) -> set[str]:

@@ -84,6 +84,21 @@ def test_whatever_differs_stays_a_line_of_its_own(other: StoredMemory) -> None:
     assert len(lines(told("小雯"), other)) == 2
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "用户喜欢喝普洱茶",
+        "本人的生日是五月三日",
+        "女儿今年三岁了",
+        "家里的猫叫团团",
+        "Dad is ill today",
+    ],
+)
+def test_what_is_told_of_the_speaker_without_a_name_is_nobody_elses_line(text: str) -> None:
+    assert len(lines(told("小雯", text), told("阿杰", text))) == 2
+    assert len(lines(told("小雯", "奶奶对花生过敏"), told("阿杰", "奶奶对花生过敏"))) == 1
+
+
 def test_who_speaks_of_himself_says_something_else_than_another() -> None:
     assert len(lines(told("小雯", "我对花生过敏"), told("阿杰", "我对花生过敏"))) == 2
     tomorrow = told("阿杰", "明天盘点", created_at=NOW + timedelta(days=1))
