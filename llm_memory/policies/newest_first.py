@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
 from typing import Final
 
 from ..models.data_models import StoredMemory
@@ -38,6 +39,13 @@ _VALUE: Final = re.compile(
 """What may change of a thing. 第三 says which of several it is: 第三件 is not 第四件 of before."""
 
 
+_ASKS_FOR: Final = re.compile(
+    r"谁|哪|什么|啥|咋|几|多[少久大远长]|怎么|\b(?:who|whose|what|which|where|when|how)\b",
+    re.IGNORECASE,
+)
+_PIECE: Final = re.compile(r"[0-9A-Za-z']+|\S")
+
+
 @dataclass(frozen=True, slots=True)
 class _Statement:
     """A memory among the candidates, by the place at which it stands."""
@@ -47,7 +55,7 @@ class _Statement:
     about: frozenset[str]
     match: float
 
-    def is_before(self, other: _Statement, wanted: Wanted) -> bool:
+    def is_before(self, other: _Statement, wanted: Wanted, question: str) -> bool:
         """Whether ``other`` says something newer of the same thing."""
         old, new = self.stored.memory, other.stored.memory
         if other.match < _NEARLY * self.match:
@@ -56,17 +64,20 @@ class _Statement:
             return False
         if self.about == other.about or not _speak_of_one_thing(self.about, other.about):
             return False
+        if _is_of_another(old.judgment, new.judgment, question):
+            return False
         if wanted is not Wanted.ANY or states_a_change(new.judgment):
             return True
         return _differ_in_a_value(old.judgment, new.judgment)
 
 
-def newest_first(sifted: Sifted, wanted: Wanted) -> Sifted:
+def newest_first(sifted: Sifted, wanted: Wanted, question: str = "") -> Sifted:
     """The relevant ones, none before what says something newer of the same thing; for history, none
     before what is older. What has a newer one is ``earlier`` either way.
 
     Where the question does not ask for either, the newer one has to say itself that something
-    changed, or both begin alike and differ in a number or a day.
+    changed, or both begin alike and differ in a number or a day. What is told of another than the
+    one whom the question names is no newer statement.
     """
     known = {
         place: _Statement(place, passage, content(passage.memory.judgment), _match(candidate))
@@ -74,7 +85,7 @@ def newest_first(sifted: Sifted, wanted: Wanted) -> Sifted:
         if isinstance(passage := candidate.passage, StoredMemory)
     }
     newer = {
-        place: [other for other in known.values() if one.is_before(other, wanted)]
+        place: [other for other in known.values() if one.is_before(other, wanted, question)]
         for place, one in known.items()
     }
     older = {
@@ -101,6 +112,23 @@ def newest_first(sifted: Sifted, wanted: Wanted) -> Sifted:
 def _match(candidate: Candidate) -> float:
     """How well its words answer: 月底 in the question lifts what says 月底, newer or not."""
     return candidate.order / candidate.factor if candidate.factor > 0 else candidate.order
+
+
+def _is_of_another(old: str, new: str, question: str) -> bool:
+    """Whether they differ in what the question names, and in what it asks for: of Jack, who is 8,
+    and of Mark, who is 5."""
+    if not _ASKS_FOR.search(question):
+        return False
+    before, after = _PIECE.findall(old), _PIECE.findall(new)
+    steps = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+    replaced = [before[first:last] for step, first, last, *_ in steps if step == "replace"]
+    asked = "\0".join(["", *_PIECE.findall(question), ""])
+    return len(replaced) > 1 and any(
+        _weight(pieces) > 1
+        and not _VALUE.fullmatch("".join(pieces))
+        and "\0".join(["", *pieces, ""]) in asked
+        for pieces in replaced
+    )
 
 
 def _speak_of_one_thing(one: Collection[str], other: Collection[str]) -> bool:

@@ -201,7 +201,7 @@ class MemoryManager:
         if not by_date:
             sifted = journals_aside(sifted, query, names_days=bool(ask.times))
             if not _names_past_date(ask):
-                sifted = newest_first(sifted, what_is_wanted(query))
+                sifted = newest_first(sifted, what_is_wanted(query), query)
         if by_date:
             choice = choose_days(
                 sifted,

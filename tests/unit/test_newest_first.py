@@ -65,6 +65,28 @@ def test_a_question_says_which_statement_it_is_for(question: str, wanted: Wanted
     assert what_is_wanted(question) is wanted
 
 
+@pytest.mark.parametrize(
+    ("question", "old", "new", "is_older"),
+    [
+        ("How old is Tom's son Jack now?", "Tom's son Jack is 8 years old",
+         "Tom's son Mark is 5 years old", False),
+        ("小明的儿子乐乐现在几岁了", "小明的儿子乐乐今年8岁", "小明的儿子安安今年5岁", False),
+        ("小明的儿子乐乐几岁", "小明的儿子乐乐今年8岁", "小明的儿子安安今年5岁", False),
+        ("小明的儿子乐乐现在几岁了", "小明的儿子乐乐今年8岁", "小明的儿子乐乐今年9岁", True),
+        ("公司团建现在去哪里", "公司团建去西湖边两天", "公司团建去千岛湖三天", True),
+        ("公司团建还去西湖边吗", "公司团建去西湖边两天", "公司团建去千岛湖三天", True),
+        ("Is rehearsal still on Wednesday?", "The band rehearsal is on Wednesday at 7",
+         "The band rehearsal is on Sunday at 8", True),
+    ],
+)  # fmt: skip
+def test_what_is_told_of_another_is_no_newer_statement(
+    question: str, old: str, new: str, is_older: bool
+) -> None:
+    sifted = Sifted([said(old, 9), said(new, 2, score=0.8)], [])
+    best = newest_first(sifted, what_is_wanted(question), question).best
+    assert [one.earlier for one in best] == ([False, True] if is_older else [False, False])
+
+
 def test_what_says_that_it_changed_comes_before_what_was() -> None:
     old, new = said("乒乓球训练在周二晚上", 9), said("乒乓球训练改到周四晚上", 2, score=0.7)
     lines = ["乒乓球训练改到周四晚上", "较早 乒乓球训练在周二晚上"]
