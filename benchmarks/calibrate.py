@@ -41,7 +41,7 @@ import checkout  # (both folders are made visible by the lines above)
 checkout.register()
 
 from embedders import embedder_named  # noqa: E402
-from labelled import rows  # noqa: E402
+from labelled_rows import rows  # noqa: E402
 
 from astrbot_plugin_scoped_memory.llm_memory.components.embedding.provider import (  # noqa: E402
     ProviderEmbedder,

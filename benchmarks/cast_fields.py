@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterable
 from datetime import datetime, tzinfo
 from typing import Any
 
+from iso_dates import moment
+
+_SLASHED = re.compile(r"^(\d{4})[/-](\d{1,2})[/-](\d{1,2})")
+"""A date as people write it."""
 _KNOWN = {
     "": "language start end timezone people places talk questions unrelated secrets",
     "people": "name id admin",
@@ -39,7 +44,7 @@ class Part:
     def text(self, key: str, default: str | None = None) -> str:
         """Words; a number is taken for its digits."""
         value = self._raw.get(key)
-        if value is None and default is not None:
+        if value in (None, "") and default is not None:
             return default
         if isinstance(value, bool) or not isinstance(value, str | int | float) or value == "":
             raise BadCast(f"{self._where}: {key!r} should be words, is {value!r}")
@@ -57,7 +62,10 @@ class Part:
         return tuple(map(str, texts))
 
     def flag(self, key: str) -> bool:
-        return bool(self._raw.get(key))
+        value = self._raw.get(key)
+        if value not in (None, True, False):
+            raise BadCast(f"{self._where}: {key!r} should be true or false, is {value!r}")
+        return bool(value)
 
     def parts(self, key: str) -> list[Part]:
         given = self._raw.get(key) or []
@@ -69,7 +77,11 @@ class Part:
         """Of an object its entries by name; of a list each by its ``name``."""
         given = self._raw.get(key) or {}
         if isinstance(given, list):
-            given = {str(one.pop("name", n)): one for n, one in enumerate(map(dict, given))}
+            if not all(isinstance(one, dict) and one.get("name") for one in given):
+                raise BadCast(f"{self._where}: each of {key!r} should be an object with a 'name'")
+            given = {
+                str(one["name"]): {k: v for k, v in one.items() if k != "name"} for one in given
+            }
         if not isinstance(given, dict):
             raise BadCast(f"{self._where}: {key!r} should be an object")
         return [(name, self._part(one, key, f"{key} {name}")) for name, one in given.items()]
@@ -79,14 +91,17 @@ class Part:
 
     def moment(self, key: str, zone: tzinfo, *, last: bool = False) -> datetime:
         """In the cast's zone, unless it says another; a bare date is its beginning, or its end."""
-        text = self.text(key).strip().replace("/", "-")
+        text = _SLASHED.sub(lambda d: f"{d[1]}-{d[2]:0>2}-{d[3]:0>2}", self.text(key).strip())
         try:
-            moment = datetime.fromisoformat(text)
+            found = moment(text, zone)
         except ValueError as error:
             raise BadCast(f"{self._where}: {key!r} is no date and time: {text!r}") from error
         if last and len(text) <= len("2026-01-01"):
-            moment = moment.replace(hour=23, minute=59)
-        return moment.astimezone(zone) if moment.tzinfo else moment.replace(tzinfo=zone)
+            found = found.replace(hour=23, minute=59)
+        return found.astimezone(zone)
+
+    def warn(self, text: str) -> None:
+        self._warn(f"{self._where}: {text}")
 
     def wrong(self, text: str) -> BadCast:
         return BadCast(f"{self._where}: {text}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,9 +14,17 @@ from astrbot_plugin_scoped_memory.llm_memory.components.embedding.bundled import
 from astrbot_plugin_scoped_memory.llm_memory.components.embedding.local_model import (
     LocalModelEmbedder,
 )
+from astrbot_plugin_scoped_memory.llm_memory.components.embedding.model_folder import is_hub_name
 
 if TYPE_CHECKING:
     from astrbot_plugin_scoped_memory.llm_memory.ports import Embedder
+
+
+def embedder_name(text: str) -> str:
+    """The type of an argument: what nobody could mean is refused at once."""
+    if text in ("lexical", "bundled") or (is_hub_name(text) and "/" in text) or Path(text).is_dir():
+        return text
+    raise argparse.ArgumentTypeError(f"not lexical, bundled, owner/model or a folder: {text!r}")
 
 
 def embedder_named(which: str, scratch: Path) -> Embedder:

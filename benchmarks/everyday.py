@@ -29,9 +29,10 @@ import checkout
 checkout.register()
 
 from cast_fields import BadCast  # noqa: E402
+from embedders import embedder_name  # noqa: E402
 from everyday_cast import Cast, Place, Question, Talk, read_cast  # noqa: E402
 from everyday_reader import CastReader  # noqa: E402
-from retrieval_run import BenchClock, named_embedder, seconds_to_fill  # noqa: E402
+from retrieval_run import BenchClock, Stuck, named_embedder, seconds_to_fill  # noqa: E402
 from table import table  # noqa: E402
 
 from astrbot_plugin_scoped_memory.core.config import PluginConfig, read_config  # noqa: E402
@@ -204,7 +205,7 @@ class Days:
             for name in secret.never_in:
                 place = self.cast.places[name]
                 for who in self.cast.actors:
-                    if who == self.cast.actor(secret.said_by) and place.is_private:
+                    if who == self.cast.people.get(secret.said_by) and place.is_private:
                         continue
                     told = await self.ask(secret.words, who, place)
                     self.told_secrets += secret.words in "\n".join(told.lines)
@@ -285,7 +286,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--cast", type=Path, required=True)
     parser.add_argument(
-        "--embedder", default="lexical", help="lexical, bundled, or a model's folder"
+        "--embedder",
+        type=embedder_name,
+        default="lexical",
+        help="lexical, bundled, or a model's folder or name",
     )
     parser.add_argument("--json", type=Path)
     parser.add_argument("--keep", type=Path, help="leave the bot's folder here")
@@ -294,8 +298,11 @@ def main() -> None:
         cast = read_cast(options.cast)
     except BadCast as error:
         parser.exit(2, f"{error}\n")
-    with tempfile.TemporaryDirectory() as folder:
-        found = asyncio.run(figures(options.keep or Path(folder), cast, options.embedder))
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            found = asyncio.run(figures(options.keep or Path(folder), cast, options.embedder))
+    except Stuck as error:
+        parser.exit(1, f"{error}\n")
     if options.json:
         options.json.write_text(json.dumps(found, indent=1, ensure_ascii=False), "utf-8")
     sys.stdout.write(

@@ -26,6 +26,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from cast_fields import BadCast, Part, say
 
 from astrbot_plugin_scoped_memory.llm_memory import Actor, ConversationId, ConversationKind
+from astrbot_plugin_scoped_memory.llm_memory.errors import InvalidScope
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
 
 ADAPTER = "aiocqhttp"
 
@@ -131,10 +133,13 @@ def read_cast(path: Path) -> Cast:
 def parse_cast(raw: Any, name: str = "cast", warn: Callable[[str], None] | None = None) -> Cast:
     """``warn`` is told of keys that mean nothing here. Raises BadCast."""
     part = Part(raw, name, "", warn or say)
+    everybody = part.parts("people")
     people = {
         one.text("name"): Actor(f"{ADAPTER}:{one.text('id')}", one.text("name"), one.flag("admin"))
-        for one in part.parts("people")
+        for one in everybody
     }
+    if len(people) < len(everybody):
+        raise BadCast(f"{name}: two people of one name")
     places = {key: _place(one) for key, one in part.named("places")}
     if not people or not places:
         raise BadCast(f"{name}: a cast needs people and places")
@@ -149,6 +154,8 @@ def parse_cast(raw: Any, name: str = "cast", warn: Callable[[str], None] | None 
         if at.who not in people or at.where not in places:
             raise BadCast(f"{name}: nobody called {at.who!r}, or no place {at.where!r}")
     for secret in secrets:
+        if secret.said_by and secret.said_by not in people:
+            raise BadCast(f"{name}: nobody called {secret.said_by!r}, who said a secret")
         if unknown := [where for where in secret.never_in if where not in places]:
             raise BadCast(f"{name}: no place {unknown[0]!r}, where a secret must not be told")
     moments = [one.at for one in talk]
@@ -193,7 +200,13 @@ def _place(given: Part) -> Place:
         group=number if is_group else None,
         persona="",
     )
-    return Place(where, given.text("scope", ""))
+    scope = given.text("scope", "")
+    if scope:
+        try:
+            Scope.parse(scope)
+        except InvalidScope as error:
+            raise given.wrong(f"'scope' is no legal name: {scope!r}") from error
+    return Place(where, scope)
 
 
 def _talk(given: Part, zone: tzinfo) -> Talk:
@@ -220,6 +233,8 @@ def _lesson(given: Part) -> dict[str, Any]:
 
 def _question(given: Part) -> Question:
     original = given.text("original")
+    if not given.texts("must"):
+        given.warn("'must' is empty, so that silence counts for an answer")
     return Question(
         who=given.text("who"),
         where=given.text("where"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import re
 from collections import defaultdict
@@ -32,13 +31,6 @@ _LEGAL = re.compile("[a-zA-Z0-9\u4e00-\u9fff_-]{1,60}")
 _NO_TIME = datetime(2024, 1, 1, tzinfo=UTC)
 _ADAPTER = "aiocqhttp"
 _BOT = "Assistant"
-
-
-def rows(path: Path) -> list[dict[str, Any]]:
-    """The rows of a JSONL file."""
-    # Not splitlines(): a text may hold a line end of Unicode's own.
-    lines = path.read_text(encoding="utf-8").split("\n")
-    return [json.loads(line) for line in lines if line.strip()]
 
 
 def shuffled(raw: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -50,8 +50,10 @@ import checkout  # (both folders are made visible by the lines above)
 
 checkout.register()
 
-from labelled import Library, Question, rows, shuffled  # noqa: E402
-from retrieval_run import BenchClock, running, seconds_to_fill  # noqa: E402
+from embedders import embedder_name  # noqa: E402
+from labelled import Library, Question, shuffled  # noqa: E402
+from labelled_rows import BadRows, corpus_rows, question_rows  # noqa: E402
+from retrieval_run import BenchClock, Stuck, running, seconds_to_fill  # noqa: E402
 from scores import means, scored, session_found  # noqa: E402
 
 from astrbot_plugin_scoped_memory.llm_memory import Recall  # noqa: E402
@@ -279,7 +281,9 @@ def main() -> None:
     parser.add_argument("--corpus", type=Path, required=True)
     parser.add_argument("--queries", type=Path, required=True)
     parser.add_argument("--lang", required=True, choices=("zh", "en"))
-    parser.add_argument("--embedder", help="bundled, or a model's folder or name")
+    parser.add_argument(
+        "--embedder", type=embedder_name, help="lexical, bundled, or a model's folder or name"
+    )
     without = (SALIENCE, CONTEXT, TALK)
     parser.add_argument("--without", action="append", choices=without, default=[])
     parser.add_argument(
@@ -290,25 +294,28 @@ def main() -> None:
     parser.add_argument("--json", type=Path, required=True)
     options = parser.parse_args()
     in_talk = options.context or TALK in options.without
-    corpus = rows(options.corpus)
+    try:
+        corpus = corpus_rows(options.corpus)
+        asked = question_rows(options.queries, corpus, options.lang)
+    except BadRows as error:
+        parser.exit(2, f"{error}\n")
     library = Library.read(shuffled(corpus) if options.shuffle else corpus)
-    questions = [
-        question
-        for row in rows(options.queries)
-        if (question := Question.read(row)).language == options.lang
-    ]
+    questions = [Question.read(row) for row in asked]
     if in_talk:
         context = TALK not in options.without
         questions = [question.in_talk(context=context) for question in questions]
-    report = asyncio.run(
-        measure(
-            library,
-            questions,
-            options.embedder,
-            without=options.without,
-            order_only=options.order_only,
+    try:
+        report = asyncio.run(
+            measure(
+                library,
+                questions,
+                options.embedder,
+                without=options.without,
+                order_only=options.order_only,
+            )
         )
-    )
+    except Stuck as error:
+        parser.exit(1, f"{error}\n")
     options.json.write_text(json.dumps(report, ensure_ascii=False, indent=1) + "\n", "utf-8")
     sys.stdout.write(json.dumps({k: report.get(k) for k in ("overall", "arms", "nothing")}) + "\n")
 

@@ -36,8 +36,8 @@ import checkout  # (both folders are made visible by the lines above)
 
 checkout.register()
 
-from embedders import embedder_named  # noqa: E402
-from labelled import rows  # noqa: E402
+from embedders import embedder_name, embedder_named  # noqa: E402
+from labelled_rows import BadRows, corpus_rows, question_rows  # noqa: E402
 from scores import means, scored  # noqa: E402
 
 from astrbot_plugin_scoped_memory.llm_memory.components import stop_words  # noqa: E402
@@ -164,8 +164,8 @@ async def measure(
 
 
 async def run(options: argparse.Namespace) -> dict[str, dict[str, float]]:
-    queries = [query for query in rows(options.queries) if query["lang"] == options.lang]
-    corpus = rows(options.corpus)
+    corpus = corpus_rows(options.corpus)
+    queries = question_rows(options.queries, corpus, options.lang)
     if options.embedder in {None, "lexical"}:
         return await measure(corpus, queries, None)
     with tempfile.TemporaryDirectory() as scratch:
@@ -182,10 +182,15 @@ def main() -> None:
     parser.add_argument("--corpus", type=Path, required=True)
     parser.add_argument("--queries", type=Path, required=True)
     parser.add_argument("--lang", required=True, choices=("zh", "en"))
-    parser.add_argument("--embedder", help="bundled, or a model's folder")
+    parser.add_argument(
+        "--embedder", type=embedder_name, help="lexical, bundled, or a model's folder or name"
+    )
     parser.add_argument("--json", type=Path, required=True)
     options = parser.parse_args()
-    report = asyncio.run(run(options))
+    try:
+        report = asyncio.run(run(options))
+    except (BadRows, EmbeddingFailed) as error:
+        parser.exit(2, f"{error}\n")
     options.json.write_text(json.dumps(report, indent=1) + "\n", "utf-8")
     sys.stdout.write(json.dumps(report) + "\n")
 

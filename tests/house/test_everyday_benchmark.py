@@ -125,6 +125,27 @@ def test_a_cast_with_the_least_that_can_be_played_is_read(monkeypatch: pytest.Mo
     assert said == ["cast: people 1: 'mood' is not known and was ignored"]
 
 
+def test_what_stands_empty_in_a_cast_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    talk = {"at": "2026/3/1 10:00", "who": "阿珍", "where": "家", "said": "hi", "reply": ""}
+    late = talk | {"at": "2026-03-01T24:00", "learned": [{"judgment": "x", "replaces": ""}]}
+    secret = {"said_by": "", "words": "地下室", "never_in": ["家"]}
+    places = [{"name": "家", "kind": "group", "id": 7, "scope": ""}]
+    question = {"who": "阿珍", "where": "家", "original": "x", "paraphrase": "", "must": []}
+    raw = SMALL | {"talk": [talk, late], "secrets": [secret], "places": places}
+    said: list[str] = []
+    cast = _cast(monkeypatch).parse_cast(raw | {"questions": [question]}, warn=said.append)
+    moments = [f"{one.at:%m-%d %H:%M}" for one in cast.talk]
+    assert moments == ["03-01 10:00", "03-02 00:00"]
+    assert (cast.talk[0].reply, cast.places["家"].scope) == ("", "")
+    assert (cast.questions[0].paraphrase, cast.secrets[0].said_by) == ("x", "")
+    assert [text for text in said if "must" in text]
+
+
+def test_a_secret_of_nobody_is_looked_for_everywhere(tmp_path: Path) -> None:
+    secret = {"words": "地下室", "never_in": ["家"]}
+    assert _played(SMALL | {"secrets": [secret]}, tmp_path)["secrets_told"] > 0
+
+
 @pytest.mark.parametrize(
     ("change", "says"),
     [
@@ -137,6 +158,11 @@ def test_a_cast_with_the_least_that_can_be_played_is_read(monkeypatch: pytest.Mo
         ({"people": [{"name": "阿珍"}]}, "people 1: 'id'"),
         ({"timezone": "Mars/Base"}, "no time zone 'Mars/Base'"),
         ({"secrets": [{"words": "x", "never_in": ["月球"]}]}, "no place '月球'"),
+        ({"secrets": [{"said_by": "谁", "words": "x", "never_in": []}]}, "nobody called '谁'"),
+        ({"people": [{"name": "阿珍", "id": 1}, {"name": "阿珍", "id": 2}]}, "two people"),
+        ({"people": [{"name": "阿珍", "id": 1, "admin": "false"}]}, "'admin' should be true or"),
+        ({"places": ["家"]}, "each of 'places' should be an object with a 'name'"),
+        ({"places": {"家": {"kind": "group", "id": 7, "scope": "a/b"}}}, "no legal name: 'a/b'"),
     ],
 )
 def test_what_is_wrong_with_a_cast_is_said(

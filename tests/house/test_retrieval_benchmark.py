@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -204,6 +205,55 @@ def test_a_row_without_a_time_was_said_when_the_one_before_it_was(
     assert f"{found.end('c1'):%Y-%m-%d}" == "2023-05-04"
     bare = labelled.Library.read([{"id": "1", "conv": "c", "text": "no time at all"}])
     assert bare.rows["1"].at.tzinfo is not None
+
+
+ROW = {"id": 1, "conv": 5, "text": "我的猫叫团团"}
+QUESTION = {"id": 2, "conv": 5, "lang": "zh", "question": "猫叫什么", "gold_ids": [1]}
+
+
+@pytest.mark.parametrize(
+    ("row", "question", "says"),
+    [
+        (ROW | {"text": None}, QUESTION, "c.jsonl: row 1: 'text' should be words, is None"),
+        (ROW | {"time": "昨天"}, QUESTION, "c.jsonl: row 1: 'time' is no date"),
+        ([ROW], QUESTION, "c.jsonl: line 1: should be an object"),
+        (ROW, QUESTION | {"gold_ids": None}, "q.jsonl: row 1: 'gold_ids' should be a list"),
+        (ROW, QUESTION | {"conv": "zz"}, "nothing is in the corpus of 'zz'"),
+        (ROW, QUESTION | {"lang": "en"}, "no question has 'lang' 'zh'"),
+    ],
+)
+def test_what_is_wrong_with_rows_is_said(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, row: Any, question: Any, says: str
+) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    module = importlib.import_module("labelled_rows")
+    corpus, queries = (
+        rows_of(tmp_path / "c.jsonl", [row]),
+        rows_of(tmp_path / "q.jsonl", [question]),
+    )
+    with pytest.raises(module.BadRows, match=re.escape(says)):
+        module.question_rows(queries, module.corpus_rows(corpus), "zh")
+
+
+@pytest.mark.parametrize("program", ["retrieval.py", "rivals.py"])
+def test_numbers_are_names_too_and_nobody_need_have_said_it(tmp_path: Path, program: str) -> None:
+    out = tmp_path / "out.json"
+    command = [sys.executable, "-P", str(ROOT / "benchmarks" / program), "--lang", "zh"]
+    command += ["--corpus", str(rows_of(tmp_path / "c.jsonl", [ROW]))]
+    command += ["--queries", str(rows_of(tmp_path / "q.jsonl", [QUESTION])), "--json", str(out)]
+    subprocess.run(command, check=True, timeout=240)
+    found = json.loads(out.read_text("utf-8"))
+    figures = found.get("memsearch-like") or found["overall"]
+    assert figures["recall@1"] == 1.0
+
+
+@pytest.mark.parametrize("program", ["retrieval.py", "rivals.py"])
+def test_a_model_that_nobody_knows_is_refused_at_once(tmp_path: Path, program: str) -> None:
+    command = [sys.executable, "-P", str(ROOT / "benchmarks" / program), "--lang", "zh"]
+    command += ["--corpus", "c", "--queries", "q", "--json", "o", "--embedder", "bundeld"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert "not lexical, bundled, owner/model or a folder: 'bundeld'" in done.stderr
 
 
 @pytest.mark.parametrize("model", ["lexical", pytest.param("bundled", marks=pytest.mark.model)])
