@@ -233,7 +233,6 @@ async def run(root: Path, options: argparse.Namespace) -> dict[str, Any]:
             "most": weeks.queue_most,
             "end": queue.waiting,
             "dead": queue.dead,
-            "read_and_kept": queue.read,
             "days_until_read": extra,
         },
         "turns_lost": sum(not reader.read[text] and text not in kept for text in weeks.observed),
