@@ -91,7 +91,7 @@ def test_whatever_differs_stays_a_line_of_its_own(other: StoredMemory) -> None:
         "本人的生日是五月三日",
         "女儿今年三岁了",
         "家里的猫叫团团",
-        "Dad is ill today",
+        "wife is ill today",
     ],
 )
 def test_what_is_told_of_the_speaker_without_a_name_is_nobody_elses_line(text: str) -> None:
