@@ -21,7 +21,7 @@ from .components.embedding.checked import CheckedEmbedder
 from .components.embedding.encoder import Open, probed_libraries
 from .components.embedding.local_model import LocalModelEmbedder
 from .components.embedding.model_download import fetch_command
-from .components.embedding.model_folder import first_model
+from .components.embedding.model_folder import first_model, is_folder
 from .components.embedding.provider import ProviderEmbedder, RawEmbedder
 from .components.embedding.remote_model import RemoteModel
 from .components.embedding_cache import SqliteVectorCache
@@ -350,7 +350,7 @@ def local_embedder(
         libraries = [partial(RemoteModel, worker)]
         end = None if settings.chroma_url == "" else worker.close  # else it ends with the index
     inner = LocalModelEmbedder(
-        str(own) if own.is_dir() else name,
+        str(own) if is_folder(own) else name,
         download_seconds=_DOWNLOAD_SECONDS if "/" in name and mirror is not None else 0.0,
         cache_folder=paths.models / ".hub",
         fetch=partial(fetch_command, mirror=mirror or ""),

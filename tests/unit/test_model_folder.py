@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
+from astrbot_plugin_scoped_memory.llm_memory import EnginePaths, EngineSettings
 from astrbot_plugin_scoped_memory.llm_memory.components.embedding.model_folder import (
     content_revision,
     find_model,
+    first_model,
     hub_name,
     is_hub_name,
 )
@@ -16,6 +19,7 @@ from astrbot_plugin_scoped_memory.llm_memory.components.embedding.prompts import
     Prompts,
     prompts_of,
 )
+from astrbot_plugin_scoped_memory.llm_memory.composition import local_embedder
 from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed
 
 NO_PROMPTS = Prompts("", "")
@@ -132,3 +136,39 @@ def test_a_chinese_bge_has_a_prompt_for_queries_only() -> None:
     prompts = prompts_of({}, None, "bge-small-zh-v1.5")
     assert prompts.query
     assert not prompts.document
+
+
+def forbidden(monkeypatch: pytest.MonkeyPatch, part: str) -> None:
+    """Whoever looks at a path with ``part`` in it is refused, as users are and root is not."""
+    whole = Path.stat
+
+    def stat(self: Path, *, follow_symlinks: bool = True) -> os.stat_result:
+        if part in str(self):
+            raise PermissionError(13, "Permission denied", str(self))
+        return whole(self, follow_symlinks=follow_symlinks)
+
+    monkeypatch.setattr(Path, "stat", stat)
+
+
+def test_a_model_that_must_not_be_read_is_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a-of-root", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config.json").write_text("{}")
+    forbidden(monkeypatch, "a-of-root")
+    assert first_model(tmp_path, torch=True) == tmp_path / "b"
+    forbidden(monkeypatch, str(tmp_path))
+    assert first_model(tmp_path, torch=True) is None
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "~somebody-else/model", "sk-\ud800", "a\0b"])
+def test_what_can_be_no_folder_is_said_to_be_none(tmp_path: Path, name: str) -> None:
+    settings = EngineSettings(model_mirror=None)
+    paths = EnginePaths.under(tmp_path)
+    paths.models.mkdir(parents=True)
+    local_embedder(paths, name, settings=settings, worker=None)  # choosing it must not fail
+    try:
+        assert find_model(name, None) is None
+    except EmbeddingFailed as error:
+        assert error.code == "no_such_folder"

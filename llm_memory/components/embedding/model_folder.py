@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import re
 from pathlib import Path
 
 from ...errors import EmbeddingFailed
+from ...log import logger
 from .model_files import TOKENIZER, best_graph
 from .prompts import Prompts
 
@@ -32,12 +34,13 @@ def find_model(name_or_folder: str, cache_folder: Path | None) -> Path | None:
     Raises:
         EmbeddingFailed: a folder was named that is none: ``no_such_folder``.
     """
-    folder = Path(name_or_folder).expanduser()
-    if folder.is_dir():
-        return folder
+    with contextlib.suppress(RuntimeError):  # ~somebody, whom this machine does not know
+        folder = Path(name_or_folder).expanduser()
+        if is_folder(folder):
+            return folder
     if not is_hub_name(name_or_folder):
         raise EmbeddingFailed(f"no_such_folder: {name_or_folder}")
-    if cache_folder is not None and (own := fetched_folder(name_or_folder, cache_folder)).is_dir():
+    if cache_folder is not None and is_folder(own := fetched_folder(name_or_folder, cache_folder)):
         return own
     try:
         from huggingface_hub import snapshot_download
@@ -52,6 +55,14 @@ def find_model(name_or_folder: str, cache_folder: Path | None) -> Path | None:
             continue
         return Path(found)
     return None
+
+
+def is_folder(path: Path) -> bool:
+    """Whether it is one; False for what can be no path, or must not be looked at."""
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):
+        return False
 
 
 def fetched_folder(name: str, cache_folder: Path) -> Path:
@@ -88,14 +99,24 @@ def exported_graph(folder: Path) -> str | None:
 
 def first_model(folder: Path, *, torch: bool) -> Path | None:
     """The first folder below that holds a model: an ONNX export, or where sentence-transformers is
-    installed, what has a ``config.json`` or ``modules.json``."""
-    if not folder.is_dir():
-        return None
-    for path in sorted(folder.iterdir()):
-        described = any((path / name).is_file() for name in ("modules.json", "config.json"))
-        if exported_graph(path) is not None or (torch and described):
-            return path
+    installed, what has a ``config.json`` or ``modules.json``. Others are passed
+    over, and so is what cannot be read."""
+    try:
+        for path in sorted(folder.iterdir()) if is_folder(folder) else ():
+            if _holds_model(path, torch=torch):
+                return path
+    except OSError as error:
+        logger.warning("读不了模型的文件夹，先不用它：{}", error)
     return None
+
+
+def _holds_model(folder: Path, *, torch: bool) -> bool:
+    try:
+        described = any((folder / name).is_file() for name in ("modules.json", "config.json"))
+        return exported_graph(folder) is not None or (torch and described)
+    except OSError as error:
+        logger.warning("读不了 models/ 里的 {}，先不用它：{}", folder.name, error)
+        return False
 
 
 def content_revision(folder: Path, prompts: Prompts, variant: str = "") -> str:
