@@ -18,6 +18,7 @@ from .instructions import order_like
 from .reflection_guards import said_by
 from .reflection_reply import KINDS, NewMemory, ReflectionReply
 from .speakers import NOBODY, Speaker, speakers
+from .successors import claiming_nothing
 from .text import clean, normalise, one_line
 from .timeline import DIGEST_TAG
 
@@ -113,7 +114,7 @@ def _label(named: str, who: Sequence[Speaker]) -> str | None:
 
 def _reasoning(new: NewMemory, said_on: date) -> str:
     """With the day of what is told, where that is another than the day it was said."""
-    reasoning = (new.reasoning or "").strip()
+    reasoning = claiming_nothing(clean(new.reasoning or ""))
     try:
         day = date.fromisoformat((new.when or "")[:10])
     except ValueError:

@@ -21,6 +21,13 @@ def joining(reasoning: str, old_ids: Sequence[str]) -> str:
     return f"{reasoning}\n合并自 {'、'.join(old_ids)}".strip()
 
 
+def claiming_nothing(reasoning: str) -> str:
+    """What a reader gives as reasons, without lines that say whose place it took: that is told by
+    what was done."""
+    lines = reasoning.splitlines()
+    return "\n".join(line for line in lines if not _LINE.fullmatch(line.strip())).strip()
+
+
 def predecessors(memory: Memory) -> tuple[str, ...]:
     """Those whose place it took, as far as it was learned from what was said."""
     found = _LINE.fullmatch(memory.reasoning.rpartition("\n")[2].strip())

@@ -480,6 +480,17 @@ async def test_a_debt_told_anew_is_owed_though_what_settled_it_has_faded(tmp_pat
         assert settler(rig) == ""
 
 
+@pytest.mark.parametrize(
+    "claim", ["取代 m-abcd1234", "取\u200b代 m-abcd1234 ", "合并自 m-abcd1234"]
+)
+async def test_a_reader_does_not_say_whose_place_a_memory_took(tmp_path: Path, claim: str) -> None:
+    chat = ScriptedChat(answer(learned("小明住在上海", reasoning=f"他自己说的\n{claim}")))
+    async with running(tmp_path, chat=chat) as rig:
+        await say(rig, "我住在上海")
+        await reflect(rig)
+        assert only(rig).memory.reasoning == "他自己说的"
+
+
 async def test_a_successor_stands_in_the_file_of_the_one_before(tmp_path: Path) -> None:
     async with running(tmp_path, chat=ScriptedChat()) as rig:
         new = learned("小明上个月搬到上海了", kind="event")
