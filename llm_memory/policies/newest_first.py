@@ -7,17 +7,18 @@ without a hint takes the first for the answer.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from typing import Final
 
 from ..models.data_models import StoredMemory
+from ..models.passages import Passage, place_name
 from .change_questions import Wanted, states_a_change
 from .closing import closed_by
-from .numerals import HAN_NUMERALS
 from .ranking import Candidate, Sifted
 from .reflection_guards import content
+from .spoken_corrections import VALUE, SpokenCorrection, weight
 from .timeline import is_digest
 
 _LOOKED_AT: Final = 20
@@ -31,12 +32,6 @@ _NEARLY: Final = 0.6
 _BEGINNING: Final = 12
 """Bytes that two statements of one thing begin with, where the newer one does not say that it
 changed: four Han characters, or two words."""
-_VALUE: Final = re.compile(
-    rf"(?<![第0-9])[0-9]+|(?<![第{HAN_NUMERALS}])[{HAN_NUMERALS}]+(?=[号日点月楼岁块元年个次斤])|"
-    r"(?<=[周期拜])[一二三四五六日天末]+|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day",
-    re.IGNORECASE,
-)
-"""What may change of a thing. 第三 says which of several it is: 第三件 is not 第四件 of before."""
 
 
 _ASKS_FOR: Final = re.compile(
@@ -54,9 +49,29 @@ class _Statement:
     stored: StoredMemory
     about: frozenset[str]
     match: float
+    correction: SpokenCorrection | None = None
+
+    @classmethod
+    def of(
+        cls, place: int, candidate: Candidate, is_unread: Callable[[Passage], bool]
+    ) -> _Statement | None:
+        """None for a note."""
+        stored = candidate.passage
+        if not isinstance(stored, StoredMemory):
+            return None
+        correction = SpokenCorrection.of(stored.memory) if is_unread(stored) else None
+        return cls(place, stored, content(stored.memory.judgment), _match(candidate), correction)
+
+    def is_corrected_by(self, other: _Statement) -> bool:
+        """Whether ``other`` says so, to the same people, and no reader has judged it yet."""
+        if other.correction is None or place_name(self.stored) != place_name(other.stored):
+            return False
+        return other.correction.corrects(self.stored.memory)
 
     def is_before(self, other: _Statement, wanted: Wanted, question: str) -> bool:
         """Whether ``other`` says something newer of the same thing."""
+        if self.is_corrected_by(other):
+            return True
         old, new = self.stored.memory, other.stored.memory
         if other.match < _NEARLY * self.match:
             return False
@@ -71,19 +86,33 @@ class _Statement:
         return _differ_in_a_value(old.judgment, new.judgment)
 
 
-def newest_first(sifted: Sifted, wanted: Wanted, question: str = "") -> Sifted:
+def newest_first(
+    sifted: Sifted,
+    wanted: Wanted,
+    question: str = "",
+    is_unread: Callable[[Passage], bool] = lambda _: False,
+) -> Sifted:
     """The relevant ones, none before what says something newer of the same thing; for history, none
     before what is older. What has a newer one is ``earlier`` either way.
 
     Where the question does not ask for either, the newer one has to say itself that something
     changed, or both begin alike and differ in a number or a day. What is told of another than the
     one whom the question names is no newer statement.
+
+    Args:
+        is_unread: Tells what nobody has compared with what it corrects. That comes before it
+            however few words of the question it has, and beside it if it was below the floor.
     """
     known = {
-        place: _Statement(place, passage, content(passage.memory.judgment), _match(candidate))
+        place: one
         for place, candidate in enumerate(sifted.best[:_LOOKED_AT])
-        if isinstance(passage := candidate.passage, StoredMemory)
+        if (one := _Statement.of(place, candidate, is_unread)) is not None
     }
+    corrections = _corrections(known.values(), sifted, is_unread)
+    best = [*sifted.best, *(sifted.below[place] for place in corrections)]
+    below = [one for place, one in enumerate(sifted.below) if place not in corrections]
+    for place, one in enumerate(corrections.values(), start=len(sifted.best)):
+        known[place] = replace(one, place=place)
     newer = {
         place: [other for other in known.values() if one.is_before(other, wanted, question)]
         for place, one in known.items()
@@ -95,18 +124,30 @@ def newest_first(sifted: Sifted, wanted: Wanted, question: str = "") -> Sifted:
     is_history = wanted is Wanted.HISTORY
     first = older if is_history else newer
     order: dict[int, None] = {}
-    for place in range(len(sifted.best)):
+    for place in range(len(best)):
         ahead = sorted(
             first.get(place, ()),
             key=lambda one: one.stored.memory.created_at,
             reverse=not is_history,
         )
         order.update(dict.fromkeys((*(one.place for one in ahead), place)))
-    best = [
-        replace(sifted.best[place], earlier=True) if newer.get(place) else sifted.best[place]
-        for place in order
+    ordered = [
+        replace(best[place], earlier=True) if newer.get(place) else best[place] for place in order
     ]
-    return Sifted(best, sifted.below)
+    return Sifted(ordered, below)
+
+
+def _corrections(
+    known: Collection[_Statement], sifted: Sifted, is_unread: Callable[[Passage], bool]
+) -> dict[int, _Statement]:
+    """By their places below the floor, what was said to correct something above it."""
+    found: dict[int, _Statement] = {}
+    for place, candidate in enumerate(sifted.below):
+        if is_unread(candidate.passage):
+            one = _Statement.of(place, candidate, is_unread)
+            if one is not None and any(other.is_corrected_by(one) for other in known):
+                found[place] = one
+    return found
 
 
 def _match(candidate: Candidate) -> float:
@@ -124,25 +165,21 @@ def _is_of_another(old: str, new: str, question: str) -> bool:
     replaced = [before[first:last] for step, first, last, *_ in steps if step == "replace"]
     asked = "\0".join(["", *_PIECE.findall(question), ""])
     return len(replaced) > 1 and any(
-        _weight(pieces) > 1
-        and not _VALUE.fullmatch("".join(pieces))
+        weight(pieces) > 1
+        and not VALUE.fullmatch("".join(pieces))
         and "\0".join(["", *pieces, ""]) in asked
         for pieces in replaced
     )
 
 
-def _speak_of_one_thing(one: Collection[str], other: Collection[str]) -> bool:
-    shared = _weight(set(one) & set(other))
-    return shared >= _LEAST and shared >= _SHARED * min(_weight(one), _weight(other))
-
-
-def _weight(words: Collection[str]) -> int:
-    return sum(1 + word.isascii() for word in words)
+def _speak_of_one_thing(one: frozenset[str], other: frozenset[str]) -> bool:
+    shared = weight(one & other)
+    return shared >= _LEAST and shared >= _SHARED * min(weight(one), weight(other))
 
 
 def _differ_in_a_value(one: str, other: str) -> bool:
     """Whether both begin alike and name other numbers or days: 排练在周三, 排练在周日."""
     if one.encode()[:_BEGINNING] != other.encode()[:_BEGINNING]:
         return False
-    values, others = _VALUE.findall(one), _VALUE.findall(other)
+    values, others = VALUE.findall(one), VALUE.findall(other)
     return bool(values) and bool(others) and values != others

@@ -27,7 +27,7 @@ _LEAST_NAME: Final = 2
 _DENIAL: Final = re.compile(r"[不没未无]|n['’]t\b|\b(?:not|no|never|none|nothing)\b", re.IGNORECASE)
 _SHARED: Final = frozenset({Topic.ENTITIES, Topic.DECISIONS, Topic.JOURNAL})
 """What is everybody's to tell of; what one likes, and cannot stand, is not."""
-_CHANGED: Final = re.compile(
+CHANGED: Final = re.compile(
     r"取消|作废|不[^，。]{0,6}了|[改推挪延换]|提前|还[清了回给]|"
     r"\b(?:cancel\w*|off|instead|moved?|postponed?|resched\w*|paid|back|done|now)\b",
     re.IGNORECASE,
@@ -169,7 +169,7 @@ def _is_party(stored: StoredMemory, text: str, turn: QueuedTurn) -> bool:
         shared = shared or topic_of(stored.path) in _SHARED
     here = old.provenance.conversation == turn.conversation
     changed = _without_what_stays(stated(turn.user_text))
-    return shared and here and _CHANGED.search(changed) is not None
+    return shared and here and CHANGED.search(changed) is not None
 
 
 def _names(text: str, who: str) -> bool:

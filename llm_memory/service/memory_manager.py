@@ -201,7 +201,9 @@ class MemoryManager:
         if not by_date:
             sifted = journals_aside(sifted, query, names_days=bool(ask.times))
             if not _names_past_date(ask):
-                sifted = newest_first(sifted, what_is_wanted(query), query)
+                sifted = newest_first(
+                    sifted, what_is_wanted(query), query, self._passages.is_unread
+                )
         if by_date:
             choice = choose_days(
                 sifted,

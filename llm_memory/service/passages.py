@@ -12,7 +12,7 @@ from ..models.passages import Passage
 from ..models.scope import ScopeFilter
 from ..policies.pointers import is_note_id
 from ..ports import Key
-from .catalogue import Catalogue
+from .catalogue import Catalogue, key_of
 from .note_book import NoteBook
 from .pending_records import PendingRecords
 from .unread_turns import UnreadTurns
@@ -76,6 +76,10 @@ class Passages:
             self._pending.visible(scope_filter),
             self._unread.visible(scope_filter),
         )
+
+    def is_unread(self, passage: Passage) -> bool:
+        """Whether it was said and is not read yet."""
+        return self._unread.get(key_of(passage)) is not None
 
     def of_topics(
         self, topics: Collection[Topic], scope_filter: ScopeFilter

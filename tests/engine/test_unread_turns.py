@@ -85,6 +85,17 @@ async def test_it_is_found_in_other_words_in_its_scope_alone(tmp_path: Path) -> 
         assert await by_vectors(rig, OUTSIDE) == []
 
 
+async def test_a_correction_stands_before_what_it_corrects(tmp_path: Path) -> None:
+    async with running(tmp_path, chat=ScriptedChat(), words_alone=True) as rig:
+        await rig.remember("月底盘点在29号晚上七点，所有人都要到场", FAMILY, person(1))
+        asked = "月底盘点所有人都要到场吗"
+        before = await rig.texts(asked, CHAT)
+        await say(rig, "盘点时间又改了，提前到28号")
+        await rig.engine.loop.reflection.read_due()
+        assert await rig.texts(asked, CHAT) == ["盘点时间又改了，提前到28号", *before]
+        assert (await rig.texts(asked, OUTSIDE), len(before)) == ([], 1)
+
+
 async def test_it_is_found_before_its_vector_is_made(tmp_path: Path) -> None:
     embedder = FakeEmbedder()
     async with running_on_vectors(tmp_path, chat=ScriptedChat(), embedder=embedder) as rig:

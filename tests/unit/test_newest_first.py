@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -146,6 +147,47 @@ def test_a_date_that_only_the_older_one_names_keeps_it_not_in_front() -> None:
     old = replace(said("月底盘点在29号晚上七点", 9, score=2.4), factor=4.0)
     new = said("盘点又改了，提前到28号晚上七点", 2, score=0.5)
     assert shown(Wanted.ANY, old, new)[0] == "盘点又改了，提前到28号晚上七点"
+
+
+OLD, FAR = "盘点在29号晚上七点", "盘点又改了，提前到28号"
+
+
+def passed(wanted: Wanted, best: list[Candidate], below: list[Candidate], *unread: str) -> Sifted:
+    """Where these texts were said and are not read yet."""
+    return newest_first(
+        Sifted(best, below),
+        wanted,
+        is_unread=lambda passage: passage.memory.judgment in unread,  # type: ignore[union-attr]
+    )
+
+
+def texts(candidates: Sequence[Candidate]) -> list[str]:
+    return [c.passage.memory.judgment for c in candidates]  # type: ignore[union-attr]
+
+
+def test_a_correction_that_nobody_has_read_comes_before_what_it_corrects() -> None:
+    old, far, other = said(OLD, 9), said(FAR, 2, score=0.1), said("猫粮在柜子里", 3, score=0.5)
+    unread = passed(Wanted.ANY, [old, other, far], [], FAR)
+    assert texts(unread.best) == [FAR, OLD, "猫粮在柜子里"]
+    assert [c.earlier for c in unread.best] == [False, True, False]
+    assert texts(passed(Wanted.ANY, [old, other, far], []).best) == [OLD, "猫粮在柜子里", FAR]
+
+
+def test_it_comes_along_from_below_the_floor() -> None:
+    old, far = said(OLD, 9), said(FAR, 2, score=0.1)
+    below = [said("猫粮在柜子里", 3, score=0.2), far, said("聚餐改到周五", 1, score=0.1)]
+    found = passed(Wanted.NEWEST, [old], below, *texts(below))
+    assert texts(found.best) == [FAR, OLD]
+    assert texts(found.below) == ["猫粮在柜子里", "聚餐改到周五"]
+    history = passed(Wanted.HISTORY, [old], below, *texts(below))
+    assert texts(history.best) == [OLD, FAR]
+
+
+def test_it_tells_nothing_to_others_than_those_who_heard_it() -> None:
+    old, far = said(OLD, 9), said(FAR, 2, score=0.1)
+    elsewhere = replace(far, passage=replace(far.passage, scope=Scope.parse("公司")))  # type: ignore[arg-type]
+    found = passed(Wanted.ANY, [old], [elsewhere], FAR)
+    assert (texts(found.best), texts(found.below)) == ([OLD], [FAR])
 
 
 TEXTS = st.sampled_from(["例会在周一早上", "例会改到周三早上", "猫粮在柜子里", "例会在周一早上吗"])
