@@ -38,6 +38,7 @@ def test_what_is_wrong_and_what_helps(language: str, detail: str, what: str) -> 
     [
         ("local:bge", "download_failed: HTTP 404 Not Found: https://h", "advanced.model_mirror"),
         ("local:bge", "no_such_folder: /x", "auto"),
+        ("local:bge", "not_on_disk: and downloads are off", "advanced.model_mirror"),
         ("local:bge", "no_sentence_transformers: torch is not there", "ONNX"),
         ("local:bge", "native: SIGILL", "bundled"),
         ("local:bge", "died: SIGKILL", "lexical"),

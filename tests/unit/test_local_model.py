@@ -147,7 +147,7 @@ async def test_it_embeds_nothing_before_it_is_prepared_or_after_it_is_closed(
 
 async def test_a_download_that_is_off_is_not_started(tmp_path: Path) -> None:
     embedder = fetched(tmp_path, ENDLESS, seconds=0.0)
-    assert (await reason(embedder)).startswith("download_failed")
+    assert (await reason(embedder)).startswith("not_on_disk")
     assert embedder.progress is None
     await embedder.close()
 

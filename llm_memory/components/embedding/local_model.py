@@ -60,7 +60,7 @@ class LocalModelEmbedder:
 
     A folder is loaded as it is. A name is looked for on disk; if it is not there, ``prepare``
     starts a download in a child process and raises until that is done. No hub is asked anywhere
-    else. Reasons begin with a stable code: ``downloading``, ``download_failed``,
+    else. Reasons begin with a stable code: ``downloading``, ``download_failed``, ``not_on_disk``,
     ``no_such_folder``, ``no_onnxruntime``, ``no_sentence_transformers``, ``broken_model``,
     ``encoding_failed``, ``native`` (the library would end the process), ``language`` (the model
     cannot read the query's), ``died`` and ``model_changed`` (of a model in another process: it is
@@ -199,7 +199,7 @@ class LocalModelEmbedder:
         if self._closed:
             return EmbeddingFailed("closed")
         if self._cache_folder is None or self._download_seconds <= 0:
-            return EmbeddingFailed("download_failed: not on disk, and downloads are off")
+            return EmbeddingFailed("not_on_disk: and downloads are off")
         folder = fetched_folder(self._name, self._cache_folder)
         command = self._fetch(hub_name(self._name), folder)
         self._download = ModelDownload(command, self._download_seconds, folder)
