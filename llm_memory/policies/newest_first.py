@@ -48,6 +48,7 @@ class _Statement:
     place: int
     stored: StoredMemory
     about: frozenset[str]
+    weight: int
     match: float
     correction: SpokenCorrection | None = None
 
@@ -60,7 +61,8 @@ class _Statement:
         if not isinstance(stored, StoredMemory):
             return None
         correction = SpokenCorrection.of(stored.memory) if is_unread(stored) else None
-        return cls(place, stored, content(stored.memory.judgment), _match(candidate), correction)
+        about = content(stored.memory.judgment)
+        return cls(place, stored, about, weight(about), _match(candidate), correction)
 
     def is_corrected_by(self, other: _Statement) -> bool:
         """Whether ``other`` says so, to the same people, and no reader has judged it yet."""
@@ -73,17 +75,21 @@ class _Statement:
         if self.is_corrected_by(other):
             return True
         old, new = self.stored.memory, other.stored.memory
-        if other.match < _NEARLY * self.match:
+        if old.created_at >= new.created_at or other.match < _NEARLY * self.match:
             return False
-        if old.created_at >= new.created_at or new.quoted or is_digest(new) or closed_by(new):
+        if not self._speaks_of(other) or new.quoted or is_digest(new) or closed_by(new):
             return False
-        if self.about == other.about or not _speak_of_one_thing(self.about, other.about):
+        asked = wanted is not Wanted.ANY or states_a_change(new.judgment)
+        if not asked and not _differ_in_a_value(old.judgment, new.judgment):
             return False
-        if _is_of_another(old.judgment, new.judgment, question):
+        return not _is_of_another(old.judgment, new.judgment, question)
+
+    def _speaks_of(self, other: _Statement) -> bool:
+        """Whether both are about one thing, in other words."""
+        if self.about == other.about:
             return False
-        if wanted is not Wanted.ANY or states_a_change(new.judgment):
-            return True
-        return _differ_in_a_value(old.judgment, new.judgment)
+        shared = weight(self.about & other.about)
+        return shared >= _LEAST and shared >= _SHARED * min(self.weight, other.weight)
 
 
 def newest_first(
@@ -170,11 +176,6 @@ def _is_of_another(old: str, new: str, question: str) -> bool:
         and "\0".join(["", *pieces, ""]) in asked
         for pieces in replaced
     )
-
-
-def _speak_of_one_thing(one: frozenset[str], other: frozenset[str]) -> bool:
-    shared = weight(one & other)
-    return shared >= _LEAST and shared >= _SHARED * min(weight(one), weight(other))
 
 
 def _differ_in_a_value(one: str, other: str) -> bool:

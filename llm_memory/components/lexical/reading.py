@@ -178,17 +178,17 @@ class View:
 
         found: dict[str, list[Postings]] = defaultdict(list)
         alive = self.documents.both > 0
+        all_alive = bool(alive.all())
         for part in self._parts:
-            for term, block, data in blobs(self._connection, part.scope, terms):
-                rows = posting_rows(data)
-                at = rows["offset"].astype(np.int64) + block * BLOCK
-                if block < 0 or (len(at) and at.max() >= part.length):
+            for term, at, rows in standing(self._connection, part.scope, terms):
+                if len(at) and at.max() >= part.length:
                     raise IndexUnavailable("a posting of nobody")
                 at += part.start
-                kept = alive[at]
-                text = rows["text"].astype(np.float64)[kept]
-                context = rows["context"].astype(np.float64)[kept]
-                found[term].append(Postings(at[kept], text, context))
+                if not all_alive:
+                    kept = alive[at]
+                    at, rows = at[kept], rows[kept]
+                text, context = rows["text"].astype(np.float64), rows["context"].astype(np.float64)
+                found[term].append(Postings(at, text, context))
         wanted = set(terms)
         for place, (_, words) in enumerate(self._fresh, start=self._written):
             for term, counts in words.counts():
@@ -256,19 +256,38 @@ def within(
     return tuple(key for _, key in found[:k])
 
 
-def blobs(
+def standing(
     connection: sqlite3.Connection, scope: int, terms: Sequence[str]
-) -> Iterable[tuple[str, int, bytes]]:
-    """Term, block and data of a scope's postings."""
+) -> Iterable[tuple[str, Ints, Rows]]:
+    """Each term that a scope has, the numbers of the documents in which it stands, and how often.
+
+    A common term has a blob in every block: they are read as one.
+    """
     for some in batched(terms, IN_ONE_QUESTION):
         rows = connection.execute(
-            "SELECT term, group_concat(block || ':' || hex(data)) FROM posting"  # noqa: S608  (placeholders only)
+            "SELECT term, group_concat(block), group_concat(length(data)),"  # noqa: S608  (placeholders only)
+            " group_concat(hex(data), '') FROM posting"
             f" WHERE scope = ? AND term IN ({','.join('?' * len(some))}) GROUP BY term",
             (scope, *some),
         )
-        for term, parts in rows:
-            for block, data in _split(parts):
-                yield term, int(block), _unhexed(data)
+        for term, blocks, sizes, data in rows:
+            found = posting_rows(_unhexed(data))
+            yield term, _numbers(blocks, sizes, found), found
+
+
+def _numbers(blocks: str, sizes: str, rows: Rows) -> Ints:
+    """Of the documents that rows of these blocks speak of, whose blobs have these sizes."""
+    import numpy as np
+
+    block = np.array(blocks.split(","), dtype=np.int64)
+    size = np.array(sizes.split(","), dtype=np.int64)
+    if block.min() < 0 or len(size) != len(block) or (size % rows.itemsize).any():
+        raise IndexUnavailable("postings of another form")
+    count = size // rows.itemsize
+    if count.sum() != len(rows):
+        raise IndexUnavailable("postings of another length")
+    numbers: Ints = rows["offset"] + np.repeat(block * BLOCK, count)
+    return numbers
 
 
 def _in_one_row(
@@ -312,9 +331,8 @@ def measure_follows(connection: sqlite3.Connection, scope: int) -> float:
         terms |= dict.fromkeys(text.split())
     chosen = sorted(terms)[:: max(1, len(terms) // _TERMS)]
     sessions: Mapping[str, list[Ints]] = defaultdict(list)
-    for term, block, data in blobs(connection, scope, chosen):
-        at = posting_rows(data)
-        places = at["offset"][at["text"] > 0].astype(np.int64) + block * BLOCK
+    for term, at, found in standing(connection, scope, chosen):
+        places = at[found["text"] > 0]
         sessions[term].append(rows["session"][places[places < len(rows)]].astype(np.int64))
     return follows(sizes, [np.concatenate(found) for found in sessions.values()])
 
