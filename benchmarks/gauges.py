@@ -7,6 +7,7 @@ import contextlib
 import os
 import re
 import statistics
+import threading
 import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
@@ -33,14 +34,19 @@ def spread(values: Sequence[float]) -> dict[str, float]:
 
 @dataclass
 class Stalls:
-    """By how many milliseconds each wake-up of a short sleeper came late."""
+    """By how many milliseconds each wake-up of a short sleeper came late; and by how many when the
+    time is left out in which the system let threads of this process wait for a processor, the
+    loop's own and whichever waited longest besides: what a busy machine adds. Linux tells that."""
 
     late: list[float] = field(default_factory=list)
+    held: list[float] = field(default_factory=list)
 
     def summary(self) -> dict[str, float]:
-        """The largest, p99, and how many were longer than 30 and 100 ms."""
+        """The largest, the largest of our own making, p99, and how many were longer than 30 and
+        100 ms."""
         return {
             "largest_ms": round(max(self.late, default=0.0), 1),
+            "held_ms": round(max(self.held, default=0.0), 1),
             "p99_ms": round(percentile(self.late, 0.99), 1) if self.late else 0.0,
             "over_30_ms": sum(late > 30 for late in self.late),
             "over_100_ms": sum(late > 100 for late in self.late),
@@ -53,10 +59,15 @@ async def watched_loop() -> AsyncIterator[Stalls]:
     stalls = Stalls()
 
     async def watch() -> None:
+        own, waited = threading.get_native_id(), _waited_for_processor()
         while True:
             before = time.perf_counter()
             await asyncio.sleep(_TICK_SECONDS)
-            stalls.late.append((time.perf_counter() - before - _TICK_SECONDS) * 1000)
+            late = (time.perf_counter() - before - _TICK_SECONDS) * 1000
+            earlier, waited = waited, _waited_for_processor()
+            since = {thread: ms - earlier.get(thread, 0.0) for thread, ms in waited.items()}
+            stalls.late.append(late)
+            stalls.held.append(late - since.pop(own, 0.0) - max(since.values(), default=0.0))
 
     task = asyncio.create_task(watch())
     try:
@@ -65,6 +76,15 @@ async def watched_loop() -> AsyncIterator[Stalls]:
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await task
+
+
+def _waited_for_processor() -> dict[int, float]:
+    """Milliseconds that each thread of this process could have run and was not let, so far."""
+    found = {}
+    for path in Path("/proc/self/task").glob("*/schedstat"):
+        with contextlib.suppress(OSError):
+            found[int(path.parent.name)] = int(path.read_text(encoding="ascii").split()[1]) / 1e6
+    return found
 
 
 def noise(seconds: float = 2.0) -> dict[str, float]:

@@ -16,8 +16,9 @@
 
 Everything that could differ from machine to machine is measured beside something to compare it
 with: what is called ``…_by_…`` is such a ratio. ``noise`` is how long a loop that does nothing
-stood still, and ``by_noise`` the longest stall in units of its longest. Memories are made up, from
-a seed. Half of them are public, 30 % of them lie in the scope that is asked from.
+stood still, and ``by_noise`` the longest stall in units of its longest; ``held_ms`` is the longest
+without the time in which a busy machine let the process wait for a processor. Memories are made up,
+from a seed. Half of them are public, 30 % of them lie in the scope that is asked from.
 
 ``engine`` and ``bot`` have the embedder that is named, words alone or the bundled model; ``recall``
 and ``probe`` measure the index, with hashed words of 384 numbers, as a small model's vectors have.
