@@ -17,13 +17,16 @@ from astrbot_plugin_scoped_memory.core.services.injection_service import fence
 from astrbot_plugin_scoped_memory.core.texts import Texts
 from astrbot_plugin_scoped_memory.llm_memory import (
     Actor,
+    ContextLine,
     ConversationId,
     Engine,
     EnginePaths,
     EngineSettings,
     IndexState,
     MemoryDraft,
+    Voice,
     build_engine,
+    local_now,
 )
 
 HERE = ConversationId.parse("aiocqhttp:GroupMessage:777")
@@ -48,6 +51,7 @@ async def measure_engine(
             "open_seconds": round(opened, 3),
             "build": _rate(size, seconds, building),
             "recall_ms": await _recalls(engine, queries),
+            "recall_in_talk_ms": await _recalls(engine, queries, in_talk=True),
         }
         if writes:
             figures["write"] = await _writes(engine, writes, root / "plain")
@@ -86,17 +90,29 @@ def _rate(count: int, seconds: float, stalls: Stalls) -> dict[str, Any]:
     return {"seconds": round(seconds, 2), "a_second": rate, "stalls": stalls.summary()}
 
 
-async def _recalls(engine: Engine, count: int) -> dict[str, dict[str, float]]:
-    """Milliseconds by stage, and of all stages together; asked in two scopes by turns."""
+async def _recalls(
+    engine: Engine, count: int, *, in_talk: bool = False
+) -> dict[str, dict[str, float]]:
+    """Milliseconds by stage, and of all stages together; asked in two scopes by turns, ``in_talk``
+    after two more sentences, the asker's own and the bot's."""
     texts = Texts("zh-CN")
     stages: dict[str, list[float]] = defaultdict(list)
-    for number, text in enumerate(questions(count + 2)):
+    asked = questions(count + 2)
+    for number, text in enumerate(asked):
+        where = HERE if number % 2 else ELSEWHERE
+        before = [asked[number - 1], asked[number - 2]] if in_talk else []
+        view, now = await engine.service.view(conversation_id=where), local_now()
+        context = [
+            ContextLine(voice, line, now, view)
+            for voice, line in zip((Voice.ASKER, Voice.BOT), before, strict=False)
+        ]
         began = time.perf_counter()
         recall = await engine.service.recall(
             text,
-            conversation_id=HERE if number % 2 else ELSEWHERE,
+            conversation_id=where,
             limit=_TOP,
             token_budget=_TOKENS,
+            context=context,
         )
         found = time.perf_counter()
         fence(recall.hits, texts)

@@ -35,7 +35,9 @@ def test_the_engine_is_measured_by_stage_with_the_stalls_of_the_loop(
     engine = figures["engine"][0]
     assert engine["memories"] == 120
     assert {"read", "index", "choose", "inject", "total"} <= set(engine["recall_ms"])
-    assert all(set(stage) == SPREAD for stage in engine["recall_ms"].values())
+    assert set(engine["recall_in_talk_ms"]) == set(engine["recall_ms"])
+    for stages in (engine["recall_ms"], engine["recall_in_talk_ms"]):
+        assert all(set(stage) == SPREAD for stage in stages.values())
     for stalls in (engine["build"]["stalls"], engine["write"]["stalls"]):
         assert set(stalls) == {*STALLS, "by_noise"}
     assert engine["build"]["a_second"] > 0
