@@ -123,10 +123,10 @@ def newest_first(
         place: [other for other in known.values() if one.is_before(other, wanted, question)]
         for place, one in known.items()
     }
-    older = {
-        place: [one for one in known.values() if known[place] in newer[one.place]]
-        for place in known
-    }
+    older: dict[int, list[_Statement]] = {place: [] for place in known}
+    for place, ones in newer.items():
+        for one in ones:
+            older[one.place].append(known[place])
     is_history = wanted is Wanted.HISTORY
     first = older if is_history else newer
     order: dict[int, None] = {}

@@ -110,7 +110,7 @@ def _named(clause: str, change: re.Match[str], before: str) -> Iterator[str]:
 
 def weight(words: Collection[str]) -> int:
     """A Han character counts one, a word two."""
-    return sum(1 + word.isascii() for word in words)
+    return len(words) + sum(map(str.isascii, words))
 
 
 def _pairs(text: str, thing: frozenset[str]) -> frozenset[str]:
