@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from datetime import date, datetime, timedelta
+from itertools import zip_longest
 
 from .time_expressions import Precision, TimeSpan, find_times
 
@@ -20,6 +21,14 @@ _KEPT = re.compile(
 _BRACKETS = re.compile(r"\s?[（(\[]([^（）()\[\]]{1,60})[）)\]]")
 _YEAR = re.compile(r"(?:^|[^0-9])[0-9]{4}(?:-[0-9]{2}| ?年|$)")
 _SAME_THING = re.compile(r"[\s（(，,]{0,3}(?:即|也就是|就是|i\.?e\.?,?)?\s?")
+_BESIDE = re.compile(r"\s?[（(]?(?:the\s)?", re.IGNORECASE)
+"""Between a weekday and its date: Friday the 12th of June."""
+_PERHAPS = re.compile(r"\s?[,，]?\s?(?:(?:on\s|is\s)?(?:an?\s|the\s)?|是)", re.IGNORECASE)
+"""Between them where the date is such a day, or else between two days: 周五，6月12日."""
+_DAY_OF_MONTH = re.compile(
+    r"\s(?:the\s)?(?:[0-9]{1,2}(?:st|nd|rd|th)|[0-9]{1,2}/[0-9]{1,2})\b", re.IGNORECASE
+)
+"""Behind a weekday: a date that is none without it."""
 _QUOTES = "\"'“”‘’「」『』"
 _BARE = re.compile(
     r"(?:周|星期|礼拜)[一二三四五六日天末]|双休日|"
@@ -73,11 +82,13 @@ def resolve_dates(text: str, now: datetime, *, weekdays: bool = False) -> str:
     place = 0
     before: TimeSpan | None = None
     latest = dated = date.min
-    for span in find_times(text, now, prefer_past=False):
+    spans = find_times(text, now, prefer_past=False)
+    for span, behind in zip_longest(spans, spans[1:]):
         wanted = span.relative or (weekdays and _is_coming(text, span))
         if (
             wanted
             and _is_open(text, span, before)
+            and not _is_beside(text, span, before, behind)
             and not any(first < span.last and span.first < last for first, last in kept)
         ):
             if before is not None and _follows(text, span, before):
@@ -144,6 +155,27 @@ def _is_open(text: str, span: TimeSpan, before: TimeSpan | None) -> bool:
         and before.precision is Precision.DAY
         and _SAME_THING.fullmatch(text, before.last, span.first)
     )
+
+
+def _is_beside(text: str, span: TimeSpan, *around: TimeSpan | None) -> bool:
+    """Whether it belongs to the date before or behind it: Friday 12 June, 12 June, a Friday."""
+    bare = _BARE.fullmatch(span.words) is not None
+    if bare and _DAY_OF_MONTH.match(text, span.last):
+        return True
+    for other in around:
+        if other is None or other.relative or other.precision is not Precision.DAY:
+            continue
+        if _BARE.fullmatch(other.words):
+            continue
+        first, last = sorted((span.first, span.last, other.first, other.last))[1:3]
+        agrees = span.start == other.start or (
+            bare and span.start.weekday() == other.start.weekday()
+        )
+        if (bare and _BESIDE.fullmatch(text, first, last)) or (
+            agrees and span.precision is Precision.DAY and _PERHAPS.fullmatch(text, first, last)
+        ):
+            return True
+    return False
 
 
 def _named(text: str, span: TimeSpan) -> bool:

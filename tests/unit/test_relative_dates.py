@@ -158,6 +158,30 @@ AGAIN = [
     "生日5月2号", "《周六夜现场》", "双周五开例会", "every Tuesday we run", "She works on Mondays",
     "We met on Tuesday at the harbour", "usually on Saturday", "周六（2026-11-28）交报告",
 ]  # fmt: skip
+BESIDE = [
+    "The fee is due by Friday 4 December", "The party is on Sunday 10 May",
+    "The fee is due Friday, December 4", "The fee is due on Friday the 4th of December",
+    "The fee is due Friday the 4th", "The fee is due on Friday 12/4",
+    "It is on 4 December, a Friday",
+    "It is on 4 December (Friday)", "Friday (4 December) is the day", "Friday 2026-12-04 at noon",
+    "He comes this Friday, 27 November", "周五12月4日交报告", "周五，12月4日交报告",
+    "周五（12月4日）交报告", "星期五 12月4日交报告", "12月4日（周五）交报告",
+    "12月4日，周五，交报告", "12月4日是周五", "周五4号交报告",
+]  # fmt: skip
+NOT_BESIDE = [
+    ("周五交报告，12月6日放榜", "周五（2026-11-27）交报告，12月6日放榜"),
+    ("周五，12月6日前的最后一次", "周五（2026-11-27），12月6日前的最后一次"),
+    ("She comes on Friday, 6 December is too late",
+     "She comes on Friday (2026-11-27), 6 December is too late"),
+    ("周五12月4日去，周日回", "周五12月4日去，周日（2026-12-06）回"),
+    ("昨天12月4日的票到了", "昨天（2026-11-20）12月4日的票到了"),
+    ("Friday in December suits her", "Friday (2026-11-27) in December suits her"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("said", "stored"), [*((said, said) for said in BESIDE), *NOT_BESIDE])
+def test_a_weekday_beside_its_date_gets_none_of_its_own(said: str, stored: str) -> None:
+    assert resolve_dates(said, NOW, weekdays=True) == stored
 
 
 @pytest.mark.parametrize(("said", "stored"), ONCE)
