@@ -16,6 +16,7 @@ from longrun_world import MARKS, Fact
 
 from astrbot_plugin_scoped_memory.llm_memory import StoredMemory
 from astrbot_plugin_scoped_memory.llm_memory.components.vault import MarkdownVault
+from astrbot_plugin_scoped_memory.llm_memory.models.passages import place_name
 from astrbot_plugin_scoped_memory.llm_memory.policies.timeline import DIGEST_TAG
 
 JUDGMENT = re.compile(r"(?P<who>\S+?)的(?P<topic>\S+?)是(?P<value>\S+)")
@@ -102,10 +103,12 @@ def living_figures(root: Path, facts: Mapping[Fact, str]) -> dict[str, int]:
     """What became of what was mentioned.
 
     `lost`: neither among the living nor in the archive of its scope. `twice`: living memories that
-    say of somebody's thing what another one says. `outdated`: living ones of which the opposite
-    was said later. `mixed`: memories whose words belong to another scope than their folder.
+    say of somebody's thing what another one says to the same readers. `outdated`: living ones of
+    which the opposite was said later. `mixed`: memories whose words belong to another scope than
+    their folder.
     """
     stated: Counter[tuple[Fact, str]] = Counter()
+    places: set[tuple[str, Fact, str]] = set()
     mixed = 0
     for stored in memories_of(root):
         found = JUDGMENT.fullmatch(stored.memory.judgment.strip())
@@ -113,6 +116,7 @@ def living_figures(root: Path, facts: Mapping[Fact, str]) -> dict[str, int]:
             continue
         fact = Fact(stored.scope.name, found["who"], found["topic"])
         stated[fact, found["value"]] += 1
+        places.add((place_name(stored), fact, found["value"]))
         mixed += not found["value"].startswith(MARKS[stored.scope.name])
     archives = {scope: _archive(root, scope) for scope in MARKS}
     living = {fact for fact, _ in stated}
@@ -123,7 +127,7 @@ def living_figures(root: Path, facts: Mapping[Fact, str]) -> dict[str, int]:
             fact not in living and _says(archives[fact.scope], fact) for fact in facts
         ),
         "lost": sum(fact not in living and not _says(archives[fact.scope], fact) for fact in facts),
-        "twice": sum(count - 1 for count in stated.values()),
+        "twice": stated.total() - len(places),
         "outdated": sum(facts.get(fact) != value for fact, value in stated),
         "mixed": mixed,
     }

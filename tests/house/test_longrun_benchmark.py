@@ -82,3 +82,25 @@ def test_what_grows_without_bounds_is_found(
         days = {**figures["days"], last: {**figures["days"][last], name: value}}
         holds = what_holds({**figures, "days": days})
         assert [told for told, held in holds.items() if not held] == [promise]
+
+
+def entry(memory_id: str, where: str) -> str:
+    return (
+        f"## 小明的早饭是蒲公英包子 ^{memory_id}\n"
+        "> 知识记忆 · 被动 · 强度 50 · 2026-11-02T10:00:00+08:00\n"
+        f"> 谁：小明 · 号：aiocqhttp:1 · 在：aiocqhttp:{where} · 来源：反思 · 可信：否\n\n"
+    )
+
+
+@pytest.mark.parametrize(("where", "twice"), [("GroupMessage:1", 1), ("FriendMessage:9", 0)])
+def test_the_same_is_there_twice_only_for_the_same_readers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str, twice: int
+) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    living_figures = import_module("longrun_checks").living_figures
+    scope = tmp_path / "memory" / "scopes" / "public"
+    scope.mkdir(parents=True)
+    entries = entry("m-01jd3q8z7kabcdef", "GroupMessage:7") + entry("m-01jd3q8z7kabcdeg", where)
+    (scope / "entities.md").write_text(entries, encoding="utf-8")
+    figures = living_figures(tmp_path, {})
+    assert (figures["outdated"], figures["twice"]) == (1, twice)
