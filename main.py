@@ -127,8 +127,10 @@ class ScopedMemoryPlugin(Star):
 
     @filter.on_waiting_llm_request()
     async def on_waiting_llm_request(self, event: AstrMessageEvent) -> None:
-        """下一步就要定这一轮用哪些工具：等插件载入完"""
-        await self._parts.within(_LOADING_SECONDS)
+        """下一步就要定这一轮用哪些工具：等插件载入完；想起要用的，先算起来"""
+        parts = await self._parts.within(_LOADING_SECONDS)
+        if parts is not None and parts.mind is not None:
+            await parts.mind.announced(event)
 
     @filter.on_llm_request()
     async def on_llm_request(self, event: AstrMessageEvent, req: ProviderRequest) -> None:

@@ -48,6 +48,16 @@ class DeepMind:
         self._primers = PrimerInjection(plugin)
         self._follow_ups = FollowUps()
 
+    async def announced(self, event: AstrMessageEvent) -> None:
+        """AstrBot will ask the model about a message, and gets the request ready first: what the
+        recall needs is begun meanwhile, behind it."""
+        turns = self._plugin.turns
+        if turns.is_command(event) or not turns.is_a_persons(event):
+            return
+        words, place = turns.user_text(event), turns.place(event)
+        self._plugin.spawn(self._retrieval.announce(words, place))
+        await asyncio.sleep(0)  # AstrBot may not let go of the loop before the request is ready
+
     async def before_request(self, event: AstrMessageEvent, request: ProviderRequest) -> None:
         """Recall for the person's words and put the result behind them, once a turn."""
         plugin = self._plugin

@@ -69,14 +69,24 @@ class TurnReader:
         return made
 
     async def _conversation_id(self, event: AstrMessageEvent, conversation: Any) -> ConversationId:
+        try:
+            parsed = ConversationId.parse(event.unified_msg_origin)
+        except InvalidConversationId:
+            return self.place(event)
+        persona = await self.personas(event, conversation)
+        if self.agents.woke(event):
+            return replace(await self.agents.conversation_id(parsed), persona=persona)
+        return replace(self.place(event), persona=persona)
+
+    @staticmethod
+    def place(event: AstrMessageEvent) -> ConversationId:
+        """Where a person's event comes from, but for the persona, which nobody is asked for: until
+        AstrBot makes the request, somebody may choose another one."""
         umo = event.unified_msg_origin
         try:
             parsed = ConversationId.parse(umo)
         except InvalidConversationId:
             return ConversationId(str(umo), None, "", ConversationKind.OTHER)
-        persona = await self.personas(event, conversation)
-        if self.agents.woke(event):
-            return replace(await self.agents.conversation_id(parsed), persona=persona)
         kind = parsed.kind
         group = str(event.get_group_id() or "")
         if kind is ConversationKind.PRIVATE and group:
@@ -90,7 +100,6 @@ class TurnReader:
             kind=kind,
             peer=(event.get_sender_id() or None) if private else None,
             group=group or None,
-            persona=persona,
         )
 
     async def actor(self, event: AstrMessageEvent) -> Actor:

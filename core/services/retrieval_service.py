@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 
-from ...llm_memory import Actor, ContextLine, ConversationId, Recall, Trace
+from ...llm_memory import (
+    Actor,
+    ContextLine,
+    ConversationId,
+    EngineClosed,
+    EngineOff,
+    Recall,
+    Trace,
+)
 from ...llm_memory.policies.days_told import WEEK
 from ...llm_memory.policies.text import estimate_tokens
 from ..histories import History
@@ -31,6 +40,13 @@ class RetrievalService:
             lambda _: "",
             failed="log.recall_failed",
         )
+
+    async def announce(self, query: str, conversation_id: ConversationId) -> None:
+        """``recall_for_turn`` will be asked this in a moment. Whatever goes wrong, nobody waits."""
+        if self._plugin.config.auto_inject_topk == 0 or not query:
+            return
+        with contextlib.suppress(EngineClosed, EngineOff):  # a reload, or the notice has said it
+            await self._plugin.service.announce(query, conversation_id=conversation_id)
 
     async def recall_for_turn(
         self,

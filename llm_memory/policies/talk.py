@@ -137,8 +137,17 @@ def talk_for(query: str, subject: str, lines: Sequence[ContextLine], now: dateti
         # Where nothing was named before either, there is nothing to ask for.
         carried = replace(used, carried=True)
         return Talk(before, before[-MOST_POINTED:], around, carried) if before else Talk()
-    points = _PERSON.search(query) and asks(query)
-    return Talk("", before[-MOST_POINTED:] if points else "", around, used)
+    return Talk("", before[-MOST_POINTED:] if _points(query) else "", around, used)
+
+
+def stands_alone(query: str, subject: str) -> bool:
+    """True where an embedder is asked the query and nothing more, whatever was said before."""
+    leaning = leaning_of(query, subject)
+    return leaning is Leaning.NONE or (leaning is Leaning.ADDS and not _points(query))
+
+
+def _points(query: str) -> bool:
+    return bool(_PERSON.search(query)) and asks(query)
 
 
 def _is_near(line: ContextLine, now: datetime) -> bool:

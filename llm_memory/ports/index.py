@@ -136,6 +136,13 @@ class TextIndex(Protocol):
         """
         ...
 
+    def announce(self, text: str) -> None:
+        """``query_text`` will be asked of this text in a moment: embed it already. Blocks.
+
+        Raises as there.
+        """
+        ...
+
 
 class IndexManifest(Protocol):
     """Which collection is complete. Blocks; lies with the index and goes with it."""

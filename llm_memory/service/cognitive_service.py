@@ -224,6 +224,17 @@ class CognitiveService:
         hits = self._access.as_told_to(actor, recall.hits)
         return replace(recall, hits=tuple(map(complete, hits)))
 
+    async def announce(self, query: str, *, conversation_id: ConversationId) -> None:
+        """``recall`` will be asked this in a moment: what can be done for it begins already. The
+        persona need not be known. Nothing is looked for, and nothing kept but for that recall.
+
+        Never raises for a broken index or embedder.
+        """
+        await self._life.begun()
+        scope_filter = self._access.readable(conversation_id)
+        if scope_filter is not None and not self._off_record.since(conversation_id):
+            await self._manager.announce(query, scope_filter)
+
     async def prime(
         self,
         *,

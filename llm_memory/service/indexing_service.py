@@ -41,6 +41,8 @@ _UNREADABLE = "language"
 _CHANGED = "model_changed"
 _DIED = "died"
 """The process ended in which the embedder lives."""
+_MOST_ANNOUNCED = 2
+"""At the same time: of a crowd that speaks at once the others are embedded when they ask."""
 _TOO_OFTEN = 20
 """Slow answers in a row, after which the owner should know."""
 WORDS_ALONE = "lexical"
@@ -85,6 +87,7 @@ class IndexingService:
         self._fault: IndexUnavailable | EmbeddingFailed | None = None
         self._faulty = asyncio.Event()
         self._slow = 0
+        self._announced = 0
         self._unwritten = False
         self._doubtful = False
         self.state = IndexState.WAITING
@@ -159,6 +162,25 @@ class IndexingService:
             raise
         self._embedded()
         return vector
+
+    async def announce(self, text: str) -> None:
+        """``neighbours`` will be asked of this text in a moment. Where the index's own process
+        embeds, it begins already; elsewhere each call may cost money, and none is made.
+
+        Never raises for a broken index or embedder: that is said to whoever asks.
+        """
+        index = self._embedder.beside_index if self._embedder else None
+        if index is None or self.state is not IndexState.READY:
+            return
+        if self._announced >= _MOST_ANNOUNCED:
+            return
+        self._announced += 1
+        try:
+            await self._calls.run(index.announce, text)
+        except (IndexUnavailable, EmbeddingFailed) as error:
+            logger.debug("没能先算问题的向量：{}", error)
+        finally:
+            self._announced -= 1
 
     def _embedded(self) -> None:
         if not self._unwritten:  # else it would be said anew at each attempt to write

@@ -43,6 +43,7 @@ from ..policies.preference import (
 from ..policies.ranking import Candidate, Sifted, beside_relevant, choose, sift
 from ..policies.relevance import Judge
 from ..policies.same_fact import told_once
+from ..policies.talk import stands_alone
 from ..policies.tasks import is_done, is_task
 from ..policies.timeline import repeats_entries
 from ..policies.topic_candidates import READ, with_topic
@@ -237,6 +238,16 @@ class MemoryManager:
             talk=ask.used,
         )
         return Recall(choice.hits, trace)
+
+    async def announce(self, query: str, scope_filter: ScopeFilter) -> None:
+        """A question comes in a moment: have it embedded, unless no embedder will be asked it, or
+        one together with what was said before. Never raises for a broken index or embedder."""
+        if not (query := readable(query)):
+            return
+        ask = read_question(query, scope_filter, None, self._clock(), self._trust.weight, {})
+        alone = stands_alone(query, ask.subject)
+        if ask.dense_weight > 0 and alone and not self._days.answers(ask):
+            await self._indexing.announce(ask.embedded)
 
     def _living(self, place: str, memory_id: str) -> Passage | None:
         return self._passages.get(Key(place, memory_id))

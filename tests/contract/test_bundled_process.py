@@ -93,6 +93,10 @@ def test_a_process_that_the_model_kills_is_followed_by_another(place: Place) -> 
     assert refused(process, CRASHING).startswith("died: ")
     assert refused(process, "好的").startswith("died: ")
     assert process.load_model() == FAKE
+    process.announce("好的")
+    with pytest.raises(EmbeddingFailed, match="died: "):
+        process.announce(CRASHING)
+    assert process.load_model() == FAKE
     assert process.embed(["好的"], is_query=False).shape == (1, DIM)
 
 

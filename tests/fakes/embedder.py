@@ -75,7 +75,12 @@ class BesideIndex(FakeEmbedder):
         super().__init__("beside")
         self._store = store
         self.beside_index = self
+        self.announced: list[str] = []
 
     def query_text(self, text: str, scope_filter: ScopeFilter, k: int) -> Neighbours:
         """``TextIndex``."""
         return self._store.query(self._one(text), scope_filter, k)
+
+    def announce(self, text: str) -> None:
+        """``TextIndex``."""
+        self.announced.append(text)

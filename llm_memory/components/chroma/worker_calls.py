@@ -67,6 +67,11 @@ def _query_text(served: Served, args: Mapping[str, Any], _: bytes) -> Iterator[A
     yield wire.neighbours_said(served.store.query(vector, scope_filter, args["k"]))
 
 
+def _announce(served: Served, args: Mapping[str, Any], _: bytes) -> Iterator[None]:
+    served.model.announce(args["text"])
+    yield None
+
+
 def _load_model(served: Served, _args: Mapping[str, Any], _: bytes) -> Iterator[Any]:
     yield wire.fingerprint_said(served.model.load())
 
@@ -104,6 +109,7 @@ CALLS: Final[Mapping[str, Call]] = {
     "count": _plain(lambda store: store.count()),
     "query": _query,
     "query_text": _query_text,
+    "announce": _announce,
     "settled": _plain(lambda store: store.settled()),
     "worn": _plain(lambda store: store.worn()),
     "discard": _plain(lambda store, reason: store.discard(reason), "reason"),

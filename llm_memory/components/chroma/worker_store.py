@@ -144,6 +144,9 @@ class WorkerStore:
             ((said, _),) = answers
         return wire.neighbours_heard(said)
 
+    def announce(self, text: str) -> None:
+        self._ask_model("announce", {"text": text}, _EMBEDDING_SECONDS)
+
     def load_model(self) -> Fingerprint:
         """Of the bundled model, loaded in the process, which is started if need be. Idempotent.
 
