@@ -36,9 +36,11 @@ _HEAD = """\
 
 在面板的插件页打开本插件的配置。保存后插件会重新加载，从下一条消息起生效。
 写错的值不会让插件出错：改用默认值或最接近的值，日志和 `/memory status` 会说明。
+哪台机器用哪个嵌入模型，见[选哪个模型](models.md)。
 
 Open the plugin's configuration in the panel. Saving reloads the plugin; the next message obeys.
 A bad value is never fatal: the default or the nearest value is used, and the log says so.
+Which embedding model fits which machine: [models.md](models.md) (Chinese).
 """
 _EXTREME = 10**9
 _QUOTE = re.compile(
