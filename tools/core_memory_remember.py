@@ -11,6 +11,7 @@ from ..core.outcomes import remembered_text
 from ..core.plugin_context import PluginContext
 from ..llm_memory import Actor, ConversationId, MemoryDraft, MemoryKind, Rejected, Source
 from ..llm_memory.policies.gate import MAX_JUDGMENT, MAX_REASONING, MAX_TAG, MAX_TAGS
+from ..llm_memory.policies.tags import usable_tags
 from .arguments import Arguments
 from .base import MemoryTool
 
@@ -78,10 +79,11 @@ class RememberTool(MemoryTool):
         conversation_id: ConversationId,
         actor: Actor,
     ) -> str:
+        judgment = arguments.text("judgment", limit=MAX_JUDGMENT, required=True)
         draft = MemoryDraft(
-            judgment=arguments.text("judgment", limit=MAX_JUDGMENT, required=True),
+            judgment=judgment,
             reasoning=arguments.text("reasoning", limit=MAX_REASONING),
-            tags=arguments.words("tags", most=MAX_TAGS, limit=MAX_TAG),
+            tags=usable_tags(arguments.words("tags", most=MAX_TAGS, limit=MAX_TAG), judgment),
             strength=arguments.number("strength", default=50, low=1, high=100),
             kind=KINDS[arguments.choice("memory_type", KINDS, "knowledge")],
             source=Source.TOOL,

@@ -5,7 +5,6 @@ Pure. The answer names a turn, or a speaker's label; what does not agree with it
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from datetime import date
 from typing import Final
@@ -13,19 +12,15 @@ from typing import Final
 from ..models.conversation import Actor
 from ..models.data_models import MemoryDraft, MemoryKind, Source
 from ..models.turns import Contradiction, Feedback, Merge, QueuedTurn
-from .gate import MAX_TAG
-from .instructions import order_like
 from .reflection_guards import said_by
 from .reflection_reply import KINDS, NewMemory, ReflectionReply
 from .speakers import NOBODY, Speaker, speakers
 from .successors import claiming_nothing
-from .text import clean, normalise, one_line
-from .timeline import DIGEST_TAG
+from .tags import usable_tags
+from .text import clean
 
 MOST_TAGS: Final = 7
 _STRENGTH = 50
-_MARK = re.compile("[#^][mn]-")
-"""How a pointer and the id of an entry begin."""
 
 
 def read_reply(reply: ReflectionReply, turns: Sequence[QueuedTurn]) -> Feedback:
@@ -58,7 +53,7 @@ def _draft(
     draft = MemoryDraft(
         judgment=new.judgment,
         reasoning=_reasoning(new, said_at.date()),
-        tags=_tags(new),
+        tags=usable_tags(new.tags or (), new.judgment)[:MOST_TAGS],
         # A model that makes up a kind has still said what there is to remember.
         kind=KINDS.get(new.kind or "", MemoryKind.KNOWLEDGE),
         strength=_STRENGTH if new.strength is None else new.strength,
@@ -69,20 +64,6 @@ def _draft(
         heard="\n".join(own),
     )
     return draft, "" if turn is None else turns[turn].ticket_id
-
-
-def _tags(new: NewMemory) -> tuple[str, ...]:
-    """Other words to ask with. What the memory says itself adds nothing; an order, a pointer, the
-    sign of a diary would make of it what it is not."""
-    judgment = normalise(new.judgment)
-    found: dict[str, str] = {}
-    for tag in (one_line(clean(tag)) for tag in new.tags or ()):
-        word = normalise(tag)
-        if not word or word in judgment or len(tag) > MAX_TAG or tag == DIGEST_TAG:
-            continue
-        if order_like(tag) is None and not _MARK.search(tag):
-            found.setdefault(word, tag)
-    return tuple(found.values())[:MOST_TAGS]
 
 
 def _source(
