@@ -16,6 +16,7 @@ from ..models.data_models import StoredMemory
 from ..models.passages import Passage, place_name
 from .change_questions import Wanted, states_a_change
 from .closing import closed_by
+from .places import tells_a_later_place
 from .ranking import Candidate, Sifted
 from .reflection_guards import content
 from .spoken_corrections import VALUE, SpokenCorrection, weight
@@ -70,6 +71,17 @@ class _Statement:
             return False
         return other.correction.corrects(self.stored.memory)
 
+    def was_elsewhere(self, other: _Statement, question: str) -> bool:
+        """Whether ``other`` says later, to the same people, where what is asked for is."""
+        old, new = self.stored.memory, other.stored.memory
+        if old.created_at >= new.created_at or other.match < _NEARLY * self.match:
+            return False
+        if place_name(self.stored) != place_name(other.stored):
+            return False
+        if any(one.quoted or is_digest(one) or closed_by(one) for one in (old, new)):
+            return False
+        return tells_a_later_place(old.judgment, new.judgment, question)
+
     def is_before(self, other: _Statement, wanted: Wanted, question: str) -> bool:
         """Whether ``other`` says something newer of the same thing."""
         if self.is_corrected_by(other):
@@ -103,7 +115,8 @@ def newest_first(
 
     Where the question does not ask for either, the newer one has to say itself that something
     changed, or both begin alike and differ in a number or a day. What is told of another than the
-    one whom the question names is no newer statement.
+    one whom the question names is no newer statement. Where a thing was said to be last comes
+    before where it was said to be earlier, unmarked: there may be two.
 
     Args:
         is_unread: Tells what nobody has compared with what it corrects. That comes before it
@@ -128,7 +141,14 @@ def newest_first(
         for one in ones:
             older[one.place].append(known[place])
     is_history = wanted is Wanted.HISTORY
-    first = older if is_history else newer
+    first = (
+        older
+        if is_history
+        else {
+            place: [*newer[place], *(o for o in known.values() if one.was_elsewhere(o, question))]
+            for place, one in known.items()
+        }
+    )
     order: dict[int, None] = {}
     for place in range(len(best)):
         ahead = sorted(
@@ -171,7 +191,7 @@ def _is_of_another(old: str, new: str, question: str) -> bool:
     replaced = [before[first:last] for step, first, last, *_ in steps if step == "replace"]
     asked = "\0".join(["", *_PIECE.findall(question), ""])
     return len(replaced) > 1 and any(
-        weight(pieces) > 1
+        weight([one for one in pieces if content(one)]) > 1
         and not VALUE.fullmatch("".join(pieces))
         and "\0".join(["", *pieces, ""]) in asked
         for pieces in replaced

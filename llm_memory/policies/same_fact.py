@@ -24,7 +24,7 @@ _FIRST: Final = 20
 """So many of the best are compared: no more are ever shown."""
 _KIN: Final = "(?:老公|老婆|丈夫|妻子|媳妇|儿子|女儿|孩子|宝宝|男朋友|女朋友)"
 """Of one speaker alone; a family has the same 奶奶."""
-_OF_SPEAKER: Final = re.compile(
+OF_SPEAKER: Final = re.compile(
     f"用户|本人|自己|自家|^家里|^{_KIN}|"
     r"\bthe\suser\b|^(?:husband|wife|son|daughter|boyfriend|girlfriend)\b",
     re.IGNORECASE,
@@ -99,7 +99,7 @@ def says_the_same(one: Memory, other: Memory) -> bool:
 def _is_ones_own(memory: Memory) -> bool:
     if memory.quoted or is_digest(memory) or is_first_person(memory.judgment):
         return True
-    return _OF_SPEAKER.search(memory.judgment) is not None
+    return OF_SPEAKER.search(memory.judgment) is not None
 
 
 def _noted(memory: Memory) -> set[str]:

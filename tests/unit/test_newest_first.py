@@ -88,6 +88,82 @@ def test_what_is_told_of_another_is_no_newer_statement(
     assert [one.earlier for one in best] == ([False, True] if is_older else [False, False])
 
 
+BOILER = (
+    "The boiler goes in the loft because the pipe run is easiest",
+    "The boiler will go under the stairs since the joists upstairs are too weak",
+)
+KEY = "店里的备用钥匙在小鹿那里", "备用钥匙小鹿给我了，我来得早，以后放我这"
+
+
+def order(question: str, old: str, new: str, **changes: object) -> list[str]:
+    """Of two, the older of which has more of the question's words."""
+    sifted = Sifted([said(old, 9), said(new, 2, score=0.85, **changes)], [])
+    return texts(newest_first(sifted, what_is_wanted(question), question).best)
+
+
+@pytest.mark.parametrize(
+    ("question", "old", "new"),
+    [
+        ("where is the boiler going?", *BOILER),
+        ("备用钥匙在谁那？", *KEY),
+        ("备用钥匙在哪", *KEY),
+        ("梯子放在哪儿？", "梯子在车库", "借来用了一下，梯子放储物间门后面"),
+    ],
+)
+def test_a_thing_is_where_it_was_said_to_be_last(question: str, old: str, new: str) -> None:
+    assert order(question, old, new) == [new, old]
+
+
+@pytest.mark.parametrize(
+    ("question", "old", "new"),
+    [
+        ("where was the boiler going?", *BOILER),
+        ("what is the boiler like?", *BOILER),
+        ("备用钥匙原来在谁那？", *KEY),
+        ("备用钥匙是谁的？", *KEY),
+        ("备用钥匙在谁那？", "店里的备用钥匙在小鹿那里", "家里的备用钥匙在抽屉里"),
+        ("备用钥匙在哪？", "小鹿的备用钥匙在抽屉里", "备用钥匙放柜台底下"),
+        ("备用钥匙在哪？", "备用钥匙在抽屉里", "备用钥匙扣在柜台底下"),
+        ("备用钥匙在哪？", "备用钥匙在抽屉里", "备用钥匙不好使"),
+        ("儿子在哪", "儿子在实验小学", "儿子在杭州"),
+        ("where is the bike?", "Ann's bike is in the hall", "Bo's bike is in the shed"),
+        ("where are the keys?", "My keys are in the hall", "My keys are in the car"),
+        ("where is the boiler?", BOILER[0], "The boiler is noisy on Mondays"),
+        ("where is the boiler?", BOILER[0], "The boiler cupboard is in the hall"),
+        ("表姐不吃什么", "表姐不吃香菜", "表姐不吃花生"),
+        ("小鹿欠谁钱", "小鹿欠老郑三十块", "小鹿欠梁叔五十块"),
+    ],
+)
+def test_what_is_no_later_place_of_the_thing_stays_behind(
+    question: str, old: str, new: str
+) -> None:
+    assert order(question, old, new) == [old, new]
+
+
+def test_a_later_place_counts_for_those_alone_who_heard_it() -> None:
+    old, new = said(KEY[0], 9), said(KEY[1], 2, score=0.85)
+    away = replace(new, passage=replace(new.passage, scope=Scope.parse("公司")))  # type: ignore[arg-type]
+    order_told = newest_first(Sifted([old, away], []), Wanted.ANY, "备用钥匙在谁那？").best
+    assert texts(order_told) == list(KEY)
+    assert order("备用钥匙在谁那？", *KEY, quoted=True) == list(KEY)
+
+
+def test_there_may_be_two_of_a_thing_so_neither_place_is_marked() -> None:
+    sifted = Sifted([said(KEY[0], 9), said(KEY[1], 2, score=0.85)], [])
+    best = newest_first(sifted, Wanted.ANY, "备用钥匙在谁那？").best
+    assert [one.earlier for one in best] == [False, False]
+
+
+def test_that_the_question_says_of_a_change_names_no_other_thing() -> None:
+    old, new = (
+        "桌游局改到9月13日周日下午两点，在阿凯家",
+        "下一次桌游局定在9月24日周四晚七点，在米粒家里",
+    )
+    question = "下一次桌游局改到哪天？"
+    sifted = Sifted([said(old, 9), said(new, 2, score=0.85)], [])
+    assert texts(newest_first(sifted, what_is_wanted(question), question).best) == [new, old]
+
+
 def test_what_says_that_it_changed_comes_before_what_was() -> None:
     old, new = said("乒乓球训练在周二晚上", 9), said("乒乓球训练改到周四晚上", 2, score=0.7)
     lines = ["乒乓球训练改到周四晚上", "较早 乒乓球训练在周二晚上"]
