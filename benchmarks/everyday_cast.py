@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,14 @@ class Place:
     @property
     def is_private(self) -> bool:
         return self.where.kind is ConversationKind.PRIVATE
+
+    def of(self, speaker: Actor) -> Place:
+        """A private chat is with whoever speaks there; its own number may be another."""
+        if not self.is_private:
+            return self
+        return replace(
+            self, where=replace(self.where, peer=speaker.person.removeprefix(f"{ADAPTER}:"))
+        )
 
 
 @dataclass(frozen=True)
@@ -161,6 +169,8 @@ def parse_cast(raw: Any, name: str = "cast", warn: Callable[[str], None] | None 
     moments = [one.at for one in talk]
     if not moments and not (part.has("start") and part.has("end")):
         raise BadCast(f"{name}: without talk a cast needs start and end")
+    for at in (*talk, *questions):
+        places[at.where] = places[at.where].of(people[at.who])
     start = part.moment("start", zone) if part.has("start") else moments[0]
     end = part.moment("end", zone, last=True) if part.has("end") else moments[-1]
     return Cast(
