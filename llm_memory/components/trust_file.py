@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import json
 from pathlib import Path
+from typing import Any
 
 from ..errors import VaultWriteFailed
-from ..policies.evidence import Scale
 from ..policies.language import Language
-from ..policies.trust import EXAMINATION, Trust
+from ..policies.trust import EXAMINATION, Cohort, Trust
 from ..ports import Fingerprint
 from .files import make_folder, replace_durably
 from .patience import when_free
@@ -26,14 +26,17 @@ class JsonTrustBook:
             found = json.loads(when_free(self._path.read_bytes))
             if found["of"] != _identity(fingerprint):
                 return None
-            told = {Language(name): _numbers(value) for name, value in found["found"].items()}
+            told = {
+                Language(name): _numbers(value, fingerprint.dim)
+                for name, value in found["found"].items()
+            }
         except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
             return None
         if len(told) != len(Language):
             return None
         return Trust(
-            {language: weight for language, (weight, _, _) in told.items()},
-            {language: Scale(mean, deviation) for language, (_, mean, deviation) in told.items()},
+            {language: weight for language, (weight, _) in told.items()},
+            {language: cohort for language, (_, cohort) in told.items()},
         )
 
     def write(self, fingerprint: Fingerprint, trust: Trust) -> None:
@@ -44,19 +47,23 @@ class JsonTrustBook:
             replace_durably(self._path, text.encode())
 
 
-def _row(trust: Trust, language: Language) -> list[float]:
-    scale = trust.scale(language)
-    return [trust.weight(language), scale.mean, scale.deviation]
+def _row(trust: Trust, language: Language) -> dict[str, object]:
+    cohort = trust.cohorts[language]
+    return {
+        "weight": trust.weight(language),
+        "deviation": cohort.deviation,
+        "centre": list(cohort.centre),
+    }
 
 
-def _numbers(found: object) -> tuple[float, float, float]:
-    """Weight, mean and deviation. Raises ValueError, TypeError."""
-    if not isinstance(found, list):
-        raise TypeError(found)
-    weight, mean, deviation = map(float, found)
-    if not (0 <= weight <= 1 and -1 <= mean <= 1 and 0 <= deviation <= 1):
-        raise ValueError(found)
-    return weight, mean, deviation
+def _numbers(found: dict[str, Any], dim: int) -> tuple[float, Cohort]:
+    """Weight and cohort. Raises ValueError, TypeError, KeyError."""
+    weight, deviation = float(found["weight"]), float(found["deviation"])
+    centre = tuple(map(float, found["centre"]))
+    unsound = len(centre) != dim or not all(-1 <= value <= 1 for value in centre)
+    if unsound or not (0 <= weight <= 1 and 0 <= deviation <= 1):
+        raise ValueError("out of bounds")
+    return weight, Cohort(centre, deviation)
 
 
 def _identity(fingerprint: Fingerprint) -> list[object]:

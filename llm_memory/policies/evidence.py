@@ -1,64 +1,106 @@
 """How likely a candidate is to answer: what both arms found, as one probability. Pure.
 
-A logistic model over what stands out. A memory's evidence is what it covers of the question, and
-how near its vector is to it beyond chance, in standard deviations that an examination of the
-embedder told. What counts is by how much that exceeds the evidence of the common candidate: a
-topic of everybody's, or a question to which all texts of a language are near, proves nothing.
+A logistic model. A memory's evidence is the share of the question that it covers, and how near its
+vector is to it beyond chance, in standard deviations that an examination of the embedder told. The
+fewer memories are visible, the less likely one of them is near by chance. The constants were fitted
+on labelled questions, with one set left out at a time (``benchmarks/fit_relevance.py``).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Hashable, Iterable, Mapping
+from collections.abc import Collection, Hashable, Mapping
 from dataclasses import dataclass
-from heapq import nlargest
-from statistics import median
 
 from .language import Language
 
-WORDS = 7.0
-"""Of the share of the question that a memory covers, where words are all there is,"""
-WORDS_BESIDE = 4.0
-"""and beside an embedder of full trust, which finds most of the same."""
-NEAR = 0.5
-"""Of a standard deviation of its similarity to what has nothing to do with it,"""
-NEAR_ALONE = 1.0
-"""and where no words were looked for."""
-LENGTH = 0.5
-"""Of the logarithm of the question's length: of a longer one an answer holds a smaller share."""
-_LONG, _SHORTEST = 15, 3
-"""Tokens: the length at which nothing is added, and the least that a question is taken to have."""
-AMONG = 0.11
-"""Of the logarithm of how few are visible: the fewer, the less likely one stands out by chance,"""
-FEW, MANY = 10, 100
-"""from so many on, and up to so many."""
-ENOUGH = {Language.CHINESE: 2.4, Language.ENGLISH: 1.75}
-"""What stands out by so much is as likely an answer as not."""
-BY_CHANCE = 0.2
-"""The most that the common candidate is taken to cover of a question: where all say the same,
-each of them may be what is asked for."""
-BEYOND_CHANCE = 5.0
-"""The same of standard deviations. Small models seldom come so far, even where they are right."""
-_CROWD = 100
-"""Of so many of the best the common candidate is the middle one,"""
-_FEWEST = 40
-"""and of so many at least: who has three memories is taken to see others, of no evidence."""
+FEWEST, MANY = 10, 100
+"""Visible memories between which it matters how many there are."""
+LENGTH = 1.5
+"""Of the logarithm of a long question's length: an answer holds a smaller share of it."""
+_LONG, _LONGEST = 15, 100
+"""Tokens: from where on a question is long, and how long the longest is that was measured."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """What an embedder calls near by chance: mean and standard deviation of the similarities of
-    texts that have nothing to do with each other."""
+    """What an embedder calls near by chance for one question: mean and standard deviation of its
+    similarities to texts that have nothing to do with it."""
 
     mean: float = 0.0
-    deviation: float = 0.1
+    deviation: float = 0.0
 
     def above_chance(self, similarity: float) -> float:
-        """In standard deviations; 0 for an embedder that sees no differences."""
+        """In standard deviations; 0 for an embedder that sees no differences, or is unexamined."""
         return (similarity - self.mean) / self.deviation if self.deviation > 0 else 0.0
 
 
-def standing_out[K: Hashable](
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """What each kind of evidence counts.
+
+    Attributes:
+        words: Of the share of the question that a memory covers.
+        near: Of each standard deviation of its similarity above chance.
+        few: Of the logarithm of how few memories are visible.
+        enough: With so much of all that it is as likely an answer as not.
+    """
+
+    words: float
+    near: float
+    few: float
+    enough: float
+
+    def towards(self, other: Weights, share: float) -> Weights:
+        """On the way from these to the ``other`` ones, 0 to 1."""
+        pairs = (
+            (self.words, other.words),
+            (self.near, other.near),
+            (self.few, other.few),
+            (self.enough, other.enough),
+        )
+        return Weights(*(own + (its - own) * share for own, its in pairs))
+
+
+WORDS_ALONE = {
+    Language.CHINESE: Weights(words=7.0, near=0.0, few=0.4, enough=3.2),
+    Language.ENGLISH: Weights(words=7.0, near=0.0, few=0.4, enough=2.6),
+}
+BOTH = Weights(words=4.0, near=0.8, few=1.2, enough=4.7)
+"""With an embedder of full trust, which finds most of what words do."""
+VECTORS_ALONE = Weights(words=0.0, near=1.0, few=1.2, enough=4.7)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question, as far as it concerns what is enough.
+
+    Attributes:
+        language: None where it is in neither; then what asks for most is taken.
+        tokens: Its length.
+        among: So many memories the asker sees, as far as that matters.
+    """
+
+    language: Language | None
+    tokens: int
+    among: int = MANY
+
+    @property
+    def words_alone(self) -> Weights:
+        """What counts where no embedder is trusted."""
+        if self.language is None:
+            return max(WORDS_ALONE.values(), key=lambda weights: weights.enough)
+        return WORDS_ALONE[self.language]
+
+    def log_odds(self, weights: Weights, covered: float, beyond: float) -> float:
+        """That a memory answers which covers so much, and is so many deviations above chance."""
+        length = LENGTH * math.log(min(max(self.tokens, _LONG), _LONGEST) / _LONG)
+        few = weights.few * math.log(MANY / min(max(self.among, FEWEST), MANY))
+        return weights.words * covered + weights.near * beyond + length + few - weights.enough
+
+
+def evidence[K: Hashable](
+    asked: Asked,
     coverages: Mapping[K, float] | None,
     similarities: Mapping[K, float],
     *,
@@ -66,45 +108,33 @@ def standing_out[K: Hashable](
     weight: float,
     behind: Collection[K] = (),
 ) -> dict[K, float]:
-    """By how much each exceeds the evidence of the common candidate.
+    """The logarithm of the odds that each answers.
 
     Args:
+        asked: The question.
         coverages: What the words' arm found, None where it was not asked.
         similarities: What the embedder found, the nearest of all. What it did not name is no
             nearer than the last of them.
+        scale: What it calls near by chance.
         weight: How far the embedder is trusted, 0 to 1.
         behind: What the embedder's index cannot know yet: of those the words alone tell.
     """
-    near = NEAR * weight if coverages is not None else NEAR_ALONE
-    words = WORDS - (WORDS - WORDS_BESIDE) * weight
+    alone = asked.words_alone
+    weights = VECTORS_ALONE if coverages is None else alone.towards(BOTH, weight)
+    told = coverages or {}
     far = min(similarities.values(), default=scale.mean)
-    told = [
-        (key, (coverages or {}).get(key, 0.0), scale.above_chance(similarities.get(key, far)))
-        for key in (coverages or {}).keys() | similarities.keys()
-    ]
-    common = _common(
-        words * min(covered, BY_CHANCE) + near * min(beyond, BEYOND_CHANCE)
-        for _, covered, beyond in told
-    )
-    found = {key: words * covered + near * beyond - common for key, covered, beyond in told}
-    fresh = [key for key in behind if key in found and key not in similarities]
-    if fresh:
-        alone = _common(WORDS * min(covered, BY_CHANCE) for _, covered, _ in told)
-        found.update({key: WORDS * (coverages or {}).get(key, 0.0) - alone for key in fresh})
+    found = {
+        key: asked.log_odds(
+            weights, told.get(key, 0.0), scale.above_chance(similarities.get(key, far))
+        )
+        for key in told.keys() | similarities.keys()
+    }
+    for key in behind:
+        if key in told and key not in similarities:
+            found[key] = asked.log_odds(alone, told[key], 0.0)
     return found
 
 
-def _common(evidence: Iterable[float]) -> float:
-    best = nlargest(_CROWD, evidence)
-    return median([*best, *(0.0 for _ in range(_FEWEST - len(best)))])
-
-
-def probability(
-    standing_out: float, language: Language | None, tokens: int, among: int = MANY
-) -> float:
-    """That it answers, 0 to 1: a question of so many tokens, asked ``among`` so many memories."""
-    enough = max(ENOUGH.values()) if language is None else ENOUGH[language]
-    length = LENGTH * math.log(max(tokens, _SHORTEST) / _LONG)
-    few = AMONG * math.log(MANY / min(max(among, FEW), MANY))
-    odds = standing_out + length + few - enough
-    return 1 / (1 + math.exp(-max(min(odds, 50.0), -50.0)))
+def probability(log_odds: float) -> float:
+    """0 to 1."""
+    return 1 / (1 + math.exp(-max(min(log_odds, 50.0), -50.0)))

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Mapping
 from statistics import median
 
-from .evidence import BEYOND_CHANCE
-
+BEYOND_CHANCE = 5.0
+"""Standard deviations above the middle that count as much as all that words can say."""
 BESIDE = 0.3
 """What a neighbour in the session gives of its own score."""
 

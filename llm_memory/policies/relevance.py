@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime, tzinfo
 
 from ..models.passages import Passage
-from .evidence import MANY, probability
-from .language import Language
+from .evidence import probability
 from .preference import in_time, named_speaker, salience, speaker_factor, time_factor
 from .ranking import Candidate, above_floor
-from .text import estimate_tokens
 from .time_spans import TimeSpan
 
 FLOOR = 0.5
@@ -48,9 +46,6 @@ class Judge:
     asker: Collection[str]
     asked_at: float
     zone: tzinfo | None
-    language: Language | None
-    tokens: int
-    among: int
     floor: float = FLOOR
     by_time: bool = False
     """The question, its times left out, says nothing: 昨天聊了什么."""
@@ -65,23 +60,17 @@ class Judge:
         times: Sequence[TimeSpan],
         asker: Collection[str],
         now: datetime,
-        language: Language | None,
         floor: float | None,
-        among: int = MANY,
     ) -> Judge:
         """``passages`` are all candidates: a name in the question is that of one who speaks.
         ``asker``: the ids of who asks of himself.
-        ``floor``: The least probability; None takes the one that is shipped.
-        ``among`` so many that the asker sees, as far as that matters."""
+        ``floor``: The least probability; None takes the one that is shipped."""
         return cls(
             times,
             named_speaker(query, passages),
             asker,
             now.timestamp(),
             now.tzinfo,
-            language,
-            estimate_tokens(subject),
-            among,
             FLOOR if floor is None else floor,
             is_about_time_alone(subject),
         )
@@ -91,7 +80,7 @@ class Judge:
         passage: Passage,
         *,
         score: float,
-        evidence: float,
+        log_odds: float,
         match: tuple[float, float] | None,
         similarity: float | None,
         uses: int = 0,
@@ -100,14 +89,13 @@ class Judge:
 
         Args:
             score: Of both arms together.
-            evidence: By how much it stands out: see ``standing_out``.
+            log_odds: That it answers: see ``evidence``.
             match: Score and coverage of the words' arm, None where it did not find it.
             similarity: Of the embedder, None where it did not.
             uses: How often it was found useful.
         """
         span = in_time(passage, self.times, self.zone)
-        likely = probability(evidence, self.language, self.tokens, self.among)
-        relevance = above_floor(likely, self.floor)
+        relevance = above_floor(probability(log_odds), self.floor)
         if self.by_time and span is not None:
             relevance = max(relevance, 0.0)
         factors = (

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import sumprod
 from statistics import fmean, pstdev
 
 from .evidence import Scale
 from .language import Language
 
-EXAMINATION = 2
+EXAMINATION = 3
 """Its number: with another one, embedders are examined anew."""
 
 PROBES: dict[Language, tuple[tuple[str, str], ...]] = {
@@ -69,12 +70,35 @@ _NOTHING_BELOW, _ALL_FROM = 0.45, 0.7
 
 
 @dataclass(frozen=True, slots=True)
+class Cohort:
+    """Texts that no question is about, for what an embedder calls near by chance.
+
+    Some questions are near to everything. So a similarity is measured against the mean of the same
+    question's to a cohort, as in the normalisation of scores called T-norm (Auckenthaler et al.
+    2000). That mean is the similarity to the cohort's mean vector.
+
+    Attributes:
+        centre: The mean vector of the texts, shape ``(dim,)``.
+        deviation: The standard deviation of a question's similarities to them.
+    """
+
+    centre: tuple[float, ...]
+    deviation: float
+
+    def scale(self, vector: Sequence[float]) -> Scale:
+        """For a question with this unit vector, shape ``(dim,)``."""
+        if len(vector) != len(self.centre):  # of another embedder: none of it can be compared
+            return Scale()
+        return Scale(sumprod(vector, self.centre), self.deviation)
+
+
+@dataclass(frozen=True, slots=True)
 class Trust:
     """What an examination told of an embedder, by language: its weight, 0 to 1, and what it calls
     near by chance."""
 
     weights: dict[Language, float] = field(default_factory=dict)
-    scales: dict[Language, Scale] = field(default_factory=dict)
+    cohorts: dict[Language, Cohort] = field(default_factory=dict)
 
     def weight(self, language: Language | None) -> float:
         """For a query. What is in neither language gets the least of all weights."""
@@ -82,11 +106,11 @@ class Trust:
             return min(self.weights.values(), default=0.0)
         return self.weights.get(language, 0.0)
 
-    def scale(self, language: Language | None) -> Scale:
+    def scale(self, language: Language | None, vector: Sequence[float]) -> Scale:
         """For a query. What is in neither language is measured by the greatest of all means."""
-        if language is None:
-            return max(self.scales.values(), key=lambda scale: scale.mean, default=Scale())
-        return self.scales.get(language, Scale())
+        asked = self.cohorts.keys() if language is None else {language} & self.cohorts.keys()
+        scales = [self.cohorts[name].scale(vector) for name in asked]
+        return max(scales, key=lambda scale: scale.mean, default=Scale())
 
 
 def weight_of(similarities: Sequence[Sequence[float]]) -> float:
@@ -104,12 +128,13 @@ def weight_of(similarities: Sequence[Sequence[float]]) -> float:
     return min(max((share - _NOTHING_BELOW) / (_ALL_FROM - _NOTHING_BELOW), 0.0), 1.0)
 
 
-def scale_of(similarities: Sequence[Sequence[float]]) -> Scale:
-    """From the same: each question and the answers of the others."""
-    unrelated = [
-        value
-        for place, row in enumerate(similarities)
-        for at, value in enumerate(row)
-        if at != place
-    ]
-    return Scale(fmean(unrelated), pstdev(unrelated)) if unrelated else Scale()
+def deviation_of(similarities: Sequence[Sequence[float]]) -> float:
+    """From the same: of each question's similarities to the answers of the others, around their
+    own mean. 0 where there are none."""
+    strays: list[float] = []
+    for place, row in enumerate(similarities):
+        others = [value for at, value in enumerate(row) if at != place]
+        if others:
+            mean = fmean(others)
+            strays += [value - mean for value in others]
+    return pstdev(strays) if strays else 0.0

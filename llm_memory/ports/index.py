@@ -127,8 +127,8 @@ class VectorStore(Protocol):
 class TextIndex(Protocol):
     """An index whose process embeds what it is asked."""
 
-    def query_text(self, text: str, scope_filter: ScopeFilter, k: int) -> Neighbours:
-        """``VectorStore.query`` for the text's vector. Blocks.
+    def query_text(self, text: str, scope_filter: ScopeFilter, k: int) -> tuple[Vector, Neighbours]:
+        """The text's vector, and ``VectorStore.query`` for it. Blocks.
 
         Raises:
             IndexUnavailable: as there.

@@ -13,7 +13,7 @@ from ..models.scope import ScopeFilter
 from ..policies.fusion import beside
 from ..policies.overlap import shortlist
 from ..policies.ranking import Candidate, above_floor
-from ..ports import Key, LexicalMatch, LexicalQuery, Scanner
+from ..ports import Key, LexicalMatch, LexicalQuery, Scanner, Vector
 from .catalogue import key_of
 from .index_queue import Lag
 from .indexing_service import IndexingService
@@ -37,11 +37,13 @@ _IN_SESSIONS = 100
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What an arm found: ``words`` and their ``scores``, 0 to 1; or ``similarities``."""
+    """What an arm found: ``words`` and their ``scores``, 0 to 1; or ``similarities`` to the
+    question's ``vector``."""
 
     scores: dict[Key, float] = field(default_factory=dict)
     words: dict[Key, LexicalMatch] = field(default_factory=dict)
     similarities: dict[Key, float] = field(default_factory=dict)
+    vector: Vector | None = None
     refused: int = 0
 
 
@@ -69,10 +71,10 @@ class Arms:
 
     async def vectors(self, query: str, scope_filter: ScopeFilter) -> Found:
         """Raises IndexUnavailable, EmbeddingFailed."""
-        answer = await self._indexing.neighbours(query, scope_filter, NEIGHBOURS)
+        vector, answer = await self._indexing.neighbours(query, scope_filter, NEIGHBOURS)
         kept = {n.key: n.similarity for n in answer.found if scope_filter.admits(n.key.scope)}
         refused = answer.dropped + len(answer.found) - len(kept)
-        return Found(similarities=kept, refused=refused)
+        return Found(similarities=kept, vector=vector, refused=refused)
 
     async def in_sessions(self, scores: dict[Key, float]) -> dict[Key, float]:
         """The best, each with a share of its neighbours'. Raises IndexUnavailable."""

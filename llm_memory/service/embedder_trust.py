@@ -11,7 +11,7 @@ from ..models.settings import IndexPace
 from ..policies.deduplication import MergeThresholds
 from ..policies.evidence import Scale
 from ..policies.language import Language
-from ..policies.trust import PROBES, Trust, scale_of, weight_of
+from ..policies.trust import PROBES, Cohort, Trust, deviation_of, weight_of
 from ..ports import Embedder, Fingerprint, TextIndex, TrustBook, Vector, Vectors
 
 _UNREADABLE = "language"
@@ -64,9 +64,11 @@ class EmbedderTrust:
         """The embedder's share for a query in a language, 0 to 1."""
         return 0.0 if self.found is None else self.found.weight(language)
 
-    def scale(self, language: Language | None) -> Scale:
-        """What the embedder calls near by chance, for a query in a language."""
-        return Scale() if self.found is None else self.found.scale(language)
+    def scale(self, language: Language | None, vector: Vector | None) -> Scale:
+        """What the embedder calls near by chance, for a query in a language and its vector."""
+        if self.found is None or vector is None:
+            return Scale()
+        return self.found.scale(language, vector.tolist())
 
     async def run(self, embedder: WatchedEmbedder) -> None:
         """Examine it as soon as it is prepared. Ends when that is done."""
@@ -81,15 +83,18 @@ class EmbedderTrust:
                 self.found = known
                 return
             try:
-                rows = {language: await _examined(embedder, language) for language in Language}
+                papers = {language: await _examined(embedder, language) for language in Language}
             except EmbeddingFailed as error:
                 logger.debug("嵌入模型暂时测不了：{}", error)
                 await asyncio.sleep(self._pace.retry(failures))
                 failures += 1
                 continue
             trust = Trust(
-                {language: weight_of(found) for language, found in rows.items()},
-                {language: scale_of(found) for language, found in rows.items()},
+                {language: weight_of(rows) for language, (rows, _) in papers.items()},
+                {
+                    language: Cohort(tuple(centre.tolist()), deviation_of(rows))
+                    for language, (rows, centre) in papers.items()
+                },
             )
             if embedder.fingerprint == fingerprint:
                 self.found = trust
@@ -97,8 +102,8 @@ class EmbedderTrust:
                 return
 
 
-async def _examined(embedder: Embedder, language: Language) -> list[list[float]]:
-    """The similarity of each question to each answer.
+async def _examined(embedder: Embedder, language: Language) -> tuple[list[list[float]], Vector]:
+    """The similarity of each question to each answer, and the mean vector of the answers.
 
     Raises EmbeddingFailed, but not for questions that it cannot read: their rows are empty.
     """
@@ -113,4 +118,5 @@ async def _examined(embedder: Embedder, language: Language) -> list[list[float]]
             rows.append([])
         else:
             rows.append([float(value) for value in answers @ vector])
-    return rows
+    centre: Vector = answers.mean(axis=0)
+    return rows, centre

@@ -200,12 +200,15 @@ class IndexingService:
             raise IndexUnavailable(f"index is {self.state}", code="not_ready")
         return await self._writer.vectors(passages, self._embedder, self._fingerprint)
 
-    async def neighbours(self, text: str, scope_filter: ScopeFilter, k: int) -> Neighbours:
-        """The visible neighbours of a query's text, by one call where the index's own process
-        embeds. Raises IndexUnavailable, EmbeddingFailed."""
+    async def neighbours(
+        self, text: str, scope_filter: ScopeFilter, k: int
+    ) -> tuple[Vector, Neighbours]:
+        """The vector of a query's text and its visible neighbours, by one call where the index's
+        own process embeds. Raises IndexUnavailable, EmbeddingFailed."""
         index = self._embedder.beside_index if self._embedder else None
         if index is None:
-            return await self.nearest(await self.embed(text), scope_filter, k)
+            vector = await self.embed(text)
+            return vector, await self.nearest(vector, scope_filter, k)
         found = await self._ask(
             lambda: index.query_text(text, scope_filter, k), more=self._embed_query_seconds
         )
@@ -216,7 +219,7 @@ class IndexingService:
         """The visible neighbours of a vector. Raises IndexUnavailable."""
         return await self._ask(lambda: self._store.query(vector, scope_filter, k))
 
-    async def _ask(self, ask: Callable[[], Neighbours], *, more: float = 0.0) -> Neighbours:
+    async def _ask[T](self, ask: Callable[[], T], *, more: float = 0.0) -> T:
         if self.state is not IndexState.READY:
             raise IndexUnavailable(f"index is {self.state}", code="not_ready")
         try:

@@ -29,11 +29,10 @@ from ..models.turns import Feedback
 from ..policies.change_questions import what_is_wanted
 from ..policies.closed_last import closed_last
 from ..policies.days_told import choose_days
-from ..policies.evidence import MANY, standing_out
+from ..policies.evidence import MANY, Asked, evidence
 from ..policies.fusion import fuse, stretched
 from ..policies.journals_aside import journals_aside
 from ..policies.newest_first import newest_first
-from ..policies.overlap import fold
 from ..policies.preference import (
     in_time,
     salience,
@@ -45,6 +44,7 @@ from ..policies.relevance import Judge
 from ..policies.same_fact import told_once
 from ..policies.talk import stands_alone
 from ..policies.tasks import is_done, is_task
+from ..policies.text import estimate_tokens
 from ..policies.timeline import repeats_entries
 from ..policies.topic_candidates import READ, with_topic
 from ..policies.topic_questions import TopicQuestion, topic_questions
@@ -332,7 +332,7 @@ class MemoryManager:
     ) -> tuple[list[Candidate], dict[DropReason, int]]:
         """The candidates of the arms, in one order, and how many the arms should not have named."""
         words, vectors = answer.words or Found(), answer.vectors or Found()
-        scale = self._trust.scale(ask.language)
+        scale = self._trust.scale(ask.language, vectors.vector)
         scores = fuse(
             words.scores,
             stretched(vectors.similarities, scale.deviation),
@@ -345,12 +345,8 @@ class MemoryManager:
                 scores = await self._arms.in_sessions(scores)
         living = {key: passage for key in scores if (passage := self._passages.get(key))}
         coverages = {key: match.coverage for key, match in words.words.items()}
-        asked = fold(ask.text)
-        # Whoever says the very words of the question covers all of it, however many say nearly so.
-        coverages.update(
-            {key: 1.0 for key in coverages.keys() & living.keys() if _says(living[key], asked)}
-        )
-        evidence = standing_out(
+        odds = evidence(
+            self._asked(ask),
             None if answer.words is None else coverages,
             vectors.similarities,
             scale=scale,
@@ -362,7 +358,7 @@ class MemoryManager:
             judge.candidate(
                 passage,
                 score=scores[key],
-                evidence=evidence[key],
+                log_odds=odds[key],
                 match=_match(words, key),
                 similarity=vectors.similarities.get(key),
                 uses=self._uses.of_passage(passage),
@@ -421,10 +417,12 @@ class MemoryManager:
             times=ask.times,
             asker=ask.asker,
             now=ask.now,
-            language=ask.language,
             floor=self._settings.relevance_floor,
-            among=sum(1 for _ in islice(self._passages.visible(ask.scope_filter), MANY)),
         )
+
+    def _asked(self, ask: Ask) -> Asked:
+        among = sum(1 for _ in islice(self._passages.visible(ask.scope_filter), MANY))
+        return Asked(ask.language, estimate_tokens(ask.subject), among)
 
     def _with_topics(
         self, ask: Ask, topics: Iterable[TopicQuestion], candidates: list[Candidate]
@@ -508,11 +506,6 @@ def _names_past_date(ask: Ask) -> bool:
 def _match(words: Found, key: Key) -> tuple[float, float] | None:
     match = words.words.get(key)
     return None if match is None else (match.score, match.coverage)
-
-
-def _says(passage: Passage, asked: str) -> bool:
-    """Whether it says just what is asked, but for widths and cases."""
-    return isinstance(passage, StoredMemory) and fold(passage.memory.judgment) == asked
 
 
 async def _nothing() -> None:

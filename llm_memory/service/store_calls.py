@@ -6,11 +6,11 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from ..errors import EmbeddingFailed, IndexUnavailable
 from ..log import logger
-from ..ports import Neighbours, VectorStore
+from ..ports import VectorStore
 
 SLOW: Final = "slow"
 """The code of a query that took too long; the next one is asked again."""
@@ -45,14 +45,14 @@ class StoreCalls:
         self._query_seconds = query_seconds
         self._on_fault = on_fault
         self._turns = asyncio.Semaphore(_AT_ONCE)
-        self._late: set[asyncio.Future[Neighbours]] = set()
+        self._late: set[asyncio.Future[Any]] = set()
         self._closed = False
 
     async def run[**P, T](self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """A call of the index's owner. It takes the time it takes."""
         return await self._start(lambda: call(*args, **kwargs))
 
-    async def query(self, ask: Callable[[], Neighbours], *, more: float = 0.0) -> Neighbours:
+    async def query[T](self, ask: Callable[[], T], *, more: float = 0.0) -> T:
         """Ask with a deadline, and so many seconds ``more``.
 
         Raises:
@@ -81,7 +81,7 @@ class StoreCalls:
             raise slow
         return answer.result()
 
-    def _came_late(self, answer: asyncio.Future[Neighbours]) -> None:
+    def _came_late(self, answer: asyncio.Future[Any]) -> None:
         self._late.discard(answer)
         fault = None if answer.cancelled() else answer.exception()
         if isinstance(fault, IndexUnavailable | EmbeddingFailed):

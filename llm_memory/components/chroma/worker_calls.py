@@ -63,7 +63,8 @@ def _query(served: Served, args: Mapping[str, Any], body: bytes) -> Iterator[Any
 def _query_text(served: Served, args: Mapping[str, Any], _: bytes) -> Iterator[Any]:
     scope_filter = wire.filter_heard(args["filter"])
     vector = served.model.query(args["text"])
-    yield None  # if the process dies from here on the index is to blame, and not the model
+    # If the process dies from here on the index is to blame, and not the model.
+    yield Rows(*wire.rows_said(vector))
     yield wire.neighbours_said(served.store.query(vector, scope_filter, args["k"]))
 
 

@@ -135,14 +135,14 @@ class WorkerStore:
         args = {"shape": shape, "filter": wire.filter_said(scope_filter), "k": k}
         return wire.neighbours_heard(self._ask("query", args, body, seconds=self._query_seconds))
 
-    def query_text(self, text: str, scope_filter: ScopeFilter, k: int) -> Neighbours:
+    def query_text(self, text: str, scope_filter: ScopeFilter, k: int) -> tuple[Vector, Neighbours]:
         args = {"text": text, "filter": wire.filter_said(scope_filter), "k": k}
         answers = self._running().answers("query_text", args, seconds=self._query_seconds)
         with self._embeds(), self._translated(embeds=True):
-            next(answers)  # it has been embedded
+            shape, body = next(answers)
         with self._translated():
             ((said, _),) = answers
-        return wire.neighbours_heard(said)
+        return wire.rows_heard(shape, body), wire.neighbours_heard(said)
 
     def announce(self, text: str) -> None:
         self._ask_model("announce", {"text": text}, _EMBEDDING_SECONDS)
