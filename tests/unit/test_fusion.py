@@ -19,8 +19,9 @@ from astrbot_plugin_scoped_memory.llm_memory.policies.fusion import (
 from astrbot_plugin_scoped_memory.llm_memory.policies.language import Language, language_of
 from astrbot_plugin_scoped_memory.llm_memory.policies.trust import (
     PROBES,
+    Cohort,
     Trust,
-    scale_of,
+    deviation_of,
     weight_of,
 )
 
@@ -130,10 +131,14 @@ def test_a_language_that_was_not_examined_gets_the_least_weight() -> None:
 
 
 def test_what_is_near_by_chance_is_told_by_the_answers_of_other_questions() -> None:
-    assert scale_of([[1.0, 0.2], [0.4, 0.9]]) == Scale(pytest.approx(0.3), pytest.approx(0.1))
-    assert scale_of([[], [0.4, 0.9]]).deviation == 0.0
-    assert scale_of([[], []]) == Scale()
-    trust = Trust({}, {Language.CHINESE: Scale(0.8, 0.02), Language.ENGLISH: Scale(0.7, 0.03)})
-    assert trust.scale(Language.ENGLISH) == Scale(0.7, 0.03)
-    assert trust.scale(None) == Scale(0.8, 0.02), "the one that admits less"
-    assert Trust().scale(None) == Trust().scale(Language.CHINESE) == Scale()
+    rows = [[1.0, 0.2, 0.4], [0.7, 0.9, 0.5], []]
+    assert deviation_of(rows) == pytest.approx(0.1), "each question around its own mean"
+    assert deviation_of([[], []]) == 0.0
+    chinese, english = Cohort((0.6, 0.2), 0.02), Cohort((0.2, 0.6), 0.03)
+    trust = Trust({}, {Language.CHINESE: chinese, Language.ENGLISH: english})
+    question = [0.0, 1.0]
+    assert trust.scale(Language.CHINESE, question) == Scale(0.2, 0.02)
+    assert trust.scale(Language.ENGLISH, question) == Scale(0.6, 0.03)
+    assert trust.scale(None, question) == Scale(0.6, 0.03), "the one that admits less"
+    assert trust.scale(Language.CHINESE, [1.0]) == Scale(), "a vector of another embedder"
+    assert Trust().scale(None, question) == Trust().scale(Language.CHINESE, question) == Scale()

@@ -11,14 +11,12 @@ from hypothesis import strategies as st
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, StoredMemory
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC
 from astrbot_plugin_scoped_memory.llm_memory.policies.evidence import probability
-from astrbot_plugin_scoped_memory.llm_memory.policies.language import Language
 from astrbot_plugin_scoped_memory.llm_memory.policies.preference import without_times
 from astrbot_plugin_scoped_memory.llm_memory.policies.ranking import Candidate
 from astrbot_plugin_scoped_memory.llm_memory.policies.relevance import (
     Judge,
     is_about_time_alone,
 )
-from astrbot_plugin_scoped_memory.llm_memory.policies.text import estimate_tokens
 from astrbot_plugin_scoped_memory.llm_memory.policies.time_expressions import find_times
 
 NOW = datetime(2026, 11, 21, 18, 0, tzinfo=UTC)
@@ -32,7 +30,6 @@ def judged(
     days_ago: int = 0,
     uses: int = 0,
     floor: float | None = None,
-    language: Language | None = Language.CHINESE,
 ) -> Candidate:
     """One memory, said so long ago, as the judge of a question sees it."""
     memory = Memory("m-aaaaaaaaaa", "阳台上晒着被子", NOW - timedelta(days=days_ago))
@@ -45,11 +42,10 @@ def judged(
         times=times,
         asker=(),
         now=NOW,
-        language=language,
         floor=floor,
     )
     return judge.candidate(
-        passage, score=1.0, evidence=evidence, match=None, similarity=None, uses=uses
+        passage, score=1.0, log_odds=evidence, match=None, similarity=None, uses=uses
     )
 
 
@@ -59,15 +55,12 @@ def test_what_stands_out_more_is_at_least_as_relevant(one: float, other: float) 
     assert judged("晒被子", low).relevance <= judged("晒被子", high).relevance
 
 
-@pytest.mark.parametrize("language", [*Language, None])
 @pytest.mark.parametrize("floor", [None, 0.2, 0.9])
-def test_what_is_likelier_than_the_floor_is_relevant(
-    language: Language | None, floor: float | None
-) -> None:
+def test_what_is_likelier_than_the_floor_is_relevant(floor: float | None) -> None:
     least = 0.5 if floor is None else floor
     for evidence in (-3.0, 0.0, 1.5, 2.0, 2.5, 3.0, 6.0):
-        likely = probability(evidence, language, estimate_tokens("晒被子"))
-        found = judged("晒被子", evidence, floor=floor, language=language).relevance
+        likely = probability(evidence)
+        found = judged("晒被子", evidence, floor=floor).relevance
         assert (found >= 0) is (likely >= least)
         assert found <= 1
 

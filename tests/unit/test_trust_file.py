@@ -9,15 +9,18 @@ from pathlib import Path
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.components.trust_file import JsonTrustBook
-from astrbot_plugin_scoped_memory.llm_memory.policies.evidence import Scale
 from astrbot_plugin_scoped_memory.llm_memory.policies.language import Language
-from astrbot_plugin_scoped_memory.llm_memory.policies.trust import EXAMINATION, Trust
+from astrbot_plugin_scoped_memory.llm_memory.policies.trust import (
+    EXAMINATION,
+    Cohort,
+    Trust,
+)
 from astrbot_plugin_scoped_memory.llm_memory.ports import Fingerprint
 
-MODEL = Fingerprint("model", 384, "r1")
+MODEL = Fingerprint("model", 2, "r1")
 TRUST = Trust(
     {Language.CHINESE: 0.0, Language.ENGLISH: 1.0},
-    {Language.CHINESE: Scale(0.84, 0.02), Language.ENGLISH: Scale(0.1, 0.0)},
+    {Language.CHINESE: Cohort((0.5, 0.25), 0.02), Language.ENGLISH: Cohort((0.0, 0.1), 0.0)},
 )
 
 
@@ -38,7 +41,7 @@ def test_a_book_in_which_nobody_wrote_says_nothing(tmp_path: Path) -> None:
     assert JsonTrustBook(tmp_path / "trust.json").read(MODEL) is None
 
 
-@pytest.mark.parametrize("change", [{"model": "other"}, {"dim": 383}, {"revision": "r2"}])
+@pytest.mark.parametrize("change", [{"model": "other"}, {"dim": 3}, {"revision": "r2"}])
 def test_another_embedder_is_not_known(tmp_path: Path, change: dict[str, object]) -> None:
     book = kept(tmp_path / "trust.json")
     assert book.read(replace(MODEL, **change)) is None  # type: ignore[arg-type]
@@ -61,8 +64,8 @@ def test_an_embedder_of_another_examination_is_examined_anew(tmp_path: Path) -> 
     assert book.read(MODEL) is None
 
 
-OF = [EXAMINATION, "model", 384, "r1"]
-SOUND = [0.1, 0.8, 0.05]
+OF = [EXAMINATION, "model", 2, "r1"]
+SOUND = {"weight": 0.1, "deviation": 0.05, "centre": [0.8, 0.1]}
 
 
 @pytest.mark.parametrize(
@@ -81,13 +84,17 @@ SOUND = [0.1, 0.8, 0.05]
             json.dumps({"of": OF, "found": {"zh": SOUND, "en": broken}}).encode()
             for broken in (
                 "much",
-                [None, 0.1, 0.1],
-                [0.1, 0.1],
-                [1.01, 0.1, 0.1],
-                [-0.1, 0.1, 0.1],
-                [float("nan"), 0.1, 0.1],
-                [0.1, 1.5, 0.1],
-                [0.1, 0.1, -0.1],
+                [0.1, 0.1, 0.1],
+                SOUND | {"weight": None},
+                {"weight": 0.1, "deviation": 0.05},
+                SOUND | {"weight": 1.01},
+                SOUND | {"weight": -0.1},
+                SOUND | {"weight": float("nan")},
+                SOUND | {"centre": [1.5, 0.1]},
+                SOUND | {"centre": [float("nan"), 0.1]},
+                SOUND | {"centre": [0.1]},
+                SOUND | {"centre": 0.1},
+                SOUND | {"deviation": -0.1},
             )
         ),
         json.dumps({"of": OF, "found": {"zh": SOUND, "martian": SOUND}}).encode(),
@@ -105,9 +112,9 @@ def test_a_broken_file_says_nothing_and_is_written_anew(tmp_path: Path, content:
 def test_the_broken_files_differ_from_a_sound_one_by_what_is_broken(tmp_path: Path) -> None:
     path = tmp_path / "trust.json"
     path.write_text(json.dumps({"of": OF, "found": {"zh": SOUND, "en": SOUND}}), "utf-8")
-    weight, mean, deviation = SOUND
+    cohort = Cohort((0.8, 0.1), 0.05)
     assert JsonTrustBook(path).read(MODEL) == Trust(
-        dict.fromkeys(Language, weight), dict.fromkeys(Language, Scale(mean, deviation))
+        dict.fromkeys(Language, 0.1), dict.fromkeys(Language, cohort)
     )
 
 
