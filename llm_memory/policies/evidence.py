@@ -28,10 +28,10 @@ class Scale:
     similarities to texts that have nothing to do with it."""
 
     mean: float = 0.0
-    deviation: float = 0.0
+    deviation: float = 0.1
 
     def above_chance(self, similarity: float) -> float:
-        """In standard deviations; 0 for an embedder that sees no differences, or is unexamined."""
+        """In standard deviations; 0 for an embedder that sees no differences."""
         return (similarity - self.mean) / self.deviation if self.deviation > 0 else 0.0
 
 
@@ -96,7 +96,9 @@ class Asked:
         """That a memory answers which covers so much, and is so many deviations above chance."""
         length = LENGTH * math.log(min(max(self.tokens, _LONG), _LONGEST) / _LONG)
         few = weights.few * math.log(MANY / min(max(self.among, FEWEST), MANY))
-        return weights.words * covered + weights.near * beyond + length + few - weights.enough
+        # The greater of the two: a long remark among three memories would be answered by each.
+        lenience = max(length, few)
+        return weights.words * covered + weights.near * beyond + lenience - weights.enough
 
 
 def evidence[K: Hashable](

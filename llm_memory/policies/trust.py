@@ -88,7 +88,7 @@ class Cohort:
     def scale(self, vector: Sequence[float]) -> Scale:
         """For a question with this unit vector, shape ``(dim,)``."""
         if len(vector) != len(self.centre):  # of another embedder: none of it can be compared
-            return Scale()
+            return Scale(deviation=0.0)
         return Scale(sumprod(vector, self.centre), self.deviation)
 
 

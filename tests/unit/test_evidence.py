@@ -58,12 +58,12 @@ def test_it_does_not_matter_what_a_model_calls_near(
     )
 
 
-def test_an_embedder_that_nobody_has_examined_or_that_sees_no_difference_tells_nothing() -> None:
-    for scale in (Scale(), Scale(1.0, 0.0)):
-        found = evidence(ASKED, {1: 0.5}, {1: 1.0, 2: 1.0}, scale=scale, weight=1.0)
-        assert found[1] > found[2] == pytest.approx(-BOTH.enough)
-        alone = evidence(ASKED, None, {1: 1.0}, scale=scale, weight=0.0)
-        assert alone[1] == pytest.approx(-VECTORS_ALONE.enough)
+def test_an_embedder_that_sees_no_difference_tells_nothing() -> None:
+    scale = Scale(1.0, 0.0)
+    found = evidence(ASKED, {1: 0.5}, {1: 1.0, 2: 1.0}, scale=scale, weight=1.0)
+    assert found[1] > found[2] == pytest.approx(-BOTH.enough)
+    alone = evidence(ASKED, None, {1: 1.0}, scale=scale, weight=0.0)
+    assert alone[1] == pytest.approx(-VECTORS_ALONE.enough)
 
 
 def test_the_very_words_are_found_among_hundreds_alike() -> None:
@@ -126,3 +126,10 @@ def test_of_a_longer_question_a_smaller_share_is_enough_up_to_what_was_measured(
     found = [odds(tokens) for tokens in (0, 3, 15, 30, 100, 800)]
     assert found == sorted(found)
     assert found[0] == found[1] == found[2] < found[3] < found[4] == found[5]
+
+
+def test_a_long_remark_among_few_memories_is_not_answered_by_each() -> None:
+    asked = Asked(Language.CHINESE, 100, 3)
+    for weight in (0.0, 1.0):
+        found = evidence(asked, {1: 0.05}, {1: 0.81}, scale=SCALE, weight=weight)
+        assert probability(found[1]) < 0.5
