@@ -2,8 +2,8 @@
 
 A logistic model. A memory's evidence is the share of the question that it covers, and how near its
 vector is to it beyond chance, in standard deviations that an examination of the embedder told. The
-fewer memories are visible, the less likely one of them is near by chance. The constants were fitted
-on labelled questions, with one set left out at a time (``benchmarks/fit_relevance.py``).
+fewer memories are visible, the less likely one of them is near by chance. The constants are those
+with which ``benchmarks/retrieval.py`` and ``everyday.py`` speak most while they stay silent.
 """
 
 from __future__ import annotations

@@ -140,5 +140,5 @@ def test_what_is_near_by_chance_is_told_by_the_answers_of_other_questions() -> N
     assert trust.scale(Language.CHINESE, question) == Scale(0.2, 0.02)
     assert trust.scale(Language.ENGLISH, question) == Scale(0.6, 0.03)
     assert trust.scale(None, question) == Scale(0.6, 0.03), "the one that admits less"
-    assert trust.scale(Language.CHINESE, [1.0]) == Scale(deviation=0.0), "a vector of another embedder"
+    assert trust.scale(Language.CHINESE, [1.0]) == Scale(deviation=0.0), "of another embedder"
     assert Trust().scale(None, question) == Trust().scale(Language.CHINESE, question) == Scale()
