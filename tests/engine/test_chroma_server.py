@@ -22,7 +22,7 @@ from astrbot_plugin_scoped_memory.llm_memory.components.trust_file import JsonTr
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm
 from astrbot_plugin_scoped_memory.llm_memory.models.status import EngineStatus
 from astrbot_plugin_scoped_memory.llm_memory.policies.language import Language
-from astrbot_plugin_scoped_memory.llm_memory.policies.trust import Trust
+from astrbot_plugin_scoped_memory.llm_memory.policies.trust import Cohort, Trust
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 from astrbot_plugin_scoped_memory.tests.support.chroma_server import ServerProcess
 from astrbot_plugin_scoped_memory.tests.support.engines import group, person
@@ -67,7 +67,10 @@ async def test_a_server_that_goes_and_comes_back_costs_no_memory(tmp_path: Path)
         await engine.open()
         embedder = FakeEmbedder()
         # Its words are known better: here it is to be asked all the same.
-        trusted = Trust(dict.fromkeys(Language, 1.0))
+        trusted = Trust(
+            dict.fromkeys(Language, 1.0),
+            dict.fromkeys(Language, Cohort((0.0,) * embedder.dim, 0.1)),
+        )
         JsonTrustBook(paths.index / "trust.json").write(await embedder.prepare(), trusted)
         run = asyncio.create_task(engine.run(embedder))
         await remember("奶奶对花生过敏")

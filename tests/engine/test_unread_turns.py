@@ -79,7 +79,7 @@ async def test_it_is_found_in_other_words_in_its_scope_alone(tmp_path: Path) -> 
         tmp_path, chat=ScriptedChat(), embedder=Paraphrasing(), trust=FixedTrust(1.0)
     ) as rig:
         await say(rig, SAID)
-        await say(rig, "电梯周三检修，走楼梯下去", where=OUTSIDE)
+        await say(rig, "聚餐改吃火锅了", where=OUTSIDE)
         await follow(rig)
         assert await by_vectors(rig, CHAT) == [SAID]
         assert await by_vectors(rig, OUTSIDE) == []
@@ -128,7 +128,7 @@ async def test_its_vector_goes_while_it_may_not_be_told(tmp_path: Path) -> None:
     async with running(tmp_path, chat=ScriptedChat(), store=store) as rig:
         service = rig.engine.service
         await say(rig, SAID)
-        await say(rig, "电梯周三检修，走楼梯下去", where=OUTSIDE)
+        await say(rig, "聚餐改吃火锅了", where=OUTSIDE)
         await follow(rig)
         assert sorted(scopes_of(store.disk)) == ["公司", "家人"]
         await service.pause(conversation_id=FAMILY, actor=ADMIN)
@@ -147,7 +147,7 @@ async def test_a_restart_makes_no_vector_anew_and_leaves_none_behind(tmp_path: P
     disk = Disk()
     async with running(tmp_path, chat=ScriptedChat(), store=InMemoryVectorStore(disk)) as rig:
         await say(rig, SAID)
-        await say(rig, "电梯周三检修，走楼梯下去", where=OUTSIDE)
+        await say(rig, "聚餐改吃火锅了", where=OUTSIDE)
         await follow(rig)
     store = Counting(disk)
     async with running(tmp_path, chat=ScriptedChat(otherwise=answer()), store=store) as rig:

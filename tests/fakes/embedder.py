@@ -77,9 +77,10 @@ class BesideIndex(FakeEmbedder):
         self.beside_index = self
         self.announced: list[str] = []
 
-    def query_text(self, text: str, scope_filter: ScopeFilter, k: int) -> Neighbours:
+    def query_text(self, text: str, scope_filter: ScopeFilter, k: int) -> tuple[Vector, Neighbours]:
         """``TextIndex``."""
-        return self._store.query(self._one(text), scope_filter, k)
+        vector = self._one(text)
+        return vector, self._store.query(vector, scope_filter, k)
 
     def announce(self, text: str) -> None:
         """``TextIndex``."""

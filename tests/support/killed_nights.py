@@ -92,7 +92,7 @@ def look(root: Path) -> tuple[After, list[str]]:
         if not made.read_text("utf-8").splitlines()[-1].startswith('{"type": "end"'):
             faults.append(f"{made.name}: half")
     with loop_stores(root) as stores:
-        if stores.turns.size().total != len(SCOPES) * len(_SAID):
+        if stores.turns.size().waiting != len(SCOPES) * len(_SAID):
             faults.append("turns that wait to be read were touched")
         if any(stores.book.evidence(scope) for scope in SCOPES):
             faults.append("evidence is left")
