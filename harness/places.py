@@ -1,15 +1,16 @@
-"""Who talks, and where: people and conversations of the OneBot world."""
+"""Who talks, and where: people and conversations, of OneBot and Telegram."""
 
 from dataclasses import dataclass
 from typing import Literal
 
 ADAPTER = "aiocqhttp"
+TELEGRAM = "telegram"
 BOT_ID = 10000
 
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """A QQ user; `card` is the name shown in a group, if it differs."""
+    """A user; `card` is the name shown in a QQ group, if it differs, or a Telegram username."""
 
     user_id: int
     nickname: str
@@ -22,12 +23,16 @@ class Place:
 
     kind: Literal["group", "private"]
     number: int
+    adapter: str = ADAPTER
+    thread: int = 0
+    """The topic of a Telegram group, if any."""
 
     @property
     def umo(self) -> str:
         """The `unified_msg_origin` that AstrBot gives this conversation."""
         kind = "GroupMessage" if self.kind == "group" else "FriendMessage"
-        return f"{ADAPTER}:{kind}:{self.number}"
+        topic = f"#{self.thread}" if self.thread else ""
+        return f"{self.adapter}:{kind}:{self.number}{topic}"
 
 
 def group(number: int) -> Place:

@@ -15,10 +15,11 @@ from .clock import MovedClock
 from .model import ScriptedModel
 from .onebot import REPLY_SECONDS, OneBot
 from .panel import Panel
-from .places import Person, Place
+from .places import TELEGRAM, Person, Place
 from .release import CHECKOUT, install
 from .script import JsonObject, ModelRequest, ToolCall, call
 from .settings import BotSettings
+from .telegram import Telegram
 from .waiting import TookTooLong, free_port, until
 
 PATIENCE: JsonObject = {"advanced": {"recall_deadline_ms": 15_000}}
@@ -79,6 +80,7 @@ class Rig:
         config: JsonObject | None = None,
         reply_seconds: float = REPLY_SECONDS,
         moved_clock: bool = False,
+        telegram: Telegram | None = None,
         before_start: "Callable[[Rig], None] | None" = None,
     ) -> None:
         self.root = root
@@ -93,6 +95,7 @@ class Rig:
         self._config = config
         self._reply_seconds = reply_seconds
         self._moved_clock = moved_clock
+        self.telegram = telegram
         self._before_start = before_start
         self._stack = AsyncExitStack()
         self._numbers = itertools.count(1)
@@ -101,6 +104,8 @@ class Rig:
         """Sets everything up and starts it; the plugin is active when this returns."""
         try:
             await self._stack.enter_async_context(self.model)
+            if self.telegram is not None:
+                await self._stack.enter_async_context(self.telegram)
             self.bot = self._new_bot()
             self.bot.prepare()
             install(self.bot.plugins, source=self.source)
@@ -165,7 +170,8 @@ class Rig:
         """
         before = len(self.model.requests)
         within = self._reply_seconds
-        reply = await self.onebot.ask(place, person, text, at=at, within=within)
+        there = self.telegram if place.adapter == TELEGRAM and self.telegram else self.onebot
+        reply = await there.ask(place, person, text, at=at, within=within)
         mine = [r for r in self.model.requests[before:] if text.strip() in r.user_text]
         return Turn(reply, mine)
 
@@ -230,6 +236,7 @@ class Rig:
             embedding_dimensions=self._embedding_dimensions,
             unique_session=self._unique_session,
             future_tasks=self._future_tasks,
+            telegram_url=self.telegram.base_url if self.telegram else "",
         )
         return AstrBotProcess(self.root, settings, python=self._python)
 

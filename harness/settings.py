@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from .places import ADAPTER
+from .places import ADAPTER, TELEGRAM
 from .script import JsonObject
 
 CHAT_PROVIDER = "scripted"
@@ -28,6 +28,8 @@ class BotSettings:
     unique_session: bool = False
     future_tasks: bool = False
     """Whether the model is offered AstrBot's own tool for timers."""
+    telegram_url: str = ""
+    """If set, there is a Telegram account, too, whose Bot API is here."""
     log_level: str = "INFO"
 
 
@@ -69,7 +71,7 @@ def cmd_config(settings: BotSettings) -> JsonObject:
             "port": settings.panel_port,
             "auth_rate_limit": {"enable": False},
         },
-        "platform": [_platform(settings)],
+        "platform": [_platform(settings), *_telegram(settings)],
         "wake_prefix": ["/"],
         "log_level": settings.log_level,
         "pip_install_arg": "--no-index",
@@ -87,6 +89,23 @@ def _platform(settings: BotSettings) -> JsonObject:
         "ws_reverse_port": settings.onebot_port,
         "ws_reverse_token": "",
     }
+
+
+def _telegram(settings: BotSettings) -> list[JsonObject]:
+    if not settings.telegram_url:
+        return []
+    account = {
+        "id": TELEGRAM,
+        "type": "telegram",
+        "enable": True,
+        "telegram_token": "10000:loopback",
+        "start_message": "你好",
+        "telegram_api_base_url": settings.telegram_url,
+        "telegram_file_base_url": settings.telegram_url,
+        "telegram_command_register": True,
+        "telegram_command_auto_refresh": False,
+    }
+    return [account]
 
 
 def _chat_provider(settings: BotSettings) -> JsonObject:

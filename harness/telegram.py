@@ -1,0 +1,142 @@
+"""A loopback Telegram Bot API: AstrBot's adapter polls it for what people say, and answers here."""
+
+import asyncio
+import itertools
+import json
+import time
+from collections import defaultdict
+from types import TracebackType
+
+from aiohttp import web
+
+from .places import TELEGRAM, Person, Place
+from .script import JsonObject
+from .waiting import TookTooLong
+
+USERNAME = "yuchi_bot"
+_BOT = {"id": 10000, "is_bot": True, "first_name": "机器人", "username": USERNAME}
+_POLL_SECONDS = 2.0
+
+
+class Telegram:
+    """`async with Telegram() as telegram`: people talk by `say`; unknown methods answer true."""
+
+    def __init__(self) -> None:
+        self.port = 0
+        self.menu: list[JsonObject] = []
+        """The command menu that the bot has set."""
+        self._updates: list[JsonObject] = []
+        self._news = asyncio.Event()
+        self._replies: dict[Place, asyncio.Queue[str]] = defaultdict(asyncio.Queue)
+        self._ids = itertools.count(1)
+        self._runner: web.AppRunner | None = None
+
+    @property
+    def base_url(self) -> str:
+        """What the adapter's `telegram_api_base_url` is set to."""
+        return f"http://127.0.0.1:{self.port}/bot"
+
+    async def __aenter__(self) -> "Telegram":
+        """Starts to listen."""
+        app = web.Application()
+        app.router.add_post("/bot{token}/{method}", self._answer)
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+        await self._runner.setup()
+        await web.TCPSite(self._runner, "127.0.0.1", 0).start()
+        self.port = self._runner.addresses[0][1]
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Closes."""
+        if self._runner is not None:
+            await self._runner.cleanup()
+
+    async def ask(
+        self, place: Place, person: Person, text: str, *, at: bool = True, within: float
+    ) -> str:
+        """Says `text` and gives the bot's next message there; older unread ones are dropped."""
+        queue = self._replies[place]
+        while not queue.empty():
+            queue.get_nowait()
+        self.say(place, person, text, at=at)
+        try:
+            return await asyncio.wait_for(queue.get(), within)
+        except TimeoutError as error:
+            message = f"no reply in {place.umo} within {within:g} seconds"
+            raise TookTooLong(message) from error
+
+    def say(self, place: Place, person: Person, text: str, *, at: bool = True) -> None:
+        """A person's message; in a group it begins with @bot unless `at` is false or it is a
+        command."""
+        if place.kind == "group" and at and not text.startswith("/"):
+            text = f"@{USERNAME} {text}"
+        message: JsonObject = {
+            "message_id": next(self._ids),
+            "date": int(time.time()),
+            "chat": _chat(place),
+            "from": _user(person),
+            "text": text,
+        }
+        if text.startswith(f"@{USERNAME}"):
+            length = len(USERNAME) + 1
+            message["entities"] = [{"type": "mention", "offset": 0, "length": length}]
+        if place.thread:
+            message |= {"message_thread_id": place.thread, "is_topic_message": True}
+        self._updates.append({"update_id": next(self._ids), "message": message})
+        self._news.set()
+
+    async def _answer(self, http: web.Request) -> web.Response:
+        sent = await http.post()
+        values = {name: str(value) for name, value in sent.items()}
+        result = await self._do(http.match_info["method"], values)
+        return web.json_response({"ok": True, "result": result})
+
+    async def _do(self, method: str, values: dict[str, str]) -> object:
+        match method:
+            case "getMe":
+                return _BOT
+            case "getUpdates":
+                return await self._poll(int(values.get("offset", "0")))
+            case "setMyCommands":
+                self.menu = json.loads(values["commands"])
+                return True
+            case "sendMessage":
+                place = _place(int(values["chat_id"]), int(values.get("message_thread_id", "0")))
+                self._replies[place].put_nowait(values["text"].replace("\\", ""))
+                number = next(self._ids)
+                sent: JsonObject = {"message_id": number, "date": int(time.time()), "from": _BOT}
+                return sent | {"chat": _chat(place), "text": values["text"]}
+            case _:
+                return True
+
+    async def _poll(self, offset: int) -> list[JsonObject]:
+        self._updates = [one for one in self._updates if one["update_id"] >= offset]
+        if not self._updates:
+            self._news.clear()
+            try:
+                await asyncio.wait_for(self._news.wait(), _POLL_SECONDS)
+            except TimeoutError:
+                return []
+        return self._updates
+
+
+def _chat(place: Place) -> JsonObject:
+    if place.kind == "private":
+        return {"id": place.number, "type": "private", "first_name": "友"}
+    title = f"群{place.number}"
+    return {"id": place.number, "type": "supergroup", "title": title, "is_forum": True}
+
+
+def _user(person: Person) -> JsonObject:
+    """A person of whom Telegram knows a username only if `card` gives one."""
+    user = {"id": person.user_id, "is_bot": False, "first_name": person.nickname}
+    return user | ({"username": person.card} if person.card else {})
+
+
+def _place(chat: int, thread: int) -> Place:
+    return Place("private" if chat > 0 else "group", chat, TELEGRAM, thread)
