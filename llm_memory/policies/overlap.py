@@ -16,15 +16,21 @@ _PAIR, _SINGLE = 3, 1
 def shortlist(query: str, texts: Sequence[str], limit: int) -> list[int]:
     """Places of at most ``limit`` folded texts that share something with the query, the most first.
 
-    Shared pairs of neighbouring Han characters (kana, Hangul) and beginnings of words count three,
-    single characters one. Among equals the later text wins.
+    Shared pairs of neighbouring Han characters (kana, Hangul), beginnings of words, and whole
+    numbers count three, single characters one. Among equals the later text wins.
     """
     wanted = pieces(query)
     if not wanted:
         return []
+    # A hundred other numbers contain a short one: they would push the right text off the list.
+    whole = {piece: re.compile(rf"(?<!\d){piece}(?!\d)") for piece in wanted if piece.isdecimal()}
     scored = []
     for place, text in enumerate(texts):
-        score = sum(weight for piece, weight in wanted.items() if piece in text)
+        score = sum(
+            weight
+            for piece, weight in wanted.items()
+            if piece in text and (piece not in whole or whole[piece].search(text))
+        )
         if score:
             scored.append((score, place))
     return [place for _, place in heapq.nlargest(limit, scored)]
@@ -38,7 +44,7 @@ def pieces(query: str) -> dict[str, int]:
         found.update(dict.fromkeys(run, _SINGLE))
         found.update({run[i : i + 2]: _PAIR for i in range(len(run) - 1)})
     for word in _NARROW.findall(_WIDE.sub(" ", folded)):
-        found[word[:_STEM]] = _PAIR
+        found[word if word.isdecimal() else word[:_STEM]] = _PAIR
     return found
 
 

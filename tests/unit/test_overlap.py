@@ -31,6 +31,12 @@ def test_what_shares_the_most_comes_first(query: str, first: int) -> None:
     assert shortlist(query, [fold(text) for text in TEXTS], 10)[0] == first
 
 
+def test_a_number_is_compared_as_a_whole() -> None:
+    texts = [f"第{number}号用户喜欢第{number}种茶" for number in range(1000)]
+    assert shortlist("第3号用户喜欢第几种茶", texts, 50)[0] == 3
+    assert shortlist("电话13812345678是谁的", ["13812345678", "13812345679"], 5) == [0]
+
+
 @pytest.mark.parametrize("query", ["", "😀！？", "xyz", "……"])
 def test_a_query_that_shares_nothing_has_no_shortlist(query: str) -> None:
     assert shortlist(query, [fold(text) for text in TEXTS], 10) == []
