@@ -105,7 +105,7 @@ class Days:
     defaults: PluginConfig = field(default_factory=lambda: read_config({}))
     said: RecentTalk = field(default_factory=RecentTalk)
     turn_tokens: list[int] = field(default_factory=list)
-    small_talk: list[bool] = field(default_factory=list)
+    small_talk: list[tuple[str, Told]] = field(default_factory=list)
     told_secrets: int = 0
 
     async def play(self) -> None:
@@ -117,9 +117,11 @@ class Days:
 
     async def ask(self, text: str, who: Actor, place: Place) -> Told:
         """What would be injected for this question."""
-        hits = (await self._recall(text, who, place)).hits
-        lines = [hit_line(hit, self.texts) for hit in hits]
-        return Told(lines, estimate_tokens(fence(hits, self.texts)) if lines else 0)
+        return self._told(await self._recall(text, who, place))
+
+    def _told(self, recall: Recall) -> Told:
+        lines = [hit_line(hit, self.texts) for hit in recall.hits]
+        return Told(lines, estimate_tokens(fence(recall.hits, self.texts)) if lines else 0)
 
     async def _recall(
         self, text: str, who: Actor, place: Place, context: Sequence[ContextLine] = ()
@@ -151,7 +153,7 @@ class Days:
         self.turn_tokens.append(estimate_tokens(injected) if injected else 0)
         self._look_for_secrets(injected, talk.where)
         if talk.small_talk:
-            self.small_talk.append(not recall.hits)
+            self.small_talk.append((talk.said, self._told(recall)))
         shown = tuple(hit.memory_id for hit in recall.hits)
         turn = Turn(who, talk.said, talk.reply, shown, talk.at)
         view = await service.view(conversation_id=place.where)
@@ -242,10 +244,10 @@ async def figures(root: Path, cast: Cast, embedder: str) -> dict[str, Any]:
             original.append(await days.ask(question.original, who, place))
             paraphrase.append(await days.ask(question.paraphrase, who, place))
         asker, place = cast.first
-        unrelated = [await days.ask(text, asker, place) for text in cast.unrelated]
+        unrelated = [(text, await days.ask(text, asker, place)) for text in cast.unrelated]
         await days.look_everywhere_for_secrets()
         asked = list(zip(cast.questions, original, paraphrase, strict=True))
-        quiet = [*days.small_talk, *(told.is_silent for told in unrelated)]
+        quiet = [*days.small_talk, *unrelated]
         tokens = [told.tokens for told in (*original, *paraphrase)]
         turns = days.turn_tokens
         return {
@@ -253,7 +255,7 @@ async def figures(root: Path, cast: Cast, embedder: str) -> dict[str, Any]:
             "original": sum(told.answers(one.must) for one, told, _ in asked),
             "paraphrase": sum(told.answers(one.must) for one, _, told in asked),
             "stale": sum(a.is_stale(one) + b.is_stale(one) for one, a, b in asked),
-            "silent": round(sum(quiet) / max(len(quiet), 1), 3),
+            "silent": round(sum(told.is_silent for _, told in quiet) / max(len(quiet), 1), 3),
             "secrets_told": days.told_secrets,
             "injected_tokens_per_question": round(sum(tokens) / max(len(tokens), 1)),
             "injected_tokens_per_turn": round(sum(turns) / max(len(turns), 1)),
@@ -268,6 +270,7 @@ async def figures(root: Path, cast: Cast, embedder: str) -> dict[str, Any]:
                 for text, told in ((one.original, a), (one.paraphrase, b))
                 if told.is_stale(one)
             ],
+            "spoke_lines": [[text, *told.lines] for text, told in quiet if not told.is_silent],
             "missed": [
                 text
                 for one, a, b in asked
@@ -310,8 +313,9 @@ def main() -> None:
     )
     for text in found["missed"]:
         sys.stdout.write(f"  missed: {text}\n")
-    for question, *lines in found["stale_lines"]:
-        sys.stdout.write(f"  stale: {question}\n" + "".join(f"    {one}\n" for one in lines))
+    for fault in ("stale", "spoke"):
+        for question, *lines in found[f"{fault}_lines"]:
+            sys.stdout.write(f"  {fault}: {question}\n" + "".join(f"    {one}\n" for one in lines))
 
 
 if __name__ == "__main__":
