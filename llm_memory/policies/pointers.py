@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_POINTER = re.compile(r"(?:^|[#^\s\[])([mn]-[0-9a-z]{4,32})\]?$")
+_POINTER = re.compile(r"(?:^|[#^\s\[(（【])([mn]-[0-9a-z]{4,32})[\])）】]?$")
 
 
 def is_note_id(identifier: str) -> bool:

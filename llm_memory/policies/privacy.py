@@ -15,7 +15,6 @@ from ..models.settings import PrivacyMode
 from .privacy_text import searchable
 from .private_keys import Span, keys, passwords
 from .private_numbers import numbers
-from .text import normalise
 
 Finder = Callable[[str], Sequence[Span]]
 """Where private things stand in a text."""
@@ -32,6 +31,12 @@ HIDDEN = {
 
 _HAN = re.compile("[\u3400-\u9fff]")
 _RANK = {kind: rank for rank, kind in enumerate(PrivateKind)}
+# Words that only name what was hidden, or its owner: "my phone is" is nothing to remember.
+_ITS_NAME = re.compile(
+    r"手机|电话|银行卡|身份证|密码|口令|密钥|私钥|号码|账号|卡号|号|我们?|的|是|为|"
+    r"\b(?:my|the|mobile|cell|phone|telephone|bank|credit|card|id|password|token|key|number|is)\b",
+    re.IGNORECASE,
+)
 _MARKS = tuple(mark for marks in HIDDEN.values() for mark in marks)
 
 
@@ -112,5 +117,5 @@ def protect(draft: MemoryDraft, mode: PrivacyMode, finder: Finder = find) -> Pro
 def _says_more(judgment: str) -> bool:
     rest = judgment
     for mark in _MARKS:
-        rest = rest.replace(mark, "")
-    return bool(normalise(rest))
+        rest = rest.replace(mark, " ")
+    return any(letter.isalnum() for letter in _ITS_NAME.sub(" ", rest))

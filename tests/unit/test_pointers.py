@@ -22,6 +22,9 @@ ID = "m-01jd3q8z7kabcdef"
         f"[preferences.md#{ID}]",
         f"[2026-11-21 · 小明 · journal/2026-11-21.md#{ID}]",
         f"^{ID}",
+        f"({ID})",
+        f"（{ID}）",
+        f"【preferences.md#{ID}】",
         f"../../别人/preferences.md#{ID}",
     ],
 )

@@ -153,7 +153,17 @@ def test_a_speakers_name_is_hidden_and_refuses_nothing() -> None:
     assert passed.hidden == ()
 
 
-@pytest.mark.parametrize("text", ["13800138000", f"{KEY}。", "13800138000，13912345678"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "13800138000",
+        f"{KEY}。",
+        "13800138000，13912345678",
+        "我手机13812345678",
+        "我的手机号是 13812345678",
+        "my phone number is 13812345678",
+    ],
+)
 def test_what_says_nothing_beside_its_secret_is_refused(text: str) -> None:
     outcome = protect(MemoryDraft(text), PrivacyMode.REDACT)
     assert isinstance(outcome, Rejected)
