@@ -37,8 +37,13 @@ def mode(path: Path) -> int:
 
 def open_to_others(root: Path) -> dict[str, str]:
     """What others may look at, below a folder and the folder itself, with its mode."""
-    found = (path for path in (root, *root.rglob("*")) if not path.is_symlink())
-    return {path.name: oct(mode(path)) for path in found if mode(path) & 0o077}
+    found: dict[str, str] = {}
+    for path in (root, *root.rglob("*")):
+        # A thread may just have put a temporary file in the place of another.
+        with contextlib.suppress(FileNotFoundError):
+            if not path.is_symlink() and mode(path) & 0o077:
+                found[path.name] = oct(mode(path))
+    return found
 
 
 async def one_life(root: Path, memory: Path, *, words: str = "奶奶对花生过敏") -> None:
