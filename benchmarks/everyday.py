@@ -137,6 +137,7 @@ class Days:
             line=lambda hit: f"{_NUMBERED}{hit_line(hit, texts)}\n",
             days=WEEK,
             context=context,
+            in_talk=True,
         )
 
     async def _turn(self, talk: Talk) -> None:

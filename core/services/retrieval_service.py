@@ -74,6 +74,7 @@ class RetrievalService:
                 line=lambda hit: f"{_NUMBERED}{hit_line(hit, texts)}\n",
                 days=WEEK,
                 context=context,
+                in_talk=True,
             ),
             lambda why: Recall(trace=Trace(notes=(why,))),
             late="log.deadline",

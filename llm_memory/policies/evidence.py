@@ -18,6 +18,8 @@ FEWEST, MANY = 10, 100
 """Visible memories between which it matters how many there are."""
 LENGTH = 1.5
 """Of the logarithm of a long question's length: an answer holds a smaller share of it."""
+REMARK = 1.5
+"""More is asked for what answers a short message that is no question: 早 and 周五了 need nothing."""
 _LONG, _LONGEST = 15, 100
 """Tokens: from where on a question is long, and how long the longest is that was measured."""
 
@@ -79,11 +81,13 @@ class Asked:
         language: None where it is in neither; then what asks for most is taken.
         tokens: Its length.
         among: So many memories the asker sees, as far as that matters.
+        remark: It is a message of a talk, and no question as far as its form tells.
     """
 
     language: Language | None
     tokens: int
     among: int = MANY
+    remark: bool = False
 
     @property
     def words_alone(self) -> Weights:
@@ -98,7 +102,8 @@ class Asked:
         few = weights.few * math.log(MANY / min(max(self.among, FEWEST), MANY))
         # The greater of the two: a long remark among three memories would be answered by each.
         lenience = max(length, few)
-        return weights.words * covered + weights.near * beyond + lenience - weights.enough
+        enough = weights.enough + (REMARK if self.remark and self.tokens <= _LONG else 0.0)
+        return weights.words * covered + weights.near * beyond + lenience - enough
 
 
 def evidence[K: Hashable](

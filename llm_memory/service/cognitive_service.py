@@ -182,6 +182,7 @@ class CognitiveService:
         chained: bool = False,
         days: int = 0,
         context: Sequence[ContextLine] = (),
+        in_talk: bool = False,
     ) -> Recall:
         """At most ``limit`` relevant memories that fit the budget; none where none is relevant.
 
@@ -194,6 +195,7 @@ class CognitiveService:
                 of them, whatever the limit is. The budget holds.
             context: What was said just before, the earliest first. Lines of another view than the
                 conversation has now are not used; see ``Talk`` for what is made of the others.
+            in_talk: The query is a message somebody sent, not a search: it may ask for nothing.
         """
         await self._life.begun(patience=self._settings.load_seconds)
         scope_filter = self._access.readable(conversation_id)
@@ -206,7 +208,13 @@ class CognitiveService:
         ask = (
             partial(manager.chained_recall, seconds=_HOPS_SECONDS)
             if chained
-            else partial(manager.comprehensive_recall, only=only, days=days, context=heard)
+            else partial(
+                manager.comprehensive_recall,
+                only=only,
+                days=days,
+                context=heard,
+                in_talk=in_talk,
+            )
         )
         complete = self._bylines.reader(scope_filter, conversation_id.umo, actor)
         with explanations.noting_failure(conversation_id.umo, query, scope_filter):

@@ -157,12 +157,14 @@ class MemoryManager:
         only: Collection[Arm] | None = None,
         days: int = 0,
         context: Sequence[ContextLine] = (),
+        in_talk: bool = False,
     ) -> Recall:
         """The best visible passages for a query, within limit and budget. Never raises for a
         broken index or embedder: then another arm answers, and at last a scan.
 
         Args:
             context: What was said before the query in the view that the filter is of.
+            in_talk: The query is a message somebody sent, not a search: it may ask for nothing.
             days: A question about days alone may be answered by one memory for each of so many,
                 whatever the limit is.
             asker: Who asks: 我 is that person.
@@ -176,7 +178,7 @@ class MemoryManager:
         notes: list[str] = []
         links = self._settings.identity_links
         ask = read_question(
-            query, scope_filter, asker, self._clock(), self._trust.weight, links, context
+            query, scope_filter, asker, self._clock(), self._trust.weight, links, context, in_talk
         )
         stages.lap("read")
         await self._passages.ahead(query, scope_filter)
@@ -422,7 +424,7 @@ class MemoryManager:
 
     def _asked(self, ask: Ask) -> Asked:
         among = sum(1 for _ in islice(self._passages.visible(ask.scope_filter), MANY))
-        return Asked(ask.language, estimate_tokens(ask.subject), among)
+        return Asked(ask.language, estimate_tokens(ask.subject), among, ask.remark)
 
     def _with_topics(
         self, ask: Ask, topics: Iterable[TopicQuestion], candidates: list[Candidate]

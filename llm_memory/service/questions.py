@@ -11,7 +11,7 @@ from ..models.scope import ScopeFilter
 from ..models.talk import NO_TALK, ContextLine, TalkUsed
 from ..policies.language import Language, language_of
 from ..policies.preference import ids_of, is_first_person, without_times
-from ..policies.talk import Talk, talk_for
+from ..policies.talk import Talk, asks, talk_for
 from ..policies.text import clean
 from ..policies.time_expressions import TimeSpan, find_times
 
@@ -32,6 +32,7 @@ class Ask:
         around: What was said before, for the order of the words' arm alone.
         used: What of that, for the trace.
         dense_weight: How far the embedder is trusted for the language.
+        remark: It is a message of a talk, and no question as far as its form tells.
     """
 
     text: str
@@ -45,6 +46,7 @@ class Ask:
     embedded: str = ""
     around: str = ""
     used: TalkUsed = NO_TALK
+    remark: bool = False
 
 
 def readable(query: str) -> str:
@@ -64,9 +66,11 @@ def read_question(
     weight: Callable[[Language | None], float],
     links: Mapping[str, str],
     context: Sequence[ContextLine] = (),
+    in_talk: bool = False,
 ) -> Ask:
     """``query`` is readable; ``weight`` tells the embedder's share for a language; ``links`` who is
-    the same person; ``context`` what was said before, the earliest first, in the same view."""
+    the same person; ``context`` what was said before, the earliest first, in the same view;
+    ``in_talk`` that the query is a message somebody sent, not a search."""
     times = find_times(query, now)
     subject = without_times(query, times)
     talk = talk_for(query, subject, context, now) if context else Talk()
@@ -84,6 +88,7 @@ def read_question(
         embedded=f"{talk.pointed} {query}".strip(),
         around=talk.around,
         used=talk.used,
+        remark=in_talk and not asks(query),
     )
 
 

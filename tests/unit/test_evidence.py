@@ -133,3 +133,15 @@ def test_a_long_remark_among_few_memories_is_not_answered_by_each() -> None:
     for weight in (0.0, 1.0):
         found = evidence(asked, {1: 0.05}, {1: 0.81}, scale=SCALE, weight=weight)
         assert probability(found[1]) < 0.5
+
+
+@pytest.mark.parametrize("language", [Language.CHINESE, Language.ENGLISH, None])
+def test_a_remark_asks_for_more_than_a_question_and_a_long_one_does_not(
+    language: Language | None,
+) -> None:
+    def told(tokens: int, *, remark: bool) -> float:
+        asked = Asked(language, tokens, remark=remark)
+        return evidence(asked, {1: 0.5}, {1: 0.85}, scale=SCALE, weight=1.0)[1]
+
+    assert told(5, remark=True) < told(5, remark=False)
+    assert told(40, remark=True) == told(40, remark=False)
