@@ -312,3 +312,21 @@ async def test_the_very_words_are_found_among_many_that_say_nearly_the_same(
                 await rig.remember(f"家里第{chat}个会话的第{number}件事", HERE, person(chat))
         text = "家里第1个会话的第1件事"
         assert (await rig.recall(text, HERE, 5)).hits[0].preview == text
+
+
+async def test_a_remark_needs_more_than_a_search_for_the_same_words(tmp_path: Path) -> None:
+    async with running(tmp_path) as rig:
+        await rig.remember("奶奶对花生过敏", group(777))
+        await rig.until_indexed()
+
+        async def found(text: str, *, in_talk: bool) -> int:
+            recall = await rig.engine.service.recall(
+                text, conversation_id=group(777), limit=3, token_budget=500, in_talk=in_talk
+            )
+            return len(recall.hits)
+
+        for remark in ("过敏了", "花生真香", "今天吃花生", "对花生没兴趣"):
+            assert await found(remark, in_talk=False) == 1, remark
+            assert await found(remark, in_talk=True) == 0, remark
+        for asked in ("奶奶对花生过敏", "奶奶能吃花生吗", "谁对花生过敏？"):
+            assert await found(asked, in_talk=True) == 1, asked

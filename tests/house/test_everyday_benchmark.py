@@ -39,6 +39,7 @@ SMALL: dict[str, Any] = {
             {"judgment": "梯子改锁在地下室", "replaces": "梯子锁在车棚"},
         ),
         _talk("2026-03-03T10:00", "家", "哈哈哈", small_talk=True),
+        _talk("2026-03-04T09:00", "家", "梯子锁在哪里来着？"),
     ],
     "questions": [
         {

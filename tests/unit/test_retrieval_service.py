@@ -20,6 +20,7 @@ from astrbot_plugin_scoped_memory.tests.support.turn_plugin import TurnPlugin
 
 SHORT = 50
 PEANUTS = "奶奶对花生过敏"
+QUESTION = "奶奶对什么过敏"
 
 
 class HangingEmbedder(FakeEmbedder):
@@ -140,7 +141,7 @@ async def test_all_that_is_written_fits_the_budget_of_the_config(
         for budget in range(0, 1200, 23):
             plugin = TurnPlugin(rig, auto_inject_topk=9, inject_token_budget=budget)
             plugin.texts = Texts(language)
-            hits = (await recalled(plugin)).hits
+            hits = (await recalled(plugin, QUESTION)).hits
             if hits:
                 assert estimate_tokens(fence(hits, plugin.texts)) <= budget
             counts.add(len(hits))
