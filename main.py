@@ -13,6 +13,7 @@ from astrbot.api.web import json_response
 
 from .core.blank_status import blank_status
 from .core.collector import collector_paused
+from .core.command_words import CommandWords
 from .core.group_chatter import GroupChatter
 from .core.late_start import LateStart, providers_are_loaded
 from .core.names import NAME, RECALLS_ROUTE, ROOT, STATUS_ROUTE, plugin_version
@@ -167,6 +168,10 @@ class ScopedMemoryPlugin(Star):
         if self._mind is not None:
             await self._mind.overheard(event)
 
+    @filter.custom_filter(CommandWords, False, priority=_FIRST)
+    async def on_command_words(self, event: AstrMessageEvent) -> None:
+        """写法不一样的记忆指令，先改成认得的写法；它自己什么也不回答"""
+
     @filter.command_group("memory", alias={"记忆"})
     def memory(self) -> None:
         """长期记忆：状态、记忆域、列表、搜索、记住、忘记、改写、移动、恢复、暂停、继续、导出、导入"""
@@ -304,3 +309,6 @@ class ScopedMemoryPlugin(Star):
             command: Command = getattr(parts.commands, name)
             yield event.plain_result(await parts.commands.answer(event, command))
         event.stop_event()
+
+
+CommandWords.use(ScopedMemoryPlugin.memory.parent_group)

@@ -47,7 +47,7 @@ def why_text(texts: Texts, explained: Explained, *, back: int = 1, admin: bool =
         lines.append(say("explain.carried" if trace.talk.carried else "explain.talk", names=names))
     if trace.through:
         lines.append(say("explain.through", ids="、".join(trace.through)))
-    lines += [_note(texts, note, admin=admin) for note in trace.notes]
+    lines += [note_line(texts, note, admin=admin) for note in trace.notes]
     for considered, hit in explained.candidates[:_SHOWN]:
         reason = "hit" if considered.dropped is None else considered.dropped.value
         lines.append(
@@ -76,7 +76,8 @@ def why_text(texts: Texts, explained: Explained, *, back: int = 1, admin: bool =
     return "\n".join(lines)
 
 
-def _note(texts: Texts, note: str, *, admin: bool) -> str:
+def note_line(texts: Texts, note: str, *, admin: bool) -> str:
+    """What went wrong in a recall."""
     if note == GIVEN_UP:
         return texts.say("explain.given_up")
     # A part that is broken may name folders and addresses.

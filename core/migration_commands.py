@@ -115,6 +115,8 @@ class MigrationCommands:
 
     async def _reverse(self) -> str:
         report = await self._plugin.migrations.reverse()
+        if not report.restored and not report.left:
+            return self._say("migrate.none_restored")
         return self._say("migrate.restored", count=report.restored, left=report.left)
 
     async def _take_back(self, batch: str) -> str:

@@ -7,18 +7,19 @@ from .texts import Texts
 
 
 def numbers_text(texts: Texts, tally: Tally, remaining: int) -> str:
-    """How many came to which end."""
-    return texts.say(
-        "migrate.numbers",
-        scanned=tally.scanned,
-        patched=tally.patched,
-        skipped=tally.skipped,
-        remaining=remaining,
-        adopted=tally.adopted,
-        merged=tally.merged,
-        quarantined=tally.quarantined,
-        broken=tally.broken,
-    )
+    """How many came to which end; of what there is none, nothing is said."""
+    ends = {
+        "patched": tally.patched,
+        "skipped": tally.skipped,
+        "adopted": tally.adopted,
+        "merged": tally.merged,
+        "quarantined": tally.quarantined,
+        "broken": tally.broken,
+        "remaining": remaining,
+    }
+    said = [texts.say("migrate.scanned", count=tally.scanned)]
+    said += [texts.say(f"migrate.{end}", count=count) for end, count in ends.items() if count]
+    return texts.say("private.and").join(said)
 
 
 def cause_text(texts: Texts, code: str) -> str:

@@ -18,6 +18,7 @@ from ..llm_memory import (
     Stored,
     StoredMemory,
 )
+from ..llm_memory.policies.scope_resolution import as_derived
 from .services.injection_service import note_title, safe, safe_line, safe_pointer
 from .texts import Texts
 
@@ -41,6 +42,30 @@ def remembered_text(texts: Texts, outcome: RememberOutcome) -> str:
             return said + _what_was_done(texts, memory, redacted)
         case Rejected():
             return rejected_text(texts, outcome)
+
+
+def added_text(texts: Texts, outcome: RememberOutcome) -> str:
+    """The same to a person: who will see it, and no path."""
+    if isinstance(outcome, Rejected):
+        return rejected_text(texts, outcome)
+    stored = outcome.memory
+    memory_id, seen = stored.memory.memory_id, seen_by(texts, stored)
+    if isinstance(outcome, Replaced):
+        former = outcome.former.memory.memory_id
+        said = texts.say("add.replaced", id=memory_id, seen=seen, former=former)
+    elif isinstance(outcome, Reinforced):
+        said = texts.say("add.known", id=memory_id, seen=seen)
+    else:
+        said = texts.say("add.stored", id=memory_id, seen=seen)
+    return said + _what_was_done(texts, stored, outcome.redacted)
+
+
+def seen_by(texts: Texts, stored: StoredMemory) -> str:
+    """Who sees a memory, in words."""
+    scope = stored.scope
+    if scope.is_public:
+        return texts.say("seen.public")
+    return texts.say("seen.here" if as_derived(scope.name) else "seen.scope", scope=scope.name)
 
 
 def _what_was_done(texts: Texts, stored: StoredMemory, redacted: Sequence[PrivateKind]) -> str:

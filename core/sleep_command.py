@@ -69,13 +69,15 @@ class SleepCommand:
         return "\n".join(lines)
 
     def _numbers(self, report: SleepReport) -> str:
-        return self._say(
-            "sleep.numbers",
-            faded=report.faded,
-            raised=report.raised,
-            archived=report.archived,
-            merged=report.merged,
-            journals=report.journals,
-            later=report.postponed_days,
-            pages=report.pages,
-        )
+        """What was done, and nothing that was not."""
+        done = {
+            "faded": report.faded,
+            "raised": report.raised,
+            "archived": report.archived,
+            "merged": report.merged,
+            "journals": report.journals,
+            "later": report.postponed_days,
+            "pages": report.pages,
+        }
+        said = [self._say(f"sleep.{what}", count=count) for what, count in done.items() if count]
+        return self._say("private.and").join(said) or self._say("sleep.nothing")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Final
@@ -328,16 +328,26 @@ class Restored:
 
 @dataclass(frozen=True, slots=True)
 class NotAllowed:
-    """The memory is visible, but only its speaker or an admin may do this."""
+    """The memory is visible, but only its speaker or an admin may do this, and only in its scope.
+
+    ``who`` said it; ``scope`` is the one where it stands, empty where that is the conversation's
+    own.
+    """
 
     memory_id: str
+    who: str = field(default="", compare=False)
+    scope: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class NotVisible:
-    """There is no such memory for this conversation, whether or not it exists elsewhere."""
+    """There is no such memory for this conversation, whether or not it exists elsewhere.
+
+    ``forgotten``: the archive of its own scope holds it, and the conversation may see that.
+    """
 
     memory_id: str
+    forgotten: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

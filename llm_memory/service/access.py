@@ -108,8 +108,16 @@ class Access:
             return NotVisible(memory_id)
         scope = self.writable(conversation_id)
         if not actor.admin or isinstance(scope, Rejected) or stored.scope != scope:
-            return NotAllowed(memory_id)
+            return self.refusal(stored, scope)
         return stored
+
+    @staticmethod
+    def refusal(stored: StoredMemory, scope: Scope | Rejected) -> NotAllowed:
+        """Why a visible memory may not be changed from a conversation that writes ``scope``."""
+        elsewhere = (
+            "" if isinstance(scope, Rejected) or stored.scope == scope else stored.scope.name
+        )
+        return NotAllowed(stored.memory.memory_id, stored.memory.who, elsewhere)
 
     def trusts(self, actor: Actor | None, conversation_id: ConversationId, scope: Scope) -> bool:
         """An admin; in a private chat, its person, for a scope that is this chat's alone. Never an

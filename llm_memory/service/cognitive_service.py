@@ -54,6 +54,7 @@ from ..models.turns import (
     Turn,
 )
 from ..policies.admin_move import target_scope
+from ..policies.overlap import fold
 from ..policies.pointers import is_note_id, pointed_id
 from ..ports.transfer import LineSource
 from .access import Access
@@ -504,14 +505,36 @@ class CognitiveService:
         await self._life.ready()
         await self._book.return_strangers_warning()
 
-    async def newest(self, *, conversation_id: ConversationId, limit: int) -> list[StoredMemory]:
-        """The newest memories that the conversation may see."""
+    async def newest(
+        self,
+        *,
+        conversation_id: ConversationId,
+        limit: int | None = None,
+        said_by: Actor | None = None,
+        naming: str = "",
+    ) -> list[StoredMemory]:
+        """The memories that the conversation may see, the newest first.
+
+        Args:
+            limit: So many at most, None for all.
+            said_by: Only what this person said, by any of the person's accounts.
+            naming: Only what holds each of these words, or was said by somebody of that name.
+        """
         await self._life.ready()
         scope_filter = self._access.readable(conversation_id)
         if scope_filter is None:
             return []
         visible = self._catalogue.visible(scope_filter)
+        if said_by is not None:
+            same, person = self._book.same_person, said_by.person
+            visible = (s for s in visible if same(person, s.memory.provenance.person))
+        if words := fold(naming).split():
+            visible = (s for s in visible if self._holds(s, words))
         return sorted(visible, key=lambda s: s.memory.created_at, reverse=True)[:limit]
+
+    def _holds(self, stored: StoredMemory, words: Sequence[str]) -> bool:
+        said, who = self._catalogue.folded(stored), fold(stored.memory.who)
+        return all(word in said or word in who for word in words)
 
     async def describe(self, *, conversation_id: ConversationId) -> ScopeReport:
         """What the conversation reads and writes, and why."""

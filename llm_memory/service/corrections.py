@@ -70,7 +70,7 @@ class Corrections:
             return await self._forget_unread(memory_id, conversation_id, actor)
         scope = self._access.writable(conversation_id)
         if isinstance(scope, Rejected) or not self._access.in_reach(stored, scope, actor):
-            return NotAllowed(memory_id)
+            return self._access.refusal(stored, scope)
         doer = Doer(actor, conversation_id.umo)
         target = await self._life.finish(self._forget(stored, doer))
         match target:
@@ -91,15 +91,24 @@ class Corrections:
             return NotVisible(memory_id)
         stored = self._unread.find(named, scope_filter)
         if stored is None:
-            return NotVisible(memory_id)
+            return await self._absent(memory_id, conversation_id)
         scope = self._access.writable(conversation_id)
         if isinstance(scope, Rejected) or not self._access.in_reach(stored, scope, actor):
-            return NotAllowed(memory_id)
+            return self._access.refusal(stored, scope)
         by = actor.name or actor.person
         noting = self._corrected.note(CorrectionKind.FORGOTTEN, scope.name, stored.memory, by=by)
         await self._life.finish(noting)
         await self._unread.review()
         return Purged(stored.memory.memory_id)
+
+    async def _absent(self, memory_id: str, conversation_id: ConversationId) -> NotVisible:
+        """No such memory lives here: it may have been forgotten."""
+        scope, named = self._access.writable(conversation_id), pointed_id(memory_id)
+        if isinstance(scope, Rejected) or named is None:
+            return NotVisible(memory_id)
+        archived = await self._handlers.archived(scope, named)
+        seen = archived is not None and self._access.sees(archived, conversation_id)
+        return NotVisible(memory_id, forgotten=seen)
 
     async def _forget(self, stored: StoredMemory, doer: Doer) -> str | Rejected | None:
         """The correction is noted first: a kill between must not lose it."""
@@ -128,7 +137,7 @@ class Corrections:
         if stored is None or not self._access.sees(stored, conversation_id):
             return await self._forget_unread(memory_id, conversation_id, actor)
         if isinstance(scope, Rejected) or not self._access.in_reach(stored, scope, actor):
-            return NotAllowed(memory_id)
+            return self._access.refusal(stored, scope)
         refused = await self._life.finish(self._purge(stored, Doer(actor, conversation_id.umo)))
         return refused or Purged(stored.memory.memory_id)
 
@@ -144,7 +153,9 @@ class Corrections:
     ) -> EditOutcome | Rejected:
         """Give an entry of the conversation's own scope other words. Admins only."""
         stored = self._access.for_admin(memory_id, conversation_id, actor)
-        if not isinstance(stored, StoredMemory):
+        if isinstance(stored, NotVisible):
+            return await self._absent(memory_id, conversation_id)
+        if isinstance(stored, NotAllowed):
             return stored
         doer = Doer(actor, conversation_id.umo)
         edited = await self._life.finish(self._followed(self._editor.edit(stored, text, doer)))
@@ -155,7 +166,9 @@ class Corrections:
     ) -> MoveOutcome | Rejected:
         """Move an entry of the conversation's own scope to another one. Admins only."""
         stored = self._access.for_admin(memory_id, conversation_id, actor)
-        if not isinstance(stored, StoredMemory):
+        if isinstance(stored, NotVisible):
+            return await self._absent(memory_id, conversation_id)
+        if isinstance(stored, NotAllowed):
             return stored
         known = {*self._book.summary().by_scope, *await self._editor.folders()}
         target = target_scope(scope_name, known)
@@ -195,7 +208,7 @@ class Corrections:
             if deed.kind is DeedKind.EDIT and not sees(standing, conversation_id):
                 return NotVisible(memory_id)
             if not actor.admin:
-                return NotAllowed(memory_id)
+                return self._access.refusal(standing, scope)
             undone = await self._life.finish(self._editor.take_back(deed))
             return NotVisible(memory_id) if undone is None else undone
         if not named and deed is None:
@@ -213,7 +226,7 @@ class Corrections:
         if archived is None or not self._access.sees(archived, conversation_id):
             return NotVisible(memory_id)
         if not self._access.in_reach(archived, scope, actor):
-            return NotAllowed(memory_id)
+            return self._access.refusal(archived, scope)
         restored = await self._life.finish(self._handlers.restore(scope, memory_id))
         match restored:
             case Rejected():
