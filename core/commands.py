@@ -15,11 +15,10 @@ from ..llm_memory import (
     MemoryDraft,
     ScopedMemoryError,
     Source,
-    Usable,
 )
-from .bring_command import BRING, BringCommand, left_text, status_text
+from .bring_command import status_text
 from .command_words import unknown_text
-from .correct_commands import CorrectCommands, split
+from .correct_commands import CorrectCommands
 from .look_commands import LookCommands
 from .loop_texts import loop_lines, moment
 from .migration_commands import MigrationCommands
@@ -28,11 +27,12 @@ from .outcomes import added_text, error_text
 from .pause_commands import PauseCommands
 from .plugin_context import PluginContext
 from .reflection_commands import ReflectionCommands
+from .scope_commands import ScopeCommands
 from .services.injection_service import safe
 from .shown import LastShown
 from .sleep_command import SleepCommand
 from .transfer_commands import TransferCommands
-from .welcome import greet, scope_line, strangers_warning
+from .welcome import greet, strangers_warning
 
 _STATUS_SECONDS = 1.0
 
@@ -67,7 +67,7 @@ class Commands:
         self.resume: Command = pauses.resume
         self.sleep: Command = SleepCommand(plugin).sleep
         self.migrate: Command = MigrationCommands(plugin).migrate
-        self._bring: Command = BringCommand(plugin).bring
+        self.scope: Command = ScopeCommands(plugin).scope
 
     async def answer(self, event: AstrMessageEvent, command: Command, *, words: int = 2) -> str:
         """Run a command for an event; ``words`` is the length of the command itself."""
@@ -149,40 +149,6 @@ class Commands:
         elif warnings:
             lines.append(self._say("status.warnings_hidden"))
         return "\n".join(lines)
-
-    async def scope(self, conversation_id: ConversationId, actor: Actor, rest: str) -> str:
-        """This conversation's id, its scope and why, and what to paste into the map."""
-        word, more = split(rest)
-        if word in {"confirm", "确认"}:
-            return await self._confirm(actor)
-        if word in BRING:
-            return await self._bring(conversation_id, actor, more)
-        report = await self._plugin.service.describe(conversation_id=conversation_id)
-        lines = [
-            self._say("scope.id", id=conversation_id.umo),
-            scope_line(self._plugin, report.resolution),
-            self._say("scope.visible", count=report.visible),
-            self._say("scope.paste", id=conversation_id.map_key),
-        ]
-        if report.paused:
-            lines.append(self._say("status.paused", since=moment(report.paused)))
-        if report.mixed_history:
-            lines.append(self._say("scope.mixed_history"))
-        if not self._plugin.config.engine.scope_filter_enabled:
-            lines.append(self._say("notice.scope_filter_off"))
-        if report.damaged:
-            lines.append(self._say("scope.damaged"))
-        lines += [left_text(self._plugin.texts, one) for one in report.left]
-        is_public = isinstance(report.resolution, Usable) and report.resolution.scope.is_public
-        if report.strangers_in_public and is_public:
-            lines.append(self._say("scope.strangers"))
-        return "\n".join(lines)
-
-    async def _confirm(self, actor: Actor) -> str:
-        released = await self._plugin.service.confirm_map(actor=actor)
-        if released is None:
-            return self._say("outcome.admins_only")
-        return self._say("scope.confirmed", count=released)
 
     async def add(self, conversation_id: ConversationId, actor: Actor, text: str) -> str:
         """Remember the text as it stands."""

@@ -18,11 +18,10 @@ from ..llm_memory import (
     Restored,
     Undone,
 )
-from ..llm_memory.policies.pointers import is_note_id
 from ..llm_memory.policies.text import preview
 from .bring_command import brought_back_text
 from .naming import Naming, Unnamed, shown_words
-from .outcomes import redacted_text, rejected_text
+from .outcomes import not_allowed_text, not_visible_text, redacted_text, rejected_text
 from .patiently import patiently
 from .plugin_context import PluginContext
 from .services.injection_service import safe
@@ -70,9 +69,9 @@ class CorrectCommands:
                 where = self._say("forget.where", path=archived_to) if actor.admin else ""
                 return said + where
             case NotAllowed():
-                return self._not_allowed("forget", outcome)
+                return not_allowed_text(self._plugin.texts, "forget", outcome)
             case NotVisible():
-                return self._absent(outcome)
+                return not_visible_text(self._plugin.texts, outcome)
             case Rejected():
                 return rejected_text(self._plugin.texts, outcome)
 
@@ -125,9 +124,9 @@ class CorrectCommands:
                 )
                 return said + redacted_text(self._plugin.texts, outcome.redacted)
             case NotAllowed():
-                return self._not_allowed("edit", outcome)
+                return not_allowed_text(self._plugin.texts, "edit", outcome)
             case NotVisible():
-                return self._absent(outcome)
+                return not_visible_text(self._plugin.texts, outcome)
             case Rejected():
                 return rejected_text(self._plugin.texts, outcome)
 
@@ -148,9 +147,9 @@ class CorrectCommands:
                 name = stored.scope.name
                 return self._say("move.done", text=words, source=source, scope=name)
             case NotAllowed():
-                return self._not_allowed("edit", outcome)
+                return not_allowed_text(self._plugin.texts, "edit", outcome)
             case NotVisible():
-                return self._absent(outcome)
+                return not_visible_text(self._plugin.texts, outcome)
             case Rejected():
                 detail = safe(preview(outcome.detail, _PREVIEW))
                 return rejected_text(self._plugin.texts, replace(outcome, detail=detail))
@@ -181,7 +180,7 @@ class CorrectCommands:
             case BroughtBack():
                 return brought_back_text(self._plugin.texts, outcome)
             case NotAllowed():
-                return self._not_allowed("undo", outcome)
+                return not_allowed_text(self._plugin.texts, "undo", outcome)
             case NotVisible() if memory_id:
                 return self._say("undo.not_found", id=safe(memory_id)[:_WORDS])
             case NotVisible():
@@ -193,18 +192,6 @@ class CorrectCommands:
         """The id that a number stands for; anything else as it is."""
         named = self._naming.read(words, conversation_id)
         return words if named is None else named
-
-    def _not_allowed(self, what: str, refused: NotAllowed) -> str:
-        if refused.scope:
-            return self._say("pointed.elsewhere", scope=refused.scope)
-        who = safe(refused.who) or self._say("inject.nobody")
-        return self._say(f"{what}.not_allowed", who=who)
-
-    def _absent(self, outcome: NotVisible) -> str:
-        if is_note_id(outcome.memory_id):
-            return self._say("pointed.note")
-        shown = safe(outcome.memory_id)[:_WORDS]
-        return self._say("pointed.forgotten" if outcome.forgotten else "pointed.absent", id=shown)
 
 
 def split(rest: str) -> tuple[str, str]:

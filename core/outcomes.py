@@ -8,7 +8,9 @@ from ..llm_memory import (
     EngineClosed,
     EngineOff,
     Memory,
+    NotAllowed,
     NoteSection,
+    NotVisible,
     PrivateKind,
     Reinforced,
     Rejected,
@@ -18,9 +20,12 @@ from ..llm_memory import (
     Stored,
     StoredMemory,
 )
+from ..llm_memory.policies.pointers import is_note_id, pointed_id
 from ..llm_memory.policies.scope_resolution import as_derived
 from .services.injection_service import note_title, safe, safe_line, safe_pointer
 from .texts import Texts
+
+_SHOWN = 60
 
 
 def remembered_text(texts: Texts, outcome: RememberOutcome) -> str:
@@ -95,6 +100,22 @@ def rejected_text(texts: Texts, rejected: Rejected) -> str:
         why = texts.say(f"why.{rejected.why.code}", key=rejected.why.key, value=rejected.why.value)
     private = private_text(texts, rejected.private)
     return texts.say(f"reject.{rejected.reason}", why=why, detail=rejected.detail, private=private)
+
+
+def not_allowed_text(texts: Texts, what: str, refused: NotAllowed) -> str:
+    """Whose words they are, or where they may be changed. ``what``: forget, edit or undo."""
+    if refused.scope:
+        return texts.say("pointed.elsewhere", scope=refused.scope)
+    who = safe(refused.who) or texts.say("inject.nobody")
+    return texts.say(f"{what}.not_allowed", who=who)
+
+
+def not_visible_text(texts: Texts, outcome: NotVisible) -> str:
+    """That no such memory lives here; that it is forgotten, or a piece of a note."""
+    if is_note_id(pointed_id(outcome.memory_id) or ""):
+        return texts.say("pointed.note")
+    shown = safe(outcome.memory_id)[:_SHOWN]
+    return texts.say("pointed.forgotten" if outcome.forgotten else "pointed.absent", id=shown)
 
 
 def _standing(memory: Memory) -> str:

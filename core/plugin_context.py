@@ -32,6 +32,7 @@ from .late_start import providers_are_loaded
 from .logging_bridge import LoggingBridge
 from .names import ROOT, plugin_version
 from .notices import notice_text
+from .panel_map import PanelMap
 from .personas import PersonaReader
 from .providers import (
     LEXICAL,
@@ -61,6 +62,7 @@ class PluginContext:
     def __init__(self, context: Any, raw_config: Mapping[str, Any] | None, data: Path) -> None:
         self.astrbot = context
         self.config = read_config(raw_config)
+        self.panel_map = PanelMap(raw_config)
         self.texts = Texts(self.config.language)
         self.version = plugin_version()
         agents = WokenAgents(partial(adapter_of, context), lambda: self.service, self.texts)

@@ -95,7 +95,7 @@ from .models.settings import (
     WalkPace,
 )
 from .models.sleep import Postponed, SleepReport
-from .models.status import EngineStatus, IndexState, MapSummary, ScopeReport
+from .models.status import EngineStatus, IndexState, MapChange, MapSummary, ScopeReport
 from .models.talk import ContextLine, TalkUsed, Voice
 from .models.tasks import (
     Task,
@@ -175,6 +175,7 @@ __all__ = [
     "LineFault",
     "LoopSettings",
     "LoopStatus",
+    "MapChange",
     "MapSummary",
     "Memory",
     "MemoryDraft",

@@ -62,7 +62,8 @@ class ScopeReport:
     """What a conversation reads and writes, and why. ``visible`` counts what it can recall;
     ``paused`` is when it went off the record, None where it is on it. ``mixed_history``: the chat
     history that the model is given may hold words of a former scope, so replies are not read.
-    ``left`` is what stands in scopes that were derived for it before."""
+    ``left`` is what stands in scopes that were derived for it before; ``near`` are entries of the
+    map, key and value, that match no conversation and look as if they meant this one."""
 
     resolution: Resolution
     visible: int
@@ -71,6 +72,17 @@ class ScopeReport:
     paused: datetime | None = None
     mixed_history: bool = False
     left: tuple[LeftBehind, ...] = ()
+    near: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MapChange:
+    """How a conversation's entry in the map changed its scope. ``sharing``: so many keys of the map
+    give the scope that it has now."""
+
+    before: Resolution
+    after: Resolution
+    sharing: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from ..errors import InvalidScope
 from ..models.scope import PUBLIC_NAME, Scope, ScopeFault
 from ..models.settings import IllegalName, ScopeMap
+from .map_edits import as_entry
 from .map_keys import (
     account_of,
     canonical_key,
@@ -21,7 +22,6 @@ from .map_keys import (
     meant_by,
     without_account,
 )
-from .text import clean
 
 _ALL_BUT_SAME = 0.9
 _COMPARED = 500
@@ -62,14 +62,16 @@ def read_scope_map(raw: Mapping[str, object], folders: Collection[str]) -> Scope
 
     A name that differs only in case from a folder (else from an earlier entry) is illegal: on a
     disk that folds case the two would be one. Blanks around a key, and what nobody can see in it,
-    come from pasting and go, and a kind of conversation may be written short (``group``): a key
-    that was written as AstrBot writes it wins.
+    come from pasting and go, a whole line ``id → scope`` in one field is read as it is meant, and a
+    kind of conversation may be written short (``group``): a key that was written as AstrBot writes
+    it wins.
     """
     taken = {folder.lower(): folder for folder in sorted(folders)} | {PUBLIC_NAME: PUBLIC_NAME}
     known = set(folders)
     entries: dict[str, Scope | IllegalName] = {}
-    for written, value in raw.items():
-        key = canonical_key(clean(str(written)))
+    for written, beside in raw.items():
+        key, value = as_entry(str(written), beside)
+        key = canonical_key(key)
         if key != written and key in raw:
             continue
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -36,9 +36,10 @@ from ..models.recall import (
     Told,
     Trace,
 )
+from ..models.resolution import Usable
 from ..models.scope import PUBLIC, Scope, ScopeFilter
-from ..models.settings import EngineSettings
-from ..models.status import MapSummary, ScopeReport
+from ..models.settings import EngineSettings, IllegalName
+from ..models.status import MapChange, MapSummary, ScopeReport
 from ..models.talk import ContextLine, Voice
 from ..models.tasks import TaskAction, TaskChange, TaskReport
 from ..models.transfer import Exported, Imported, NotTransferred
@@ -56,6 +57,7 @@ from ..models.turns import (
 from ..policies.admin_move import target_scope
 from ..policies.overlap import fold
 from ..policies.pointers import is_note_id, pointed_id
+from ..policies.scope_map import read_scope_map
 from ..ports.transfer import LineSource
 from .access import Access
 from .bringing import Bringing
@@ -549,7 +551,32 @@ class CognitiveService:
             paused=self._off_record.since(conversation_id),
             mixed_history=self._histories.current_is_mixed(conversation_id.umo),
             left=tuple(await self._former.count(self._former.of(conversation_id))),
+            near=tuple((one.key, one.value) for one in self._book.near_keys(conversation_id)),
         )
+
+    async def check_entry(self, raw: Mapping[str, object], conversation_id: ConversationId) -> str:
+        """What is wrong with the conversation's scope in a map that is to be: a ``ScopeFault``, or
+        empty."""
+        await self._life.ready()
+        entries = read_scope_map(raw, await self._editor.folders()).entries
+        entry = entries.get(conversation_id.map_key)
+        return str(entry.fault) if isinstance(entry, IllegalName) else ""
+
+    async def change_map(
+        self, raw: Mapping[str, object], *, conversation_id: ConversationId, actor: Actor
+    ) -> MapChange | NotAllowed:
+        """Go by a map in which an admin has set or dropped this conversation's entry: from the next
+        message on. ``raw`` is saved already; turns that go on end in the view they began with."""
+        await self._life.ready()
+        if not actor.admin:
+            return NotAllowed("")
+        before = self._book.resolve(conversation_id)
+        folders = await self._editor.folders()
+        await self._life.finish(self._book.change_map(raw, conversation_id, folders))
+        self._former.look_again()
+        after = self._book.resolve(conversation_id)
+        sharing = self._book.sharing(after.scope) if isinstance(after, Usable) else 0
+        return MapChange(before, after, sharing)
 
     async def map_summary(self) -> MapSummary:
         """What the scope map says, for the log at start-up."""

@@ -50,6 +50,12 @@ class FormerScopes:
             for record in self._state.derived_scopes():
                 self._take(record)
 
+    def look_again(self) -> None:
+        """The map was changed: who has another scope now than one that was noted is told anew."""
+        self._moved.clear()
+        for record in tuple(self._noted):
+            self._take(record)
+
     def _take(self, record: DerivedScope) -> None:
         try:
             owner = record.conversation_id

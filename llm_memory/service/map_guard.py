@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from ..models.data_models import StoredMemory
 from ..models.notices import Notice, NoticeCode, Severity
@@ -35,6 +35,25 @@ Accounts = Callable[[], frozenset[str] | None]
 """The bot accounts that exist now, None where the bot framework does not tell."""
 _OFFERED = 30
 """Lines of a repaired map in a notice."""
+_IN_CHAT = "mapped_in_chat:"
+"""Begins a mark in the state: this key was set in chat, and no panel has shown it since."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Looked:
+    """A map that was read and compared with the state.
+
+    ``written_over``: keys set in chat that a map saved in the panel lacks. Its page was opened
+    before, or they are not wanted any more: nobody can tell, so they are on hold.
+    """
+
+    scope_map: ScopeMap
+    seen: frozenset[str]
+    present: frozenset[str] | None
+    let_go: frozenset[str]
+    known: frozenset[str]
+    unnamed: frozenset[str]
+    written_over: frozenset[str]
 
 
 class MapGuard:
@@ -48,7 +67,6 @@ class MapGuard:
         notices: NoticeBoard,
         accounts: Accounts,
     ) -> None:
-        self._settings = settings
         self._state = state
         self._notices = notices
         self._accounts = accounts
@@ -61,6 +79,8 @@ class MapGuard:
         self._meant: set[tuple[str, str]] = set()
         self._lost = LostAccounts()
         self._map = ScopeMap()
+        self._written_over: frozenset[str] = frozenset()
+        self._raw = settings.scope_map
         self.seen: frozenset[str] = frozenset()
         """Conversations that a message came from, and keys of the map that one of them had."""
 
@@ -70,31 +90,84 @@ class MapGuard:
         Scopes that have a folder but no key may have lost their map, if this installation has
         never known a key of theirs: a copied folder. Where it has, the owner took the key out.
         """
+        self._take(self._look(self._raw or {}, folders))
+
+    async def change(
+        self, raw: Mapping[str, object], keys: Collection[str], folders: Collection[str]
+    ) -> None:
+        """Read a map in which an admin has set or dropped ``keys`` in chat: that they are there, or
+        are not, is meant."""
+        looked = await asyncio.to_thread(self._look, raw, folders, frozenset(keys))
+        self._raw = raw
+        self._take(looked)
+
+    def _look(
+        self,
+        raw: Mapping[str, object],
+        folders: Collection[str],
+        in_chat: frozenset[str] = frozenset(),
+    ) -> _Looked:
+        """Compare and note. Blocks; changes nothing of the guard's own."""
         state = self._state
-        self.seen = state.seen_conversations()
-        scope_map = read_scope_map(self._settings.scope_map or {}, folders)
-        self._present = self._accounts()
+        seen = self.seen | state.seen_conversations()
+        scope_map = read_scope_map(raw, folders)
+        present = self._accounts()
+        remembered, lost = state.remembered_map_keys(), state.lost_map_keys()
+        written_over = self._compare_marks(scope_map, remembered | lost, in_chat)
         health = judge_map(
-            state.remembered_map_keys(),
-            state.lost_map_keys(),
+            remembered - in_chat - written_over,
+            lost - in_chat - written_over,
             scope_map,
-            met=self.seen,
-            accounts=self._present,
+            met=seen,
+            accounts=present,
         )
-        state.remember_map_keys(health.remembered, lost=health.lost)
+        state.remember_map_keys(health.remembered, lost=health.lost | written_over)
         standing, named = mappable(folders), named_scopes(scope_map)
-        known = state.known_scopes()
-        self._known = known | named | (standing if ALL_FOLDERS in known else frozenset())
-        self._unnamed = standing - self._known
-        if self._known != known:
-            state.know_scopes(self._known - known)
-        let_go = state.accounts_let_go()
-        self._let_go = let_go - (self._present or frozenset())
-        if self._let_go != let_go:  # one is back: to lose it again would be another loss
-            state.let_accounts_go(self._let_go)
-        self._map = replace(scope_map, held=health.held)
+        before = state.known_scopes()
+        known = before | named | (standing if ALL_FOLDERS in before else frozenset())
+        if known != before:
+            state.know_scopes(known - before)
+        noted = state.accounts_let_go()
+        let_go = noted - (present or frozenset())
+        if let_go != noted:  # one is back: to lose it again would be another loss
+            state.let_accounts_go(let_go)
+        scope_map = replace(scope_map, held=health.held | written_over)
+        unnamed = standing - known
+        return _Looked(scope_map, seen, present, let_go, known, unnamed, written_over)
+
+    def _compare_marks(
+        self, scope_map: ScopeMap, former: Collection[str], in_chat: frozenset[str]
+    ) -> frozenset[str]:
+        """Mark what was set in chat just now, and find what was before and is gone."""
+        private = private_keys(scope_map)
+        for key in in_chat:
+            self._state.set_mark(f"{_IN_CHAT}{key}", there=key in private)
+        marked = {key for key in former if self._state.has_mark(f"{_IN_CHAT}{key}")} - in_chat
+        for key in marked.intersection(scope_map.entries):
+            if not in_chat:  # the panel has shown it, or it would not be there
+                self._state.set_mark(f"{_IN_CHAT}{key}", there=False)
+        return frozenset(marked.difference(scope_map.entries))
+
+    def _take(self, looked: _Looked) -> None:
+        for code in (
+            NoticeCode.MAP_WRONG_TYPE,
+            NoticeCode.MAP_ILLEGAL_NAME,
+            NoticeCode.MAP_DAMAGED,
+            NoticeCode.MAP_WRITTEN_OVER,
+        ):
+            self._notices.clear(code)
+        self.seen |= looked.seen
+        self._present, self._let_go = looked.present, looked.let_go
+        self._known, self._unnamed = looked.known, looked.unnamed
+        self._written_over = looked.written_over
+        self._map = looked.scope_map
         self._report_entries()
         self._weigh()
+
+    def near(self, keys: Collection[str]) -> list[MapFault]:
+        """Entries that match no conversation and look as if they meant the one with these keys."""
+        faults = odd_keys(self.scope_map, self.seen | frozenset(keys), self._present)
+        return [fault for fault in faults if fault.closest in keys]
 
     @property
     def scope_map(self) -> ScopeMap:
@@ -122,11 +195,15 @@ class MapGuard:
         await asyncio.to_thread(self._keep_confirmed, unnamed, let_go)
         self._known, self._unnamed, self._let_go = self._known | unnamed, frozenset(), let_go
         self._map = replace(self._map, held=frozenset())
+        self._written_over = frozenset()
         self._notices.clear(NoticeCode.MAP_DAMAGED)
+        self._notices.clear(NoticeCode.MAP_WRITTEN_OVER)
         self._weigh()
         return len(released)
 
     def _keep_confirmed(self, known: frozenset[str], let_go: frozenset[str]) -> None:
+        for key in self._written_over:
+            self._state.set_mark(f"{_IN_CHAT}{key}", there=False)
         self._state.remember_map_keys(private_keys(self._map), lost=())
         self._state.know_scopes(known)
         self._state.let_accounts_go(let_go)
@@ -172,12 +249,15 @@ class MapGuard:
 
     def _report_entries(self) -> None:
         post = self._notices.post
-        if self._settings.scope_map is None:
+        if self._raw is None:
             post(Notice(NoticeCode.MAP_WRONG_TYPE))
         for fault in illegal_names(self._map):
             params = {"key": fault.key, "value": fault.value, "fault": str(fault.fault)}
             post(Notice(NoticeCode.MAP_ILLEGAL_NAME, fault.key, params))
-        if held := self._map.held:
+        if over := self._written_over:
+            params = {"keys": "、".join(sorted(over))}
+            post(Notice(NoticeCode.MAP_WRITTEN_OVER, params=params, severity=Severity.ERROR))
+        if held := self._map.held - self._written_over:
             params = {"count": str(len(held))}
             post(Notice(NoticeCode.MAP_DAMAGED, params=params, severity=Severity.ERROR))
 

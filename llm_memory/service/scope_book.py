@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
@@ -21,6 +21,7 @@ from ..models.settings import BY_ACCOUNT, DmScope, EngineSettings, ScopeSettings
 from ..models.shelf import Shelf
 from ..models.status import MapSummary
 from ..policies.preference import ids_of
+from ..policies.scope_map import MapFault
 from ..policies.scope_resolution import ALL_PRIVATE_CHATS, derived_scopes, resolve
 from ..ports import StateStore
 from .map_guard import Accounts, MapGuard
@@ -81,6 +82,25 @@ class ScopeBook:
         self._admin_was_told = self._state.has_mark(_STRANGERS_TOLD)
         self._report()
         self._look_at_strangers()
+
+    async def change_map(
+        self,
+        raw: Mapping[str, object],
+        conversation_id: ConversationId,
+        folders: Collection[str],
+    ) -> None:
+        """An admin has set or dropped this conversation's entry in chat: from now on the map is
+        this one."""
+        keys = {conversation_id.umo, conversation_id.map_key}
+        await self._guard.change(raw, keys, folders)
+
+    def near_keys(self, conversation_id: ConversationId) -> list[MapFault]:
+        """Entries that match no conversation and look as if they meant this one."""
+        return self._guard.near({conversation_id.umo, conversation_id.map_key})
+
+    def sharing(self, scope: Scope) -> int:
+        """How many keys of the map give this scope."""
+        return sum(1 for value in self._guard.scope_map.entries.values() if value == scope)
 
     def mapped(self) -> frozenset[str]:
         """The names of the scopes that the map gives to conversations."""

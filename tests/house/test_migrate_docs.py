@@ -29,10 +29,10 @@ def numbers(line: str) -> tuple[Tally, int] | None:
     """Those of a line that tells how far it is."""
     if (found := NUMBERS.search(line)) is None:
         return None
-    scanned, patched, skipped, adopted, merged, quarantined, broken, left = map(
-        int, re.findall(r"\d+", found[0])
-    )
-    tally = Tally(scanned, patched, skipped, adopted, merged, quarantined, broken)
+    counts = {what: int(count) for what, count in re.findall(r"([^、\s]+) (\d+) 条", found[0])}
+    ends = ("看过", "补上域", "没有动", "收下", "与已有的合为一条", "进隔离区", "坏的")
+    tally = Tally(*(counts.get(end, 0) for end in ends))
+    left = counts.get("还剩", 0)
     assert numbers_text(Texts("zh-CN"), tally, left) == found[0]
     return tally, left
 

@@ -11,6 +11,7 @@ from typing import Any
 from astrbot_plugin_scoped_memory.core.agents import WokenAgents
 from astrbot_plugin_scoped_memory.core.config import PluginConfig
 from astrbot_plugin_scoped_memory.core.notices import notice_text
+from astrbot_plugin_scoped_memory.core.panel_map import PanelMap
 from astrbot_plugin_scoped_memory.core.recent_talk import RecentTalk
 from astrbot_plugin_scoped_memory.core.services.feedback_service import FeedbackService
 from astrbot_plugin_scoped_memory.core.texts import Texts
@@ -89,7 +90,13 @@ class FakePlugin:
 
     version = "v0.0.0"
 
-    def __init__(self, rig: Rig, language: str = "zh-CN", persona: str | None = "") -> None:
+    def __init__(
+        self,
+        rig: Rig,
+        language: str = "zh-CN",
+        persona: str | None = "",
+        panel: Any = None,
+    ) -> None:
         async def personas(_: object, __: object) -> str | None:
             return persona
 
@@ -97,6 +104,7 @@ class FakePlugin:
         self.clock = rig.clock
         self.talk = RecentTalk()
         self.config = PluginConfig(language=language)
+        self.panel_map = PanelMap(panel)
         self.texts = Texts(language)
         agents = WokenAgents(lambda _: None, lambda: self.service, self.texts)
         self.turns = TurnReader(personas, agents)

@@ -52,6 +52,7 @@ PARAMS: dict[NoticeCode, Mapping[str, str]] = {
     NoticeCode.MAP_ILLEGAL_NAME: {"key": "键", "value": "值", "fault": "empty"},
     NoticeCode.MAP_ODD_KEY: {"key": "键", "value": "值", "closest": "近"},
     NoticeCode.MAP_DAMAGED: {"count": "2"},
+    NoticeCode.MAP_WRITTEN_OVER: {"keys": "aiocqhttp:GroupMessage:777"},
     NoticeCode.MAP_UNKNOWN: {"scopes": "家人", "lines": "键 → 家人"},
     NoticeCode.MAP_ACCOUNTS_GONE: {
         "accounts": "qq",

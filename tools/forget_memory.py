@@ -1,0 +1,76 @@
+"""``forget_memory``: the model forgets what its speaker asks it to forget."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from ..core.naming import shown_words
+from ..core.outcomes import not_allowed_text, not_visible_text, rejected_text
+from ..core.plugin_context import PluginContext
+from ..llm_memory import (
+    Actor,
+    ConversationId,
+    Forgotten,
+    NotAllowed,
+    NotVisible,
+    Purged,
+    Rejected,
+)
+from .arguments import Arguments
+from .base import MemoryTool
+
+MAX_POINTER = 300
+
+DESCRIPTION = (
+    "忘掉一条长期记忆。只在说话的人明确要你忘掉时调用；先用 core_memory_recall 找到是哪一条，"
+    "一次一条。只能忘说话人自己说的，管理员都能忘；可以恢复。结果以 ok 开头才算忘了，"
+    "照它说明忘了哪句；否则如实说没有忘。"
+    " / Forget one memory at its speaker's request."
+)
+PARAMETERS: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "pointer": {"type": "string", "description": "那一行里的指针，如 preferences.md#m-…"},
+    },
+    "required": ["pointer"],
+}
+
+
+@dataclass
+class ForgetTool(MemoryTool):
+    """Passes the pointer, who asks and the conversation's id to the engine."""
+
+    name: str = "forget_memory"
+    description: str = DESCRIPTION
+    parameters: dict[str, Any] = Field(default_factory=lambda: PARAMETERS)
+
+    async def answer(
+        self,
+        plugin: PluginContext,
+        arguments: Arguments,
+        conversation_id: ConversationId,
+        actor: Actor,
+    ) -> str:
+        pointer = arguments.text("pointer", limit=MAX_POINTER, required=True)
+        if problem := arguments.finish():
+            return f"error {problem}"
+        texts = plugin.texts
+        if not actor.spoke or not arguments.heard:
+            return f"error {texts.say('forget.nobody_asked')}"
+        outcome = await plugin.service.forget(pointer, conversation_id=conversation_id, actor=actor)
+        match outcome:
+            case Forgotten(stored, _):
+                words, memory_id = shown_words(texts, stored.memory), stored.memory.memory_id
+                plugin.talk.clear(conversation_id)
+                return f"ok {texts.say('forget.tool_done', text=words, id=memory_id)}"
+            case Purged(memory_id):
+                return f"ok {texts.say('forget.purged', id=memory_id)}"
+            case NotAllowed():
+                return f"error {not_allowed_text(texts, 'forget', outcome)}"
+            case NotVisible():
+                return f"error {not_visible_text(texts, outcome)}"
+            case Rejected():
+                return f"error {rejected_text(texts, outcome)}"
