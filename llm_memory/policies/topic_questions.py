@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..models.data_models import Topic
@@ -67,20 +68,21 @@ _QUESTIONS = (
 def topic_questions(text: str) -> tuple[TopicQuestion, ...]:
     """What its sentences ask for, at most one a topic; empty for any other text."""
     found: dict[Topic, TopicQuestion] = {}
+    for words in bare_sentences(text):
+        asked = next((one for one, pattern in _QUESTIONS if pattern.fullmatch(words)), None)
+        if asked is not None and (asked.topic not in found or not asked.narrowed):
+            found[asked.topic] = asked
+    return tuple(found.values())
+
+
+def bare_sentences(text: str) -> Iterator[str]:
+    """The short sentences of a text, folded, without greetings before and fillers behind. What
+    stands behind a frame (在这部电影里) is left out: it is asked of that alone."""
     folded = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
     for sentence in _SENTENCES.split(folded):
         for part in _PARTS.split(sentence):
             if _FRAME.match(part):
                 break
-            asked = _asked(part)
-            if asked is not None and (asked.topic not in found or not asked.narrowed):
-                found[asked.topic] = asked
-    return tuple(found.values())
-
-
-def _asked(sentence: str) -> TopicQuestion | None:
-    words = " ".join(sentence.split())
-    if not words or len(words) > _LONGEST:
-        return None
-    words = _AFTER.sub("", _BEFORE.sub("", words, count=1))
-    return next((asked for asked, pattern in _QUESTIONS if pattern.fullmatch(words)), None)
+            words = " ".join(part.split())
+            if words and len(words) <= _LONGEST:
+                yield _AFTER.sub("", _BEFORE.sub("", words, count=1))

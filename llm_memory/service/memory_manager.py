@@ -33,6 +33,8 @@ from ..policies.evidence import MANY, Asked, evidence
 from ..policies.fusion import fuse, stretched
 from ..policies.journals_aside import journals_aside
 from ..policies.newest_first import newest_first
+from ..policies.overlap import fold
+from ..policies.person_questions import About, person_asked
 from ..policies.preference import (
     in_time,
     salience,
@@ -184,7 +186,8 @@ class MemoryManager:
         await self._passages.ahead(query, scope_filter)
         stages.lap("ahead")
         topics = topic_questions(query) if only is None else ()
-        by_date = only is None and not topics and self._days.answers(ask)
+        known = self._of_person(ask, asker, query) if only is None and not topics else {}
+        by_date = only is None and not topics and not known and self._days.answers(ask)
         lost: dict[DropReason, int] = {}
         share = 0.0
         if by_date:
@@ -195,10 +198,14 @@ class MemoryManager:
             arm, share = answer.arm, answer.share
             candidates, lost = await self._search(ask, answer, stages)
             candidates = self._with_topics(ask, topics, candidates)
+            if known:
+                told = [one for one in known if isinstance(one, StoredMemory)]
+                candidates = with_topic(candidates, told, narrowed=False, factor=known.__getitem__)
         sifted = sift(c for c in candidates if scope_filter.admits(place_name(c.passage)))
         reranker = ""
         # Where all of a topic is asked for, or all of a day, no text answers better than another.
-        if only is None and not by_date and all(asked.narrowed for asked in topics):
+        whole = bool(known) or not all(asked.narrowed for asked in topics)
+        if only is None and not by_date and not whole:
             sifted, reranker = await self._rerank(query, sifted, lost, notes, stages)
         sifted = told_once(closed_last(sifted, self._living))
         if not by_date:
@@ -446,6 +453,18 @@ class MemoryManager:
                 candidates, found, narrowed=asked.narrowed, factor=partial(self._factor, ask)
             )
         return candidates
+
+    def _of_person(self, ask: Ask, asker: Actor | None, query: str) -> dict[Passage, float]:
+        """All that is known of the person that is asked about, with its order; else nothing."""
+        name = person_asked(query)
+        if name is None or (name == "me" and asker is None):
+            return {}
+        about = About(frozenset({fold(name)}))
+        if name == "me" and asker is not None:
+            about = About(frozenset({fold(asker.name)} - {""}), ask.asker)
+        visible = self._passages.visible(ask.scope_filter)
+        memories = (one for one in visible if isinstance(one, StoredMemory))
+        return about.known(memories, self._passages.folded)
 
     def _factor(self, ask: Ask, passage: Passage) -> float:
         span = in_time(passage, ask.times, ask.now.tzinfo)

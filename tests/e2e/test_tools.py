@@ -117,10 +117,28 @@ async def test_a_pointer_into_another_scope_does_not_expand(rig: Rig) -> None:
     assert "菜谱" not in result
 
 
-async def test_the_three_tools_are_on_offer(rig: Rig, room: Place, person: Person) -> None:
+async def test_the_tools_are_on_offer(rig: Rig, room: Place, person: Person) -> None:
     turn = await rig.turn(room, person, "你好呀")
     assert turn.first.tool_names >= {
         "core_memory_remember",
         "core_memory_recall",
         "expand_memory",
+        "forget_memory",
     }
+
+
+async def test_the_model_forgets_what_its_speaker_asks_for(rig: Rig, person: Person) -> None:
+    text = "阿甲把望远镜借给了三楼"
+    await rig.remember(ROOM_A, MEMBER, text)
+    found = await rig.recall(ROOM_A, MEMBER, "望远镜借给了谁")
+    pointer = re.search(r"\S+#m-[0-9a-z]+", found)
+    assert pointer is not None, found
+    for place, who in ((ROOM_A, person), (ROOM_B, MEMBER)):
+        refused = await rig.use_tool(place, who, "forget_memory", {"pointer": pointer[0]})
+        assert refused.startswith("error")
+        assert scopes_with(rig.memory, text) == {"测试甲"}
+    done = await rig.use_tool(ROOM_A, MEMBER, "forget_memory", {"pointer": pointer[0]})
+    assert done.startswith("ok")
+    assert text in done
+    assert scopes_with(rig.memory, text) == set()
+    assert text in await rig.onebot.ask(ROOM_A, MEMBER, "/记忆 恢复")
