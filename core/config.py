@@ -61,6 +61,7 @@ class PluginConfig:
             name.
         auto_inject_topk: Memories a turn, 0 for none.
         inject_token_budget: Estimated tokens of all injected previews.
+        recall_tool_tokens: Estimated tokens of what the recall tool returns.
         recall_deadline_ms: After this long a turn goes on without memories.
         rerank_provider: The id of a rerank provider, empty for none.
         memory_root: Another place for the Markdown tree.
@@ -74,6 +75,7 @@ class PluginConfig:
     embedding: str = "auto"
     auto_inject_topk: int = 3
     inject_token_budget: int = 600
+    recall_tool_tokens: int = 4000
     recall_deadline_ms: int = 800
     rerank_provider: str = ""
     memory_root: Path | None = None
@@ -121,6 +123,7 @@ def read_config(raw: Mapping[str, Any] | None) -> PluginConfig:
             after_turns=advanced.number("reflect_after_turns", 10, 1, 40),
             idle_minutes=float(advanced.number("reflect_idle_minutes", 10, 1, 1440)),
             prime_after_hours=float(advanced.number("prime_after_hours", 6, 0, 8760)),
+            prime_tokens=advanced.number("prime_tokens", 1000, 100, 8000),
             sleep_at=advanced.local_time("sleep_at", "04:00"),
             backups_keep=advanced.number("backups_keep", 7, 0, 365),
         ),
@@ -131,6 +134,7 @@ def read_config(raw: Mapping[str, Any] | None) -> PluginConfig:
         embedding=reader.text("embedding", "auto") or "auto",
         auto_inject_topk=reader.number("auto_inject_topk", 3, 0, 20),
         inject_token_budget=reader.number("inject_token_budget", 600, 50, 20_000),
+        recall_tool_tokens=advanced.number("recall_tool_tokens", 4000, 200, 20_000),
         recall_deadline_ms=deadline_ms,
         rerank_provider=advanced.text("rerank_provider", ""),
         memory_root=advanced.folder("memory_root"),

@@ -22,6 +22,10 @@ DOCS = checkout.ROOT / "docs"
 CONFIGURATION = DOCS / "configuration.md"
 TROUBLESHOOTING = DOCS / "troubleshooting.md"
 CHINESE, ENGLISH = "zh-CN", "en-US"
+_LONG: dict[str, dict[str, str]] = yaml.safe_load(
+    (checkout.ROOT / "scripts" / "settings.yaml").read_text(encoding="utf-8")
+)
+"""By setting and language, what the panel's hint has no room for."""
 
 _TYPES = {
     "bool": "开关 (on/off)",
@@ -32,7 +36,7 @@ _TYPES = {
 _HEAD = """\
 # 设置 · Settings
 
-<!-- 由 scripts/make_docs.py 从 _conf_schema.json 生成，请不要手改。 -->
+<!-- 由 scripts/make_docs.py 从 _conf_schema.json 和 scripts/settings.yaml 生成，请不要手改。 -->
 
 在面板的插件页打开本插件的配置。保存后插件会重新加载，从下一条消息起生效。
 写错的值不会让插件出错：改用默认值或最接近的值，日志和 `/memory status` 会说明。
@@ -54,7 +58,7 @@ def configuration() -> str:
     pieces = [_HEAD, _table(schema)]
     for name, setting in schema.items():
         if setting["type"] == "object":
-            pieces.append(f"## {_words(setting, name)}\n\n面板里收在 `{name}` 一栏。\n")
+            pieces.append(f"## {_words(setting, name)}\n\n面板里收在 `{name}` 一栏，先打开“显示高级设置”。\n")
             inner = setting["items"].items()
             pieces += [_section(f"{name}.{key}", item, level=3) for key, item in inner]
         else:
@@ -84,11 +88,12 @@ def _section(name: str, setting: Mapping[str, Any], *, level: int) -> str:
         low, high = bounds(name)
         about.append(f"范围 (range) {low}–{high}")
     lines = [f"{'#' * level} `{name}` {_words(setting, name)}", "", " · ".join(about), ""]
-    if "hint" in setting:
-        lines += [_escaped(setting["hint"]), ""]
+    long = _LONG.get(name, {})
+    if hint := long.get("zh") or setting.get("hint"):
+        lines += [_escaped(hint), ""]
     if "options" in setting:
         lines += [*_options(name, setting), ""]
-    if hint := _english(name).get("hint"):
+    if hint := long.get("en") or _english(name).get("hint"):
         lines += [_escaped(hint), ""]
     return "\n".join(lines)
 

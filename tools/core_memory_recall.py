@@ -14,7 +14,6 @@ from ..llm_memory.policies.days_told import WEEK
 from .arguments import Arguments
 from .base import MemoryTool
 
-_TOKEN_BUDGET = 4_000
 MAX_QUERY = 2_000
 
 DESCRIPTION = (
@@ -70,7 +69,7 @@ class RecallTool(MemoryTool):
             query,
             conversation_id=conversation_id,
             limit=limit,
-            token_budget=_TOKEN_BUDGET,
+            token_budget=plugin.config.recall_tool_tokens,
             actor=actor,
             chained=related,
             days=0 if arguments.given.get("limit") else WEEK,

@@ -38,6 +38,9 @@ PAGES = (ROOT / "README.md", *sorted(DOCS.glob("*.md")))
 VAULT = (DOCS / "vault.md").read_text(encoding="utf-8")
 TROUBLES = (DOCS / "troubleshooting.md").read_text(encoding="utf-8")
 MOST_VISIBLE = 15
+LONGEST_HINT = 60
+PANEL_ALONE = "show_advanced"
+"""What folds the panel's page and is nothing to the plugin."""
 NOW = datetime(2026, 11, 22, 8, tzinfo=UTC)
 
 
@@ -63,9 +66,21 @@ def test_at_most_fifteen_settings_are_visible() -> None:
     visible = [
         name
         for name, setting in schema().items()
-        if setting["type"] != "object" and not setting.get("invisible")
+        if not setting.get("invisible") and not setting.get("condition")
     ]
     assert 0 < len(visible) <= MOST_VISIBLE
+    assert schema()["advanced"]["condition"] == {PANEL_ALONE: True}
+
+
+def test_a_hint_is_short_and_the_long_form_stands_in_the_page(make_docs: ModuleType) -> None:
+    settings = dict(make_docs.leaves(schema()))
+    for name, setting in settings.items():
+        assert len(setting.get("hint", "")) <= LONGEST_HINT, name
+    page = make_docs.configuration()
+    long = yaml.safe_load((ROOT / "scripts" / "settings.yaml").read_text(encoding="utf-8"))
+    assert set(long) <= set(settings)
+    for texts in long.values():
+        assert all(text.replace("<", "\\<") in page for text in texts.values())
 
 
 def names_read() -> set[str]:
@@ -83,7 +98,7 @@ def names_read() -> set[str]:
 def test_every_setting_is_read_by_its_name() -> None:
     tops = set(schema())
     inner = {key for setting in schema().values() for key in setting.get("items", {})}
-    assert tops | inner <= names_read()
+    assert tops | inner <= names_read() | {PANEL_ALONE}
 
 
 def defaults() -> dict[str, Any]:
