@@ -143,12 +143,28 @@ class Commands:
         lines += loop_lines(self._plugin.texts, status.loop) if actor.admin else []
         if actor.admin:  # of all conversations
             lines += [status_text(self._plugin.texts, one) for one in status.left]
+        if actor.admin:
+            lines += await self._new_rules(conversation_id, actor)
         warnings = self._plugin.warnings(status)
         if warnings and actor.admin:
             lines += [self._say("status.warning", text=text) for text in warnings]
         elif warnings:
             lines.append(self._say("status.warnings_hidden"))
         return "\n".join(lines)
+
+    async def _new_rules(self, conversation_id: ConversationId, actor: Actor) -> list[str]:
+        """What has become a rule because an admin said so in talk, told once."""
+        try:
+            async with asyncio.timeout(_STATUS_SECONDS):
+                rules = await self._plugin.service.new_rules(
+                    conversation_id=conversation_id, actor=actor
+                )
+        except (TimeoutError, EngineOff):
+            return []
+        return [
+            self._say("status.new_rule", text=safe(one.memory.judgment), id=one.memory.memory_id)
+            for one in rules
+        ]
 
     async def add(self, conversation_id: ConversationId, actor: Actor, text: str) -> str:
         """Remember the text as it stands."""

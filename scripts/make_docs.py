@@ -58,7 +58,9 @@ def configuration() -> str:
     pieces = [_HEAD, _table(schema)]
     for name, setting in schema.items():
         if setting["type"] == "object":
-            pieces.append(f"## {_words(setting, name)}\n\n面板里收在 `{name}` 一栏，先打开“显示高级设置”。\n")
+            pieces.append(
+                f"## {_words(setting, name)}\n\n面板里收在 `{name}` 一栏，先打开“显示高级设置”。\n"
+            )
             inner = setting["items"].items()
             pieces += [_section(f"{name}.{key}", item, level=3) for key, item in inner]
         else:

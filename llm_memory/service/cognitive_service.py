@@ -19,7 +19,9 @@ from ..models.data_models import (
     RejectReason,
     RememberOutcome,
     RestoreOutcome,
+    Source,
     StoredMemory,
+    Topic,
 )
 from ..models.left_behind import Brought, MustBeNamed
 from ..models.primer import Primed, Primer
@@ -87,6 +89,7 @@ from .transfer import Terms, Transfer
 from .turn_queue import TurnQueue
 from .unread_turns import UnreadTurns
 
+_RULES_TOLD = 20
 _HOPS_SECONDS = 3.0
 """A model waits for the answer: after this long the first of two hops is the answer."""
 
@@ -537,6 +540,23 @@ class CognitiveService:
     def _holds(self, stored: StoredMemory, words: Sequence[str]) -> bool:
         said, who = self._catalogue.folded(stored), fold(stored.memory.who)
         return all(word in said or word in who for word in words)
+
+    async def new_rules(
+        self, *, conversation_id: ConversationId, actor: Actor
+    ) -> list[StoredMemory]:
+        """The rules of this conversation's scope that were learned from an admin's talk, each told
+        once, to an admin; nobody else is told."""
+        await self._life.ready()
+        scope_filter = self._access.readable(conversation_id)
+        if not actor.admin or scope_filter is None:
+            return []
+        found = {
+            one.memory.memory_id: one
+            for one in self._catalogue.of_topics({Topic.INSTRUCTIONS}, scope_filter)
+            if one.memory.provenance.trusted and one.memory.provenance.source is Source.REFLECTION
+        }
+        untold = await self._book.claim_untold(list(found)[:_RULES_TOLD])
+        return [found[memory_id] for memory_id in untold]
 
     async def describe(self, *, conversation_id: ConversationId) -> ScopeReport:
         """What the conversation reads and writes, and why."""

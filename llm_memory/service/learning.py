@@ -21,7 +21,9 @@ from ..models.loop import Batch, BatchState
 from ..models.scope import Scope
 from ..models.turns import Feedback, FeedbackReport, QueuedTurn, Ticket
 from ..policies.derived_ids import derived_id
+from ..policies.reflection_guards import content
 from ..policies.related import related
+from ..policies.said_rules import rules_said
 from ..ports import Vault
 from ..ports.loop import TurnStore
 from .catalogue import Catalogue
@@ -34,6 +36,7 @@ SCOPE_GONE = "scope_gone"
 """A batch's error: a person has deleted the folder of its scope."""
 _MOST_KNOWN = 30
 _MOST_COMPARED = 3_000
+_MOST_OF_A_RULE = 0.6
 
 
 class Learning:
@@ -102,7 +105,13 @@ class Learning:
             await asyncio.to_thread(self._put_aside, turns)
             return FeedbackReport(known=False)
         lesson = self._lessons.lesson(turns, scope)
-        outcomes = [await self._lessons.learn(draft, lesson) for draft in feedback.drafts]
+        orders = [turn for turn in turns if _orders(turn)]
+        rules = {rule: turn for turn in orders for rule in rules_said(turn.user_text)}
+        said = [content(rule) for rule in rules]
+        drafts = [one for one in feedback.drafts if not _repeats(content(one.judgment), said)]
+        learn, learn_rule = self._lessons.learn, self._lessons.learn_rule
+        outcomes = [await learn_rule(rule, turn, lesson) for rule, turn in rules.items()]
+        outcomes += [await learn(draft, lesson) for draft in drafts]
         dropped = 0
         for contradiction in feedback.contradictions:
             outcome, taken = await self._lessons.correct(contradiction, lesson)
@@ -141,6 +150,16 @@ class Learning:
 def dead(batch: Batch, error: str) -> Batch:
     """Given up, with the turns that it holds."""
     return replace(batch, state=BatchState.DEAD, reply="", error=error)
+
+
+def _orders(turn: QueuedTurn) -> bool:
+    """Whether an admin spoke to the bot: what was only overheard is no order to it."""
+    return turn.admin and bool(turn.person) and bool(turn.reply_text)
+
+
+def _repeats(words: frozenset[str], rules: Sequence[frozenset[str]]) -> bool:
+    """Whether a reader says one of the rules in its own words."""
+    return any(len(words & rule) > len(rule) * _MOST_OF_A_RULE for rule in rules)
 
 
 def _is_unwritten(outcome: RememberOutcome) -> bool:

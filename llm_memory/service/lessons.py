@@ -40,6 +40,8 @@ from .identifiers import Clock
 from .memory_handlers import MemoryHandlers
 from .scope_book import ScopeBook
 
+_RULE_STRENGTH = 80
+
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
@@ -130,6 +132,32 @@ class Lessons:
             memory_id=memory_id,
             asked=False,
             former=former,
+        )
+
+    async def learn_rule(self, rule: str, turn: QueuedTurn, lesson: Lesson) -> RememberOutcome:
+        """A standing instruction that an admin gave the bot in a turn: vouched for, for it is the
+        admin's own sentence, word for word."""
+        memory_id = lesson.id_of("rule", turn.ticket_id, rule)
+        standing = await self._handlers.stands(lesson.scope, memory_id)
+        if isinstance(standing, StoredMemory):
+            return Stored(standing)
+        if standing:
+            return Rejected(RejectReason.REFUSED, detail="archived")
+        draft = MemoryDraft(
+            rule,
+            strength=_RULE_STRENGTH,
+            source=Source.REFLECTION,
+            actor=Actor(turn.person, turn.who, admin=True),
+            said_at=turn.observed_at,
+        )
+        return await self._handlers.write(
+            draft,
+            lesson.scope,
+            conversation=turn.conversation,
+            trusted=True,
+            role=turn.persona,
+            memory_id=memory_id,
+            asked=False,
         )
 
     def _said_already(self, draft: MemoryDraft, actor: Actor, scope: Scope) -> StoredMemory | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
@@ -29,6 +29,10 @@ from .notice_board import NoticeBoard
 
 _STRANGERS_TOLD: Final = "strangers_told"
 """Noted in the state: an admin was told in chat that strangers write privately in public."""
+
+
+_TOLD: Final = "told:"
+"""Begins a mark in the state: an admin was told of this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +226,19 @@ class ScopeBook:
         self._admin_was_told = True
         await self._keep(self._state.set_mark, _STRANGERS_TOLD)
         return len(self._persons())
+
+    async def claim_untold(self, names: Sequence[str]) -> list[str]:
+        """Of these, what was not claimed yet, also before a restart: it is said once."""
+        marked = [f"{_TOLD}{name}" for name in names]
+        try:
+            told = await asyncio.to_thread(lambda: [self._state.has_mark(one) for one in marked])
+        except StateUnavailable as error:
+            logger.warning("状态未能读出：{}", error)
+            return []
+        untold = [name for name, known in zip(names, told, strict=True) if not known]
+        for name in untold:
+            await self._keep(self._state.set_mark, f"{_TOLD}{name}")
+        return untold
 
     async def return_strangers_warning(self) -> None:
         """What was claimed could not be said: another time, then."""
