@@ -42,6 +42,8 @@ class TransferCommands:
                 )
             case NotTransferred():
                 return _why(texts, "export", outcome)
+            case NotAllowed():
+                return texts.say("transfer.for_the_owner")
             case Rejected():
                 return rejected_text(texts, outcome)
 

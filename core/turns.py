@@ -31,6 +31,7 @@ _CAPTURED = "_follow_up_captured"
 _STOPPING = "agent_stop_requested"
 """AstrBot's own: the person has told it to stop, and what it says then is not the model's."""
 _ERROR = "err"
+_UNNAMED = "Unknown"
 
 PersonaLookup = Callable[[AstrMessageEvent, Any], Awaitable[str | None]]
 """The persona in force: empty for none, None if it cannot be told. From an event and, where it is
@@ -41,6 +42,18 @@ def is_admin(context: Any, person: str) -> bool:
     """True for ``<adapter>:<id>`` of one whom AstrBot calls an admin now: it goes by the id."""
     admins: list[Any] = context.get_config().get("admins_id") or []
     return person.partition(":")[2] in map(str, admins)
+
+
+def _name_of(event: AstrMessageEvent) -> str:
+    """What the sender is called. AstrBot's Telegram adapter calls everybody ``Unknown`` who has no
+    user name; the message itself has the name that people see."""
+    name: str = event.get_sender_name() or ""
+    if name != _UNNAMED:
+        return name
+    raw = getattr(event.message_obj, "raw_message", None)
+    sender = getattr(getattr(raw, "message", None), "from_user", None)
+    shown = getattr(sender, "full_name", None)
+    return shown.strip() if isinstance(shown, str) else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +121,8 @@ class TurnReader:
             return await self.agents.actor(event, await self.conversation_id(event))
         sender = event.get_sender_id()
         person = f"{event.get_platform_name()}:{sender}" if sender else ""
-        return Actor(person=person, name=event.get_sender_name() or sender, admin=event.is_admin())
+        name = _name_of(event) or sender
+        return Actor(person=person, name=name, admin=event.is_admin())
 
     @staticmethod
     def user_text(event: AstrMessageEvent) -> str:

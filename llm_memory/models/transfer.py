@@ -90,7 +90,6 @@ class TransferFault(StrEnum):
     NO_HEADER = "no_header"
     NEWER = "newer"
     BUSY = "busy"
-    TOO_SOON = "too_soon"
     NOT_WRITTEN = "not_written"
 
 

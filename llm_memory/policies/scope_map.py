@@ -198,6 +198,26 @@ def odd_keys(
     return faults
 
 
+def near_keys(
+    scope_map: ScopeMap,
+    own: Collection[str],
+    seen: Collection[str],
+    accounts: Collection[str] | None = None,
+) -> list[MapFault]:
+    """Keys that no conversation has had, and that look as if they meant the one with these ids."""
+    faults = []
+    for key, value in scope_map.entries.items():
+        if key in own or key in seen or is_persona_key(key):
+            continue
+        close = meant_by(key, own, accounts) or next(
+            (one for one in own if _all_but_same(key, one)), ""
+        )
+        if close:
+            name = value.name if isinstance(value, Scope) else value.value
+            faults.append(MapFault(key, name, odd=KeyFault.MEANT, closest=close))
+    return faults
+
+
 def _closest(key: str, ids: frozenset[str]) -> str:
     """The id most like ``key``, among those of its account if there are any."""
     alike = sorted(seen for seen in ids if account_of(seen) == account_of(key)) or sorted(ids)
@@ -206,7 +226,8 @@ def _closest(key: str, ids: frozenset[str]) -> str:
 
 
 def _all_but_same(key: str, closest: str) -> bool:
-    return difflib.SequenceMatcher(None, key, closest).ratio() >= _ALL_BUT_SAME
+    matcher = difflib.SequenceMatcher(None, key, closest)
+    return matcher.quick_ratio() >= _ALL_BUT_SAME and matcher.ratio() >= _ALL_BUT_SAME
 
 
 def illegal_names(scope_map: ScopeMap) -> list[MapFault]:

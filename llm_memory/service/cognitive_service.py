@@ -620,14 +620,16 @@ class CognitiveService:
 
     async def export(
         self, *, conversation_id: ConversationId, actor: Actor
-    ) -> Exported | NotTransferred | Rejected:
+    ) -> Exported | NotTransferred | NotAllowed | Rejected:
         """All living memories that the conversation sees, its own scope's and the public ones, in a
-        new file below ``exports/``. Its name is told to nobody but the asker."""
+        new file below ``exports/``: for admins, for nobody else reaches that folder."""
         await self._life.ready()
+        if not actor.admin:
+            return NotAllowed("")
         scope_filter = self._access.exportable(conversation_id)
         if isinstance(scope_filter, Rejected):
             return scope_filter
-        return await self._life.finish(self._transfer.export(scope_filter, patient=not actor.admin))
+        return await self._life.finish(self._transfer.export(scope_filter))
 
     async def import_(
         self, name: str, *, conversation_id: ConversationId, actor: Actor, anyway: bool = False

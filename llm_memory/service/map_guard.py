@@ -24,6 +24,7 @@ from ..policies.scope_map import (
     illegal_names,
     judge_map,
     mappable,
+    near_keys,
     odd_keys,
     private_keys,
     read_scope_map,
@@ -166,8 +167,7 @@ class MapGuard:
 
     def near(self, keys: Collection[str]) -> list[MapFault]:
         """Entries that match no conversation and look as if they meant the one with these keys."""
-        faults = odd_keys(self.scope_map, self.seen | frozenset(keys), self._present)
-        return [fault for fault in faults if fault.closest in keys]
+        return near_keys(self.scope_map, keys, self.seen, self._present)
 
     @property
     def scope_map(self) -> ScopeMap:

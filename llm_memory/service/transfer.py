@@ -6,8 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
-from typing import Final
+from datetime import datetime
 
 from ..errors import EngineClosed, TransferFailed
 from ..log import logger
@@ -48,8 +47,6 @@ from .identifiers import Clock
 from .memory_handlers import MemoryHandlers
 from .store_transfer import FIRST, read_header
 
-REST: Final = timedelta(minutes=10)
-"""Between two exports of one scope by people who are no admins: each is a file that stays."""
 _AT_ONCE = 50
 _MAX_ID = 200
 
@@ -86,19 +83,13 @@ class Transfer:
         self._version = version
         self._exporting = asyncio.Lock()
         self._importing = asyncio.Lock()
-        self._last: dict[Scope, datetime] = {}
 
-    async def export(
-        self, scope_filter: ScopeFilter, *, patient: bool
-    ) -> Exported | NotTransferred:
+    async def export(self, scope_filter: ScopeFilter) -> Exported | NotTransferred:
         """The living memories that the filter admits, in a new file. The first of its scopes names
-        it. ``patient``: not again so soon."""
+        it."""
         scope, now = scope_filter.scopes[0], self._clock()
         if self._exporting.locked():
             return NotTransferred(TransferFault.BUSY)
-        last = self._last.get(scope)
-        if patient and last is not None and now - last < REST:
-            return NotTransferred(TransferFault.TOO_SOON, str(int(REST.total_seconds() // 60)))
         async with self._exporting:
             memories = list(self._catalogue.visible(scope_filter))
             names = tuple(scope.name for scope in scope_filter.scopes)
@@ -108,7 +99,6 @@ class Transfer:
                 written = await asyncio.to_thread(self._files.write, name, _lines(header, memories))
             except TransferFailed as error:
                 return NotTransferred(TransferFault(error.code), error.detail)
-            self._last[scope] = now
         return Exported(written, dict(Counter(stored.scope.name for stored in memories)))
 
     async def import_named(

@@ -458,7 +458,7 @@ async def test_what_a_woken_agent_stored_is_its_persons_after_an_import(tmp_path
     async with running(tmp_path / "a", settings=SETTINGS) as rig:
         draft = MemoryDraft(words, actor=AGENT)
         await rig.engine.service.remember(draft, conversation_id=CHAT)
-        exported = await rig.engine.service.export(conversation_id=CHAT, actor=MING)
+        exported = await rig.engine.service.export(conversation_id=CHAT, actor=ADMIN)
         assert isinstance(exported, Exported)
         text = (tmp_path / "a" / "exports" / exported.name).read_text("utf-8")
     async with running(tmp_path / "b", settings=SETTINGS) as rig:

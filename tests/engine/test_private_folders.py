@@ -51,7 +51,8 @@ async def one_life(root: Path, memory: Path, *, words: str = "奶奶对花生过
     async with living(root, memory) as engine:
         draft = MemoryDraft(words, actor=person(1))
         await engine.service.remember(draft, conversation_id=group(777))
-        await engine.service.export(conversation_id=group(777), actor=person(1))
+        admin = person(1, admin=True)
+        await engine.service.export(conversation_id=group(777), actor=admin)
 
 
 @contextlib.asynccontextmanager

@@ -285,3 +285,25 @@ async def test_the_managers_that_are_asked_are_as_they_are_in_astrbot() -> None:
     signature(PersonaManager.resolve_selected_persona).bind(None, **asked.asked)
     signature(ConversationManager.get_curr_conversation_id).bind(None, "umo")
     signature(ConversationManager.get_conversation).bind(None, "umo", "c1")
+
+
+def _update(full_name: str) -> SimpleNamespace:
+    """What Telegram's adapter hands along, as far as it is read."""
+    return SimpleNamespace(message=SimpleNamespace(from_user=SimpleNamespace(full_name=full_name)))
+
+
+@pytest.mark.parametrize(
+    ("raw", "name"),
+    [(_update("王 小雯"), "王 小雯"), (SimpleNamespace(message=None), "42"), (None, "42")],
+)
+async def test_who_has_no_user_name_on_telegram_is_called_by_the_name_that_people_see(
+    raw: object, name: str
+) -> None:
+    unnamed: Any = event(
+        MessageType.FRIEND_MESSAGE,
+        "42",
+        sender=MessageMember("42", "Unknown"),
+        adapter="telegram",
+    )
+    unnamed.message_obj.raw_message = raw
+    assert (await READER.actor(unnamed)).name == name
