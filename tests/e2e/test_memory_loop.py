@@ -226,3 +226,24 @@ async def test_no_request_of_any_kind_has_words_of_two_private_scopes(running: R
     assert len(family) > 5
     assert len(work) > 3
     assert [r.everything for r in family if any(r is other for other in work)] == []
+
+
+async def test_what_an_admin_orders_in_talk_is_a_rule_and_told_once(running: Rig) -> None:
+    rule = "以后你回答不要超过三句话"
+    running.model.on_reflection("三句话", {"new_memories": [learned("妈妈要求回答不超过三句话")]})
+    await running.turn(FAMILY, MOTHER, f"{rule}。好了，去买菜了")
+    await queued(running, "三句话")
+    await running.onebot.ask(FAMILY, MOTHER, "/memory reflect")
+    assert scopes_with(running.memory, rule) == {"家人"}
+    (file,) = files_with(running.memory / "scopes", rule)
+    assert file.name == "instructions.md"
+    told = await running.onebot.ask(FAMILY, MOTHER, "/memory status")
+    assert rule in told
+    assert rule not in await running.onebot.ask(FAMILY, MOTHER, "/memory status")
+    asked = await running.turn(FAMILY, FATHER, "你要遵守哪些规矩？")
+    assert rule in asked.injected
+    assert (
+        rule not in (await running.turn(COMPANY, COLLEAGUE, "你要遵守哪些规矩？")).first.everything
+    )
+    assert rule in await running.onebot.ask(FAMILY, MOTHER, "/记忆 忘记 三句话")
+    assert scopes_with(running.memory, rule) == set()

@@ -74,3 +74,15 @@ async def test_a_member_is_told_who_sees_it_and_no_path(
     assert ".md" not in said
     open_to_all = await rig.onebot.ask(room, person, "/记忆 记住 楼下的早餐铺六点开门")
     assert "所有会话都看得到" in open_to_all
+
+
+async def test_who_is_asked_about_is_told_of_facts_first(
+    rig: Rig, room: Place, person: Person
+) -> None:
+    for text in ("大伟是做产品经理的", "大伟不吃香菜"):
+        await rig.onebot.ask(ROOM_A, MEMBER, f"/记忆 记住 {text}")
+    turn = await rig.turn(ROOM_A, MEMBER, "介绍一下大伟")
+    assert "产品经理" in turn.injected
+    assert "不吃香菜" in turn.injected
+    elsewhere = await rig.turn(room, person, "介绍一下大伟")
+    assert "产品经理" not in elsewhere.first.everything
