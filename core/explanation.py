@@ -23,12 +23,7 @@ def why_text(texts: Texts, explained: Explained, *, back: int = 1, admin: bool =
     told, trace = explained.told, explained.told.trace
     say = texts.say
     lines = [
-        say(
-            "explain.head" if back == 1 else "explain.earlier",
-            query=safe(told.query)[:_QUERY],
-            time=f"{told.at:%m-%d %H:%M:%S}",
-            back=back,
-        ),
+        asked_line(texts, told, back),
         say(
             "explain.way",
             arm=say(f"arm.{trace.arm}"),
@@ -74,6 +69,16 @@ def why_text(texts: Texts, explained: Explained, *, back: int = 1, admin: bool =
     if not explained.candidates and GIVEN_UP not in trace.notes:
         lines.append(say("explain.no_candidates"))
     return "\n".join(lines)
+
+
+def asked_line(texts: Texts, told: Told, back: int) -> str:
+    """When was asked, and what. ``back``: it is the last one, the last but one, and so on."""
+    return texts.say(
+        "explain.head" if back == 1 else "explain.earlier",
+        query=safe(told.query)[:_QUERY],
+        time=f"{told.at:%m-%d %H:%M:%S}",
+        back=back,
+    )
 
 
 def note_line(texts: Texts, note: str, *, admin: bool) -> str:

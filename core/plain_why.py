@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..llm_memory import GIVEN_UP, DropReason, Explained, Hit
 from ..llm_memory.models.recall import Considered
-from .explanation import note_line
+from .explanation import asked_line, note_line
 from .services.injection_service import hit_line, safe
 from .texts import Texts
 
@@ -22,12 +22,7 @@ def plain_why_text(texts: Texts, explained: Explained, *, back: int = 1, admin: 
     """
     told, say = explained.told, texts.say
     lines = [
-        say(
-            "explain.head" if back == 1 else "explain.earlier",
-            query=safe(told.query)[:_QUERY],
-            time=f"{told.at:%m-%d %H:%M:%S}",
-            back=back,
-        ),
+        asked_line(texts, told, back),
         say("explain.looked_in", scopes="、".join(told.trace.scopes)),
         *(note_line(texts, note, admin=admin) for note in told.trace.notes),
     ]
