@@ -24,7 +24,8 @@ from astrbot_plugin_scoped_memory.tests.support.load.ledger import Fate, Ledger,
 
 _AT_ONCE = 8
 """Turns that the bot has to deal with at a time: more would only wait in its queue."""
-_POINTER = re.compile(r"#(m-[0-9a-z]+)")
+_POINTER = re.compile(r"\b(m-[0-9a-z]{6,})")
+_FORGOTTEN, _RESTORED = "已忘记：", "已恢复："
 
 
 @dataclass
@@ -204,7 +205,8 @@ class BotPlayer:
         answer = await self._tool("expand_memory", pointer=f"entities.md#{line.memory_id}")
         self._look("pry", answer)
         gone = await self._command(f"forget {line.memory_id}")
-        if answer.split()[0] == "ok" or "archive/" in gone:
+        self._look("pry", gone)
+        if answer.split()[0] == "ok" or _FORGOTTEN in gone:
             self._world.fail("leak", act="pry", answer=answer, gone=gone)
         return "refused"
 
@@ -214,10 +216,10 @@ class BotPlayer:
         return self._chance.choice(mine) if mine else None
 
     async def _forget(self) -> str:
-        return await self._change(Fate.LIVING, "forget", "archive/", Fate.FORGOTTEN)
+        return await self._change(Fate.LIVING, "forget", _FORGOTTEN, Fate.FORGOTTEN)
 
     async def _undo(self) -> str:
-        return await self._change(Fate.FORGOTTEN, "undo", "#m-", Fate.LIVING)
+        return await self._change(Fate.FORGOTTEN, "undo", _RESTORED, Fate.LIVING)
 
     async def _change(self, before: Fate, command: str, done: str, after: Fate) -> str:
         """Unsure until the answer comes; an answer that says neither leaves it so."""
