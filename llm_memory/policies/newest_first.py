@@ -188,14 +188,19 @@ def _is_of_another(old: str, new: str, question: str) -> bool:
         return False
     before, after = _PIECE.findall(old), _PIECE.findall(new)
     steps = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
-    replaced = [before[first:last] for step, first, last, *_ in steps if step == "replace"]
+    replaced = [(first, last) for step, first, last, *_ in steps if step == "replace"]
     asked = "\0".join(["", *_PIECE.findall(question), ""])
     return len(replaced) > 1 and any(
-        weight([one for one in pieces if content(one)]) > 1
-        and not VALUE.fullmatch("".join(pieces))
-        and "\0".join(["", *pieces, ""]) in asked
-        for pieces in replaced
+        weight([one for one in before[first:last] if content(one)]) > 1
+        and (_is_ordinal(before, first) or not VALUE.fullmatch("".join(before[first:last])))
+        and "\0".join(["", *before[first:last], ""]) in asked
+        for first, last in replaced
     )
+
+
+def _is_ordinal(pieces: list[str], place: int) -> bool:
+    """Whether a number names one of many: 第3号用户 is not 第989号用户, however alike they are."""
+    return place > 0 and pieces[place - 1] == "第"
 
 
 def _differ_in_a_value(one: str, other: str) -> bool:

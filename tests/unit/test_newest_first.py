@@ -74,6 +74,8 @@ def test_a_question_says_which_statement_it_is_for(question: str, wanted: Wanted
         ("小明的儿子乐乐现在几岁了", "小明的儿子乐乐今年8岁", "小明的儿子安安今年5岁", False),
         ("小明的儿子乐乐几岁", "小明的儿子乐乐今年8岁", "小明的儿子安安今年5岁", False),
         ("小明的儿子乐乐现在几岁了", "小明的儿子乐乐今年8岁", "小明的儿子乐乐今年9岁", True),
+        ("第3号用户喜欢第几种茶", "第3号用户喜欢第3种茶", "第989号用户喜欢第989种茶", False),
+        ("第3号用户现在喜欢什么茶", "第3号用户喜欢红茶", "第3号用户改喝绿茶了，喜欢绿茶", True),
         ("公司团建现在去哪里", "公司团建去西湖边两天", "公司团建去千岛湖三天", True),
         ("公司团建还去西湖边吗", "公司团建去西湖边两天", "公司团建去千岛湖三天", True),
         ("Is rehearsal still on Wednesday?", "The band rehearsal is on Wednesday at 7",
