@@ -160,7 +160,7 @@ class CommandWords(CustomFilter):
         """Whatever is raised here, AstrBot sends into the chat: so nothing is."""
         try:
             self._respell(event, cfg)
-        except Exception:  # noqa: BLE001
+        except Exception:  # noqa: BLE001  (the words stay as they were written)
             logger.exception("CommandWords")
         return False
 

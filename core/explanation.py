@@ -10,7 +10,7 @@ from .texts import Texts
 
 _SHOWN = 6
 _PREVIEW = 40
-_QUERY = 60
+QUERY_SHOWN = 60
 
 
 def why_text(texts: Texts, explained: Explained, *, back: int = 1, admin: bool = False) -> str:
@@ -75,7 +75,7 @@ def asked_line(texts: Texts, told: Told, back: int) -> str:
     """When was asked, and what. ``back``: it is the last one, the last but one, and so on."""
     return texts.say(
         "explain.head" if back == 1 else "explain.earlier",
-        query=safe(told.query)[:_QUERY],
+        query=safe(told.query)[:QUERY_SHOWN],
         time=f"{told.at:%m-%d %H:%M:%S}",
         back=back,
     )

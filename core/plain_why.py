@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from ..llm_memory import GIVEN_UP, DropReason, Explained, Hit
 from ..llm_memory.models.recall import Considered
-from .explanation import asked_line, note_line
+from .explanation import QUERY_SHOWN, asked_line, note_line
 from .services.injection_service import hit_line, safe
 from .texts import Texts
 
 _NEAR = 3
-_QUERY = 60
 _LEAST_SHARE = 0.05
 
 
@@ -63,7 +62,7 @@ def fate_text(texts: Texts, explained: Explained, memory_id: str) -> str:
             return texts.say(
                 "explain.fate",
                 time=f"{told.at:%m-%d %H:%M:%S}",
-                query=safe(told.query)[:_QUERY],
+                query=safe(told.query)[:QUERY_SHOWN],
                 fate=_why(texts, considered),
             )
     return ""

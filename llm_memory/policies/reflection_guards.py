@@ -38,7 +38,7 @@ _NO_MORE: Final = re.compile(
     r"\b(?:now|longer|any ?more|already|cancel\w*|instead|moved|paid|back|off)\b",
     re.IGNORECASE,
 )
-_SENTENCE: Final = re.compile(r"[^。！？!?；;\n]+[。！？!?；;\n]?")
+SENTENCE: Final = re.compile(r"[^。！？!?；;\n]+[。！？!?；;\n]?")
 _CLAUSE: Final = re.compile(r"[^，,。！？!?；;\n]+[，,。！？!?；;\n]?")
 _IF: Final = re.compile(
     r"(?:要是|如果|假如|万一|除非|倘若|\b(?:if|unless)\b).*", re.IGNORECASE | re.DOTALL
@@ -151,7 +151,7 @@ def may_close(stored: StoredMemory, text: str, turn: QueuedTurn, *, own: bool) -
 
 def stated(text: str) -> str:
     """What a text says to be so: without its questions, and what hangs on an if."""
-    sentences = (_IF.sub("", one) for one in _SENTENCE.findall(text))
+    sentences = (_IF.sub("", one) for one in SENTENCE.findall(text))
     clauses = (clause for one in sentences for clause in _CLAUSE.findall(one))
     return "".join(clause for clause in clauses if not _ASKED.search(clause))
 

@@ -11,9 +11,9 @@ import re
 from typing import Final
 
 from .instructions import OrderLike, order_like
+from .reflection_guards import SENTENCE
 
 _LONGEST: Final = 120
-_SENTENCE: Final = re.compile(r"[^。！？!?；;\n]+[。！？!?；;\n]?")
 _LASTING: Final = re.compile(
     r"以后|今后|往后|从现在起|从今|从此|每次|任何时候|永远|一律|不管谁|无论谁|"
     r"\b(?:from now on|always|never|every time|whenever)\b",
@@ -32,7 +32,7 @@ def rules_said(text: str) -> list[str]:
     """The sentences of what an admin said to the bot that are rules from now on, as they were
     said."""
     found = []
-    for sentence in _SENTENCE.findall(text):
+    for sentence in SENTENCE.findall(text):
         words = _BEFORE.sub("", sentence.strip()).strip()
         if _is_rule(words):
             found.append(words.rstrip("。；;.\n "))
