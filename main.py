@@ -15,9 +15,9 @@ from .core.blank_status import blank_status
 from .core.collector import collector_paused
 from .core.command_words import CommandWords
 from .core.group_chatter import GroupChatter
+from .core.installs import Installs
 from .core.late_start import LateStart, providers_are_loaded
 from .core.names import NAME, RECALLS_ROUTE, ROOT, STATUS_ROUTE, plugin_version
-from .core.requirements import demand_packages
 from .core.texts import Texts, chosen_language
 
 if TYPE_CHECKING:
@@ -25,12 +25,6 @@ if TYPE_CHECKING:
     from .core.deepmind import DeepMind
     from .core.parts import Parts
     from .tools.base import MemoryTool
-
-demand_packages(
-    ROOT / "requirements.txt",
-    StarTools.get_data_dir(NAME) / "state" / "requirements.json",
-    plugin_version(),
-)
 
 _FIRST = 10_000
 """Of hooks: one that stops the event keeps it from those behind it."""
@@ -60,12 +54,16 @@ class ScopedMemoryPlugin(Star):
     def __init__(self, context: Context, config: dict[str, Any] | None = None) -> None:
         super().__init__(context, config)
         self._config = config
+        self._data = StarTools.get_data_dir(NAME)
         self._parts: LateStart[Code, Parts] = LateStart(
             _load, self._make, lambda _: logger.exception(self._why_not())
         )
 
     async def initialize(self) -> None:
         """At AstrBot's start it returns at once, and everything else happens afterwards."""
+        self._installs = Installs(
+            ROOT / "requirements.txt", self._data / "state" / "requirements.json", plugin_version()
+        )
         self.context.register_web_api(STATUS_ROUTE, self._status, ["GET"], "status")
         self.context.register_web_api(RECALLS_ROUTE, self._recalls, ["GET"], "recalls")
         # A reload. At start-up plugins come first, and providers one by one behind them.
@@ -75,11 +73,13 @@ class ScopedMemoryPlugin(Star):
             self._parts.later()
 
     async def _make(self, code: Code, just_started: bool) -> Parts:
-        parts = code.parts(self.context, self._config, StarTools.get_data_dir(NAME))
+        parts = code.parts(self.context, self._config, self._data, self._installs.names)
         if parts.mind is not None:
             GroupChatter.use(parts.mind.listens_to)
             await self._add_tools(code.tools, parts)
         parts.open(just_started=just_started)
+        if parts.plugin is not None:
+            self._installs.begin(self._parts.again)
         return parts
 
     async def _add_tools(self, tools: tuple[type[MemoryTool], ...], parts: Parts) -> None:
@@ -99,9 +99,7 @@ class ScopedMemoryPlugin(Star):
     async def terminate(self) -> None:
         """On reload, disable and SIGINT. SIGTERM and worse do without: all is durable anyway."""
         GroupChatter.use(None)
-        parts = await self._parts.close()
-        if parts is not None:
-            await parts.close()
+        await self._parts.close()
 
     async def _status(self) -> Any:
         """What the route answers: also if nothing could be loaded."""

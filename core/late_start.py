@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable
-from typing import Any
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, Protocol
 
 _UP_SECONDS = 30.0
 """Longer than AstrBot takes to start. One that was up long before, and has no provider, tells
@@ -22,8 +22,15 @@ def providers_are_loaded(context: Any) -> bool:
     return bool(context.provider_manager.inst_map)
 
 
-class LateStart[Code, Parts]:
-    """Imports once and makes once. Touched from the event loop only.
+class Closable(Protocol):
+    """Something that holds what has to be let go."""
+
+    async def close(self) -> None:
+        """Let it go. Idempotent."""
+
+
+class LateStart[Code, Parts: Closable]:
+    """Imports once and makes one at a time. Touched from the event loop only.
 
     Attributes:
         here: What was made, None until then and after ``close``.
@@ -47,7 +54,8 @@ class LateStart[Code, Parts]:
         self._tell = tell
         self._up = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-        self._loading: asyncio.Future[Code] | None = None
+        self._unstoppable: asyncio.Future[Any] | None = None
+        self._closed = False
         self.here: Parts | None = None
         self.fault = ""
 
@@ -74,32 +82,55 @@ class LateStart[Code, Parts]:
             await asyncio.wait([self._task], timeout=seconds)
         return self.here
 
-    async def close(self) -> Parts | None:
-        """What was made, for the caller to close. Idempotent.
+    async def again(self) -> None:
+        """Close what was made and make it anew, for there is more to be found now. What fails is
+        told. Nothing happens after ``close``."""
+        if self._closed:
+            return
+        old, self.here = self.here, None
+        self._task = asyncio.create_task(self._start_again(old))
+        await asyncio.wait([self._task])
+
+    async def close(self) -> None:
+        """Close what was made, and make nothing any more. Idempotent.
 
         An import under way is waited for: AstrBot forgets the plugin's modules next, and what came
         after that would be taken for the new ones.
         """
+        self._closed = True
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
-        if self._loading is not None:
-            await asyncio.gather(self._loading, return_exceptions=True)
-        self._task = self._loading = None
+        if self._unstoppable is not None:
+            await asyncio.gather(self._unstoppable, return_exceptions=True)
+        self._task = self._unstoppable = None
         here, self.here = self.here, None
-        return here
+        if here is not None:
+            await here.close()
 
     async def _start_later(self) -> None:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_UP_SECONDS):
                 await self._up.wait()
+        await self._start_or_tell(just_started=self._up.is_set())
+
+    async def _start_again(self, old: Parts | None) -> None:
+        if old is not None:
+            await self._to_its_end(old.close())
+        await self._start_or_tell(just_started=self._up.is_set())
+
+    async def _start_or_tell(self, *, just_started: bool) -> None:
         try:
-            await self._start(just_started=self._up.is_set())
+            await self._start(just_started=just_started)
         except Exception as error:  # noqa: BLE001  (the last place that can tell)
             self.fault = f"{type(error).__name__}: {error}"
             self._tell(self.fault)
 
     async def _start(self, *, just_started: bool) -> None:
-        self._loading = asyncio.ensure_future(asyncio.to_thread(self._load))
-        code = await asyncio.shield(self._loading)
+        code = await self._to_its_end(asyncio.to_thread(self._load))
         self.here = await self._make(code, just_started)
+
+    async def _to_its_end[Result](self, work: Coroutine[Any, Any, Result]) -> Result:
+        """Await what goes on where the one who awaits it is cancelled; ``close`` waits for it."""
+        self._unstoppable = running = asyncio.ensure_future(work)
+        return await asyncio.shield(running)

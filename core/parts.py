@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +23,15 @@ class Parts:
         off: What is answered instead, empty where it is on.
     """
 
-    def __init__(self, context: Any, raw_config: Mapping[str, Any] | None, data: Path) -> None:
-        plugin = PluginContext(context, raw_config, data)
+    def __init__(
+        self,
+        context: Any,
+        raw_config: Mapping[str, Any] | None,
+        data: Path,
+        installing: Callable[[], Collection[str]],
+    ) -> None:
+        """``installing``: the packages that are being installed."""
+        plugin = PluginContext(context, raw_config, data, installing)
         on = plugin.config.enabled
         self.off = "" if on else plugin.texts.say("log.disabled")
         self.plugin = plugin if on else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -59,8 +59,15 @@ class PluginContext:
     Nothing here raises because of a config value.
     """
 
-    def __init__(self, context: Any, raw_config: Mapping[str, Any] | None, data: Path) -> None:
+    def __init__(
+        self,
+        context: Any,
+        raw_config: Mapping[str, Any] | None,
+        data: Path,
+        installing: Callable[[], Collection[str]] = frozenset,
+    ) -> None:
         self.astrbot = context
+        self._installing = installing
         self.config = read_config(raw_config)
         self.panel_map = PanelMap(raw_config)
         self.texts = Texts(self.config.language)
@@ -127,8 +134,8 @@ class PluginContext:
         self._bridge.open()
         for warning in self.config.warnings:
             logger.warning(self._warning_text(warning))
-        for package in self.missing:
-            logger.warning(self.texts.say("log.package_missing", name=package.package))
+        for text in self._missing_texts():
+            logger.warning(text)
         if just_started or providers_are_loaded(self.astrbot):
             self._initializer.astrbot_is_up(just_started=just_started)
         self._owner = asyncio.create_task(self._initializer.run(), name="scoped-memory-owner")
@@ -167,6 +174,15 @@ class PluginContext:
             missing.append(("reflection_provider", chat.label))
         return [ConfigWarning(name, repr(label)[:80], "-") for name, label in missing]
 
+    def _missing_texts(self) -> list[str]:
+        to_come = self._installing()
+        return [
+            self.texts.say(
+                "log.package_installing" if name in to_come else "log.package_missing", name=name
+            )
+            for name in (package.package for package in self.missing)
+        ]
+
     def _warning_text(self, warning: ConfigWarning) -> str:
         return self.texts.say(
             "log.config_value", name=warning.name, value=warning.value, used=warning.used
@@ -195,10 +211,9 @@ class PluginContext:
 
     def warnings(self, status: EngineStatus) -> list[str]:
         """All that the owner should look at, as texts."""
-        say = self.texts.say
         unusable = [*self.config.warnings, *self._missing_providers()]
         texts = [self._warning_text(warning) for warning in unusable]
-        texts += [say("log.package_missing", name=package.package) for package in self.missing]
+        texts += self._missing_texts()
         texts += [self._initializer.fault] if self._initializer.fault else []
         return texts + [notice_text(self.texts, notice) for notice in status.notices]
 

@@ -78,6 +78,11 @@ class Panel:
         async with self._client.post(url, data=form, headers=await self._headers()) as answer:
             _unwrap(answer.status, await answer.text())
 
+    async def uninstall(self, *, config: bool, data: bool) -> None:
+        """Removes the plugin, and its settings and data where asked."""
+        body: JsonObject = {"delete_config": config, "delete_data": data}
+        await self.call("DELETE", f"/api/v1/plugins/{PLUGIN}", body)
+
     async def reload(self) -> None:
         """Reloads the plugin."""
         await self.call("POST", "/api/v1/plugins/reload", {"plugin_id": PLUGIN})

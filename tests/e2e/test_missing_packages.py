@@ -1,12 +1,19 @@
-"""Packages that are absent or broken: AstrBot is asked to install them once, then we do without."""
+"""Packages that are absent or broken: the plugin works without them, and with what comes later."""
 
+import json
+import zipfile
 from pathlib import Path
 
 import pytest
 
+from astrbot_plugin_scoped_memory.harness.panel import PanelError
 from astrbot_plugin_scoped_memory.harness.places import Person, group
-from astrbot_plugin_scoped_memory.harness.rig import Rig
+from astrbot_plugin_scoped_memory.harness.records import scopes_with
+from astrbot_plugin_scoped_memory.harness.release import PLUGIN
+from astrbot_plugin_scoped_memory.harness.rig import WORDS_ALONE, Rig
 from astrbot_plugin_scoped_memory.harness.waiting import until
+from astrbot_plugin_scoped_memory.tests.e2e.test_story import oldest_python
+from astrbot_plugin_scoped_memory.tests.house.test_shipped import script
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
@@ -15,29 +22,138 @@ SPEAKER = Person(2222, "阿丁")
 FACT = "备用钥匙在门口第三个花盆底下"
 QUESTION = "备用钥匙放在哪里"
 ABSENT = "a-package-that-nobody-has"
+HIDDEN = """
+import pathlib, sys
+
+class Hides:
+    def find_spec(name, path=None, target=None):
+        if name == "chromadb" and not pathlib.Path({came!r}).exists():
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, Hides)
+"""
 
 
-async def test_a_package_that_cannot_be_installed_is_asked_for_once_and_then_done_without(
+def wheel(folder: Path, name: str, version: str, module: str) -> None:
+    """What pip installs from a folder: one empty module."""
+    about = f"{name}-{version}.dist-info"
+    with zipfile.ZipFile(folder / f"{name}-{version}-py3-none-any.whl", "w") as zipped:
+        zipped.writestr(module, "")
+        zipped.writestr(
+            f"{about}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+        )
+        zipped.writestr(
+            f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        zipped.writestr(f"{about}/RECORD", "")
+
+
+def with_another(archive: Path, ending: str, more: str) -> None:
+    """Add ``more`` to the file of the zip that ends so."""
+    with zipfile.ZipFile(archive) as old:
+        files = {name: old.read(name) for name in old.namelist()}
+    with zipfile.ZipFile(archive, "w") as new:
+        for name, content in files.items():
+            new.writestr(name, content + more.encode() if name.endswith(ending) else content)
+
+
+def ask_for(folder: Path, package: str) -> None:
+    """Add it to what the plugin in ``folder`` requires."""
+    with (folder / "requirements.txt").open("a", encoding="utf-8") as file:
+        file.write(f"{package}>=1\n")
+
+
+async def said(rig: Rig, package: str, words: str) -> None:
+    """Until the status says so of the package."""
+
+    async def probe() -> bool:
+        warnings = (await rig.panel.ready())["warnings"]
+        return any(package in warning and words in warning for warning in warnings)
+
+    await until(probe, within=90, what=f"{words!r} in the status")
+
+
+async def works(rig: Rig) -> None:
+    assert (await rig.remember(ROOM, SPEAKER, FACT)).startswith("ok")
+    assert FACT in (await rig.turn(ROOM, SPEAKER, QUESTION)).injected
+
+
+async def test_a_package_that_cannot_be_installed_is_tried_once_and_then_done_without(
     tmp_path: Path,
 ) -> None:
-    async with Rig(tmp_path / "bot") as running:
-        requirements = running.bot.plugins / "astrbot_plugin_scoped_memory" / "requirements.txt"
-        running.bot.kill9()
-        with requirements.open("a", encoding="utf-8") as file:
-            file.write(f"{ABSENT}>=1\n")
-        await running.bot.start()
-
-        async def asked() -> bool:
-            return f"missing packages: {ABSENT}" in running.bot.logs()
-
-        await until(asked, within=60, what="AstrBot being asked to install")
+    async with Rig(
+        tmp_path / "bot", before_start=lambda rig: ask_for(rig.bot.plugins / PLUGIN, ABSENT)
+    ) as running:
+        await works(running)
+        await said(running, ABSENT, "安装 pip 库")
+        assert f"'{ABSENT}>=1'" in running.bot.logs()  # what pip was called with
         await running.crash()
-        assert (await running.remember(ROOM, SPEAKER, FACT)).startswith("ok")
+        await said(running, ABSENT, "安装 pip 库")
         assert FACT in (await running.turn(ROOM, SPEAKER, QUESTION)).injected
-        assert f"missing packages: {ABSENT}" not in running.bot.logs()
-        warnings = (await running.panel.status())["warnings"]
-        assert [warning for warning in warnings if ABSENT in warning]
         assert running.bot.logs().count(ABSENT) == 1
+
+
+@pytest.mark.parametrize("oldest", [False, True], ids=["newest", "oldest"])
+async def test_after_an_upload_whose_packages_failed_the_first_start_loads_it(
+    tmp_path: Path, oldest: bool
+) -> None:
+    async with Rig(
+        tmp_path / "bot", python=oldest_python() if oldest else None, config=WORDS_ALONE
+    ) as running:
+        folder = running.bot.plugins / PLUGIN
+        await running.panel.uninstall(config=True, data=True)
+        assert not folder.exists()
+        archive = script("make_zip").make_zip(tmp_path, slim=True)
+        with_another(archive, "/requirements.txt", f"{ABSENT}>=1\n")
+        with pytest.raises(PanelError):
+            await running.panel.install(archive)
+        running.bot.kill9()
+        await running.start()
+        await works(running)
+        await said(running, ABSENT, "安装 pip 库")
+
+
+async def test_a_package_that_comes_is_used_without_a_restart(tmp_path: Path) -> None:
+    """chromadb is hidden from the bot until pip has put something else into a folder."""
+    came = tmp_path / "target" / "chromadb_came"
+    hidden = tmp_path / "hidden"
+    hidden.mkdir()
+    (hidden / "sitecustomize.py").write_text(HIDDEN.format(came=str(came)), encoding="utf-8")
+    wheel(tmp_path, "chromadb", "1.9.9", "chromadb_came/__init__.py")
+
+    def hide_it(rig: Rig) -> None:
+        rig.bot.environment = {"PYTHONPATH": str(hidden)}
+        settings = rig.bot.data / "cmd_config.json"
+        values = json.loads(settings.read_text("utf-8"))
+        values["pip_install_arg"] = f"--no-index --find-links {tmp_path} --target {came.parent}"
+        settings.write_text(json.dumps(values), encoding="utf-8")
+
+    async with Rig(tmp_path / "bot", embedding_dimensions=64, before_start=hide_it) as running:
+        assert "没有装好" not in "".join((await running.panel.ready())["warnings"])
+        await works(running)
+        status = await running.panel.indexed()
+        assert (status["index"], status["warnings"]) == ("ready", [])
+        assert came.exists()
+        log = running.bot.logs()
+        assert log.index("正在后台安装 chromadb") < log.index("已就绪")
+        assert FACT in await running.recall(ROOM, SPEAKER, QUESTION)
+
+
+async def test_an_uninstall_that_keeps_the_data_loses_nothing_and_the_map_stays(
+    tmp_path: Path,
+) -> None:
+    async with Rig(tmp_path / "bot", config=WORDS_ALONE) as running:
+        await running.panel.map_scopes({ROOM.umo: "家人"})
+        await running.panel.ready()
+        await works(running)
+        await running.panel.uninstall(config=False, data=False)
+        assert not (running.bot.plugins / PLUGIN).exists()
+        assert scopes_with(running.memory, FACT) == {"家人"}
+        await running.panel.install(script("make_zip").make_zip(tmp_path, slim=True))
+        await running.panel.activated()
+        await running.panel.ready()
+        assert FACT in (await running.turn(ROOM, SPEAKER, QUESTION)).injected
+        assert FACT not in (await running.turn(group(223), SPEAKER, QUESTION)).injected
 
 
 NO_CHROMA = {

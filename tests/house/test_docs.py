@@ -240,7 +240,11 @@ def sections_of(text: str) -> dict[str, list[str]]:
 
 def warnings_beside_notices() -> set[str]:
     """The texts that the status shows as warnings without a notice of the engine's."""
-    shown = (PluginContext.warnings, PluginContext._warning_text)
+    shown = (
+        PluginContext.warnings,
+        PluginContext._warning_text,
+        PluginContext._missing_texts,
+    )
     source = "\n".join(inspect.getsource(method) for method in shown)
     faults = re.findall(
         r"self\.fault = self\._texts\.say\(\"([a-z_.]+)\"", inspect.getsource(BackgroundInitializer)
@@ -251,7 +255,7 @@ def warnings_beside_notices() -> set[str]:
 def test_every_warning_says_in_one_paragraph_what_to_do() -> None:
     short = (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")
     others = warnings_beside_notices()
-    assert len(others) >= 3
+    assert len(others) >= 4
     for code in {*sections_of(TROUBLES), *NoticeCode, *others}:
         lines = [line for line in short.splitlines() if line.startswith(f"**[`{code}`]")]
         assert len(lines) == 1, code

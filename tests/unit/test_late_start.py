@@ -15,6 +15,19 @@ from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, chosen_language
 LONG = 30.0
 
 
+class Made:
+    """What is made; closes on ``may``."""
+
+    def __init__(self) -> None:
+        self.may = asyncio.Event()
+        self.may.set()
+        self.closings = 0
+
+    async def close(self) -> None:
+        await self.may.wait()
+        self.closings += 1
+
+
 class Making:
     """Loads on ``may``; notes where it loaded and what was made of it."""
 
@@ -23,6 +36,7 @@ class Making:
         self.began = threading.Event()
         self.threads: list[threading.Thread] = []
         self.made: list[tuple[str, bool]] = []
+        self.parts: list[Made] = []
 
     def load(self) -> str:
         self.threads.append(threading.current_thread())
@@ -30,10 +44,11 @@ class Making:
         assert self.may.wait(LONG)
         return "code"
 
-    async def make(self, code: str, just_started: bool) -> str:
+    async def make(self, code: str, just_started: bool) -> Made:
         await asyncio.sleep(0)
         self.made.append((code, just_started))
-        return "parts"
+        self.parts.append(Made())
+        return self.parts[-1]
 
 
 @pytest.fixture
@@ -42,7 +57,7 @@ def making() -> Making:
 
 
 @pytest.fixture
-def late(making: Making) -> LateStart[str, str]:
+def late(making: Making) -> LateStart[str, Made]:
     return LateStart(making.load, making.make, lambda _: pytest.fail("nothing fails here"))
 
 
@@ -53,7 +68,7 @@ async def until(reached: Callable[[], bool]) -> None:
 
 
 async def test_nothing_is_loaded_before_astrbot_is_up_and_then_off_the_event_loop(
-    making: Making, late: LateStart[str, str]
+    making: Making, late: LateStart[str, Made]
 ) -> None:
     late.later()
     await asyncio.sleep(0.05)
@@ -62,23 +77,23 @@ async def test_nothing_is_loaded_before_astrbot_is_up_and_then_off_the_event_loo
     await until(making.began.is_set)
     assert late.here is None
     making.may.set()
-    assert await late.within(LONG) == late.here == "parts"
+    assert await late.within(LONG) is late.here is making.parts[0]
     assert making.made == [("code", True)]
     assert making.threads != [threading.main_thread()]
 
 
 async def test_who_asks_shows_that_astrbot_is_up_and_waits_no_longer_than_it_said(
-    making: Making, late: LateStart[str, str]
+    making: Making, late: LateStart[str, Made]
 ) -> None:
     late.later()
     assert await late.within(0.01) is None
     await until(making.began.is_set)
     making.may.set()
-    assert await late.within(LONG) == "parts"
+    assert await late.within(LONG) is making.parts[0]
 
 
 async def test_an_astrbot_that_never_says_so_is_taken_to_be_up(
-    making: Making, late: LateStart[str, str], monkeypatch: pytest.MonkeyPatch
+    making: Making, late: LateStart[str, Made], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(late_start, "_UP_SECONDS", 0.01)
     making.may.set()
@@ -88,7 +103,7 @@ async def test_an_astrbot_that_never_says_so_is_taken_to_be_up(
 
 
 async def test_a_reload_is_over_when_all_is_made_and_who_asks_meanwhile_waits(
-    making: Making, late: LateStart[str, str]
+    making: Making, late: LateStart[str, Made]
 ) -> None:
     reload = asyncio.create_task(late.now())
     await until(making.began.is_set)
@@ -98,15 +113,15 @@ async def test_a_reload_is_over_when_all_is_made_and_who_asks_meanwhile_waits(
     assert not asking.done()
     making.may.set()
     await reload
-    assert (late.here, making.made) == ("parts", [("code", False)])
-    assert await asking == "parts"
+    assert (late.here, making.made) == (making.parts[0], [("code", False)])
+    assert await asking is late.here
 
 
 async def test_what_fails_is_raised_in_a_reload_and_told_after_a_start() -> None:
     def load() -> str:
         raise ImportError("没有这个模块")
 
-    async def make(_: str, __: bool) -> str:
+    async def make(_: str, __: bool) -> Made:
         raise AssertionError("nothing was loaded")
 
     told: list[str] = []
@@ -117,11 +132,11 @@ async def test_what_fails_is_raised_in_a_reload_and_told_after_a_start() -> None
     late.later()
     assert await late.within(LONG) is None
     assert told == [late.fault] == ["ImportError: 没有这个模块"]
-    assert await late.close() is None
+    await late.close()
 
 
 async def test_who_closes_meanwhile_waits_for_the_import_and_nothing_is_made(
-    making: Making, late: LateStart[str, str]
+    making: Making, late: LateStart[str, Made]
 ) -> None:
     late.later()
     late.astrbot_is_up()
@@ -130,27 +145,65 @@ async def test_who_closes_meanwhile_waits_for_the_import_and_nothing_is_made(
     await asyncio.sleep(0.05)
     assert not closing.done()
     making.may.set()
-    assert await closing is None
+    await closing
     assert (making.made, late.here) == ([], None)
     assert await late.within(0.01) is None
 
 
 async def test_who_closes_before_the_start_stops_it(
-    making: Making, late: LateStart[str, str]
+    making: Making, late: LateStart[str, Made]
 ) -> None:
     late.later()
-    assert await late.close() is None
+    await late.close()
     late.astrbot_is_up()
     await asyncio.sleep(0.05)
     assert not making.threads
 
 
-async def test_what_was_made_is_handed_out_once_to_be_closed(
-    making: Making, late: LateStart[str, str]
+async def test_what_was_made_is_closed_once(making: Making, late: LateStart[str, Made]) -> None:
+    making.may.set()
+    await late.now()
+    await late.close()
+    await late.close()
+    assert (late.here, making.parts[0].closings) == (None, 1)
+
+
+async def test_again_closes_the_old_before_it_makes_the_new_and_who_asks_waits_for_it(
+    making: Making, late: LateStart[str, Made]
+) -> None:
+    making.may.set()
+    late.later()
+    old = await late.within(LONG)
+    assert old is not None
+    old.may.clear()
+    again = asyncio.create_task(late.again())
+    await until(lambda: late.here is None)
+    asking = asyncio.create_task(late.within(LONG))
+    await asyncio.sleep(0.05)
+    assert (old.closings, len(making.parts), asking.done()) == (0, 1, False)
+    old.may.set()
+    assert await asking is making.parts[1]
+    await again
+    assert (old.closings, making.parts[1].closings) == (1, 0)
+
+
+async def test_who_closes_while_it_is_made_anew_waits_for_the_old_and_nothing_new_is_made(
+    making: Making, late: LateStart[str, Made]
 ) -> None:
     making.may.set()
     await late.now()
-    assert [await late.close(), await late.close()] == ["parts", None]
+    (old,) = making.parts
+    old.may.clear()
+    again = asyncio.create_task(late.again())
+    await until(lambda: late.here is None)
+    closing = asyncio.create_task(late.close())
+    await asyncio.sleep(0.05)
+    assert not closing.done()
+    old.may.set()
+    await closing
+    await again
+    await late.again()
+    assert (old.closings, len(making.parts), late.here) == (1, 1, None)
 
 
 def test_a_text_can_be_said_before_the_config_is_read() -> None:

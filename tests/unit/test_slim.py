@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from astrbot_plugin_scoped_memory.core import plugin_context, requirements
+from astrbot_plugin_scoped_memory.core.installs import Installs
 from astrbot_plugin_scoped_memory.core.plugin_context import PluginContext
-from astrbot_plugin_scoped_memory.core.requirements import demand_packages, is_installed
+from astrbot_plugin_scoped_memory.core.requirements import is_installed
 from astrbot_plugin_scoped_memory.harness.release import MODELS as LEFT_OUT
 from astrbot_plugin_scoped_memory.harness.release import without_packages
 from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed
@@ -50,12 +51,11 @@ def loaded(data: Path, **config: Any) -> PluginContext:
     return PluginContext(astrbot, config, data)
 
 
-async def test_the_import_demands_nothing_and_the_status_says_nothing(
+async def test_nothing_is_to_be_installed_and_the_status_says_nothing(
     slim: Path, has_package: bool, tmp_path: Path
 ) -> None:
     marker = tmp_path / "state" / "requirements.json"
-    demand_packages(slim / "requirements.txt", marker, "1.0")
-    assert not marker.exists()
+    assert not Installs(slim / "requirements.txt", marker, "1.0").names()
     plugin = loaded(tmp_path / "data")
     assert plugin.missing == ()
     assert plugin.warnings(await plugin.status()) == []

@@ -1,0 +1,93 @@
+"""What requirements.txt names and Python lacks is installed behind, once for each version.
+
+The plugin loads without it: an installation takes minutes, or fails where there is no package
+index, and neither keeps the bot waiting. After a failure somebody else decides when to try again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from .requirements import Missing, is_installed, missing_packages
+
+_TASK = "scoped-memory-installs"
+
+
+async def install_as_astrbot_does(wanted: str) -> None:
+    """Run pip in AstrBot's own way: its index, its options, never against its own packages."""
+    from astrbot.core import pip_installer
+
+    await pip_installer.install(package_name=wanted, allow_target_upgrade=False)
+
+
+class Installs:
+    """The packages that one load of the plugin waits for. Touched from the event loop only."""
+
+    def __init__(
+        self,
+        requirements: Path,
+        marker: Path,
+        version: str,
+        install: Callable[[str], Awaitable[None]] = install_as_astrbot_does,
+    ) -> None:
+        """
+        Args:
+            marker: Remembers for which ``version`` it was tried. Where it cannot be written nothing
+                is installed: every start would try again.
+            install: Takes one requirement, raises what went wrong.
+        """
+        self._marker = marker
+        self._version = version
+        self._install = install
+        # An earlier load's, if the plugin was reloaded meanwhile: nothing stops a pip under way.
+        self._others = [task for task in asyncio.all_tasks() if task.get_name() == _TASK]
+        due = bool(self._others) or not self._was_tried()
+        self._wanted: list[Missing] = list(missing_packages(requirements)) if due else []
+        self._task: asyncio.Task[None] | None = None
+
+    def names(self) -> frozenset[str]:
+        """The packages that are still to come."""
+        return frozenset(package.package for package in self._wanted)
+
+    def begin(self, arrived: Callable[[], Awaitable[None]]) -> None:
+        """Start behind, at the first call; ``arrived`` is awaited after each package that came."""
+        if self._task is not None or not self._wanted:
+            return
+        if self._others or self._remember():
+            self._task = asyncio.create_task(self._run(arrived), name=_TASK)
+        else:
+            self._wanted.clear()
+
+    async def _run(self, arrived: Callable[[], Awaitable[None]]) -> None:
+        if self._others:
+            await asyncio.wait(self._others)
+        while self._wanted:
+            package = self._wanted[0]
+            try:
+                if not self._others:
+                    await self._install(package.wanted)
+            except Exception:  # noqa: BLE001  (pip's log and AstrBot's have said it)
+                came = False
+            else:
+                came = is_installed(package.package)
+            del self._wanted[0]
+            if came:
+                await arrived()
+
+    def _was_tried(self) -> bool:
+        try:
+            content = json.loads(self._marker.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return False
+        return isinstance(content, dict) and content.get("version") == self._version
+
+    def _remember(self) -> bool:
+        try:
+            self._marker.parent.mkdir(parents=True, exist_ok=True)
+            self._marker.write_text(json.dumps({"version": self._version}), encoding="utf-8")
+        except OSError:
+            return False
+        return True
