@@ -73,7 +73,9 @@ class ScopedMemoryPlugin(Star):
             self._parts.later()
 
     async def _make(self, code: Code, just_started: bool) -> Parts:
-        parts = code.parts(self.context, self._config, self._data, self._installs.names)
+        parts = code.parts(
+            self.context, self._config, self._data, self._installs.names, self._parts.again
+        )
         if parts.mind is not None:
             GroupChatter.use(parts.mind.listens_to)
             await self._add_tools(code.tools, parts)
@@ -274,6 +276,18 @@ class ScopedMemoryPlugin(Star):
     async def memory_import(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
         """从 imports/ 里的文件导入到本会话的域（管理员）：/memory import <文件名>"""
         async for result in self._reply(event, "import_"):
+            yield result
+
+    @memory.command("backup", alias={"备份"})
+    async def memory_backup(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
+        """把全部记忆、会话表和设置写成一个文件（管理员）"""
+        async for result in self._reply(event, "backup"):
+            yield result
+
+    @memory.command("restore", alias={"还原"})
+    async def memory_restore(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
+        """从备份的文件放回，先说会变什么（管理员）：/memory restore <文件名>"""
+        async for result in self._reply(event, "restore"):
             yield result
 
     @memory.command("undo", alias={"恢复", "撤销"})

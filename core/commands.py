@@ -22,6 +22,7 @@ from .correct_commands import CorrectCommands
 from .look_commands import LookCommands
 from .loop_texts import loop_lines, moment
 from .migration_commands import MigrationCommands
+from .moving_commands import MovingCommands
 from .naming import Naming
 from .outcomes import added_text, error_text
 from .pause_commands import PauseCommands
@@ -59,6 +60,9 @@ class Commands:
         transfers = TransferCommands(plugin)
         self.export: Command = transfers.export
         self.import_: Command = transfers.import_
+        moving = MovingCommands(plugin)
+        self.backup: Command = moving.backup
+        self.restore: Command = moving.restore
         pauses = PauseCommands(plugin)
         reader = ReflectionCommands(plugin)
         self.reflect: Command = reader.reflect

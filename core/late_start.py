@@ -82,13 +82,17 @@ class LateStart[Code, Parts: Closable]:
             await asyncio.wait([self._task], timeout=seconds)
         return self.here
 
-    async def again(self) -> None:
-        """Close what was made and make it anew, for there is more to be found now. What fails is
-        told. Nothing happens after ``close``."""
+    async def again(self, between: Callable[[], Coroutine[Any, Any, None]] | None = None) -> None:
+        """Close what was made and make it anew. What fails is told. Nothing happens after
+        ``close``.
+
+        Args:
+            between: What is done while there is nothing. Raises nothing.
+        """
         if self._closed:
             return
         old, self.here = self.here, None
-        self._task = asyncio.create_task(self._start_again(old))
+        self._task = asyncio.create_task(self._start_again(old, between))
         await asyncio.wait([self._task])
 
     async def close(self) -> None:
@@ -114,9 +118,13 @@ class LateStart[Code, Parts: Closable]:
                 await self._up.wait()
         await self._start_or_tell(just_started=self._up.is_set())
 
-    async def _start_again(self, old: Parts | None) -> None:
+    async def _start_again(
+        self, old: Parts | None, between: Callable[[], Coroutine[Any, Any, None]] | None
+    ) -> None:
         if old is not None:
             await self._to_its_end(old.close())
+        if between is not None:
+            await self._to_its_end(between())
         await self._start_or_tell(just_started=self._up.is_set())
 
     async def _start_or_tell(self, *, just_started: bool) -> None:

@@ -1,4 +1,5 @@
-"""The scope map in AstrBot's own configuration of the plugin: what the panel shows and saves."""
+"""AstrBot's own configuration of the plugin, the scope map above all: what the panel shows and
+saves."""
 
 from __future__ import annotations
 
@@ -31,8 +32,16 @@ class PanelMap:
         found = (self._config or {}).get(_KEY)
         return dict(found) if isinstance(found, Mapping) else {}
 
+    def all(self) -> dict[str, object]:
+        """Every setting as the panel has it now."""
+        return dict(self._config or {})
+
     async def save(self, changed: dict[str, object]) -> None:
-        """Put it in the place of the former one, for good.
+        """Put it in the place of the former one, for good. Raises NotSaved."""
+        await self.save_all({_KEY: changed})
+
+    async def save_all(self, changed: Mapping[str, object]) -> None:
+        """Put these settings in the place of the former ones, for good.
 
         The panel saves into the same object, all settings at once: its last word stands.
 
@@ -42,13 +51,12 @@ class PanelMap:
         config = self._config
         if not hasattr(config, "save_config_async"):
             raise NotSaved(type(config).__name__)
-        before = config.get(_KEY)
-        config[_KEY] = changed
+        before = {name: config.get(name) for name in changed}
+        config.update(changed)
         try:
             await config.save_config_async()
         except Exception as error:
-            if config.get(_KEY) is changed:
-                config[_KEY] = before
+            config.update({n: before[n] for n, value in changed.items() if config.get(n) is value})
             raise NotSaved(f"{type(error).__name__}: {error}"[:200]) from error
-        if config.get(_KEY) is not changed:
+        if any(config.get(name) is not value for name, value in changed.items()):
             raise NotSaved

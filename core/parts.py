@@ -10,7 +10,7 @@ from astrbot.api import logger
 
 from .commands import Commands
 from .deepmind import DeepMind
-from .plugin_context import PluginContext
+from .plugin_context import PluginContext, Reopen
 from .web_api import RecallsApi, StatusApi
 
 
@@ -29,9 +29,10 @@ class Parts:
         raw_config: Mapping[str, Any] | None,
         data: Path,
         installing: Callable[[], Collection[str]],
+        reopen: Reopen,
     ) -> None:
         """``installing``: the packages that are being installed."""
-        plugin = PluginContext(context, raw_config, data, installing)
+        plugin = PluginContext(context, raw_config, data, installing, reopen)
         on = plugin.config.enabled
         self.off = "" if on else plugin.texts.say("log.disabled")
         self.plugin = plugin if on else None

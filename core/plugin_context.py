@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,8 @@ from ..llm_memory import (
     Severity,
     build_engine,
 )
+from ..llm_memory.models.transfer import StoreExported
+from ..llm_memory.policies.carried_settings import carried
 from ..llm_memory.ports import Embedder
 from .accounts import bot_accounts
 from .agents import WokenAgents, adapter_of
@@ -52,6 +54,13 @@ from .services.sleep_schedule import SleepSchedule
 from .texts import Texts
 from .turns import TurnReader, is_admin
 
+type Reopen = Callable[[Callable[[], Coroutine[Any, Any, None]]], Awaitable[None]]
+"""Closes all that one load holds, does what it is given, and makes all anew."""
+
+
+async def _never(_: object) -> None:
+    """Where nobody reopens."""
+
 
 class PluginContext:
     """Everything that one load of the plugin holds. Made in ``initialize``, gone in ``terminate``.
@@ -65,8 +74,10 @@ class PluginContext:
         raw_config: Mapping[str, Any] | None,
         data: Path,
         installing: Callable[[], Collection[str]] = frozenset,
+        reopen: Reopen = _never,
     ) -> None:
         self.astrbot = context
+        self.reopen = reopen
         self._installing = installing
         self.config = read_config(raw_config)
         self.panel_map = PanelMap(raw_config)
@@ -94,6 +105,7 @@ class PluginContext:
             chat=self._chat,
             accounts=partial(bot_accounts, context),
             is_admin=partial(is_admin, context),
+            carried_settings=lambda: carried(self.panel_map.all()),
         )
         self.feedback = FeedbackService(self._engine)
         self.schedule = SleepSchedule(
@@ -128,6 +140,10 @@ class PluginContext:
     def migrations(self) -> Migrations:
         """What comes from elsewhere: for admins, whom the caller has told from others."""
         return self._engine.migrations
+
+    async def back_up(self) -> tuple[str, StoreExported]:
+        """All of the store into a new file: for admins, whom the caller has told from others."""
+        return await self._engine.back_up()
 
     def open(self, *, just_started: bool) -> None:
         """Start the owner task. Returns at once. ``just_started``: AstrBot, a moment ago."""

@@ -12,6 +12,7 @@ from ..llm_memory import (
     RefusedLine,
     Rejected,
     RejectReason,
+    TransferFault,
 )
 from .outcomes import rejected_text
 from .plugin_context import PluginContext
@@ -111,8 +112,13 @@ def _line(texts: Texts, refused: RefusedLine) -> str:
     return texts.say("transfer.line", line=refused.number, why=why)
 
 
+def fault_text(texts: Texts, fault: TransferFault, detail: str) -> str:
+    """Why a file was not taken or not written."""
+    return texts.say(f"transfer_fault.{fault}", detail=_told(detail))
+
+
 def _why(texts: Texts, what: str, outcome: NotTransferred) -> str:
-    why = texts.say(f"transfer_fault.{outcome.fault}", detail=_told(outcome.detail))
+    why = fault_text(texts, outcome.fault, outcome.detail)
     return texts.say(f"transfer.no_{what}", why=why)
 
 

@@ -7,7 +7,14 @@
 >>> await engine.service.recall("奶奶能吃花生吗", conversation_id=here, limit=3, token_budget=600)
 """
 
-from .composition import EnginePaths, build_engine, local_now
+from .composition import (
+    EnginePaths,
+    build_engine,
+    find_backup,
+    local_now,
+    owned,
+    restore_store,
+)
 from .errors import (
     DirectoryInUse,
     EmbeddingFailed,
@@ -260,5 +267,8 @@ __all__ = [
     "WhyCode",
     "Written",
     "build_engine",
+    "find_backup",
     "local_now",
+    "owned",
+    "restore_store",
 ]

@@ -73,7 +73,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     one = commands.add_parser(
-        "export", parents=[where], help="整个记忆库到一个文件 / a whole store into one file"
+        "export",
+        aliases=["backup"],
+        parents=[where],
+        help="整个记忆库和设置到一个文件 / a whole store and the settings into one file",
     )
     one.add_argument("file", type=Path, nargs="?", help="默认在 exports/ / in exports/ by default")
     one.add_argument("--scope", action="append", help="只要这个域，可重复 / this scope alone")
@@ -85,6 +88,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     one.add_argument("file", type=Path)
     one.add_argument("--scope", action="append", help="只放回这个域，可重复 / this scope alone")
+    one.add_argument("--yes", action="store_true", help="不问，直接放回 / do not ask")
     one.add_argument("--anyway", action="store_true", help=_ANYWAY)
     one.set_defaults(run=restore)
     one = commands.add_parser(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -54,11 +54,12 @@ from .components.scope_pages import ScopePagesOnDisk
 from .components.state_store import ForgetfulState, SqliteStateStore
 from .components.store_tree import StoreTree
 from .components.tokenizer import Tokenizer
-from .components.transfer_file import LineFile, TransferFolders, write_lines
+from .components.transfer_file import LineFile, TransferFolders, named_in, write_lines
 from .components.trust_file import JsonTrustBook
 from .components.vault import MarkdownVault
 from .components.vector_store import ChromaVectorStore
 from .components.watcher import FolderWatcher
+from .errors import TransferFailed
 from .models.notices import Notice
 from .models.settings import EngineSettings
 from .models.transfer import Header, StoreExported, StoreRestored
@@ -143,6 +144,7 @@ def build_engine(
     chat: ChatModel | None = None,
     accounts: Callable[[], frozenset[str] | None] = lambda: None,
     is_admin: Callable[[str], bool] = lambda _: False,
+    carried_settings: Callable[[], Mapping[str, object]] = dict,
 ) -> Engine:
     """An engine over real parts, not opened yet. Touches neither disk nor heavy packages.
 
@@ -150,7 +152,8 @@ def build_engine(
     knows nothing of the bot's conversations: what the state remembers of them stays as it is.
     ``chat`` reads finished turns; without it nothing is learned from them. ``accounts`` tells which
     bot accounts exist now, None where it cannot.
-    ``is_admin`` tells by a person's id who is one now.
+    ``is_admin`` tells by a person's id who is one now. ``carried_settings`` are the owner's, for
+    backups to carry.
     """
     state = paths.state / "state.sqlite"
     migration = paths.state / "migration.sqlite"
@@ -216,6 +219,7 @@ def build_engine(
             accounts=accounts,
             is_admin=is_admin,
             version=version,
+            carried_settings=carried_settings,
         ),
         settings,
         on_notice=on_notice,
@@ -251,12 +255,15 @@ def export_store(
     scopes: Collection[str] | None = None,
     now: datetime,
     version: str = "",
+    settings: Mapping[str, object] | None = None,
 ) -> StoreExported:
-    """A whole store, or some of its scopes, in a new file. Blocks. Raises TransferFailed."""
+    """A whole store, or some of its scopes, in a new file; with the owner's ``settings`` where it
+    is whole. Blocks. Raises TransferFailed."""
     with closing(_whole_store(paths)) as store:
         named = tuple(name for name in store.scopes() if scopes is None or name in scopes)
         header = Header(VERSION, version, now, named, scopes is None, VAULT_FORMAT)
-        export = StoreExport(store, header, scopes)
+        carried = settings if settings and scopes is None else {}
+        export = StoreExport(store, header, scopes, carried)
         write_lines(target, export.lines())
         return export.done()
 
@@ -267,13 +274,15 @@ def restore_store(
     *,
     scopes: Collection[str] | None = None,
     anyway: bool = False,
+    dry: bool = False,
     progress: Callable[[int], None] = lambda _: None,
 ) -> StoreRestored:
     """What a file holds, back where it was, or of these scopes alone. Blocks. ``progress`` hears
     how many lines were read. What was corrected since it was said stays out, unless it is wanted
-    ``anyway``. Raises TransferFailed."""
+    ``anyway``. ``dry``: nothing is written, and a bot may have the store open. Raises
+    TransferFailed."""
     corrected = None if anyway else _corrected_statements(paths)
-    with closing(LineFile(source)) as lines, closing(_whole_store(paths)) as store:
+    with closing(LineFile(source)) as lines, closing(_whole_store(paths, dry=dry)) as store:
         restoring = Restoring(store, only=scopes, corrected=corrected)
         return restoring.run(lines, vault_format=VAULT_FORMAT, progress=progress)
 
@@ -291,8 +300,17 @@ def open_lines(source: Path) -> LineFile:
     return LineFile(source)
 
 
-def _whole_store(paths: EnginePaths) -> StoreTree:
-    return StoreTree(paths.memory, SqliteLedger(paths.state / "vault.sqlite"))
+def find_backup(paths: EnginePaths, name: str) -> Path:
+    """The file of that name in ``imports/``, ``exports/`` or among the nightly backups, the first
+    that has it. Raises TransferFailed."""
+    for folder in (paths.data / "imports", paths.data / "exports", paths.daily_backups):
+        with suppress(TransferFailed):
+            return named_in(folder, name)
+    return named_in(paths.data / "imports", name)
+
+
+def _whole_store(paths: EnginePaths, *, dry: bool = False) -> StoreTree:
+    return StoreTree(paths.memory, SqliteLedger(paths.state / "vault.sqlite"), dry=dry)
 
 
 def _vector_store(

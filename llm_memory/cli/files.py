@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
+import sys
 from contextlib import closing
+from functools import partial
 
+from ..components.files import replace_durably
 from ..composition import (
     EnginePaths,
     build_engine,
@@ -16,8 +20,9 @@ from ..composition import (
     restore_store,
 )
 from ..models.data_models import Rejected
-from ..models.transfer import Imported, NotTransferred
-from .place import Place, plugin_version
+from ..models.transfer import Imported, NotTransferred, StoreRestored
+from ..policies.carried_settings import carried, to_put_back, with_changes
+from .place import Place, plugin_version, setting_defaults
 from .words import DONE, PARTLY, Refusal, fail, fault_text, say, tell_lines
 
 _SAID_AFTER = 10_000
@@ -31,7 +36,14 @@ def export(asked: argparse.Namespace, place: Place) -> int:
         raise Refusal(f"已经有这个文件 / this file exists: {target}")
     scopes = _scopes(asked, paths)
     with owned(paths, version=plugin_version()):
-        done = export_store(paths, target, scopes=scopes, now=now, version=plugin_version())
+        done = export_store(
+            paths,
+            target,
+            scopes=scopes,
+            now=now,
+            version=plugin_version(),
+            settings=carried(place.config),
+        )
     say(
         f"已导出 {done.memories} 条记忆、{done.files} 个文件 / "
         f"exported {done.memories} memories, {done.files} files: {target}"
@@ -60,9 +72,13 @@ def restore(asked: argparse.Namespace, place: Place) -> int:
             say(f"… {number}")
 
     with owned(place.paths, version=plugin_version()):
-        done = restore_store(
-            place.paths, asked.file, scopes=asked.scope, anyway=asked.anyway, progress=progress
+        do = partial(
+            restore_store, place.paths, asked.file, scopes=asked.scope, anyway=asked.anyway
         )
+        if sys.stdin.isatty() and not asked.yes and not _agreed(do(dry=True), place):
+            raise Refusal("什么也没有改 / nothing was changed")
+        done = do(progress=progress)
+        _put_back(done, place)
     say(
         f"放回 {done.memories} 条记忆（早已有 {done.known} 条），写了 {done.files} 个文件"
         f"（{done.same} 个原样已在） / restored {done.memories} memories ({done.known} known "
@@ -79,6 +95,39 @@ def restore(asked: argparse.Namespace, place: Place) -> int:
             f"added: {scope}/{path}"
         )
     return tell_lines(done.lines, done.refused, cut_short=done.cut_short)
+
+
+def _agreed(plan: StoreRestored, place: Place) -> bool:
+    say(
+        f"会放回 {plan.memories} 条记忆（早已有 {plan.known} 条），写 {plan.files} 个文件 / "
+        f"would put back {plan.memories} memories ({plan.known} known already), "
+        f"write {plan.files} files"
+    )
+    for name, value in _changes(plan, place).items():
+        say(f"设置会变 / setting would change: {name} → {json.dumps(value, ensure_ascii=False)}")
+    sys.stdout.write("要做吗？/ Go on? [y/N] ")
+    sys.stdout.flush()
+    return sys.stdin.readline().strip().lower() in {"y", "yes", "是", "要"}
+
+
+def _changes(done: StoreRestored, place: Place) -> dict[str, object]:
+    return to_put_back(done.settings, place.config, setting_defaults())
+
+
+def _put_back(done: StoreRestored, place: Place) -> None:
+    changes = _changes(done, place)
+    if not changes:
+        return
+    if not place.config_file.parent.is_dir():
+        say(
+            f"设置没有放回：没有这个文件夹 / settings not put back, no such folder: "
+            f"{place.config_file.parent}"
+        )
+        return
+    config = {**place.config, **with_changes(place.config, changes)}
+    text = json.dumps(config, ensure_ascii=False, indent=2)
+    replace_durably(place.config_file, text.encode("utf-8-sig"))
+    say(f"放回的设置 / settings put back: {', '.join(changes)}")
 
 
 def import_(asked: argparse.Namespace, place: Place) -> int:

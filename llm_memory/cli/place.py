@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from ..composition import EnginePaths
 from ..models.settings import DmScope, EngineSettings, GroupScope, PrivacyMode
+from ..policies.carried_settings import defaults_of
 from .words import Refusal
 
 NAME: Final = "astrbot_plugin_scoped_memory"
@@ -22,6 +23,7 @@ class Place:
 
     paths: EnginePaths
     config: Mapping[str, Any]
+    config_file: Path
 
     @property
     def advanced(self) -> Mapping[str, Any]:
@@ -60,10 +62,11 @@ def find_place(data: Path | None, memory: Path | None, *, must_exist: bool) -> P
             "found, name it with --data"
         )
     data = data.resolve()
-    place = Place(EnginePaths.under(data, memory), _config(data))
+    file = data.parent.parent / "config" / f"{NAME}_config.json"
+    place = Place(EnginePaths.under(data, memory), _config(file), file)
     root = place.advanced.get("memory_root")
     if memory is None and isinstance(root, str) and root:
-        place = Place(EnginePaths.under(data, Path(root).expanduser()), place.config)
+        place = Place(EnginePaths.under(data, Path(root).expanduser()), place.config, file)
     if must_exist and not (place.paths.memory / "scopes").is_dir():
         raise Refusal(f"这里没有记忆 / no memories here: {place.paths.memory} (--data, --memory)")
     return place
@@ -72,6 +75,15 @@ def find_place(data: Path | None, memory: Path | None, *, must_exist: bool) -> P
 def plugin_root() -> Path:
     """The plugin's own folder."""
     return Path(__file__).resolve().parent.parent.parent
+
+
+def setting_defaults() -> dict[str, object]:
+    """Of each setting by name; none where the schema is not there."""
+    try:
+        schema = json.loads((plugin_root() / "_conf_schema.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return defaults_of(schema)
 
 
 def plugin_version() -> str:
@@ -93,9 +105,8 @@ def _likely() -> list[Path]:
     return [root / "plugin_data" / NAME for root in roots]
 
 
-def _config(data: Path) -> dict[str, Any]:
+def _config(path: Path) -> dict[str, Any]:
     """What the panel holds, empty where it cannot be found."""
-    path = data.parent.parent / "config" / f"{NAME}_config.json"
     try:
         content = json.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError):

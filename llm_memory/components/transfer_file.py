@@ -156,6 +156,17 @@ class TransferFolders:
         return LineFile(self._imports / name, most=self._most)
 
 
+def named_in(folder: Path, name: str) -> Path:
+    """The path of the file of that name, which must not lead elsewhere. Raises TransferFailed."""
+    if not _is_plain(name):
+        raise TransferFailed(TransferFault.NOT_A_NAME, name[:80])
+    if is_link(folder) or is_link(folder / name):
+        raise TransferFailed(TransferFault.NOT_A_FILE, name)
+    if not os.path.lexists(folder / name):
+        raise TransferFailed(TransferFault.NOT_FOUND, name)
+    return folder / name
+
+
 def _is_plain(name: str) -> bool:
     """True for the name of a file in the folder itself, on any system."""
     return (

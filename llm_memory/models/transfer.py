@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
@@ -76,7 +77,14 @@ class End:
     files: int
 
 
-type Record = Header | MemoryRecord | FileRecord | End
+@dataclass(frozen=True, slots=True)
+class SettingsRecord:
+    """The owner's settings, the scope map among them; no secrets."""
+
+    values: Mapping[str, object]
+
+
+type Record = Header | SettingsRecord | MemoryRecord | FileRecord | End
 
 
 class TransferFault(StrEnum):
@@ -198,6 +206,7 @@ class StoreRestored:
         differing: Files that stand there with other words, and were left as they are.
         refused: How many lines; ``lines`` are the first of them.
         cut_short: The file has no last line.
+        settings: What the file says of them; putting them back is the caller's.
     """
 
     memories: int = 0
@@ -209,3 +218,4 @@ class StoreRestored:
     refused: int = 0
     lines: tuple[RefusedLine, ...] = ()
     cut_short: bool = False
+    settings: Mapping[str, object] = field(default_factory=dict)

@@ -21,6 +21,7 @@ from ..models.transfer import (
     LineFault,
     MemoryRecord,
     Record,
+    SettingsRecord,
 )
 from .text import is_sendable
 
@@ -53,6 +54,8 @@ def line_of(record: Record) -> str:
                     "whole": record.whole,
                 }
             )
+        case SettingsRecord(values):
+            return _dump({"type": "settings", "values": values})
         case MemoryRecord():
             return _dump(_memory_fields(record))
         case FileRecord():
@@ -121,6 +124,11 @@ def _record(fields: dict[str, Any], read: JsonFields) -> Record:
             return _memory(fields, read)
         case "file":
             return _file(read)
+        case "settings":
+            values = fields.get("values")
+            if not isinstance(values, dict):
+                raise LineBroken(LineFault.WRONG, "values")
+            return SettingsRecord(values)
         case "end":
             return End(read.number("memories", low=0), read.number("files", low=0))
         case other:

@@ -14,6 +14,7 @@ from ..models.settings import EngineSettings
 from ..models.shelf import folder_of
 from ..models.sleep import Postponed
 from ..models.status import EngineStatus, IndexState
+from ..models.transfer import StoreExported
 from ..models.turns import Feedback, FeedbackReport, Ticket
 from ..policies.lazy_pattern import compile_all
 from ..policies.trust import Trust
@@ -93,6 +94,7 @@ class Engine:
             parts, settings, recalling, writing, self._book, self._notices, clock, hooks, bylines
         )
         self.loop, self._primer = made.loop, made.primer
+        self._backup = made.backup
         self.migrations.wait_for(self.loop.sleep.over)
         self._former = FormerScopes(parts.state, self._book, self._catalogue, parts.turns)
         bringing = Bringing(
@@ -225,6 +227,11 @@ class Engine:
         """Take in now what people did to the files."""
         await self._reconciler.reconcile()
         await self._corrections.follow()
+
+    async def back_up(self) -> tuple[str, StoreExported]:
+        """The whole store and the owner's settings in a new file of ``exports/``: its name, and
+        what it holds. For admins, whom the caller has told from others. Raises TransferFailed."""
+        return await self._backup.carry_out(self._parts.transfers)
 
     @property
     def may_rotate_backups(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..policies.privacy import Finder, find
@@ -81,3 +81,5 @@ class EngineParts:
     """By a person's id: the bot framework knows."""
     version: str = ""
     """The plugin's: what it writes out, it signs."""
+    carried_settings: Callable[[], Mapping[str, object]] = dict
+    """The owner's, for backups to carry: no secrets."""

@@ -18,6 +18,7 @@ from .learning import Learning
 from .lessons import Lessons
 from .memory_loop import MemoryLoop
 from .night import make_night
+from .nightly_backup import NightlyBackup
 from .notice_board import NoticeBoard
 from .off_the_record import OffTheRecord
 from .primer_service import PrimerService
@@ -40,6 +41,7 @@ class LoopParts:
     learning: Learning
     off_record: OffTheRecord
     primer: PrimerService
+    backup: NightlyBackup
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,13 +102,23 @@ def make_loop(
     )
     off_record = OffTheRecord(parts.loop_book, parts.pause_marks, notices)
     spending = Spending(parts.loop_book, paces.daily_tokens, clock)
+    backup = NightlyBackup(
+        parts.backups,
+        writing.living,
+        notices,
+        clock,
+        keep=paces.backups_keep,
+        may_rotate=hooks.may_rotate,
+        version=parts.version,
+        settings=parts.carried_settings,
+    )
     sleep = make_night(
         store=parts.sleep_store,
         book=parts.loop_book,
         turns=parts.turns,
         loop_file=parts.loop_file,
         pages=parts.pages,
-        backups=parts.backups,
+        backup=backup,
         vault=parts.vault,
         catalogue=catalogue,
         living=writing.living,
@@ -115,9 +127,7 @@ def make_loop(
         near=writing.near,
         notices=notices,
         acquaintances=acquaintances,
-        settings=paces,
         clock=clock,
-        version=parts.version,
         learns=settings.scope_filter_enabled,
         busy=hooks.busy,
         may_rotate=hooks.may_rotate,
@@ -162,4 +172,4 @@ def make_loop(
         reflection,
         sleep,
     )
-    return LoopParts(loop, queue, learning, off_record, primer)
+    return LoopParts(loop, queue, learning, off_record, primer, backup)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..models.scope import Scope
-from ..models.settings import LoopSettings
 from ..models.sleep import Postponed
 from ..ports import Vault
 from ..ports.loop import LoopBook, LoopFile, TurnStore
-from ..ports.sleep import BackupFolder, ScopePages, SleepStore
+from ..ports.sleep import ScopePages, SleepStore
 from .acquaintances import Acquaintances
 from .catalogue import Catalogue
 from .closings import Closings
@@ -37,7 +36,7 @@ def make_night(
     turns: TurnStore,
     loop_file: LoopFile,
     pages: ScopePages,
-    backups: BackupFolder,
+    backup: NightlyBackup,
     vault: Vault,
     catalogue: Catalogue,
     living: LivingMemories,
@@ -46,9 +45,7 @@ def make_night(
     near: NearDuplicates,
     notices: NoticeBoard,
     acquaintances: Acquaintances,
-    settings: LoopSettings,
     clock: Clock,
-    version: str,
     learns: bool,
     busy: Callable[[], Postponed],
     may_rotate: Callable[[], bool],
@@ -56,15 +53,6 @@ def make_night(
 ) -> ConsolidationService:
     """``primer`` fills PRIMER.md of a scope; ``may_rotate`` is False while files are missing that
     an older backup may still have; ``learns`` while memories may be changed by themselves."""
-    backup = NightlyBackup(
-        backups,
-        living,
-        notices,
-        clock,
-        keep=settings.backups_keep,
-        may_rotate=may_rotate,
-        version=version,
-    )
     closings = Closings(vault, catalogue, living, corrected)
     departures = Departures(store, vault, catalogue, living, closings, clock)
     parts = NightParts(

@@ -5,18 +5,26 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
 from typing import Final
 
 from ..errors import TransferFailed
 from ..log import logger
 from ..models.notices import Notice, NoticeCode
-from ..models.transfer import End, FileRecord, Header, MemoryRecord, Record, TransferFault
+from ..models.transfer import (
+    End,
+    FileRecord,
+    Header,
+    MemoryRecord,
+    Record,
+    StoreExported,
+    TransferFault,
+)
 from ..policies.transfer_format import VERSION, LineBroken, line_of, read_line
 from ..ports.sleep import BackupFolder
-from ..ports.transfer import Line, LineSource
+from ..ports.transfer import Line, LineSource, TransferFiles
 from .identifiers import Clock
 from .living import LivingMemories
 from .notice_board import NoticeBoard
@@ -54,7 +62,9 @@ class NightlyBackup:
         keep: int,
         may_rotate: Callable[[], bool],
         version: str,
+        settings: Callable[[], Mapping[str, object]],
     ) -> None:
+        """``settings``: the owner's, without secrets."""
         self._folder = folder
         self._living = living
         self._notices = notices
@@ -62,28 +72,51 @@ class NightlyBackup:
         self._keep = keep
         self._may_rotate = may_rotate
         self._version = version
+        self._settings = settings
+        self._making = asyncio.Lock()
 
     async def run(self) -> BackedUp:
         """Write today's. Raises TransferFailed: those that stand there still do."""
         if self._keep <= 0:
             return BackedUp()
-        folder = self._folder
         stopped = threading.Event()
         try:
-            await to_its_end(asyncio.to_thread(folder.clear))
-            await to_its_end(asyncio.to_thread(folder.snapshot))
-            async with self._living.writing:  # what has changed since: a look, and a few copies
-                await to_its_end(asyncio.to_thread(folder.snapshot))
-            await to_its_end(asyncio.to_thread(self._write, stopped), on_cancel=stopped.set)
-            name = await to_its_end(asyncio.to_thread(self._publish))
+            async with self._copied():
+                await to_its_end(asyncio.to_thread(self._write, stopped), on_cancel=stopped.set)
+                name = await to_its_end(asyncio.to_thread(self._publish))
         except TransferFailed as error:
             params = {"detail": error.detail or str(error)}
             self._notices.post(Notice(NoticeCode.BACKUP_FAILED, params=params))
             raise
-        finally:
-            await to_its_end(asyncio.to_thread(folder.clear))
         self._notices.clear(NoticeCode.BACKUP_FAILED)
         return BackedUp(name, await to_its_end(asyncio.to_thread(self._rotate, name)))
+
+    async def carry_out(self, files: TransferFiles) -> tuple[str, StoreExported]:
+        """The whole store as it is now into a new file of ``exports/``: its name, and what it
+        holds. Raises TransferFailed: there is none."""
+        stopped = threading.Event()
+
+        def write() -> tuple[str, StoreExported]:
+            export = self._export()
+            name = f"backup-{self._clock():%Y%m%d-%H%M%S}.jsonl"
+            return files.write(name, _gently(export.lines(), stopped)), export.done()
+
+        async with self._copied():
+            return await to_its_end(asyncio.to_thread(write), on_cancel=stopped.set)
+
+    @asynccontextmanager
+    async def _copied(self) -> AsyncIterator[None]:
+        """While there is a copy of the tree, of one moment. Raises TransferFailed."""
+        folder = self._folder
+        async with self._making:
+            try:
+                await to_its_end(asyncio.to_thread(folder.clear))
+                await to_its_end(asyncio.to_thread(folder.snapshot))
+                async with self._living.writing:  # what has changed since: a look, a few copies
+                    await to_its_end(asyncio.to_thread(folder.snapshot))
+                yield
+            finally:
+                await to_its_end(asyncio.to_thread(folder.clear))
 
     async def change(self, changed: Changed) -> None:
         """Have the backups that stand there as ``changed`` makes their records; None leaves a
@@ -102,11 +135,14 @@ class NightlyBackup:
         self._folder.publish(name)
         logger.info("旧备份里彻底删除的已经拿掉：{}", name)
 
-    def _write(self, stopped: threading.Event) -> None:
+    def _export(self) -> StoreExport:
         store = self._folder.store()
         made = self._folder.vault_format
         header = Header(VERSION, self._version, self._clock(), store.scopes(), True, made)
-        export = StoreExport(store, header, None)
+        return StoreExport(store, header, None, self._settings())
+
+    def _write(self, stopped: threading.Event) -> None:
+        export = self._export()
         self._folder.write(_gently(export.lines(), stopped))
         source = self._folder.written()
         try:
@@ -189,7 +225,7 @@ def _verify(source: LineSource, export: StoreExport, stopped: threading.Event) -
         count += 1
         end = record if isinstance(record, End) else None
     whole = End(export.memories, export.files)
-    if end != whole or count != export.memories + export.files + 2:
+    if end != whole or count != export.count:
         raise TransferFailed(TransferFault.NOT_WRITTEN, "the file is not whole")
 
 

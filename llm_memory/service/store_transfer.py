@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -17,6 +17,7 @@ from ..models.transfer import (
     LineFault,
     MemoryRecord,
     RefusedLine,
+    SettingsRecord,
     StoreExported,
     StoreRestored,
     TransferFault,
@@ -38,16 +39,30 @@ _GROUP_CHARS = 4_000_000
 class StoreExport:
     """The lines of a whole store, and when they are through, what they held."""
 
-    def __init__(self, store: WholeStore, header: Header, only: Collection[str] | None) -> None:
+    def __init__(
+        self,
+        store: WholeStore,
+        header: Header,
+        only: Collection[str] | None,
+        settings: Mapping[str, object],
+    ) -> None:
+        """``settings`` are the owner's, without secrets; empty for none."""
         self._store = store
-        self._header = header
         self._only = only
+        self._heads: list[Header | SettingsRecord] = [header]
+        self._heads += [SettingsRecord(settings)] if settings else []
         self.memories = 0
         self.files = 0
 
+    @property
+    def count(self) -> int:
+        """How many lines were given out, once all are."""
+        return len(self._heads) + self.memories + self.files + 1
+
     def lines(self) -> Iterator[str]:
         """One after the other: nothing is held."""
-        yield line_of(self._header)
+        for head in self._heads:
+            yield line_of(head)
         for record in self._store.records(self._only):
             if isinstance(record, MemoryRecord):
                 self.memories += 1
@@ -135,6 +150,9 @@ class Restoring:
                     self._file(line.number, self._without_corrected(record))
             case End():
                 self._done = replace(self._done, cut_short=False)
+            case SettingsRecord(values):
+                if self._only is None:
+                    self._done = replace(self._done, settings=values)
             case Header():
                 pass  # of a file that was put behind another one
 
