@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from .components.backup_files import DailyBackups
 from .components.chroma.embedded import CHROMA_TRIED, EmbeddedChroma
@@ -279,10 +281,14 @@ def restore_store(
 ) -> StoreRestored:
     """What a file holds, back where it was, or of these scopes alone. Blocks. ``progress`` hears
     how many lines were read. What was corrected since it was said stays out, unless it is wanted
-    ``anyway``. ``dry``: nothing is written, and a bot may have the store open. Raises
-    TransferFailed."""
+    ``anyway``. ``dry`` tells what would be done, by doing it to a copy: a bot may have the store
+    open. Raises TransferFailed."""
     corrected = None if anyway else _corrected_statements(paths)
-    with closing(LineFile(source)) as lines, closing(_whole_store(paths, dry=dry)) as store:
+    with (
+        closing(LineFile(source)) as lines,
+        _copy_of(paths) if dry else nullcontext(paths) as written,
+        closing(_whole_store(written)) as store,
+    ):
         restoring = Restoring(store, only=scopes, corrected=corrected)
         return restoring.run(lines, vault_format=VAULT_FORMAT, progress=progress)
 
@@ -309,8 +315,33 @@ def find_backup(paths: EnginePaths, name: str) -> Path:
     return named_in(paths.data / "imports", name)
 
 
-def _whole_store(paths: EnginePaths, *, dry: bool = False) -> StoreTree:
-    return StoreTree(paths.memory, SqliteLedger(paths.state / "vault.sqlite"), dry=dry)
+@contextmanager
+def _copy_of(paths: EnginePaths) -> Iterator[EnginePaths]:
+    """The Markdown files alone, for as long as they are needed."""
+    with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        copy = EnginePaths.under(Path(folder))
+        if paths.memory.is_dir():
+            shutil.copytree(
+                paths.memory,
+                copy.memory,
+                symlinks=True,
+                ignore=_no_markdown,
+                copy_function=_copy_if_it_can_be_read,
+            )
+        yield copy
+
+
+def _no_markdown(folder: str, names: list[str]) -> list[str]:
+    return [n for n in names if not n.lower().endswith(".md") and not Path(folder, n).is_dir()]
+
+
+def _copy_if_it_can_be_read(source: str, target: str) -> None:
+    with suppress(OSError):
+        shutil.copy2(source, target)
+
+
+def _whole_store(paths: EnginePaths) -> StoreTree:
+    return StoreTree(paths.memory, SqliteLedger(paths.state / "vault.sqlite"))
 
 
 def _vector_store(

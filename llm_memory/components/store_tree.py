@@ -57,9 +57,7 @@ class StoreTree:
     in two scopes keeps both, and what was forgotten and is brought back is not cut again.
     """
 
-    def __init__(self, root: Path, ledger: EntryLedger, *, dry: bool = False) -> None:
-        """``dry``: it only tells what it would write."""
-        self._dry = dry
+    def __init__(self, root: Path, ledger: EntryLedger) -> None:
         self._root = root
         self._tree = VaultTree(root, contextlib.nullcontext())
         self._scan = VaultScan(self._tree)
@@ -95,7 +93,7 @@ class StoreTree:
                 same = target.is_file() and target.read_bytes() == record.content
             except OSError:
                 same = False
-            if same and scope is not None and is_recalled(record.path) and not self._dry:
+            if same and scope is not None and is_recalled(record.path):
                 self._tell_again(scope, target)
             return Put.SAME if same else Put.DIFFERS
         self._write(scope, target, record.content, modified=record.modified)
@@ -188,8 +186,6 @@ class StoreTree:
     ) -> None:
         """``before`` is what stood there, None if nothing did; ``fresh`` the ids that did not, None
         for all. Raises TransferFailed."""
-        if self._dry:
-            return
         try:
             if scope is not None:
                 self._tree.make(scope)

@@ -77,6 +77,23 @@ async def test_a_backup_gives_the_same_tree_back_byte_by_byte(tmp_path: Path) ->
     assert restored(root, report.backup, tmp_path / "new") == tree(root)
 
 
+async def test_every_backup_carries_the_settings_that_the_owner_has_then(tmp_path: Path) -> None:
+    root, settings = tmp_path / "bot", {"conversation_scope_map": {"a:GroupMessage:1": "家人"}}
+    async with running(root, clock=Ticker(NIGHT), follow=False, carried_settings=settings) as rig:
+        await rig.remember("奶奶对花生过敏", HERE)
+        report = await night(rig)
+        settings["conversation_scope_map"]["a:GroupMessage:2"] = "公司"
+        name, held = await rig.engine.back_up()
+        assert held.memories == 1
+    nightly = root / "backups" / "daily" / report.backup
+    for number, file in enumerate((nightly, root / "exports" / name), start=1):
+        target = tmp_path / str(number)
+        (target / "memory").mkdir(parents=True)
+        done = restore_store(EnginePaths.under(target), file)
+        assert len(done.settings["conversation_scope_map"]) == number  # type: ignore[arg-type]
+        assert tree(target) == tree(root)
+
+
 async def test_what_changes_while_a_backup_is_made_is_in_it_once(tmp_path: Path) -> None:
     root = tmp_path / "bot"
     stay = [passive(n, f"第{n}件") for n in range(200)]

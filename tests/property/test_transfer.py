@@ -147,6 +147,24 @@ def test_a_second_restore_changes_nothing(tree: Tree) -> None:
 
 
 @few
+@given(trees(), trees())
+def test_a_dry_run_tells_what_a_restore_does_and_does_nothing(tree: Tree, there: Tree) -> None:
+    with written(tree) as (source, target, file):
+        export_store(source, file, now=NOW, settings={"dm_scope": "main"})
+        for name, (content, _) in there.files.items():
+            path = target.memory / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        target.memory.mkdir(parents=True, exist_ok=True)
+        before = bytes_of(target)
+        plan = restore_store(target, file, dry=True)
+        assert bytes_of(target) == before
+        assert not target.state.exists()
+        assert plan.settings == {"dm_scope": "main"}
+        assert plan == restore_store(target, file)
+
+
+@few
 @given(trees())
 def test_the_memories_alone_bring_back_every_memory(tree: Tree) -> None:
     with written(tree) as (source, target, file):

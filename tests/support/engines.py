@@ -208,6 +208,7 @@ async def running(
     chat: ChatModel | None = None,
     accounts: frozenset[str] | None = None,
     is_admin: Callable[[str], bool] = lambda _: False,
+    carried_settings: Mapping[str, object] | None = None,
 ) -> AsyncIterator[Rig]:
     """An engine over ``root``; the index task runs unless ``follow`` is False. A fake embedder
     takes part where none is named, and none where ``words_alone`` are to serve."""
@@ -252,6 +253,7 @@ async def running(
             chat=chat,
             accounts=lambda: accounts,
             is_admin=is_admin,
+            carried_settings=lambda: carried_settings or {},
         ),
         replace(settings or QUICK, scope_map=scope_map),
         on_notice=notices.append,

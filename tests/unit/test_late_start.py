@@ -187,6 +187,24 @@ async def test_again_closes_the_old_before_it_makes_the_new_and_who_asks_waits_f
     assert (old.closings, making.parts[1].closings) == (1, 0)
 
 
+async def test_what_is_done_between_finds_the_old_closed_and_nothing_new(
+    making: Making, late: LateStart[str, Made]
+) -> None:
+    making.may.set()
+    await late.now()
+    seen: list[tuple[int, int, Made | None]] = []
+
+    async def between() -> None:
+        seen.append((making.parts[0].closings, len(making.parts), late.here))
+
+    await late.again(between)
+    assert seen == [(1, 1, None)]
+    assert late.here is making.parts[1]
+    await late.close()
+    await late.again(between)
+    assert len(seen) == 1
+
+
 async def test_who_closes_while_it_is_made_anew_waits_for_the_old_and_nothing_new_is_made(
     making: Making, late: LateStart[str, Made]
 ) -> None:
