@@ -66,7 +66,7 @@ async def test_what_is_heard_in_a_private_chat_is_its_speakers_alone(running: Ri
 async def test_a_confidence_is_refused_with_what_to_do_and_leaves_no_trace(running: Rig) -> None:
     said = await running.onebot.ask(MINGS_CHAT, MING, f"/memory add {CONFIDENCE}")
     assert "保密" in said
-    assert "/memory scope" in said
+    assert "/记忆 域" in said
     paraphrased = {"judgment": "小明打算年底搬出去", "memory_type": "knowledge"}
     running.model.on(CONFIDENCE, call("core_memory_remember", paraphrased), then="好。")
     turn = await running.turn(MINGS_CHAT, MING, CONFIDENCE)

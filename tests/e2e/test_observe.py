@@ -191,17 +191,17 @@ async def test_a_paused_chat_leaves_nothing_gets_nothing_and_is_told_so(running:
     await running.remember(chat, person, "储藏室的钥匙挂在门后")
     before = len(await queued(running, chat, 1))
     paused = (await running.turn(chat, person, "/memory 暂停")).reply
-    assert "/memory resume" in paused
+    assert "/记忆 继续" in paused
     turn = await running.turn(chat, person, "储藏室的钥匙在哪里")
     assert turn.first.injected == []
     refused = await running.remember(chat, person, "礼物藏在储藏室最里面")
     assert refused.split()[0] == "error"
-    assert "/memory resume" in refused
+    assert "/记忆 继续" in refused
     found = await running.recall(chat, person, "储藏室的钥匙")
     assert "门后" not in found
-    assert "/memory resume" in found
+    assert "/记忆 继续" in found
     for command in ("/memory status", "/memory scope"):
-        assert "/memory resume" in (await running.turn(chat, person, command)).reply
+        assert "/记忆 继续" in (await running.turn(chat, person, command)).reply
     assert len(kept(running, chat)) == before
     assert "礼物" not in "".join(path.read_text("utf-8") for path in running.memory.rglob("*.md"))
     await running.turn(chat, person, "/memory 继续")

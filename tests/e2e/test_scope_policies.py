@@ -223,7 +223,7 @@ async def test_what_a_new_name_leaves_behind_is_told_brought_along_and_taken_bac
     assert not await sees(rig, chat, SECOND, "望远镜的三脚架在哪里", "在阁楼")
 
     told = await rig.onebot.ask(chat, SECOND, "/memory scope")
-    assert f"/memory scope bring {former}" in told
+    assert f"/记忆 域 带来 {former}" in told
     assert former not in await rig.onebot.ask(private(FIRST), FIRST, "/memory scope")
     assert former not in await rig.onebot.ask(office, ADMIN, "/memory scope")
     (left,) = [one for one in (await rig.panel.ready())["left_behind"] if one["scope"] == former]

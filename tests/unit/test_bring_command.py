@@ -48,7 +48,8 @@ async def test_its_person_is_told_an_admin_brings_and_undoes(tmp_path: Path, lan
         told = await ask(rig, "scope", language=language)
         assert former in told
         assert " 2 " in told
-        assert f"/memory scope bring {former}" in told
+        bring = "/记忆 域 带来" if language == "zh-CN" else "/memory scope bring"
+        assert f"{bring} {former}" in told
         assert former not in await ask(rig, "scope", 2, language=language)
         assert former not in await ask(rig, "status", language=language)
         assert former in await ask(rig, "status", 9, admin=True, language=language)
@@ -60,7 +61,7 @@ async def test_its_person_is_told_an_admin_brings_and_undoes(tmp_path: Path, lan
         words = f"scope 带来 {former}"
         brought = await ask(rig, words, 9, admin=True, language=language)
         assert former in brought
-        assert "/memory undo" in brought
+        assert ("/记忆 恢复" if language == "zh-CN" else "/memory undo") in brought
         assert "饼干盒" in await ask(rig, "list", language=language)
         assert former not in await ask(rig, "scope", language=language)
         assert former in await ask(rig, "undo", 9, admin=True, language=language)
@@ -72,7 +73,7 @@ async def test_public_has_to_be_named(tmp_path: Path) -> None:
     former = await left_behind(tmp_path)
     async with running(tmp_path, {}, settings=PUBLIC, follow=False) as rig:
         asked = await ask(rig, "scope bring", admin=True)
-        assert f"/memory scope bring {former} public" in asked
+        assert f"/记忆 域 带来 {former} public" in asked
         assert "饼干盒" not in await ask(rig, "list", 2)
         assert "别处" in await ask(rig, f"scope bring {former} 别处", admin=True)
         await ask(rig, f"scope bring {former} public", admin=True)

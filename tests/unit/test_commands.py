@@ -178,13 +178,14 @@ async def test_only_an_admin_confirms_a_lost_map(tmp_path: Path, language: str) 
         pass
     async with running(tmp_path, {}) as rig:
         lost = await ask(rig, FakeEvent.in_group(777, "memory scope"), language)
-        assert "/memory scope confirm" in lost
+        confirm = "/记忆 域 确认" if language == "zh-CN" else "/memory scope confirm"
+        assert confirm in lost
         for words in ("confirm", "确认"):
             event = FakeEvent.in_group(777, f"memory scope {words}")
             await ask(rig, event, language)
             assert (await rig.engine.service.describe(conversation_id=group(777))).damaged
         other = await ask(rig, FakeEvent.in_group(777, "memory confirm", admin=True), language)
-        assert "/memory scope confirm" in other  # that is another thing to say yes to
+        assert confirm in other  # that is another thing to say yes to
         assert (await rig.engine.service.describe(conversation_id=group(777))).damaged
         event = FakeEvent.in_group(777, "memory scope confirm", admin=True)
         assert "3" in await ask(rig, event, language)

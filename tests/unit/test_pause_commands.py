@@ -106,7 +106,8 @@ async def test_confirm_lets_learning_go_on_after_the_pauses_were_lost(
     (tmp_path / "state").mkdir()
     (tmp_path / "state" / "loop.sqlite").write_bytes(b"broken")
     async with running(tmp_path, follow=False) as rig:
-        assert "/memory confirm" in await ask(rig, "status", language, admin=True)
+        confirm = "/记忆 确认" if language == "zh-CN" else "/memory confirm"
+        assert confirm in await ask(rig, "status", language, admin=True)
         assert await ask(rig, "confirm", language) == say("outcome.admins_only")
         assert await ask(rig, "confirm", language, admin=True) == say("confirm.pauses")
         assert await ask(rig, "confirm", language, admin=True) == say("confirm.nothing")
