@@ -139,8 +139,9 @@ async def test_a_package_that_comes_is_used_without_a_restart(tmp_path: Path) ->
         assert FACT in await running.recall(ROOM, SPEAKER, QUESTION)
 
 
+@pytest.mark.parametrize("slim", [True, False], ids=["slim", "full"])
 async def test_an_uninstall_that_keeps_the_data_loses_nothing_and_the_map_stays(
-    tmp_path: Path,
+    tmp_path: Path, slim: bool
 ) -> None:
     async with Rig(tmp_path / "bot", config=WORDS_ALONE) as running:
         await running.panel.map_scopes({ROOM.umo: "家人"})
@@ -149,7 +150,7 @@ async def test_an_uninstall_that_keeps_the_data_loses_nothing_and_the_map_stays(
         await running.panel.uninstall(config=False, data=False)
         assert not (running.bot.plugins / PLUGIN).exists()
         assert scopes_with(running.memory, FACT) == {"家人"}
-        await running.panel.install(script("make_zip").make_zip(tmp_path, slim=True))
+        await running.panel.install(script("make_zip").make_zip(tmp_path, slim=slim))
         await running.panel.activated()
         await running.panel.ready()
         assert FACT in (await running.turn(ROOM, SPEAKER, QUESTION)).injected
