@@ -118,11 +118,9 @@ def _put_back(done: StoreRestored, place: Place) -> None:
     changes = _changes(done, place)
     if not changes:
         return
-    if not place.config_file.parent.is_dir():
-        say(
-            f"设置没有放回：没有这个文件夹 / settings not put back, no such folder: "
-            f"{place.config_file.parent}"
-        )
+    unread = place.config_file.exists() and not place.config
+    if unread or not place.config_file.parent.is_dir():
+        say(f"设置没有放回，写不了 / settings not put back, cannot be written: {place.config_file}")
         return
     config = {**place.config, **with_changes(place.config, changes)}
     text = json.dumps(config, ensure_ascii=False, indent=2)

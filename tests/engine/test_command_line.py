@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import checkout
@@ -390,3 +391,57 @@ def test_where_nothing_was_brought_nothing_is_reversed(
     assert "idle" in capsys.readouterr().out
     assert main([*asked, "--reverse"]) == 0
     assert "chroma_url" in capsys.readouterr().out
+
+
+SAVED = {"conversation_scope_map": {"a:GroupMessage:1": "家人"}}
+
+
+@pytest.fixture
+def moved(tmp_path: Path) -> tuple[Path, Path, Path]:
+    """A file that carries a memory and a map; a new bot's data folder and its configuration."""
+    old, new = (tmp_path / name / "data" / "plugin_data" / NAME for name in ("old", "new"))
+    page = old / "memory" / "scopes" / "家人" / "我的.md"
+    page.parent.mkdir(parents=True)
+    page.write_text(f"## {PEANUTS}\n", "utf-8")
+    for data in (old, new):
+        data.mkdir(parents=True, exist_ok=True)
+        (data.parent.parent / "config").mkdir()
+    config_of(old).write_text(json.dumps(SAVED), "utf-8")
+    file = tmp_path / "moved.jsonl"
+    assert main(["--data", str(old), "backup", str(file)]) == 0
+    return file, new, config_of(new)
+
+
+def config_of(data: Path) -> Path:
+    return data.parent.parent / "config" / f"{NAME}_config.json"
+
+
+@pytest.mark.parametrize(("answer", "done"), [("y\n", True), ("n\n", False), ("\n", False)])
+def test_at_a_terminal_a_restore_says_what_changes_and_asks(
+    moved: tuple[Path, Path, Path],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    answer: str,
+    done: bool,
+) -> None:
+    file, new, config = moved
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(isatty=lambda: True, readline=lambda: answer))
+    assert main(["--data", str(new), "restore", str(file)]) == (0 if done else 1)
+    said = capsys.readouterr().out
+    assert "write 1 files" in said
+    assert "conversation_scope_map" in said
+    assert bool(list(new.rglob("我的.md"))) is done
+    assert config.exists() is done
+    if done:
+        assert json.loads(config.read_text("utf-8-sig")) == SAVED
+
+
+def test_a_configuration_that_cannot_be_read_is_not_written_over(
+    moved: tuple[Path, Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, new, config = moved
+    config.write_text('{"dm_scope": "main",', "utf-8")
+    assert main(["--data", str(new), "restore", str(file)]) == 0
+    assert "settings not put back" in capsys.readouterr().out
+    assert config.read_text("utf-8") == '{"dm_scope": "main",'
+    assert list(new.rglob("我的.md"))
