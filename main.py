@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from astrbot.api import logger, sp
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from .core.commands import Command
     from .core.deepmind import DeepMind
     from .core.parts import Parts
+    from .core.plugin_context import PluginContext
     from .tools.base import MemoryTool
 
 _FIRST = 10_000
@@ -89,14 +91,19 @@ class ScopedMemoryPlugin(Star):
         switched_off: list[str] = await sp.global_get("inactivated_llm_tools", [])
         manager = self.context.get_llm_tool_manager()
         for tool in tools:
-            made = tool(source=lambda: parts.plugin)
+            made = tool(source=partial(self._plugin_now, parts))
             made.active = made.name not in switched_off
             manager.remove_func(made.name)
             self.context.add_llm_tools(made)
 
-    @property
-    def _mind(self) -> DeepMind | None:
-        return self._parts.here.mind if self._parts.here is not None else None
+    async def _plugin_now(self, known: Parts) -> PluginContext | None:
+        """The one that is open, waited for while it is made anew; after a reload of ours the one
+        that was ``known``, which says so."""
+        return (await self._parts.within(_LOADING_SECONDS) or known).plugin
+
+    async def _mind(self) -> DeepMind | None:
+        parts = await self._parts.within(_LOADING_SECONDS)
+        return parts.mind if parts is not None else None
 
     async def terminate(self) -> None:
         """On reload, disable and SIGINT. SIGTERM and worse do without: all is durable anyway."""
@@ -129,44 +136,42 @@ class ScopedMemoryPlugin(Star):
     @filter.on_waiting_llm_request()
     async def on_waiting_llm_request(self, event: AstrMessageEvent) -> None:
         """下一步就要定这一轮用哪些工具：等插件载入完；想起要用的，先算起来"""
-        parts = await self._parts.within(_LOADING_SECONDS)
-        if parts is not None and parts.mind is not None:
-            await parts.mind.announced(event)
+        if (mind := await self._mind()) is not None:
+            await mind.announced(event)
 
     @filter.on_llm_request()
     async def on_llm_request(self, event: AstrMessageEvent, req: ProviderRequest) -> None:
         """在调用模型之前附上相关的记忆"""
-        parts = await self._parts.within(_LOADING_SECONDS)
-        if parts is not None and parts.mind is not None:
-            await parts.mind.before_request(event, req)
+        if (mind := await self._mind()) is not None:
+            await mind.before_request(event, req)
 
     @filter.on_agent_done(priority=_FIRST)
     async def on_agent_done(
         self, event: AstrMessageEvent, run_context: Any, response: LLMResponse | None
     ) -> None:
         """回答完了：这一轮排队等着读"""
-        if self._mind is not None:
-            await self._mind.finished(event, response)
+        if (mind := await self._mind()) is not None:
+            await mind.finished(event, response)
 
     @filter.on_llm_tool_respond(priority=_FIRST)
     async def on_llm_tool_respond(
         self, event: AstrMessageEvent, tool: Any, tool_args: Any, tool_result: Any
     ) -> None:
         """工具自己回答了：没有别的钩子会知道这一轮结束了"""
-        if self._mind is not None and tool_result is None:
-            await self._mind.finished(event, None)
+        if tool_result is None and (mind := await self._mind()) is not None:
+            await mind.finished(event, None)
 
     @filter.after_message_sent()
     async def on_after_message_sent(self, event: AstrMessageEvent) -> None:
         """回答发出之后：有管理员该知道的，说一次"""
-        if self._mind is not None:
-            await self._mind.sent(event)
+        if (mind := await self._mind()) is not None:
+            await mind.sent(event)
 
     @filter.custom_filter(GroupChatter, False, priority=_LAST)
     async def on_group_chatter(self, event: AstrMessageEvent) -> None:
         """群里没有叫机器人的话（只在设置里打开时）"""
-        if self._mind is not None:
-            await self._mind.overheard(event)
+        if (mind := await self._mind()) is not None:
+            await mind.overheard(event)
 
     @filter.custom_filter(CommandWords, False, priority=_FIRST)
     async def on_command_words(self, event: AstrMessageEvent) -> None:
@@ -312,14 +317,18 @@ class ScopedMemoryPlugin(Star):
         self, event: AstrMessageEvent, name: str
     ) -> AsyncGenerator[MessageEventResult]:
         """Answer a command; the model is not asked."""
-        parts = await self._parts.within(_LOADING_SECONDS)
-        if parts is None:
-            yield event.plain_result(self._why_not())
-        elif parts.commands is None:
-            yield event.plain_result(parts.off)
-        else:
-            command: Command = getattr(parts.commands, name)
-            yield event.plain_result(await parts.commands.answer(event, command))
+        reply: str | None = None
+        closed: Parts | None = None
+        while reply is None and (parts := await self._parts.within(_LOADING_SECONDS)) is not None:
+            if parts is closed:
+                break
+            if parts.commands is None:
+                reply = parts.off
+            else:
+                command: Command = getattr(parts.commands, name)
+                reply = await parts.commands.answer(event, command)
+                closed = parts  # if there is no reply, nothing was done; newer ones may be there
+        yield event.plain_result(self._why_not() if reply is None else reply)
         event.stop_event()
 
 

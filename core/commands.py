@@ -11,6 +11,7 @@ from astrbot.api.event import AstrMessageEvent
 from ..llm_memory import (
     Actor,
     ConversationId,
+    EngineClosed,
     EngineOff,
     MemoryDraft,
     ScopedMemoryError,
@@ -73,8 +74,11 @@ class Commands:
         self.migrate: Command = MigrationCommands(plugin).migrate
         self.scope: Command = ScopeCommands(plugin).scope
 
-    async def answer(self, event: AstrMessageEvent, command: Command, *, words: int = 2) -> str:
-        """Run a command for an event; ``words`` is the length of the command itself."""
+    async def answer(
+        self, event: AstrMessageEvent, command: Command, *, words: int = 2
+    ) -> str | None:
+        """Run a command for an event; ``words`` is the length of the command itself. None where
+        the engine was closed before anything was done."""
         plugin = self._plugin
         plugin.astrbot_is_up()
         conversation_id = await plugin.turns.conversation_id(event)
@@ -83,6 +87,8 @@ class Commands:
             plugin.spawn(greet(plugin, conversation_id, actor))
             reply = await command(conversation_id, actor, plugin.turns.command_rest(event, words))
             return reply + await self._beside(reply, actor)
+        except EngineClosed:
+            return None
         except ScopedMemoryError as error:
             return error_text(plugin.texts, error)
         except Exception as error:  # noqa: BLE001  (a command answers something; the log has more)

@@ -24,7 +24,12 @@ from astrbot_plugin_scoped_memory.llm_memory.policies.chaining import next_quest
 from astrbot_plugin_scoped_memory.llm_memory.service.memory_manager import MemoryManager
 from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import NoWords
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
-from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, FakePlugin, tool_context
+from astrbot_plugin_scoped_memory.tests.support.plugin import (
+    FakeEvent,
+    FakePlugin,
+    holding,
+    tool_context,
+)
 from astrbot_plugin_scoped_memory.tools.core_memory_recall import RecallTool
 
 FAMILY, COMPANY, ANYWHERE = group(777), group(888), group(999)
@@ -280,7 +285,7 @@ async def test_the_models_tool_asks_on_when_it_is_told_to(tmp_path: Path) -> Non
     async with running(tmp_path, follow=False) as rig:
         await tell(rig, FAMILY, BOSS, TEA, *NOISE)
         plugin = FakePlugin(rig)
-        tool = RecallTool(source=lambda: plugin)  # type: ignore[arg-type,return-value]
+        tool = RecallTool(source=holding(plugin))
         for related, found in ((True, True), ("true", True), (False, False)):
             answer = await tool.call(
                 tool_context(FakeEvent.in_group(777)), query=QUESTION, limit=3, related=related
@@ -300,7 +305,7 @@ async def test_both_hops_can_be_explained_and_hold_no_words_of_memories(tmp_path
             QUESTION, conversation_id=FAMILY, limit=5, token_budget=900, chained=True
         )
         (explained, *_) = await service.explain(conversation_id=FAMILY)
-        for language, words in (("zh-CN", "接着查"), ("en-US", "asked on")):
+        for language, words in (("zh-CN", "接着查"), ("en-US", "went on")):
             shown = why_text(Texts(language), explained)
             assert words in shown
             assert recall.trace.through[0] in shown

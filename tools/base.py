@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, ClassVar
 
 from astrbot.api import FunctionTool, logger
+from astrbot.api.event import AstrMessageEvent
 from astrbot.core.agent.run_context import ContextWrapper
 from astrbot.core.astr_agent_context import AstrAgentContext
 from pydantic import Field
@@ -15,11 +16,11 @@ from pydantic.dataclasses import dataclass
 from ..core.histories import history_of
 from ..core.outcomes import error_text
 from ..core.plugin_context import PluginContext
-from ..llm_memory import Actor, ConversationId, ScopedMemoryError
+from ..llm_memory import Actor, ConversationId, EngineClosed, ScopedMemoryError
 from .arguments import Arguments
 
 _POINTED = re.compile(r"#([mn]-[0-9a-z]+)\]")
-Source = Callable[[], PluginContext | None]
+Source = Callable[[], Awaitable[PluginContext | None]]
 OFF = "error 记忆插件没有在运行，请稍后再试 / memory is not running, try again later"
 
 
@@ -39,10 +40,19 @@ class MemoryTool(FunctionTool[AstrAgentContext]):
 
     async def call(self, context: ContextWrapper[AstrAgentContext], **given: Any) -> str:
         """Run the tool. The first word of the answer is ``ok`` or ``error``."""
-        plugin: PluginContext | None = self.source()
-        if plugin is None:
-            return OFF
-        event = context.context.event
+        source: Source = self.source
+        closed: PluginContext | None = None
+        while (plugin := await source()) is not closed and plugin is not None:
+            try:
+                return await self._run(plugin, context.context.event, given)
+            except EngineClosed:
+                closed = plugin  # nothing was done; a newer plugin may be there
+        return OFF if closed is None else f"error {closed.texts.say('outcome.reloaded')}"
+
+    async def _run(
+        self, plugin: PluginContext, event: AstrMessageEvent, given: dict[str, Any]
+    ) -> str:
+        """Raises EngineClosed."""
         arguments = Arguments(given, plugin.texts, plugin.turns.heard(event))
         try:
             conversation_id = await plugin.turns.conversation_id(event)
@@ -54,6 +64,8 @@ class MemoryTool(FunctionTool[AstrAgentContext]):
             if self.shows_memories:
                 plugin.turns.note_recalled(event, _POINTED.findall(answer))
             return answer
+        except EngineClosed:
+            raise
         except ScopedMemoryError as error:
             return f"error {error_text(plugin.texts, error)}"
         except Exception as error:  # noqa: BLE001  (the model gets a word, the owner the traceback)

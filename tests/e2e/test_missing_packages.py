@@ -130,11 +130,7 @@ async def test_a_package_that_comes_is_used_without_a_restart(tmp_path: Path) ->
 
     async with Rig(tmp_path / "bot", embedding_dimensions=64, before_start=hide_it) as running:
         assert "没有装好" not in "".join((await running.panel.ready())["warnings"])
-
-        async def remembered() -> bool:  # "try again", where the parts are made anew right then
-            return (await running.remember(ROOM, SPEAKER, FACT)).startswith("ok")
-
-        await until(remembered, within=60, what="a memory while pip may still run")
+        assert (await running.remember(ROOM, SPEAKER, FACT)).startswith("ok")  # pip may run still
         status = await running.panel.indexed()
         assert (status["index"], status["warnings"]) == ("ready", [])
         assert came.exists()

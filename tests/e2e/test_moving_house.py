@@ -75,6 +75,33 @@ async def test_a_backup_is_restored_into_a_new_bot_by_two_messages(tmp_path: Pat
         assert (await new.remember(HOME, MOTHER, "梯子在车库里")).startswith("ok")
 
 
+async def test_nobody_who_speaks_during_a_restore_is_told_to_try_again(tmp_path: Path) -> None:
+    """All parts are closed and made anew while tools and commands are under way."""
+    async with Rig(tmp_path / "bot", admins=[OWNER.user_id]) as rig:
+        file = await backed_up(rig)
+        restoring = True
+        stored: list[str] = []
+
+        async def talk(number: int) -> None:
+            room, speaker = group(650_000 + number), Person(8400 + number, f"住户{number}")
+            while restoring:
+                fact = f"住户{number}的第{len(stored)}件事：车位在{len(stored)}号"
+                assert (await rig.remember(room, speaker, fact)).startswith("ok")
+                stored.append(fact)
+                assert "车位" in await rig.onebot.ask(room, speaker, "/记忆 列表")
+
+        talks = [asyncio.create_task(talk(number)) for number in range(3)]
+        for _ in range(3):
+            said = await rig.onebot.ask(HOME, OWNER, f"/记忆 还原 {file.name} 仍要 确认")
+            assert "放回了" in said or "没有要放回的" in said
+            await rig.onebot.ask(HOME, OWNER, "/记忆 忘记 花盆")
+        restoring = False
+        await asyncio.gather(*talks)
+        assert len(stored) >= 3
+        for fact in stored:
+            assert scopes_with(rig.memory, fact) == {"public"}
+
+
 async def test_the_command_line_of_the_reply_restores_it_where_no_bot_runs(tmp_path: Path) -> None:
     async with Rig(tmp_path / "bot", admins=[OWNER.user_id]) as rig:
         file = await backed_up(rig)

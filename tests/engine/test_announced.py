@@ -162,10 +162,10 @@ async def test_astrbots_hook_before_the_request_announces_it(bot: Bot) -> None:
 
     plugin: Any = TurnPlugin(bot.rig)
 
-    async def within(_: float) -> Any:
-        return SimpleNamespace(mind=DeepMind(plugin))
+    async def mind() -> Any:
+        return DeepMind(plugin)
 
-    star: Any = SimpleNamespace(_parts=SimpleNamespace(within=within))
+    star: Any = SimpleNamespace(_mind=mind)
     event: Any = FakeEvent.in_group(777, QUESTION)
     await ScopedMemoryPlugin.on_waiting_llm_request(star, event)
     await plugin.settled()

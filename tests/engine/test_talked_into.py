@@ -21,7 +21,12 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
     person,
     running,
 )
-from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, FakePlugin, tool_context
+from astrbot_plugin_scoped_memory.tests.support.plugin import (
+    FakeEvent,
+    FakePlugin,
+    holding,
+    tool_context,
+)
 from astrbot_plugin_scoped_memory.tests.support.reflecting import (
     StandingClock,
     answer,
@@ -39,7 +44,7 @@ TEXTS = Texts("zh-CN")
 
 async def call(rig: Rig, tool: Any, event: FakeEvent, **given: Any) -> str:
     plugin = FakePlugin(rig)
-    said: str = await tool(source=lambda: plugin).call(tool_context(event), **given)
+    said: str = await tool(source=holding(plugin)).call(tool_context(event), **given)
     return said
 
 

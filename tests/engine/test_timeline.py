@@ -37,7 +37,7 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
     person,
     running,
 )
-from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, tool_context
+from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, holding, tool_context
 from astrbot_plugin_scoped_memory.tests.support.turn_plugin import TurnPlugin
 from astrbot_plugin_scoped_memory.tools.core_memory_recall import RecallTool
 
@@ -451,7 +451,7 @@ async def test_the_tool_tells_a_week_too_unless_the_model_wants_fewer(tmp_path: 
     async with running(tmp_path, clock=clock, follow=False) as rig:
         await a_week_of_long_digests(rig, monday)
         plugin = TurnPlugin(rig)
-        tool = RecallTool(source=lambda: plugin)
+        tool = RecallTool(source=holding(plugin))
         context = tool_context(FakeEvent.in_group(777))
         whole = await tool.call(context, query="上周我们做了什么")
         assert [f"第{number}天" in whole for number in range(7)] == [True] * 7

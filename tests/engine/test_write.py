@@ -30,7 +30,12 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
     private,
     running,
 )
-from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, FakePlugin, tool_context
+from astrbot_plugin_scoped_memory.tests.support.plugin import (
+    FakeEvent,
+    FakePlugin,
+    holding,
+    tool_context,
+)
 from astrbot_plugin_scoped_memory.tools.core_memory_remember import RememberTool
 
 HERE = group(777)
@@ -145,7 +150,7 @@ async def test_a_day_that_is_named_from_today_gets_its_date(tmp_path: Path) -> N
 async def test_the_tool_says_what_it_did(tmp_path: Path) -> None:
     async with running(tmp_path, follow=False) as rig:
         plugin = FakePlugin(rig)
-        tool = RememberTool(source=lambda: plugin)
+        tool = RememberTool(source=holding(plugin))
         context = tool_context(FakeEvent.in_group(777))
         hidden = await tool.call(context, judgment=PHONE)
         assert hidden.startswith("ok ")

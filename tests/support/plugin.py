@@ -149,6 +149,16 @@ class FakePlugin:
         await asyncio.gather(*self.tasks)
 
 
+def holding(*plugins: Any) -> Any:
+    """A tool's source: these plugins one after the other, the last one from then on."""
+    left = list(plugins)
+
+    async def source() -> Any:
+        return left.pop(0) if len(left) > 1 else left[0]
+
+    return source
+
+
 def tool_context(event: FakeEvent) -> Any:
     """What AstrBot hands to a tool."""
     return SimpleNamespace(context=SimpleNamespace(event=event))

@@ -14,7 +14,12 @@ from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.tests.support.engines import running
-from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, FakePlugin, tool_context
+from astrbot_plugin_scoped_memory.tests.support.plugin import (
+    FakeEvent,
+    FakePlugin,
+    holding,
+    tool_context,
+)
 from astrbot_plugin_scoped_memory.tools.arguments import Arguments
 from astrbot_plugin_scoped_memory.tools.base import OFF, MemoryTool
 from astrbot_plugin_scoped_memory.tools.core_memory_recall import RecallTool
@@ -182,7 +187,7 @@ def test_every_parameter_of_a_tool_is_read_by_it() -> None:
 
 
 async def test_a_tool_without_a_plugin_says_so() -> None:
-    tool = RecallTool(source=lambda: None)
+    tool = RecallTool(source=holding(None))
     assert await tool.call(tool_context(FakeEvent.in_group(777)), query="x") == OFF
     assert OFF.startswith("error ")
 
@@ -191,7 +196,7 @@ async def called(tool: type[MemoryTool], batch: list[dict[str, Any]], umo: str) 
     """What a tool answers to each call."""
     with tempfile.TemporaryDirectory() as folder:
         async with running(Path(folder), follow=False) as rig:
-            made = tool(source=lambda: FakePlugin(rig))
+            made = tool(source=holding(FakePlugin(rig)))
             context = tool_context(FakeEvent(umo))
             return [await made.call(context, **given_) for given_ in batch]
 
@@ -227,7 +232,7 @@ def test_a_memory_goes_the_whole_way_through_the_tools() -> None:
         with tempfile.TemporaryDirectory() as folder:
             async with running(Path(folder), follow=False) as rig:
                 plugin = FakePlugin(rig)
-                tools = [t(source=lambda: plugin) for t in (RememberTool, RecallTool, ExpandTool)]
+                tools = [t(source=holding(plugin)) for t in (RememberTool, RecallTool, ExpandTool)]
                 remember, recall, expand = tools
                 home = tool_context(FakeEvent.in_group(777))
                 office = tool_context(FakeEvent.in_group(888))
@@ -257,7 +262,7 @@ async def test_a_tool_of_an_engine_that_is_off_or_closed_answers_error(
     from astrbot_plugin_scoped_memory.llm_memory import EngineOff
 
     async with running(tmp_path, follow=False) as rig:
-        tool = RecallTool(source=lambda: FakePlugin(rig, language))
+        tool = RecallTool(source=holding(FakePlugin(rig, language)))
         context = tool_context(FakeEvent.in_group(777))
         rig.engine.service.failed(EngineOff("directory_in_use", "x"))
         assert (await tool.call(context, query="x")).startswith("error ")

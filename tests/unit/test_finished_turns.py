@@ -30,7 +30,7 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
     private,
     running,
 )
-from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, tool_context
+from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, holding, tool_context
 from astrbot_plugin_scoped_memory.tests.support.turn_plugin import TurnPlugin
 from astrbot_plugin_scoped_memory.tools.base import MemoryTool
 from astrbot_plugin_scoped_memory.tools.core_memory_recall import RecallTool
@@ -94,7 +94,7 @@ async def test_what_a_tool_showed_to_the_model_is_told_and_what_it_stored_not(
             (RememberTool, {"judgment": "爷爷的生日在五月初三"}),
             (ExpandTool, {"pointer": stored.memory.pointer}),
         ):
-            made = tool(source=lambda: plugin)
+            made = tool(source=holding(plugin))
             result = await made.call(tool_context(event), **arguments)
             assert result.startswith("ok"), result
         await finish(plugin, event)
@@ -109,7 +109,7 @@ async def test_a_tool_that_shows_no_memories_tells_of_none(tmp_path: Path) -> No
 
     async with running(tmp_path) as rig:
         plugin, event = TurnPlugin(rig), FakeEvent.in_group(777, "在吗")
-        await Talkative(source=lambda: plugin).call(tool_context(event))
+        await Talkative(source=holding(plugin)).call(tool_context(event))
         assert plugin.turns.recalled(cast("Any", event)) == ()
 
 

@@ -11,7 +11,7 @@ import pytest
 from astrbot_plugin_scoped_memory.core.texts import LANGUAGES
 from astrbot_plugin_scoped_memory.llm_memory import Actor
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
-from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, tool_context
+from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, holding, tool_context
 from astrbot_plugin_scoped_memory.tests.support.turn_plugin import TurnPlugin
 from astrbot_plugin_scoped_memory.tools import TOOLS
 from astrbot_plugin_scoped_memory.tools.forget_memory import ForgetTool
@@ -24,7 +24,7 @@ MOST = 2789
 
 async def call(rig: Rig, pointer: object, number: int = 777, **more: Any) -> str:
     plugin = TurnPlugin(rig)
-    made = ForgetTool(source=lambda: plugin)
+    made = ForgetTool(source=holding(plugin))
     event = FakeEvent.in_group(number, more.pop("said", ASKED), **more)
     return await made.call(tool_context(event), pointer=pointer)
 
@@ -91,9 +91,25 @@ async def test_what_is_forgotten_forges_nothing_in_the_answer(
 
 
 def test_the_tools_are_at_most_five_and_cost_a_turn_no_more_than_this() -> None:
-    made = [tool(source=lambda: None) for tool in TOOLS]
+    made = [tool(source=holding(None)) for tool in TOOLS]
     size = sum(
         len(one.description) + len(json.dumps(one.parameters, ensure_ascii=False)) for one in made
     )
     assert len(made) <= 5
     assert size <= MOST
+
+
+async def test_a_call_whose_engine_was_closed_meanwhile_is_answered_by_the_next_one(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path / "old", follow=False) as old, running(tmp_path / "new") as new:
+        pointer = (await new.remember("吉他在老周那里", group(777))).memory.pointer
+        await old.engine.close()
+        context = tool_context(FakeEvent.in_group(777, "忘掉吉他", admin=True))
+        gone, here = TurnPlugin(old), TurnPlugin(new)
+        assert "重新加载" in await ForgetTool(source=holding(gone)).call(context, pointer=pointer)
+        assert await ForgetTool(source=holding(gone, None)).call(context, pointer=pointer)
+        said = await ForgetTool(source=holding(gone, gone, here)).call(context, pointer=pointer)
+        assert "重新加载" in said, "the same one again is no other"
+        said = await ForgetTool(source=holding(gone, here)).call(context, pointer=pointer)
+        assert said.startswith("ok"), said

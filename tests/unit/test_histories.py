@@ -12,7 +12,12 @@ from astrbot_plugin_scoped_memory.core.deepmind import DeepMind
 from astrbot_plugin_scoped_memory.core.histories import History, history_of
 from astrbot_plugin_scoped_memory.tests.engine.test_observe import OTHER_MAP, rows
 from astrbot_plugin_scoped_memory.tests.support.engines import MAP, Rig, running
-from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, FakePlugin, tool_context
+from astrbot_plugin_scoped_memory.tests.support.plugin import (
+    FakeEvent,
+    FakePlugin,
+    holding,
+    tool_context,
+)
 from astrbot_plugin_scoped_memory.tests.support.turn_plugin import TurnPlugin
 from astrbot_plugin_scoped_memory.tools.core_memory_recall import RecallTool
 
@@ -84,7 +89,7 @@ async def test_a_timers_agent_leaves_its_scope_in_the_history_too(tmp_path: Path
         plugin = FakePlugin(rig)
         plugin.histories[umo] = "c1"
         event = FakeEvent(umo, "看看冰箱", sender="777", platform="cron")
-        result = await RecallTool(source=lambda: plugin).call(tool_context(event), query="冰箱")
+        result = await RecallTool(source=holding(plugin)).call(tool_context(event), query="冰箱")
         assert not result.startswith("error")
     async with running(tmp_path, OTHER_MAP) as rig:
         await turn(rig, "一", conversation("c1"))

@@ -23,7 +23,12 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 from astrbot_plugin_scoped_memory.llm_memory.components.loop.book import SqliteLoopBook
 from astrbot_plugin_scoped_memory.llm_memory.models.loop import HeldBack, Party, Share, Use
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
-from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, FakePlugin, tool_context
+from astrbot_plugin_scoped_memory.tests.support.plugin import (
+    FakeEvent,
+    FakePlugin,
+    holding,
+    tool_context,
+)
 from astrbot_plugin_scoped_memory.tools.core_memory_recall import RecallTool
 from astrbot_plugin_scoped_memory.tools.core_memory_remember import RememberTool
 from astrbot_plugin_scoped_memory.tools.expand_memory import ExpandTool
@@ -76,7 +81,9 @@ async def test_while_paused_every_command_and_tool_says_so(tmp_path: Path, langu
             (RememberTool, {"judgment": "爷爷的生日在五月"}),
         ):
             event = FakeEvent.in_group(777, "在吗")
-            answers.append(await tool(source=lambda: plugin).call(tool_context(event), **arguments))
+            answers.append(
+                await tool(source=holding(plugin)).call(tool_context(event), **arguments)
+            )
         refused = say("reject.off_the_record")
         assert answers == [f"ok {paused}", f"error {paused}", f"error {refused}"]
         assert PEANUTS in await ask(rig, "list", language)

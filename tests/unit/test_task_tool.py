@@ -12,14 +12,14 @@ from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.llm_memory import Rejected, RejectReason, TaskFate, TaskOutcome
 from astrbot_plugin_scoped_memory.llm_memory.models.tasks import TaskReport
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, running
-from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, tool_context
+from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, holding, tool_context
 from astrbot_plugin_scoped_memory.tests.support.turn_plugin import TurnPlugin
 from astrbot_plugin_scoped_memory.tools.update_tasks import TasksTool
 
 
 async def call(rig: Rig, number: int = 777, **given: Any) -> str:
     plugin = TurnPlugin(rig)
-    made = TasksTool(source=lambda: plugin)
+    made = TasksTool(source=holding(plugin))
     return await made.call(tool_context(FakeEvent.in_group(number)), **given)
 
 

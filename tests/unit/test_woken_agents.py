@@ -34,7 +34,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 from astrbot_plugin_scoped_memory.llm_memory.service.cognitive_service import CognitiveService
 from astrbot_plugin_scoped_memory.tests.support.astrbot_events import KINDS, PLATFORMS, Platform
 from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, running
-from astrbot_plugin_scoped_memory.tests.support.plugin import FakePlugin, tool_context
+from astrbot_plugin_scoped_memory.tests.support.plugin import FakePlugin, holding, tool_context
 from astrbot_plugin_scoped_memory.tests.unit.test_turn_reader import event as message
 from astrbot_plugin_scoped_memory.tools.core_memory_recall import RecallTool
 from astrbot_plugin_scoped_memory.tools.core_memory_remember import RememberTool
@@ -91,7 +91,7 @@ class Bot(FakePlugin):
 
     async def use(self, tool: Any, event: Any, **given: Any) -> str:
         """The model calls a tool under this event."""
-        return str(await tool(source=lambda: self).call(tool_context(event), **given))
+        return str(await tool(source=holding(self)).call(tool_context(event), **given))
 
 
 async def remembered(bot: Bot, event: Any, text: str, **more: Any) -> str:
