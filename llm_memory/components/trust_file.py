@@ -53,17 +53,19 @@ def _row(trust: Trust, language: Language) -> dict[str, object]:
         "weight": trust.weight(language),
         "deviation": cohort.deviation,
         "centre": list(cohort.centre),
+        "common": list(cohort.common),
     }
 
 
 def _numbers(found: dict[str, Any], dim: int) -> tuple[float, Cohort]:
     """Weight and cohort. Raises ValueError, TypeError, KeyError."""
     weight, deviation = float(found["weight"]), float(found["deviation"])
-    centre = tuple(map(float, found["centre"]))
-    unsound = len(centre) != dim or not all(-1 <= value <= 1 for value in centre)
-    if unsound or not (0 <= weight <= 1 and 0 <= deviation <= 1):
+    centre, common = (tuple(map(float, found[name])) for name in ("centre", "common"))
+    lengths_fit = len(centre) == dim and len(common) in {0, dim}
+    values_fit = all(-1 <= value <= 1 for value in (*centre, *common))
+    if not (lengths_fit and values_fit and 0 <= weight <= 1 and 0 <= deviation <= 1):
         raise ValueError("out of bounds")
-    return weight, Cohort(centre, deviation)
+    return weight, Cohort(centre, deviation, common)
 
 
 def _identity(fingerprint: Fingerprint) -> list[object]:

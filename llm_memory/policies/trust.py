@@ -11,11 +11,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import sumprod
 from statistics import fmean, pstdev
+from typing import TYPE_CHECKING, Any
 
 from .evidence import Scale
 from .language import Language
 
-EXAMINATION = 3
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    type Floats = NDArray[np.float32]
+else:
+    Floats = Any
+
+EXAMINATION = 4
 """Its number: with another one, embedders are examined anew."""
 
 PROBES: dict[Language, tuple[tuple[str, str], ...]] = {
@@ -67,23 +76,32 @@ PROBES: dict[Language, tuple[tuple[str, str], ...]] = {
 
 _NOTHING_BELOW, _ALL_FROM = 0.45, 0.7
 """Shares of right answers. Chance gives a twentieth."""
+_COMMON = 0.5
+"""Of the mean question, what is taken from each: half, as T-norm and Z-norm count alike."""
+_NO_DIRECTION = 1e-3
+"""The length of a vector that is left of a question and says nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cohort:
-    """Texts that no question is about, for what an embedder calls near by chance.
+    """Texts that have nothing to do with each other, for what an embedder calls near by chance.
 
-    Some questions are near to everything. So a similarity is measured against the mean of the same
-    question's to a cohort, as in the normalisation of scores called T-norm (Auckenthaler et al.
-    2000). That mean is the similarity to the cohort's mean vector.
+    Some questions are near to every text, and some texts to every question. So a similarity is
+    measured against the mean of the same question's to a cohort of texts, and against the mean of
+    the same text's to a cohort of questions: the normalisations of scores called T-norm and Z-norm
+    (Auckenthaler et al. 2000), and S-norm together (Shum et al. 2010). The first mean is the
+    similarity to the texts' mean vector; the second is a similarity to the questions' mean vector,
+    so that it is enough to take that from the question, see ``apart_from``.
 
     Attributes:
         centre: The mean vector of the texts, shape ``(dim,)``.
         deviation: The standard deviation of a question's similarities to them.
+        common: What is taken from each question, shape ``(dim,)``; empty for nothing.
     """
 
     centre: tuple[float, ...]
     deviation: float
+    common: tuple[float, ...] = ()
 
     def scale(self, vector: Sequence[float]) -> Scale:
         """For a question with this unit vector, shape ``(dim,)``."""
@@ -106,11 +124,39 @@ class Trust:
             return min(self.weights.values(), default=0.0)
         return self.weights.get(language, 0.0)
 
+    def common(self, language: Language | None) -> tuple[float, ...]:
+        """What questions of a language share; empty for a query in neither."""
+        if language is None or language not in self.cohorts:
+            return ()
+        return self.cohorts[language].common
+
     def scale(self, language: Language | None, vector: Sequence[float]) -> Scale:
         """For a query. What is in neither language is measured by the greatest of all means."""
         asked = self.cohorts.keys() if language is None else {language} & self.cohorts.keys()
         scales = [self.cohorts[name].scale(vector) for name in asked]
         return max(scales, key=lambda scale: scale.mean, default=Scale())
+
+
+def common_part(questions: Floats) -> Floats:
+    """What is taken from each of them and of their like, shape ``(dim,)``.
+
+    Args:
+        questions: Unit rows, shape ``(n, dim)``, ``n`` at least 1.
+    """
+    part: Floats = questions.mean(axis=0) * _COMMON
+    return part
+
+
+def apart_from(vector: Floats, common: Sequence[float] | Floats) -> Floats:
+    """The unit vector of what is left of a question's, shape ``(dim,)``; itself where nothing is,
+    or ``common`` is empty or of another embedder."""
+    import numpy as np
+
+    if len(common) != len(vector):
+        return vector
+    rest: Floats = vector - np.asarray(common, dtype=np.float32)
+    length = float(np.linalg.norm(rest))
+    return rest / np.float32(length) if length > _NO_DIRECTION else vector
 
 
 def weight_of(similarities: Sequence[Sequence[float]]) -> float:

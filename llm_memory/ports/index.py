@@ -127,8 +127,10 @@ class VectorStore(Protocol):
 class TextIndex(Protocol):
     """An index whose process embeds what it is asked."""
 
-    def query_text(self, text: str, scope_filter: ScopeFilter, k: int) -> tuple[Vector, Neighbours]:
-        """The text's vector, and ``VectorStore.query`` for it. Blocks.
+    def query_text(
+        self, text: str, scope_filter: ScopeFilter, k: int, common: Sequence[float] = ()
+    ) -> tuple[Vector, Neighbours]:
+        """The text's vector apart from ``common``, and ``VectorStore.query`` for it. Blocks.
 
         Raises:
             IndexUnavailable: as there.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
@@ -69,9 +69,13 @@ class Arms:
         refused = answer.dropped + len(answer.found) - len(kept)
         return Found({key: m.score for key, m in kept.items()}, words=kept, refused=refused)
 
-    async def vectors(self, query: str, scope_filter: ScopeFilter) -> Found:
-        """Raises IndexUnavailable, EmbeddingFailed."""
-        vector, answer = await self._indexing.neighbours(query, scope_filter, NEIGHBOURS)
+    async def vectors(
+        self, query: str, scope_filter: ScopeFilter, common: Sequence[float] = ()
+    ) -> Found:
+        """The neighbours of a query apart from what it has in ``common`` with all others.
+
+        Raises IndexUnavailable, EmbeddingFailed."""
+        vector, answer = await self._indexing.neighbours(query, scope_filter, NEIGHBOURS, common)
         kept = {n.key: n.similarity for n in answer.found if scope_filter.admits(n.key.scope)}
         refused = answer.dropped + len(answer.found) - len(kept)
         return Found(similarities=kept, vector=vector, refused=refused)

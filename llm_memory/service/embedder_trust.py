@@ -11,7 +11,15 @@ from ..models.settings import IndexPace
 from ..policies.deduplication import MergeThresholds
 from ..policies.evidence import Scale
 from ..policies.language import Language
-from ..policies.trust import PROBES, Cohort, Trust, deviation_of, weight_of
+from ..policies.trust import (
+    PROBES,
+    Cohort,
+    Trust,
+    apart_from,
+    common_part,
+    deviation_of,
+    weight_of,
+)
 from ..ports import Embedder, Fingerprint, TextIndex, TrustBook, Vector, Vectors
 
 _UNREADABLE = "language"
@@ -70,6 +78,10 @@ class EmbedderTrust:
             return Scale()
         return self.found.scale(language, vector.tolist())
 
+    def common(self, language: Language | None) -> tuple[float, ...]:
+        """What a query in a language shares with all others, for ``apart_from``."""
+        return () if self.found is None else self.found.common(language)
+
     async def run(self, embedder: WatchedEmbedder) -> None:
         """Examine it as soon as it is prepared. Ends when that is done."""
         self.found = None
@@ -91,10 +103,7 @@ class EmbedderTrust:
                 continue
             trust = Trust(
                 {language: weight_of(rows) for language, (rows, _) in papers.items()},
-                {
-                    language: Cohort(tuple(centre.tolist()), deviation_of(rows))
-                    for language, (rows, centre) in papers.items()
-                },
+                {language: cohort for language, (_, cohort) in papers.items()},
             )
             if embedder.fingerprint == fingerprint:
                 self.found = trust
@@ -102,21 +111,31 @@ class EmbedderTrust:
                 return
 
 
-async def _examined(embedder: Embedder, language: Language) -> tuple[list[list[float]], Vector]:
-    """The similarity of each question to each answer, and the mean vector of the answers.
+async def _examined(embedder: Embedder, language: Language) -> tuple[list[list[float]], Cohort]:
+    """The similarity of each question to each answer, and the cohort that they are.
 
     Raises EmbeddingFailed, but not for questions that it cannot read: their rows are empty.
     """
     answers = await embedder.embed_documents([answer for _, answer in PROBES[language]])
-    rows: list[list[float]] = []
+    questions: list[Vector | None] = []
     for question, _ in PROBES[language]:
         try:
-            vector = await embedder.embed_query(question)
+            questions.append(await embedder.embed_query(question))
         except EmbeddingFailed as error:
             if error.code != _UNREADABLE:
                 raise
-            rows.append([])
-        else:
-            rows.append([float(value) for value in answers @ vector])
-    centre: Vector = answers.mean(axis=0)
-    return rows, centre
+            questions.append(None)
+    return await asyncio.to_thread(_marked, questions, answers)
+
+
+def _marked(questions: list[Vector | None], answers: Vectors) -> tuple[list[list[float]], Cohort]:
+    import numpy as np
+
+    read = [vector for vector in questions if vector is not None]
+    common = common_part(np.stack(read)).tolist() if read else []
+    rows = [
+        [] if vector is None else (answers @ apart_from(vector, common)).tolist()
+        for vector in questions
+    ]
+    centre = tuple(answers.mean(axis=0).tolist())
+    return rows, Cohort(centre, deviation_of(rows), tuple(common))

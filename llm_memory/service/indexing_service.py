@@ -17,6 +17,7 @@ from ..models.settings import IndexPace
 from ..models.status import IndexState
 from ..policies.circuit_breaker import CircuitBreaker
 from ..policies.deduplication import MergeThresholds
+from ..policies.trust import apart_from
 from ..ports import (
     Embedder,
     Fingerprint,
@@ -201,16 +202,17 @@ class IndexingService:
         return await self._writer.vectors(passages, self._embedder, self._fingerprint)
 
     async def neighbours(
-        self, text: str, scope_filter: ScopeFilter, k: int
+        self, text: str, scope_filter: ScopeFilter, k: int, common: Sequence[float] = ()
     ) -> tuple[Vector, Neighbours]:
-        """The vector of a query's text and its visible neighbours, by one call where the index's
-        own process embeds. Raises IndexUnavailable, EmbeddingFailed."""
+        """The vector of a query's text apart from ``common``, and its visible neighbours, by one
+        call where the index's own process embeds. Raises IndexUnavailable, EmbeddingFailed."""
         index = self._embedder.beside_index if self._embedder else None
         if index is None:
-            vector = await self.embed(text)
+            vector = apart_from(await self.embed(text), common)
             return vector, await self.nearest(vector, scope_filter, k)
         found = await self._ask(
-            lambda: index.query_text(text, scope_filter, k), more=self._embed_query_seconds
+            lambda: index.query_text(text, scope_filter, k, common),
+            more=self._embed_query_seconds,
         )
         self._embedded()
         return found

@@ -331,7 +331,8 @@ class MemoryManager:
 
     async def _vectors(self, ask: Ask, notes: list[str]) -> Found | None:
         try:
-            return await self._arms.vectors(ask.embedded, ask.scope_filter)
+            common = self._trust.common(ask.language)
+            return await self._arms.vectors(ask.embedded, ask.scope_filter, common)
         except (IndexUnavailable, EmbeddingFailed) as error:
             notes.append(f"dense: {error}")
             return None

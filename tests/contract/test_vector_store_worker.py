@@ -276,7 +276,9 @@ class Dying(Answering):
     def whole(self, name: str, args: Mapping[str, Any], **_: Any) -> Any:
         raise WorkerEnded("SIGSEGV", crashed=True)
 
-    def answers(self, name: str, args: Mapping[str, Any], **_: Any) -> Iterator[Any]:
+    def answers(
+        self, name: str, args: Mapping[str, Any], body: bytes = b"", **_: Any
+    ) -> Iterator[Any]:
         if self._embeds:
             yield None, b""
         raise WorkerEnded("SIGSEGV", crashed=True)

@@ -48,9 +48,11 @@ class Watched(Tried):
         self.asked: list[str] = []
         self.embedded: list[str] = []
 
-    def query_text(self, text: str, scope_filter: ScopeFilter, k: int) -> Neighbours:
+    def query_text(
+        self, text: str, scope_filter: ScopeFilter, k: int, common: Sequence[float] = ()
+    ) -> tuple[Vector, Neighbours]:
         self.asked.append("query_text")
-        return super().query_text(text, scope_filter, k)
+        return super().query_text(text, scope_filter, k, common)
 
     def query(self, vector: Vector, scope_filter: ScopeFilter, k: int) -> Neighbours:
         self.asked.append("query")

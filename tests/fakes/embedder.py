@@ -11,6 +11,7 @@ import numpy as np
 from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import ScopeFilter
 from astrbot_plugin_scoped_memory.llm_memory.policies.deduplication import CAUTIOUS
+from astrbot_plugin_scoped_memory.llm_memory.policies.trust import apart_from
 from astrbot_plugin_scoped_memory.llm_memory.ports import (
     Fingerprint,
     Neighbours,
@@ -77,9 +78,11 @@ class BesideIndex(FakeEmbedder):
         self.beside_index = self
         self.announced: list[str] = []
 
-    def query_text(self, text: str, scope_filter: ScopeFilter, k: int) -> tuple[Vector, Neighbours]:
+    def query_text(
+        self, text: str, scope_filter: ScopeFilter, k: int, common: Sequence[float] = ()
+    ) -> tuple[Vector, Neighbours]:
         """``TextIndex``."""
-        vector = self._one(text)
+        vector = apart_from(self._one(text), common)
         return vector, self._store.query(vector, scope_filter, k)
 
     def announce(self, text: str) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import random
 from statistics import median
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from astrbot_plugin_scoped_memory.llm_memory.components.tokenizer import Tokenizer
 from astrbot_plugin_scoped_memory.llm_memory.policies.evidence import Scale
@@ -21,6 +23,8 @@ from astrbot_plugin_scoped_memory.llm_memory.policies.trust import (
     PROBES,
     Cohort,
     Trust,
+    apart_from,
+    common_part,
     deviation_of,
     weight_of,
 )
@@ -142,3 +146,36 @@ def test_what_is_near_by_chance_is_told_by_the_answers_of_other_questions() -> N
     assert trust.scale(None, question) == Scale(0.6, 0.03), "the one that admits less"
     assert trust.scale(Language.CHINESE, [1.0]) == Scale(deviation=0.0), "of another embedder"
     assert Trust().scale(None, question) == Trust().scale(Language.CHINESE, question) == Scale()
+
+
+def unit_rows(seed: int, count: int, dim: int = 8) -> NDArray[np.float32]:
+    rows = np.random.default_rng(seed).normal(size=(count, dim)).astype(np.float32)
+    unit: NDArray[np.float32] = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    return unit
+
+
+@given(st.integers(0, 10**6))
+def test_a_text_that_is_near_to_every_question_gains_nothing_by_it(seed: int) -> None:
+    """S-norm: the order is that of the similarities less half of each text's mean to a cohort of
+    questions; the other half, of the question's mean to a cohort of texts, orders nothing."""
+    questions, texts = unit_rows(seed, 20), unit_rows(seed + 1, 30)
+    asked = unit_rows(seed + 2, 1)[0]
+    normalised = texts @ asked - 0.5 * (texts @ questions.T).mean(axis=1)
+    found = texts @ apart_from(asked, common_part(questions).tolist())
+    length = float(np.linalg.norm(asked - common_part(questions)))
+    assert np.allclose(found * length, normalised, atol=1e-5)
+
+
+def test_what_is_left_is_a_unit_vector_and_a_question_of_another_embedder_stays_as_it_is() -> None:
+    questions = unit_rows(1, 5)
+    asked, common = questions[0], common_part(questions).tolist()
+    assert np.linalg.norm(apart_from(asked, common)) == pytest.approx(1.0, abs=1e-5)
+    assert apart_from(asked, ()) is asked
+    assert apart_from(asked, (0.1, 0.2)) is asked
+    assert apart_from(asked, asked.tolist()) is asked, "nothing would be left"
+
+
+def test_what_questions_share_is_told_of_the_languages_that_were_examined() -> None:
+    trust = Trust({}, {Language.CHINESE: Cohort((0.6, 0.2), 0.02, (0.3, 0.1))})
+    assert trust.common(Language.CHINESE) == (0.3, 0.1)
+    assert trust.common(Language.ENGLISH) == trust.common(None) == ()

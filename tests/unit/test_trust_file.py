@@ -20,7 +20,10 @@ from astrbot_plugin_scoped_memory.llm_memory.ports import Fingerprint
 MODEL = Fingerprint("model", 2, "r1")
 TRUST = Trust(
     {Language.CHINESE: 0.0, Language.ENGLISH: 1.0},
-    {Language.CHINESE: Cohort((0.5, 0.25), 0.02), Language.ENGLISH: Cohort((0.0, 0.1), 0.0)},
+    {
+        Language.CHINESE: Cohort((0.5, 0.25), 0.02, (0.1, 0.2)),
+        Language.ENGLISH: Cohort((0.0, 0.1), 0.0),
+    },
 )
 
 
@@ -65,7 +68,7 @@ def test_an_embedder_of_another_examination_is_examined_anew(tmp_path: Path) -> 
 
 
 OF = [EXAMINATION, "model", 2, "r1"]
-SOUND = {"weight": 0.1, "deviation": 0.05, "centre": [0.8, 0.1]}
+SOUND = {"weight": 0.1, "deviation": 0.05, "centre": [0.8, 0.1], "common": [0.4, 0.1]}
 
 
 @pytest.mark.parametrize(
@@ -87,6 +90,10 @@ SOUND = {"weight": 0.1, "deviation": 0.05, "centre": [0.8, 0.1]}
                 [0.1, 0.1, 0.1],
                 SOUND | {"weight": None},
                 {"weight": 0.1, "deviation": 0.05},
+                {"weight": 0.1, "deviation": 0.05, "centre": [0.8, 0.1]},
+                SOUND | {"common": [0.1]},
+                SOUND | {"common": [2.0, 0.1]},
+                SOUND | {"common": None},
                 SOUND | {"weight": 1.01},
                 SOUND | {"weight": -0.1},
                 SOUND | {"weight": float("nan")},
@@ -112,7 +119,7 @@ def test_a_broken_file_says_nothing_and_is_written_anew(tmp_path: Path, content:
 def test_the_broken_files_differ_from_a_sound_one_by_what_is_broken(tmp_path: Path) -> None:
     path = tmp_path / "trust.json"
     path.write_text(json.dumps({"of": OF, "found": {"zh": SOUND, "en": SOUND}}), "utf-8")
-    cohort = Cohort((0.8, 0.1), 0.05)
+    cohort = Cohort((0.8, 0.1), 0.05, (0.4, 0.1))
     assert JsonTrustBook(path).read(MODEL) == Trust(
         dict.fromkeys(Language, 0.1), dict.fromkeys(Language, cohort)
     )

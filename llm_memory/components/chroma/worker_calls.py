@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
+from ...policies.trust import apart_from
 from ...ports import VectorStore
 from ..embedding.bundled_model import BundledModel
 from ..embedding.remote_model import OpenedModel, Which
@@ -60,9 +61,10 @@ def _query(served: Served, args: Mapping[str, Any], body: bytes) -> Iterator[Any
     yield wire.neighbours_said(found)
 
 
-def _query_text(served: Served, args: Mapping[str, Any], _: bytes) -> Iterator[Any]:
+def _query_text(served: Served, args: Mapping[str, Any], body: bytes) -> Iterator[Any]:
     scope_filter = wire.filter_heard(args["filter"])
-    vector = served.model.query(args["text"])
+    common = wire.rows_heard(args["shape"], body)
+    vector = apart_from(served.model.query(args["text"]), common)
     # If the process dies from here on the index is to blame, and not the model.
     yield Rows(*wire.rows_said(vector))
     yield wire.neighbours_said(served.store.query(vector, scope_filter, args["k"]))

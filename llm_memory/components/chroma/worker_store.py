@@ -135,9 +135,12 @@ class WorkerStore:
         args = {"shape": shape, "filter": wire.filter_said(scope_filter), "k": k}
         return wire.neighbours_heard(self._ask("query", args, body, seconds=self._query_seconds))
 
-    def query_text(self, text: str, scope_filter: ScopeFilter, k: int) -> tuple[Vector, Neighbours]:
-        args = {"text": text, "filter": wire.filter_said(scope_filter), "k": k}
-        answers = self._running().answers("query_text", args, seconds=self._query_seconds)
+    def query_text(
+        self, text: str, scope_filter: ScopeFilter, k: int, common: Sequence[float] = ()
+    ) -> tuple[Vector, Neighbours]:
+        shape, body = wire.rows_said(common)
+        args = {"text": text, "shape": shape, "filter": wire.filter_said(scope_filter), "k": k}
+        answers = self._running().answers("query_text", args, body, seconds=self._query_seconds)
         with self._embeds(), self._translated(embeds=True):
             shape, body = next(answers)
         with self._translated():
