@@ -43,7 +43,7 @@ _NEWEST = LazyPattern(
 )
 _CHANGE = LazyPattern(
     r"改(?:到|成|为|在|回|由|去|了|用|吃|喝|叫)|换(?:成|到|了|去|回|给|由)|变(?:成|为|了|更)|挪|"
-    r"转(?:去|到|给|为|由)|调(?:到|成|去|整)|推迟|延期|延后|提前|取消|作废|不再|已经|已(?:还|付|买|修|办)|"
+    r"转(?:去|到|给|为|由)|调(?:到|成|去|整)|推迟|延(?:期|后|长|到)|提前|取消|作废|不再|已经|已(?:还|付|买|修|办)|"
     r"现在|如今|目前|终于|和好|分手|搬(?:到|去|家|了)|辞|离职|还给|还了|还清|付清|好了|完了|"
     r"\b(?:now|no\slonger|any\s?more|instead|changed?|moved?|switch(?:ed)?|postponed|rescheduled|"
     r"cancell?ed|already|finally|actually|renamed|replaced|quit|stopped|paid|returned|fixed|since|"

@@ -28,6 +28,10 @@ _SHARED: Final = 0.5
 """Of the content of the shorter one."""
 _LEAST: Final = 3
 """Shared, where a Han character counts one and a word two."""
+_NAMED: Final = 2
+"""Shared by a question and two answers: a name, or a word."""
+_HALF: Final = 0.5
+"""Of what the older one says of the question, the newer one says so much."""
 _NEARLY: Final = 0.6
 """This part of the older one's match is asked of what says something newer: it answers, too."""
 _BEGINNING: Final = 12
@@ -82,6 +86,19 @@ class _Statement:
             return False
         return tells_a_later_place(old.judgment, new.judgment, question)
 
+    def was_so_until(self, other: _Statement, question: str) -> bool:
+        """Whether ``other`` says later what may answer the question, too: how it is now."""
+        old, new = self.stored.memory, other.stored.memory
+        if old.created_at >= new.created_at or other.match < _HALF * self.match:
+            return False
+        if new.quoted or closed_by(new) or is_digest(new) or is_digest(old):
+            return False
+        asked = content(question)
+        said, later = asked & self.about, asked & other.about
+        if weight(said & later) < _NAMED or weight(later) < _HALF * weight(said):
+            return False
+        return not _is_of_another(old.judgment, new.judgment, question)
+
     def is_before(self, other: _Statement, wanted: Wanted, question: str) -> bool:
         """Whether ``other`` says something newer of the same thing."""
         if self.is_corrected_by(other):
@@ -116,7 +133,8 @@ def newest_first(
     Where the question does not ask for either, the newer one has to say itself that something
     changed, or both begin alike and differ in a number or a day. What is told of another than the
     one whom the question names is no newer statement. Where a thing was said to be last comes
-    before where it was said to be earlier, unmarked: there may be two.
+    before where it was said to be earlier, unmarked: there may be two. So does, where the question
+    is how something is now, what was said last of that which it names.
 
     Args:
         is_unread: Tells what nobody has compared with what it corrects. That comes before it
@@ -145,7 +163,15 @@ def newest_first(
         older
         if is_history
         else {
-            place: [*newer[place], *(o for o in known.values() if one.was_elsewhere(o, question))]
+            place: [
+                *newer[place],
+                *(
+                    other
+                    for other in known.values()
+                    if one.was_elsewhere(other, question)
+                    or (wanted is Wanted.NEWEST and one.was_so_until(other, question))
+                ),
+            ]
             for place, one in known.items()
         }
     )

@@ -30,9 +30,12 @@ _WIDE_PLACE: Final = (
     "(?:(?:现在|已经?|都|就|先|改|还是?)?(?:[在放搁挪搬]|[收存]在)"
     "|[\u4e00-\u9fff]{0,4}?(?:交|还|借|拿|带)?给(?=[^我]|我了))"
 )
+_LONGER: Final = re.compile(r"^[a-z-]+\s(?=[a-z])|^.*", re.IGNORECASE)
+"""What a thing's name may be without, later: its first word, if there is another."""
 _CLAUSE: Final = "(?:^|[，,。；;！!？?.\n])"
-_WHICH: Final = "(?P<which>[\u4e00-\u9fff]{0,4}[里上]的?)?"
-"""店里的备用钥匙 of before is 备用钥匙 of now; 小鹿的备用钥匙 need not be."""
+_OF_ALL: Final = "[里上]的?|[队组班团社店厂校院系部室]的|(?:公司|宿舍|教室)的?"
+_WHICH: Final = f"(?P<which>[\u4e00-\u9fff]{{0,4}}(?:{_OF_ALL}))?"
+"""店里的备用钥匙 or 公司备用钥匙 of before is 备用钥匙 of now; 小鹿的备用钥匙 need not be."""
 
 
 def tells_a_later_place(old: str, new: str, question: str) -> bool:
@@ -44,7 +47,9 @@ def tells_a_later_place(old: str, new: str, question: str) -> bool:
     thing = asked[asked.lastgroup or 0]
     if OF_SPEAKER.search(thing):
         return False
-    before, after = (_place_of(thing, text) for text in (old, new))
+    before, after = _place_of(thing, old), _place_of(thing, new)
+    if after is None and (rest := _LONGER.sub("", thing)):  # the spare keys, the keys
+        after = _place_of(rest, new)
     if before is None or after is None:
         return False
     return not after["which"] or after["which"] == before["which"]
