@@ -10,7 +10,6 @@ from ..llm_memory.ports.chat import Completion
 from .config import PluginConfig
 
 AUTO = "auto"
-OFF = "off"
 _CHAT = "chat_completion"
 """AstrBot's ``ProviderType.CHAT_COMPLETION``."""
 _STATUS = re.compile(r"(?<!\d)(?:4\d\d|5\d\d)(?!\d)")
@@ -76,12 +75,10 @@ class AstrBotChat:
 
 
 def choose_chat(context: Any, config: PluginConfig) -> AstrBotChat | None:
-    """Who reads turns, loaded or not; None where the owner wants nobody to."""
-    return (
-        None
-        if config.reflection_provider == OFF
-        else AstrBotChat(context, config.reflection_provider)
-    )
+    """The model that reads turns, loaded or not; None where the owner has switched reading off."""
+    if not config.engine.loop.reads_turns:
+        return None
+    return AstrBotChat(context, config.reflection_provider)
 
 
 def _translated(error: Exception) -> ChatFailed:

@@ -66,7 +66,8 @@ class PluginConfig:
         rerank_provider: The id of a rerank provider, empty for none.
         memory_root: Another place for the Markdown tree.
         inject_into_prompt: For third-party runners, which read nothing but the prompt.
-        reflection_provider: ``auto`` for the conversation's own model, ``off``, or a provider's id.
+        reflection_provider: A provider's id, ``auto`` for the conversation's own model, or ``off``.
+            Off it is with no tokens a day, too: see ``engine.loop.reads_turns``.
         observe_groups: Turns of a group that do not address the bot are read, too.
     """
 
@@ -92,6 +93,7 @@ def read_config(raw: Mapping[str, Any] | None) -> PluginConfig:
     advanced = _Reader(reader.table("advanced"), "advanced.", reader.warnings)
     deadline_ms = advanced.number("recall_deadline_ms", 800, 50, 60_000)
     reader_of_turns = reader.text("reflection_provider", "auto") or "auto"
+    daily_tokens = reader.number("reflection_daily_tokens", 50_000, 0, 100_000_000)
     engine = EngineSettings(
         scope_map=reader.scope_map(),
         dm_scope=reader.policy("dm_scope", DmScope.PUBLIC),
@@ -118,8 +120,9 @@ def read_config(raw: Mapping[str, Any] | None) -> PluginConfig:
         privacy_mode=PrivacyMode(reader.choice("privacy_mode", PRIVACY_MODES)),
         adopt_legacy=reader.flag("adopt_legacy", default=False),
         loop=LoopSettings(
-            reads_turns=reader_of_turns != "off",
-            daily_tokens=reader.number("reflection_daily_tokens", 50_000, 0, 100_000_000),
+            # The panel's picker of providers offers no "off": no tokens means the same.
+            reads_turns=reader_of_turns != "off" and daily_tokens > 0,
+            daily_tokens=daily_tokens,
             after_turns=advanced.number("reflect_after_turns", 10, 1, 40),
             idle_minutes=float(advanced.number("reflect_idle_minutes", 10, 1, 1440)),
             prime_after_hours=float(advanced.number("prime_after_hours", 6, 0, 8760)),

@@ -22,12 +22,13 @@ def why_text(texts: Texts, explained: Explained, *, back: int = 1, admin: bool =
     """
     told, trace = explained.told, explained.told.trace
     say = texts.say
+    comma = say("private.and")
     lines = [
         asked_line(texts, told, back),
         say(
             "explain.way",
             arm=say(f"arm.{trace.arm}"),
-            scopes="、".join(trace.scopes),
+            scopes=comma.join(trace.scopes),
             weight=f"{trace.dense_weight:.2f}",
             tokens=trace.tokens,
             ms=f"{sum(trace.milliseconds.values()):.0f}",
@@ -36,12 +37,13 @@ def why_text(texts: Texts, explained: Explained, *, back: int = 1, admin: bool =
     if trace.reranker:
         lines.append(say("explain.reranker", name=safe(trace.reranker)))
     if trace.topics:
-        lines.append(say("explain.topics", names="、".join(f"{name}.md" for name in trace.topics)))
+        names = comma.join(f"{name}.md" for name in trace.topics)
+        lines.append(say("explain.topics", names=names))
     if trace.talk.voices:
-        names = say("private.and").join(say(f"talk.{voice}") for voice in trace.talk.voices)
+        names = comma.join(say(f"talk.{voice}") for voice in trace.talk.voices)
         lines.append(say("explain.carried" if trace.talk.carried else "explain.talk", names=names))
     if trace.through:
-        lines.append(say("explain.through", ids="、".join(trace.through)))
+        lines.append(say("explain.through", ids=comma.join(trace.through)))
     lines += [note_line(texts, note, admin=admin) for note in trace.notes]
     for considered, hit in explained.candidates[:_SHOWN]:
         reason = "hit" if considered.dropped is None else considered.dropped.value
@@ -56,7 +58,7 @@ def why_text(texts: Texts, explained: Explained, *, back: int = 1, admin: bool =
             )
         )
         if hit is not None and (gone := explained.instead_of.get(hit.memory_id)):
-            lines.append(say("explain.instead_of", ids="、".join(gone), id=gone[-1]))
+            lines.append(say("explain.instead_of", ids=comma.join(gone), id=gone[-1]))
     rest = trace.candidates - min(len(explained.candidates), _SHOWN)
     if rest > 0:
         lines.append(say("explain.rest", count=rest))
@@ -65,7 +67,7 @@ def why_text(texts: Texts, explained: Explained, *, back: int = 1, admin: bool =
             say("explain.count", fate=say(f"fate.{reason.value}"), count=count)
             for reason, count in trace.dropped.items()
         )
-        lines.append(say("explain.dropped", counts=say("private.and").join(counts)))
+        lines.append(say("explain.dropped", counts=comma.join(counts)))
     if not explained.candidates and GIVEN_UP not in trace.notes:
         lines.append(say("explain.no_candidates"))
     return "\n".join(lines)
@@ -109,7 +111,7 @@ def _shown(texts: Texts, hit: Hit | None) -> str:
         return texts.say("explain.gone")
     text = safe(hit.preview)
     short = text if len(text) <= _PREVIEW else f"{text[: _PREVIEW - 1]}…"
-    return f"{short}（{safe_pointer(hit.pointer)}）"
+    return texts.say("explain.candidate", text=short, pointer=safe_pointer(hit.pointer))
 
 
 def told_json(told: Told) -> dict[str, Any]:

@@ -9,6 +9,8 @@ import shlex
 import sys
 from pathlib import Path
 
+from astrbot.api import logger
+
 from ..llm_memory import (
     Actor,
     ConversationId,
@@ -19,10 +21,12 @@ from ..llm_memory import (
     owned,
     restore_store,
 )
+from ..llm_memory.cli.place import setting_defaults
 from ..llm_memory.errors import TransferFailed
 from ..llm_memory.models.transfer import StoreRestored
-from ..llm_memory.policies.carried_settings import defaults_of, to_put_back, with_changes
+from ..llm_memory.policies.carried_settings import to_put_back, with_changes
 from .names import ROOT
+from .outcomes import error_text
 from .panel_map import NotSaved
 from .plugin_context import PluginContext
 from .services.injection_service import safe
@@ -32,6 +36,7 @@ _ANYWAY = {"anyway", "仍要"}
 _SURE = {"confirm", "确认"}
 _SHOWN = 10
 _VALUE = 60
+_DETAIL = 200
 
 
 class MovingCommands:
@@ -73,11 +78,11 @@ class MovingCommands:
             plan = await asyncio.to_thread(restore_store, paths, file, anyway=anyway, dry=True)
         except TransferFailed as error:
             return self._say("moving.no_restore", why=self._why(error))
-        changes = self._changes(plan)
+        changes = await self._changes(plan)
         if not plan.memories and not plan.files and not changes:
             return "\n".join([self._say("moving.nothing"), *self._beside(plan)])
         if not wishes & _SURE:
-            again = " ".join([name, *(["仍要"] if anyway else [])])
+            again = " ".join([name, *([self._say("moving.word_anyway")] if anyway else [])])
             lines = [self._say("moving.plan", memories=plan.memories, known=plan.known)]
             lines += [self._say("moving.plan_files", count=plan.files)] if plan.files else []
             lines += self._setting_lines(changes)
@@ -95,8 +100,12 @@ class MovingCommands:
         async def between() -> None:
             try:
                 done = await asyncio.to_thread(put_back)
+            except TransferFailed as error:
+                said[:] = [self._say("moving.no_restore", why=self._why(error))]
+                return
             except (ScopedMemoryError, OSError) as error:
-                said[:] = [self._say("moving.no_restore", why=safe(str(error))[:200])]
+                logger.exception(self._say("log.command_failed"))
+                said[:] = [self._say("moving.no_restore", why=self._reason(error))]
                 return
             said[:] = [self._say("moving.restored", memories=done.memories, files=done.files)]
             said.extend(self._beside(done))
@@ -108,18 +117,19 @@ class MovingCommands:
     async def _settings_put_back(self, done: StoreRestored) -> list[str]:
         panel = self._plugin.panel_map
         async with panel.changing:
-            changes = self._changes(done)
+            changes = await self._changes(done)
             if not changes:
                 return []
             try:
                 await panel.save_all(with_changes(panel.all(), changes))
             except NotSaved as error:
-                return [self._say("moving.no_settings", why=safe(error.detail) or "-")]
-        return [self._say("moving.settings", names="、".join(changes))]
+                why = safe(error.detail) or self._say("scope.overtaken")
+                return [self._say("moving.no_settings", why=why)]
+        return [self._say("moving.settings", names=self._say("status.and").join(changes))]
 
-    def _changes(self, plan: StoreRestored) -> dict[str, object]:
-        schema = json.loads((ROOT / "_conf_schema.json").read_text(encoding="utf-8"))
-        return to_put_back(plan.settings, self._plugin.panel_map.all(), defaults_of(schema))
+    async def _changes(self, plan: StoreRestored) -> dict[str, object]:
+        defaults = await asyncio.to_thread(setting_defaults)
+        return to_put_back(plan.settings, self._plugin.panel_map.all(), defaults)
 
     def _setting_lines(self, changes: dict[str, object]) -> list[str]:
         now = self._plugin.panel_map.all()
@@ -131,7 +141,8 @@ class MovingCommands:
                 before = table.get(inner) if isinstance(table, dict) else None
                 stands = before if isinstance(before, dict) else {}
                 new = [f"{key} → {one}" for key, one in value.items() if key not in stands]
-                shown = "；".join(new[:_SHOWN]) + ("…" if len(new) > _SHOWN else "")
+                shown = self._say("held.and").join(new[:_SHOWN])
+                shown += "…" if len(new) > _SHOWN else ""
                 lines.append(self._say("moving.plan_table", name=name, new=safe(shown)))
             else:
                 text = safe(json.dumps(value, ensure_ascii=False))[:_VALUE]
@@ -153,3 +164,8 @@ class MovingCommands:
 
     def _why(self, error: TransferFailed) -> str:
         return fault_text(self._plugin.texts, TransferFault(error.code), error.detail)
+
+    def _reason(self, error: ScopedMemoryError | OSError) -> str:
+        if isinstance(error, ScopedMemoryError):
+            return error_text(self._plugin.texts, error)
+        return safe(str(error))[:_DETAIL]

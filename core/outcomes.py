@@ -10,6 +10,7 @@ from ..llm_memory import (
     Memory,
     NotAllowed,
     NoteSection,
+    NoticeCode,
     NotVisible,
     PrivateKind,
     Reinforced,
@@ -20,6 +21,7 @@ from ..llm_memory import (
     Stored,
     StoredMemory,
 )
+from ..llm_memory.errors import DirectoryInUse, FormatNewer, UpgradeFailed
 from ..llm_memory.policies.pointers import is_note_id, pointed_id
 from ..llm_memory.policies.scope_resolution import as_derived
 from .services.injection_service import note_title, safe, safe_line, safe_pointer
@@ -128,9 +130,24 @@ def error_text(texts: Texts, error: ScopedMemoryError) -> str:
     """What a caller is told when the engine cannot answer."""
     if isinstance(error, EngineClosed):
         return texts.say("outcome.reloaded")
-    if isinstance(error, EngineOff):
-        return texts.say("outcome.off", detail=error.code)
+    if code := _code_of_off(error):
+        return texts.say("outcome.off", detail=texts.say(f"engine_off.{code}"))
     return texts.say("outcome.failed", detail=type(error).__name__)
+
+
+def _code_of_off(error: ScopedMemoryError) -> str:
+    """The notice that says why the engine does not open; empty for any other error."""
+    match error:
+        case EngineOff(code=code):
+            return code
+        case DirectoryInUse():
+            return NoticeCode.DIRECTORY_IN_USE
+        case FormatNewer():
+            return NoticeCode.FORMAT_NEWER
+        case UpgradeFailed():
+            return NoticeCode.UPGRADE_FAILED
+        case _:
+            return ""
 
 
 def entry_text(texts: Texts, stored: StoredMemory) -> str:

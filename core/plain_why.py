@@ -20,9 +20,10 @@ def plain_why_text(texts: Texts, explained: Explained, *, back: int = 1, admin: 
         admin: Who reads it may hear what a broken part says of the machine.
     """
     told, say = explained.told, texts.say
+    comma = say("private.and")
     lines = [
         asked_line(texts, told, back),
-        say("explain.looked_in", scopes="、".join(told.trace.scopes)),
+        say("explain.looked_in", scopes=comma.join(told.trace.scopes)),
         *(note_line(texts, note, admin=admin) for note in told.trace.notes),
     ]
     hits = attached(explained)
@@ -33,7 +34,7 @@ def plain_why_text(texts: Texts, explained: Explained, *, back: int = 1, admin: 
     for number, hit in enumerate(hits, start=1):
         lines.append(f"{number}. {hit_line(hit, texts)}")
         if gone := explained.instead_of.get(hit.memory_id):
-            lines.append(say("explain.instead_of", ids="、".join(gone), id=gone[-1]))
+            lines.append(say("explain.instead_of", ids=comma.join(gone), id=gone[-1]))
     near = [
         (considered, hit)
         for considered, hit in explained.candidates

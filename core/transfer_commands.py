@@ -37,7 +37,8 @@ class TransferCommands:
         texts = self._plugin.texts
         match outcome:
             case Exported(name):
-                scopes = "、".join(f"{scope} {n}" for scope, n in outcome.by_scope.items())
+                counted = (f"{scope} {n}" for scope, n in outcome.by_scope.items())
+                scopes = texts.say("status.and").join(counted)
                 return texts.say(
                     "transfer.exported", count=outcome.count, scopes=scopes or "-", name=name
                 )

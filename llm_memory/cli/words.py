@@ -12,12 +12,13 @@ DONE, FAILED, PARTLY = 0, 1, 3
 """Exit codes: all was done, nothing was, all but some lines."""
 _FAULTS: Final = {
     TransferFault.NOT_FOUND: "没有这个文件 / no such file: {0}",
-    TransferFault.NOT_A_FILE: "不是普通文件 / no plain file: {0}",
+    TransferFault.NOT_A_FILE: "不是普通文件（链接也不行） / "
+    "not a plain file (a link is not allowed either): {0}",
     TransferFault.UNREADABLE: "读不了 / cannot be read: {0}",
     TransferFault.NO_HEADER: "第 1 行不是 scoped-memory 的文件头，不是导出的文件 / "
-    "line 1 is no header of a scoped-memory file, this is no export",
+    "line 1 is not the header of a scoped-memory file, so this is not an exported file",
     TransferFault.NEWER: "是更新的版本导出的，请先升级插件 / "
-    "a newer version exported it, upgrade the plugin first: {0}",
+    "it was exported by a newer version, upgrade the plugin first: {0}",
     TransferFault.NOT_WRITTEN: "没能写入磁盘 / could not be written to disk: {0}",
 }
 

@@ -145,15 +145,12 @@ class TransferFolders:
 
     def open(self, name: str) -> LineFile:
         """See the port."""
-        if not _is_plain(name):
-            raise TransferFailed(TransferFault.NOT_A_NAME, name[:80])
-        if is_link(self._imports):
-            raise TransferFailed(TransferFault.NOT_A_FILE, self._imports.name)
-        try:
-            make_folder(self._imports)  # so that an owner finds where to put it
-        except OSError as error:
-            raise _told(TransferFault.UNREADABLE, self._imports, error) from error
-        return LineFile(self._imports / name, most=self._most)
+        if not is_link(self._imports):
+            try:
+                make_folder(self._imports)  # so that an owner finds where to put it
+            except OSError as error:
+                raise _told(TransferFault.UNREADABLE, self._imports, error) from error
+        return LineFile(named_in(self._imports, name), most=self._most)
 
 
 def named_in(folder: Path, name: str) -> Path:

@@ -39,6 +39,7 @@ VAULT = (DOCS / "vault.md").read_text(encoding="utf-8")
 TROUBLES = (DOCS / "troubleshooting.md").read_text(encoding="utf-8")
 MOST_VISIBLE = 15
 LONGEST_HINT = 60
+LONGEST_TITLE = 50
 PANEL_ALONE = "show_advanced"
 """What folds the panel's page and is nothing to the plugin."""
 NOW = datetime(2026, 11, 22, 8, tzinfo=UTC)
@@ -81,6 +82,11 @@ def test_a_hint_is_short_and_the_long_form_stands_in_the_page(make_docs: ModuleT
     assert set(long) <= set(settings)
     for texts in long.values():
         assert all(text.replace("<", "\\<") in page for text in texts.values())
+
+
+def test_an_english_title_is_short(make_docs: ModuleType) -> None:
+    for name, _ in make_docs.leaves(schema()):
+        assert len(make_docs._english(name)["description"]) <= LONGEST_TITLE, name
 
 
 def names_read() -> set[str]:

@@ -9,7 +9,7 @@ import pytest
 from astrbot.core.provider.entities import LLMResponse, ProviderType, TokenUsage
 
 from astrbot_plugin_scoped_memory.core.chat import AstrBotChat, choose_chat
-from astrbot_plugin_scoped_memory.core.config import PluginConfig, read_config
+from astrbot_plugin_scoped_memory.core.config import read_config
 from astrbot_plugin_scoped_memory.llm_memory.errors import ChatFailed
 from astrbot_plugin_scoped_memory.llm_memory.ports.chat import ChatModel, Completion
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
@@ -139,9 +139,10 @@ async def test_the_words_of_an_answer_are_no_error(text: str) -> None:
     assert (await ask(FakeContext(said(text), "big"))).text == text
 
 
-def test_off_is_nobody_and_anything_else_somebody() -> None:
+def test_no_model_reads_where_reading_is_off() -> None:
     context = FakeContext(said("{}"))
-    assert choose_chat(context, PluginConfig(reflection_provider="off")) is None
+    for raw in ({"reflection_provider": "off"}, {"reflection_daily_tokens": 0}):
+        assert choose_chat(context, read_config(raw)) is None
     for value, label in (("", "auto"), ("auto", "auto"), (" small ", "small")):
         chat = choose_chat(context, read_config({"reflection_provider": value}))
         assert chat is not None

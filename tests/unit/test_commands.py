@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from astrbot_plugin_scoped_memory.core.commands import Commands
-from astrbot_plugin_scoped_memory.core.texts import LANGUAGES
+from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.llm_memory import EngineOff
 from astrbot_plugin_scoped_memory.tests.support.engines import MAP, Rig, group, person, running
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, FakePlugin
@@ -253,7 +253,8 @@ async def test_every_command_says_that_the_engine_is_off_and_leaves_a_closed_one
         rest = "" if name == "scope" else " m-00000000000000 公司"  # a name is for admins
         event = FakeEvent.in_group(777, f"memory {name}{rest}")
         rig.engine.service.failed(EngineOff("directory_in_use", "x"))
-        assert "directory_in_use" in await ask(rig, event, language)
+        why = Texts(language).say("engine_off.directory_in_use")
+        assert why in await ask(rig, event, language)
         await rig.engine.close()
         assert await ask_maybe(rig, event, language) is None
 

@@ -306,18 +306,30 @@ def test_who_reads_turns_how_often_and_at_what_cost_is_taken_from_the_panel() ->
     loop = DEFAULTS.engine.loop
     assert (loop.reads_turns, loop.daily_tokens) == (True, 50_000)
     assert (loop.after_turns, loop.idle_minutes) == (10, 10.0)
-    off = read_config({"reflection_provider": " off "})
-    assert (off.reflection_provider, off.engine.loop.reads_turns) == ("off", False)
     config = read_config(
         {
             "reflection_provider": "small",
-            "reflection_daily_tokens": 0,
+            "reflection_daily_tokens": 900,
             "advanced": {"reflect_after_turns": 3, "reflect_idle_minutes": 60},
         }
     )
     loop = config.engine.loop
-    assert (config.reflection_provider, loop.reads_turns, loop.daily_tokens) == ("small", True, 0)
+    assert (config.reflection_provider, loop.reads_turns, loop.daily_tokens) == ("small", True, 900)
     assert (loop.after_turns, loop.idle_minutes) == (3, 60.0)
+    assert config.warnings == ()
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        {"reflection_provider": " off "},
+        {"reflection_daily_tokens": 0},
+        {"reflection_provider": "small", "reflection_daily_tokens": 0},
+    ],
+)
+def test_no_tokens_a_day_switch_reading_off_as_the_word_off_does(raw: dict[str, Any]) -> None:
+    config = read_config(raw)
+    assert not config.engine.loop.reads_turns
     assert config.warnings == ()
 
 

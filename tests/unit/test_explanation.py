@@ -8,11 +8,20 @@ from datetime import UTC, datetime
 import pytest
 
 from astrbot_plugin_scoped_memory.core.explanation import told_json, why_text
+from astrbot_plugin_scoped_memory.core.plain_why import plain_why_text
 from astrbot_plugin_scoped_memory.core.texts import Texts
-from astrbot_plugin_scoped_memory.llm_memory import GIVEN_UP, DropReason, Explained, Told, Trace
+from astrbot_plugin_scoped_memory.llm_memory import (
+    GIVEN_UP,
+    DropReason,
+    Explained,
+    Hit,
+    Told,
+    Trace,
+)
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Considered
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
+FULL_WIDTH = set("、；，。：（）")
 
 
 @pytest.mark.parametrize("language", ["zh-CN", "en-US"])
@@ -29,6 +38,23 @@ def test_it_names_the_reranker_whose_order_it_is(language: str) -> None:
 
 def explained(trace: Trace) -> Explained:
     return Explained(Told("c", "q", NOW, trace), ())
+
+
+@pytest.mark.parametrize(("language", "apart"), [("zh-CN", "、"), ("en-US", ", ")])
+def test_lists_are_written_as_in_the_language(language: str, apart: str) -> None:
+    hit = Hit("m-3", "facts.md#m-3", "家人", "x", "Ming", NOW, 0.9, 5)
+    trace = Trace(scopes=("家人", "public"), topics=("facts", "tasks"), through=("m-1", "m-2"))
+    one = Considered("家人", "m-3", 1.0, 0.9, None, 0.8, None)
+    told = Explained(Told("c", "q", NOW, trace), ((one, hit),), {"m-3": ("m-4", "m-5")})
+    in_figures = why_text(Texts(language), told)
+    plain = plain_why_text(Texts(language), told, admin=False)
+    for listed in (("家人", "public"), ("m-4", "m-5")):
+        assert apart.join(listed) in in_figures
+        assert apart.join(listed) in plain
+    assert apart.join(("facts.md", "tasks.md")) in in_figures
+    assert apart.join(("m-1", "m-2")) in in_figures
+    if language == "en-US":
+        assert not FULL_WIDTH & {*in_figures, *plain}
 
 
 @pytest.mark.parametrize("language", ["zh-CN", "en-US"])

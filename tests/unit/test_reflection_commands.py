@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
 from astrbot_plugin_scoped_memory.core.commands import Commands
+from astrbot_plugin_scoped_memory.core.config import read_config
 from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
+from astrbot_plugin_scoped_memory.llm_memory import NotObserved, Turn
 from astrbot_plugin_scoped_memory.llm_memory.errors import ChatFailed
 from astrbot_plugin_scoped_memory.llm_memory.models.sleep import Postponed
 from astrbot_plugin_scoped_memory.llm_memory.ports.chat import Completion
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
-from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, running
+from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, FakePlugin
 from astrbot_plugin_scoped_memory.tests.support.reflecting import (
     FAMILY,
@@ -81,6 +84,23 @@ async def test_what_keeps_it_from_reading_is_said(tmp_path: Path, language: str)
         assert "reflection_daily_tokens" in await ask(rig, "reflect", language)
     async with running(tmp_path, chat=None, follow=False) as rig:
         assert "reflection_provider" in await ask(rig, "reflect", language)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+async def test_with_no_tokens_a_day_nothing_is_queued_or_sent_and_the_status_says_so(
+    tmp_path: Path, language: str
+) -> None:
+    chat = ScriptedChat()
+    none = with_loop(**asdict(read_config({"reflection_daily_tokens": 0}).engine.loop))
+    async with running(tmp_path, chat=chat, follow=False, settings=none) as rig:
+        turn = Turn(person(1), "奶奶对花生过敏", "好的")
+        assert await rig.engine.service.observe(turn, conversation_id=FAMILY) == NotObserved(
+            note="off"
+        )
+        await ask(rig, "reflect", language)
+        told = await ask(rig, "status", language)
+        assert told.count(Texts(language).say("resting.off")) == 1
+        assert chat.calls == []
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

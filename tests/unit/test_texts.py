@@ -26,6 +26,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Rejected,
     RejectReason,
     Resting,
+    ScopedMemoryError,
     ScopeFault,
     Why,
     WhyCode,
@@ -35,10 +36,16 @@ from astrbot_plugin_scoped_memory.llm_memory.components.chroma.collections impor
 from astrbot_plugin_scoped_memory.llm_memory.components.chroma.keeper import OPENINGS
 from astrbot_plugin_scoped_memory.llm_memory.components.chroma.probing import Verdict
 from astrbot_plugin_scoped_memory.llm_memory.components.chroma.quarantine import STUCK
+from astrbot_plugin_scoped_memory.llm_memory.errors import (
+    DirectoryInUse,
+    FormatNewer,
+    UpgradeFailed,
+)
 from astrbot_plugin_scoped_memory.llm_memory.models.loop import HeldBack
 from astrbot_plugin_scoped_memory.llm_memory.policies.circuit_breaker import UNEXPLAINED
 from astrbot_plugin_scoped_memory.llm_memory.service.indexing_service import FAULTY
 from astrbot_plugin_scoped_memory.llm_memory.service.note_files import TOO_MANY
+from astrbot_plugin_scoped_memory.llm_memory.service.opening import refusal
 from astrbot_plugin_scoped_memory.llm_memory.service.store_calls import HANGS, SLOW
 
 # What the vault reports about a file; see FileReport in ports/vault.py.
@@ -230,6 +237,23 @@ def test_every_error_can_be_said(
     texts: Texts, error: EngineClosed | EngineOff | IndexUnavailable
 ) -> None:
     assert error_text(texts, error)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        DirectoryInUse("/srv/bot"),
+        FormatNewer("/srv/bot", 3, 2, "≥ 0.4.0"),
+        UpgradeFailed("/srv/bot", "disk full"),
+        OSError("/srv/bot: read-only"),
+    ],
+)
+def test_why_the_engine_does_not_open_is_said_in_words(texts: Texts, error: Exception) -> None:
+    code = refusal(error).code
+    words = texts.say(f"engine_off.{code}")
+    assert words in error_text(texts, EngineOff(code, "x"))
+    if isinstance(error, ScopedMemoryError):
+        assert error_text(texts, error) == error_text(texts, EngineOff(code, "x"))
 
 
 def _said() -> Iterator[tuple[str, str, set[str]]]:

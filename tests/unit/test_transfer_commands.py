@@ -57,6 +57,18 @@ async def test_export_names_the_file_and_shows_no_memory(tmp_path: Path) -> None
         assert PEANUTS in file.read_text("utf-8")
 
 
+async def test_an_export_counts_its_scopes_in_one_language(tmp_path: Path) -> None:
+    async with running(tmp_path, follow=False) as rig:
+        await rig.remember(PEANUTS, group(777))
+        await rig.remember("公告：周五停水", group(999))
+        event = FakeEvent.in_group(777, "memory export", admin=True)
+        for language, joined in (
+            ("zh-CN", "（家人 1、public 1）"),
+            ("en-US", "(家人 1, public 1)"),
+        ):
+            assert joined in await ask(rig, event, language)
+
+
 async def test_an_import_tells_what_became_of_each_line(tmp_path: Path) -> None:
     async with running(tmp_path, follow=False) as rig:
         odd = {"type": "memory", "judgment": PEANUTS, "strength": "80"}
