@@ -53,13 +53,19 @@ class _Statement:
     place: int
     stored: StoredMemory
     about: frozenset[str]
+    named: frozenset[str]
+    """What the question is about, too."""
     weight: int
     match: float
     correction: SpokenCorrection | None = None
 
     @classmethod
     def of(
-        cls, place: int, candidate: Candidate, is_unread: Callable[[Passage], bool]
+        cls,
+        place: int,
+        candidate: Candidate,
+        asked: frozenset[str],
+        is_unread: Callable[[Passage], bool],
     ) -> _Statement | None:
         """None for a note."""
         stored = candidate.passage
@@ -67,7 +73,9 @@ class _Statement:
             return None
         correction = SpokenCorrection.of(stored.memory) if is_unread(stored) else None
         about = content(stored.memory.judgment)
-        return cls(place, stored, about, weight(about), _match(candidate), correction)
+        return cls(
+            place, stored, about, about & asked, weight(about), _match(candidate), correction
+        )
 
     def is_corrected_by(self, other: _Statement) -> bool:
         """Whether ``other`` says so, to the same people, and no reader has judged it yet."""
@@ -93,9 +101,9 @@ class _Statement:
             return False
         if new.quoted or closed_by(new) or is_digest(new) or is_digest(old):
             return False
-        asked = content(question)
-        said, later = asked & self.about, asked & other.about
-        if weight(said & later) < _NAMED or weight(later) < _HALF * weight(said):
+        if weight(self.named & other.named) < _NAMED:
+            return False
+        if weight(other.named) < _HALF * weight(self.named):
             return False
         return not _is_of_another(old.judgment, new.judgment, question)
 
@@ -140,12 +148,13 @@ def newest_first(
         is_unread: Tells what nobody has compared with what it corrects. That comes before it
             however few words of the question it has, and beside it if it was below the floor.
     """
+    asked = content(question)
     known = {
         place: one
         for place, candidate in enumerate(sifted.best[:_LOOKED_AT])
-        if (one := _Statement.of(place, candidate, is_unread)) is not None
+        if (one := _Statement.of(place, candidate, asked, is_unread)) is not None
     }
-    corrections = _corrections(known.values(), sifted, is_unread)
+    corrections = _corrections(known.values(), sifted, asked, is_unread)
     best = [*sifted.best, *(sifted.below[place] for place in corrections)]
     below = [one for place, one in enumerate(sifted.below) if place not in corrections]
     for place, one in enumerate(corrections.values(), start=len(sifted.best)):
@@ -190,13 +199,16 @@ def newest_first(
 
 
 def _corrections(
-    known: Collection[_Statement], sifted: Sifted, is_unread: Callable[[Passage], bool]
+    known: Collection[_Statement],
+    sifted: Sifted,
+    asked: frozenset[str],
+    is_unread: Callable[[Passage], bool],
 ) -> dict[int, _Statement]:
     """By their places below the floor, what was said to correct something above it."""
     found: dict[int, _Statement] = {}
     for place, candidate in enumerate(sifted.below):
         if is_unread(candidate.passage):
-            one = _Statement.of(place, candidate, is_unread)
+            one = _Statement.of(place, candidate, asked, is_unread)
             if one is not None and any(other.is_corrected_by(one) for other in known):
                 found[place] = one
     return found

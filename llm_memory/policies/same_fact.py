@@ -36,14 +36,17 @@ _ALIKE: Final = 0.6
 
 def told_once(sifted: Sifted) -> Sifted:
     """Each fact once, where the best of what tells it stands, told by whom most can be said for."""
-    groups: list[list[Candidate]] = []
+    groups: list[tuple[frozenset[str], list[Candidate]]] = []
     for candidate in sifted.best[:_FIRST]:
-        group = next((g for g in groups if _same(g[0], candidate)), None)
+        letters = _letters_of(candidate)
+        alike = (group for others, group in groups if _overlap(letters, others))
+        group = next((group for group in alike if _same(group[0], candidate)), None)
         if group is None:
-            groups.append([candidate])
+            groups.append((letters, [candidate]))
         else:
             group.append(candidate)
-    return Sifted([*map(_one, groups), *sifted.best[_FIRST:]], sifted.below)
+    told = [_one(group) for _, group in groups]
+    return Sifted([*told, *sifted.best[_FIRST:]], sifted.below)
 
 
 def once(entries: Iterable[StoredMemory]) -> list[tuple[StoredMemory, ...]]:
@@ -107,8 +110,17 @@ def _noted(memory: Memory) -> set[str]:
 
 
 def _alike(one: str, other: str) -> bool:
-    letters, others = _letters(one), _letters(other)
-    return len(letters & others) >= _ALIKE * len(letters | others)
+    return _overlap(_letters(one), _letters(other))
+
+
+def _overlap(letters: frozenset[str], others: frozenset[str]) -> bool:
+    shared = len(letters & others)
+    return shared >= _ALIKE * (len(letters) + len(others) - shared)
+
+
+def _letters_of(candidate: Candidate) -> frozenset[str]:
+    passage = candidate.passage
+    return _letters(passage.memory.judgment if isinstance(passage, StoredMemory) else "")
 
 
 def _letters(text: str) -> frozenset[str]:
