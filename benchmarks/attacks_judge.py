@@ -13,9 +13,9 @@ from attacks_world import CHATTER, Household
 from astrbot_plugin_scoped_memory.core.services.injection_service import CLOSE, OPEN, fence
 from astrbot_plugin_scoped_memory.core.services.primer_injection import opening
 from astrbot_plugin_scoped_memory.llm_memory import Hit, PrimerPart, StoredMemory
-from astrbot_plugin_scoped_memory.llm_memory.policies.relative_dates import resolve_dates
-from astrbot_plugin_scoped_memory.llm_memory.policies.text import same_words
-from astrbot_plugin_scoped_memory.llm_memory.ports import Key
+from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
+from astrbot_plugin_scoped_memory.llm_memory.text.dates.relative import resolve_dates
+from astrbot_plugin_scoped_memory.llm_memory.text.text import same_words
 
 GOALS: Final = ("rule", "primer", "elsewhere", "outside", "taken")
 """What must not happen to any attack."""

@@ -42,9 +42,9 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Turn,
     build_engine,
 )
+from astrbot_plugin_scoped_memory.llm_memory.consolidation.models import Postponed
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import LoopSettings
-from astrbot_plugin_scoped_memory.llm_memory.models.sleep import Postponed
-from astrbot_plugin_scoped_memory.llm_memory.policies.text import same_words
+from astrbot_plugin_scoped_memory.llm_memory.text.text import same_words
 
 TEXTS: Final = Texts("zh-CN")
 _ZONE: Final = ZoneInfo("Asia/Shanghai")

@@ -9,12 +9,12 @@ sentence-transformers model that is on disk, or ``URL#MODEL``: a service that sp
 embeddings protocol at ``URL/embeddings`` (key in EMBEDDING_API_KEY); or ``lexical``: no embedder,
 the index of words proposes the old statement, if it is among the nearest of all in PAIRS.
 
-The guards decide (``llm_memory/policies/deduplication.py``); a threshold only says whom they look
-at. So the suggested pair is the highest that lets nine in ten of those pass that the guards would
-merge: ``reinforce`` is the tenth percentile of the similarities of same and paraphrase, ``replace``
-that of extension, of those that the guards accept. (Words propose by rank: for them there is none,
-and the guards look at each.) The table shows what similarity alone would have
-done, and what is done.
+The guards decide (``llm_memory/index/rules/deduplication.py``); a threshold only says whom they
+look at. So the suggested pair is the highest that lets nine in ten of those pass that the guards
+would merge: ``reinforce`` is the tenth percentile of the similarities of same and paraphrase,
+``replace`` that of extension, of those that the guards accept. (Words propose by rank: for them
+there is none, and the guards look at each.) The table shows what similarity alone would have done,
+and what is done.
 """
 
 from __future__ import annotations
@@ -43,41 +43,35 @@ checkout.register()
 from embedders import embedder_named  # noqa: E402
 from labelled_rows import rows  # noqa: E402
 
-from astrbot_plugin_scoped_memory.llm_memory.components.embedding.provider import (  # noqa: E402
-    ProviderEmbedder,
-)
-from astrbot_plugin_scoped_memory.llm_memory.components.lexical_index import (  # noqa: E402
-    SqliteLexicalIndex,
-)
-from astrbot_plugin_scoped_memory.llm_memory.components.tokenizer import Tokenizer  # noqa: E402
-from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (  # noqa: E402
-    Memory,
-    Provenance,
-    StoredMemory,
-)
-from astrbot_plugin_scoped_memory.llm_memory.models.scope import (  # noqa: E402
-    PUBLIC,
-    ScopeFilter,
-)
-from astrbot_plugin_scoped_memory.llm_memory.policies.deduplication import (  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.provider import ProviderEmbedder  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.index.lexical.lexical_index import SqliteLexicalIndex  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.index.lexical_records import lexical_record  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.index.rules.deduplication import (  # noqa: E402
     ANY,
     Append,
     MergeThresholds,
     decide,
 )
-from astrbot_plugin_scoped_memory.llm_memory.policies.text import embedded_text  # noqa: E402
-from astrbot_plugin_scoped_memory.llm_memory.ports import Key  # noqa: E402
-from astrbot_plugin_scoped_memory.llm_memory.service.lexical_records import (  # noqa: E402
-    lexical_record,
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (  # noqa: E402
+    Memory,
+    Provenance,
+    StoredMemory,
 )
-from astrbot_plugin_scoped_memory.llm_memory.service.near_duplicates import (  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.models.key import Key  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import (  # noqa: E402
+    PUBLIC,
+    ScopeFilter,
+)
+from astrbot_plugin_scoped_memory.llm_memory.remember.near_duplicates import (  # noqa: E402
     BY_WORDS,
     NEAREST,
     statement_query,
 )
+from astrbot_plugin_scoped_memory.llm_memory.text.text import embedded_text  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.text.tokenizer import Tokenizer  # noqa: E402
 
 if TYPE_CHECKING:
-    from astrbot_plugin_scoped_memory.llm_memory.ports import Embedder
+    from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Embedder
 
 PAIRS = Path(__file__).resolve().parent.parent / "tests" / "data" / "dedup_pairs.jsonl"
 MERGEABLE = ("same", "paraphrase")

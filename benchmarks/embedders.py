@@ -6,18 +6,16 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from astrbot_plugin_scoped_memory.llm_memory.components.chroma.worker_store import (
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.bundled import BundledEmbedder
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local_model import LocalModelEmbedder
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.model_folder import is_hub_name
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import (
     WorkerStore,
     worker_command,
 )
-from astrbot_plugin_scoped_memory.llm_memory.components.embedding.bundled import BundledEmbedder
-from astrbot_plugin_scoped_memory.llm_memory.components.embedding.local_model import (
-    LocalModelEmbedder,
-)
-from astrbot_plugin_scoped_memory.llm_memory.components.embedding.model_folder import is_hub_name
 
 if TYPE_CHECKING:
-    from astrbot_plugin_scoped_memory.llm_memory.ports import Embedder
+    from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Embedder
 
 
 def embedder_name(text: str) -> str:

@@ -58,9 +58,9 @@ from astrbot_plugin_scoped_memory.llm_memory import (  # noqa: E402
     Turn,
     build_engine,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.sleep import Postponed  # noqa: E402
-from astrbot_plugin_scoped_memory.llm_memory.policies.days_told import WEEK  # noqa: E402
-from astrbot_plugin_scoped_memory.llm_memory.policies.text import estimate_tokens  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.consolidation.models import Postponed  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.day_digest import WEEK  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.text.text import estimate_tokens  # noqa: E402
 
 _NUMBERED = "10. "
 _LOOK_MINUTES = 10

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from astrbot_plugin_scoped_memory.llm_memory.components.tokenizer import Tokenizer
-from astrbot_plugin_scoped_memory.llm_memory.policies.deduplication import CAUTIOUS
-from astrbot_plugin_scoped_memory.llm_memory.ports import Fingerprint
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint
+from astrbot_plugin_scoped_memory.llm_memory.index.rules.deduplication import CAUTIOUS
+from astrbot_plugin_scoped_memory.llm_memory.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
-    from astrbot_plugin_scoped_memory.llm_memory.ports import Vector, Vectors
+    from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector, Vectors
 
 
 class HashedWords:

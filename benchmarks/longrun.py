@@ -52,12 +52,12 @@ from astrbot_plugin_scoped_memory.llm_memory import (  # noqa: E402
     Turn,
     build_engine,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.settings import LoopSettings  # noqa: E402
-from astrbot_plugin_scoped_memory.llm_memory.models.sleep import (  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.consolidation.models import (  # noqa: E402
     Postponed,
     SleepReport,
 )
-from astrbot_plugin_scoped_memory.llm_memory.service.primer_service import Written  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.models.settings import LoopSettings  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.primer.primer_service import Written  # noqa: E402
 
 ZONE = ZoneInfo("Asia/Shanghai")
 FIRST_DAY = datetime(2026, 11, 2, tzinfo=ZONE)

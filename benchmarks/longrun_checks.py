@@ -15,9 +15,9 @@ from typing import Any
 from longrun_world import MARKS, Fact
 
 from astrbot_plugin_scoped_memory.llm_memory import StoredMemory
-from astrbot_plugin_scoped_memory.llm_memory.components.vault import MarkdownVault
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.timeline import DIGEST_TAG
 from astrbot_plugin_scoped_memory.llm_memory.models.passages import place_name
-from astrbot_plugin_scoped_memory.llm_memory.policies.timeline import DIGEST_TAG
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
 
 JUDGMENT = re.compile(r"(?P<who>\S+?)的(?P<topic>\S+?)是(?P<value>\S+)")
 """What the reader makes of what was mentioned."""

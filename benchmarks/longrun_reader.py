@@ -19,8 +19,8 @@ from longrun_checks import Leaks
 from prompt_lines import data_lines
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import ChatFailed
-from astrbot_plugin_scoped_memory.llm_memory.policies.text import estimate_tokens
-from astrbot_plugin_scoped_memory.llm_memory.ports.chat import Completion
+from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import Completion
+from astrbot_plugin_scoped_memory.llm_memory.text.text import estimate_tokens
 
 _MENTIONED: Final = re.compile(
     r"我的(?P<topic>\S+?)(?P<verb>一直是|嘛，还是|换成)(?P<value>\S+?)了?。（\d+）"

@@ -26,12 +26,10 @@ import checkout  # noqa: E402
 
 checkout.register()
 
-from astrbot_plugin_scoped_memory.llm_memory.components.private_data import (  # noqa: E402
-    PrivateData,
-)
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import PrivateKind  # noqa: E402
-from astrbot_plugin_scoped_memory.llm_memory.policies.privacy import find  # noqa: E402
-from astrbot_plugin_scoped_memory.llm_memory.policies.private_keys import Span  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.remember.private_data import PrivateData  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.remember.rules.privacy import find  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.remember.rules.private_keys import Span  # noqa: E402
 
 DATA = ROOT / "tests" / "data" / "privacy.jsonl"
 _MARKED = re.compile(r"⟦([a-z_]+)\|([^⟧]*)⟧")

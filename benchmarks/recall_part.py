@@ -28,10 +28,10 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     StoredMemory,
     build_engine,
 )
-from astrbot_plugin_scoped_memory.llm_memory.components.tokenizer import Tokenizer
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope
-from astrbot_plugin_scoped_memory.llm_memory.policies.text import embedded_text
+from astrbot_plugin_scoped_memory.llm_memory.text.text import embedded_text
+from astrbot_plugin_scoped_memory.llm_memory.text.tokenizer import Tokenizer
 
 SCOPES = 50
 """Public with a fifth of the memories, one with three in ten, a tiny one, and 47 with the rest."""

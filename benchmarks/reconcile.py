@@ -25,27 +25,23 @@ import checkout
 
 checkout.register()
 
-from astrbot_plugin_scoped_memory.llm_memory.components.ledger import SqliteLedger  # noqa: E402
-from astrbot_plugin_scoped_memory.llm_memory.components.state_store import (  # noqa: E402
-    SqliteStateStore,
-)
-from astrbot_plugin_scoped_memory.llm_memory.components.vault import MarkdownVault  # noqa: E402
-from astrbot_plugin_scoped_memory.llm_memory.markdown.entry import render  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.catalogue import Catalogue  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.visibility import LivingMemories  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (  # noqa: E402
     Memory,
     Provenance,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import VaultPace  # noqa: E402
-from astrbot_plugin_scoped_memory.llm_memory.service.catalogue import Catalogue  # noqa: E402
-from astrbot_plugin_scoped_memory.llm_memory.service.corrected_statements import (  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.remember.corrected_statements import (  # noqa: E402
     CorrectedStatements,
 )
-from astrbot_plugin_scoped_memory.llm_memory.service.identifiers import make_id  # noqa: E402
-from astrbot_plugin_scoped_memory.llm_memory.service.living import LivingMemories  # noqa: E402
-from astrbot_plugin_scoped_memory.llm_memory.service.notice_board import (  # noqa: E402
-    NoticeBoard,
-)
-from astrbot_plugin_scoped_memory.llm_memory.service.reconciler import Reconciler  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.runtime.identifiers import make_id  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.runtime.notice_board import NoticeBoard  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import SqliteStateStore  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.sync.reconciler import Reconciler  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.vault.ledger import SqliteLedger  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import render  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault  # noqa: E402
 
 BEGAN = datetime(2026, 1, 1, 8, tzinfo=UTC)
 SCOPES = 10

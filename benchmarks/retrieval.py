@@ -58,7 +58,7 @@ from scores import means, scored, session_found  # noqa: E402
 
 from astrbot_plugin_scoped_memory.llm_memory import Recall  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm  # noqa: E402
-from astrbot_plugin_scoped_memory.llm_memory.policies import relevance as judging  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules import relevance as judging  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.service.engine import Engine  # noqa: E402
 
 ADVERSARIAL = "adversarial"

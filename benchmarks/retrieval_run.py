@@ -19,7 +19,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     IndexState,
     build_engine,
 )
-from astrbot_plugin_scoped_memory.llm_memory.ports import Embedder
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Embedder
 from astrbot_plugin_scoped_memory.llm_memory.service.engine import Engine
 
 _POLL_SECONDS = 0.05

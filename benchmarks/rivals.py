@@ -40,11 +40,15 @@ from embedders import embedder_name, embedder_named  # noqa: E402
 from labelled_rows import BadRows, corpus_rows, question_rows  # noqa: E402
 from scores import means, scored  # noqa: E402
 
-from astrbot_plugin_scoped_memory.llm_memory.components import stop_words  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.text import stop_words  # noqa: E402
 
 if TYPE_CHECKING:
-    from astrbot_plugin_scoped_memory.llm_memory.ports import Embedder, Vector, Vectors
+    from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import (
+        Embedder,
+        Vector,
+        Vectors,
+    )
 
 _TOP, _POOL, _RRF = 10, 50, 60
 _K1, _B = 1.5, 0.75

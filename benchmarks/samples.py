@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from astrbot_plugin_scoped_memory.llm_memory import Memory, Provenance, Source, StoredMemory
-from astrbot_plugin_scoped_memory.llm_memory.markdown.entry import render
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import render
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from astrbot.api import logger
 
 from ..llm_memory import Engine, EngineOff
-from ..llm_memory.ports import Embedder
+from ..llm_memory.index.embedding.ports import Embedder
 from .migrations.memory_scope_migration import MemoryScopeMigration
 from .services.feedback_service import FeedbackService
 from .services.sleep_schedule import SleepSchedule

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from ..llm_memory.errors import ChatFailed
-from ..llm_memory.ports.chat import Completion
+from ..llm_memory.reflection.chat_port import Completion
 from .config import PluginConfig
 
 AUTO = "auto"

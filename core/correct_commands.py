@@ -18,7 +18,7 @@ from ..llm_memory import (
     Restored,
     Undone,
 )
-from ..llm_memory.policies.text import preview
+from ..llm_memory.text.text import preview
 from .bring_command import brought_back_text
 from .naming import Naming, Unnamed, shown_words
 from .outcomes import not_allowed_text, not_visible_text, redacted_text, rejected_text

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from ..llm_memory import (
-    Actor,
-    ConversationId,
-    MigrationState,
-    MigrationStatus,
-    ReverseReport,
-)
+from ..llm_memory import Actor, ConversationId, MigrationState, MigrationStatus, ReverseReport
 from .migration_texts import cause_text, numbers_text
 from .patiently import patiently
 from .plugin_context import PluginContext

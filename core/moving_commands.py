@@ -24,7 +24,7 @@ from ..llm_memory import (
 from ..llm_memory.cli.place import setting_defaults
 from ..llm_memory.errors import TransferFailed
 from ..llm_memory.models.transfer import StoreRestored
-from ..llm_memory.policies.carried_settings import to_put_back, with_changes
+from ..llm_memory.transfer.rules.carried_settings import to_put_back, with_changes
 from .names import ROOT
 from .outcomes import error_text
 from .panel_map import NotSaved

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..llm_memory import ConversationId, Hit, Memory, StoredMemory
-from ..llm_memory.policies.pointers import pointed_id
-from ..llm_memory.policies.text import preview
+from ..llm_memory.catalogue.rules.pointers import pointed_id
+from ..llm_memory.text.text import preview
 from .plugin_context import PluginContext
 from .services.injection_service import hit_line, safe
 from .shown import LastShown

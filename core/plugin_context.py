@@ -21,9 +21,9 @@ from ..llm_memory import (
     Severity,
     build_engine,
 )
+from ..llm_memory.index.embedding.ports import Embedder
 from ..llm_memory.models.transfer import StoreExported
-from ..llm_memory.policies.carried_settings import carried
-from ..llm_memory.ports import Embedder
+from ..llm_memory.transfer.rules.carried_settings import carried
 from .accounts import bot_accounts
 from .agents import WokenAgents, adapter_of
 from .astrbot_clock import clock_of, zone_of

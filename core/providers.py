@@ -8,9 +8,9 @@ from itertools import batched
 from typing import Any
 
 from ..llm_memory import EnginePaths, EngineSettings
-from ..llm_memory.composition import model_on_disk, provider_embedder
+from ..llm_memory.composition.engine import model_on_disk, provider_embedder
 from ..llm_memory.errors import RerankFailed
-from ..llm_memory.ports import Embedder
+from ..llm_memory.index.embedding.ports import Embedder
 from .config import PluginConfig
 
 AUTO = "auto"

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from ..llm_memory import ContextLine, ConversationId, ConversationKind, Voice
-from ..llm_memory.policies.talk import MOST_LINES
-from ..llm_memory.policies.turn_text import spoken
+from ..llm_memory.recall.rules.talk import MOST_LINES
+from ..llm_memory.text.turn_text import spoken
 
 _TALKS = 500
 """Of persons, in all conversations together: those who spoke last."""

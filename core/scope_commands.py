@@ -2,16 +2,8 @@
 
 from __future__ import annotations
 
-from ..llm_memory import (
-    Actor,
-    ConversationId,
-    MapChange,
-    NotAllowed,
-    Refused,
-    ScopeFault,
-    Usable,
-)
-from ..llm_memory.policies.map_edits import entry_of, with_entry
+from ..llm_memory import Actor, ConversationId, MapChange, NotAllowed, Refused, ScopeFault, Usable
+from ..llm_memory.scopes.rules.map_edits import entry_of, with_entry
 from .bring_command import BRING, BringCommand, left_text
 from .correct_commands import split
 from .loop_texts import moment

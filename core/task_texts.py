@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..llm_memory import StoredMemory, TaskFate, TaskOutcome, TaskReport
-from ..llm_memory.policies.tasks import task_text
-from ..llm_memory.policies.text import preview
+from ..llm_memory.catalogue.rules.tasks import task_text
+from ..llm_memory.text.text import preview
 from .outcomes import redacted_text, rejected_text
 from .services.injection_service import safe, safe_pointer
 from .texts import Texts

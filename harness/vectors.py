@@ -6,7 +6,7 @@ import math
 from array import array
 from enum import Enum
 
-from ..llm_memory.policies.trust import PROBES
+from ..llm_memory.recall.rules.trust import PROBES
 
 
 class Embedding(Enum):

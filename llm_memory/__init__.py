@@ -7,7 +7,7 @@
 >>> await engine.service.recall("奶奶能吃花生吗", conversation_id=here, limit=3, token_budget=600)
 """
 
-from .composition import (
+from .composition.engine import (
     EnginePaths,
     build_engine,
     find_backup,
@@ -15,6 +15,7 @@ from .composition import (
     owned,
     restore_store,
 )
+from .consolidation.models import Postponed, SleepReport
 from .errors import (
     DirectoryInUse,
     EmbeddingFailed,
@@ -29,6 +30,7 @@ from .errors import (
     VaultFileBroken,
     VaultWriteFailed,
 )
+from .migration.migrations import Migrations
 from .models.conversation import Actor, ConversationId, ConversationKind
 from .models.data_models import (
     Edited,
@@ -55,25 +57,10 @@ from .models.data_models import (
     Undone,
 )
 from .models.left_behind import Brought, BroughtBack, LeftBehind, MustBeNamed
-from .models.loop import (
-    Letter,
-    LoopStatus,
-    QueueSize,
-    ReflectionReport,
-    Resting,
-    Share,
-    Spent,
-)
-from .models.migration import (
-    DeadLetter,
-    MigrationState,
-    MigrationStatus,
-    ReverseReport,
-    Tally,
-)
+from .models.loop import Letter, LoopStatus, QueueSize, ReflectionReport, Resting, Share, Spent
+from .models.migration import DeadLetter, MigrationState, MigrationStatus, ReverseReport, Tally
 from .models.notes import NoteChunk, NoteSection
 from .models.notices import Notice, NoticeCode, Severity
-from .models.primer import Primed, Primer, PrimerPart, PrimerSection
 from .models.recall import (
     GIVEN_UP,
     OFF_THE_RECORD,
@@ -101,17 +88,9 @@ from .models.settings import (
     PrivacyMode,
     WalkPace,
 )
-from .models.sleep import Postponed, SleepReport
 from .models.status import EngineStatus, IndexState, MapChange, MapSummary, ScopeReport
 from .models.talk import ContextLine, TalkUsed, Voice
-from .models.tasks import (
-    Task,
-    TaskAction,
-    TaskChange,
-    TaskFate,
-    TaskOutcome,
-    TaskReport,
-)
+from .models.tasks import Task, TaskAction, TaskChange, TaskFate, TaskOutcome, TaskReport
 from .models.transfer import (
     Exported,
     Imported,
@@ -132,11 +111,11 @@ from .models.turns import (
     Ticket,
     Turn,
 )
+from .primer.models import Primed, Primer, PrimerPart, PrimerSection
+from .primer.primer_service import Written
+from .reflection.reflection_service import ReflectionService
 from .service.cognitive_service import CognitiveService
 from .service.engine import Engine
-from .service.migrations import Migrations
-from .service.primer_service import Written
-from .service.reflection_service import ReflectionService
 
 __all__ = [
     "GIVEN_UP",

@@ -41,17 +41,17 @@ from astrbot_plugin_scoped_memory.llm_memory import (  # noqa: E402
     Turn,
     build_engine,
 )
-from astrbot_plugin_scoped_memory.llm_memory.components.formats import (  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.index.manifest import JsonManifest  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.storage.formats import (  # noqa: E402
     index_format,
     loop_schema,
     state_schema,
     vault_format,
 )
-from astrbot_plugin_scoped_memory.llm_memory.components.manifest import JsonManifest  # noqa: E402
-from astrbot_plugin_scoped_memory.llm_memory.components.vault import MarkdownVault  # noqa: E402
-from astrbot_plugin_scoped_memory.llm_memory.markdown.entry import render  # noqa: E402
-from astrbot_plugin_scoped_memory.llm_memory.markdown.topic_file import parse_file  # noqa: E402
-from astrbot_plugin_scoped_memory.llm_memory.ports import Fingerprint  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import render  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.topic_file import parse_file  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault  # noqa: E402
 
 SAMPLES = checkout.ROOT / "tests" / "data"
 ZONE = timezone(timedelta(hours=8))

@@ -35,8 +35,8 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Turn,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import Contradiction, Merge
-from astrbot_plugin_scoped_memory.llm_memory.ports.chat import ChatModel, Completion
-from astrbot_plugin_scoped_memory.llm_memory.service.memory_manager import MemoryManager
+from astrbot_plugin_scoped_memory.llm_memory.recall.memory_manager import MemoryManager
+from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import ChatModel, Completion
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.house.source import ROOT, files, imports, module_at
 from astrbot_plugin_scoped_memory.tests.support.engines import (
@@ -304,7 +304,7 @@ def test_a_planted_scope_in_the_shell_is_found() -> None:
 def test_only_the_entry_and_its_access_ask_for_a_conversations_scope() -> None:
     asking = {
         path.name
-        for path in files("llm_memory/service")
+        for path in files("llm_memory")
         for node in ast.walk(module_at(path).tree)
         if isinstance(node, ast.Attribute) and node.attr == "resolve"
     }
@@ -313,7 +313,8 @@ def test_only_the_entry_and_its_access_ask_for_a_conversations_scope() -> None:
 
 def test_what_reads_learns_and_tidies_up_cannot_resolve_a_conversation() -> None:
     forbidden = {"access", "scope_resolution", "scope_map"}
-    for name in ("learning", "reflection_service", "batches", "asking", "turn_queue", "night"):
-        tree = module_at(ROOT / "llm_memory" / "service" / f"{name}.py").tree
+    reading = files("llm_memory/reflection")
+    for path in [*reading, ROOT / "llm_memory" / "composition" / "consolidation.py"]:
+        tree = module_at(path).tree
         sources = {found.source.rpartition(".")[2] for found in imports(tree)}
-        assert not sources & forbidden, name
+        assert not sources & forbidden, path

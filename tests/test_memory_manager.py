@@ -20,8 +20,8 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope, ScopeFilter
-from astrbot_plugin_scoped_memory.llm_memory.policies.chaining import next_questions
-from astrbot_plugin_scoped_memory.llm_memory.service.memory_manager import MemoryManager
+from astrbot_plugin_scoped_memory.llm_memory.recall.memory_manager import MemoryManager
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.chaining import next_questions
 from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import NoWords
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
 from astrbot_plugin_scoped_memory.tests.support.plugin import (

@@ -26,7 +26,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Usable,
     WhyCode,
 )
-from astrbot_plugin_scoped_memory.llm_memory.components.scope_where import scope_where
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.scope_where import scope_where
 from astrbot_plugin_scoped_memory.llm_memory.models.migration import MigrationState
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import (
     PUBLIC,

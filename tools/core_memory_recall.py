@@ -10,7 +10,7 @@ from pydantic.dataclasses import dataclass
 from ..core.plugin_context import PluginContext
 from ..core.services.injection_service import hit_line
 from ..llm_memory import OFF_THE_RECORD, Actor, ConversationId
-from ..llm_memory.policies.days_told import WEEK
+from ..llm_memory.recall.rules.day_digest import WEEK
 from .arguments import Arguments
 from .base import MemoryTool
 

@@ -10,8 +10,8 @@ from pydantic.dataclasses import dataclass
 from ..core.outcomes import remembered_text
 from ..core.plugin_context import PluginContext
 from ..llm_memory import Actor, ConversationId, MemoryDraft, MemoryKind, Rejected, Source
-from ..llm_memory.policies.gate import MAX_JUDGMENT, MAX_REASONING, MAX_TAG, MAX_TAGS
-from ..llm_memory.policies.tags import usable_tags
+from ..llm_memory.reflection.rules.tags import usable_tags
+from ..llm_memory.remember.rules.normalise import MAX_JUDGMENT, MAX_REASONING, MAX_TAG, MAX_TAGS
 from .arguments import Arguments
 from .base import MemoryTool
 

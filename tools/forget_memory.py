@@ -10,15 +10,7 @@ from pydantic.dataclasses import dataclass
 from ..core.naming import shown_words
 from ..core.outcomes import not_allowed_text, not_visible_text, rejected_text
 from ..core.plugin_context import PluginContext
-from ..llm_memory import (
-    Actor,
-    ConversationId,
-    Forgotten,
-    NotAllowed,
-    NotVisible,
-    Purged,
-    Rejected,
-)
+from ..llm_memory import Actor, ConversationId, Forgotten, NotAllowed, NotVisible, Purged, Rejected
 from .arguments import Arguments
 from .base import MemoryTool
 

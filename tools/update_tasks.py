@@ -11,7 +11,7 @@ from ..core.outcomes import rejected_text
 from ..core.plugin_context import PluginContext
 from ..core.task_texts import tasks_text
 from ..llm_memory import Actor, ConversationId, Rejected, TaskAction, TaskChange
-from ..llm_memory.policies.tasks import MAX_WORDS
+from ..llm_memory.catalogue.rules.tasks import MAX_WORDS
 from .arguments import Arguments
 from .base import MemoryTool
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from ...llm_memory import Byline, Hit
-from ...llm_memory.policies.bylines import UNKNOWN, as_one_name
+from ...llm_memory.catalogue.rules.bylines import UNKNOWN, as_one_name
 from ..texts import Texts
 
 OPEN = "<scoped_memory>"

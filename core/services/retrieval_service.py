@@ -5,17 +5,9 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 
-from ...llm_memory import (
-    Actor,
-    ContextLine,
-    ConversationId,
-    EngineClosed,
-    EngineOff,
-    Recall,
-    Trace,
-)
-from ...llm_memory.policies.days_told import WEEK
-from ...llm_memory.policies.text import estimate_tokens
+from ...llm_memory import Actor, ContextLine, ConversationId, EngineClosed, EngineOff, Recall, Trace
+from ...llm_memory.recall.rules.day_digest import WEEK
+from ...llm_memory.text.text import estimate_tokens
 from ..histories import History
 from ..plugin_context import PluginContext
 from .deadline import in_time

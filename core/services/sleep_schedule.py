@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from astrbot.api import logger
 
 from ...llm_memory import Engine, Postponed, ScopedMemoryError, SleepReport
-from ...llm_memory.policies.sleep_times import next_due, seconds_until
+from ...llm_memory.consolidation.rules.schedule import next_due, seconds_until
 from ..texts import Texts
 
 NIGHTLY, MISSED, RESUMED, COMMAND = "nightly", "missed", "resumed", "command"

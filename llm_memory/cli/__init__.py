@@ -1,1 +1,3 @@
-"""The command line: what ``python -m llm_memory`` does."""
+"""The command line, ``python -m llm_memory``: export, import, restore and migrations of a store
+that no bot has open.
+"""

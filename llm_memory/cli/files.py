@@ -9,8 +9,7 @@ import sys
 from contextlib import closing
 from functools import partial
 
-from ..components.files import replace_durably
-from ..composition import (
+from ..composition.engine import (
     EnginePaths,
     build_engine,
     export_store,
@@ -21,7 +20,8 @@ from ..composition import (
 )
 from ..models.data_models import Rejected
 from ..models.transfer import Imported, NotTransferred, StoreRestored
-from ..policies.carried_settings import carried, to_put_back, with_changes
+from ..storage.files import replace_durably
+from ..transfer.rules.carried_settings import carried, to_put_back, with_changes
 from .place import Place, plugin_version, setting_defaults
 from .words import DONE, PARTLY, Refusal, fail, fault_text, say, tell_lines
 

@@ -6,9 +6,9 @@ import argparse
 import asyncio
 from dataclasses import asdict
 
-from ..composition import build_engine
+from ..composition.engine import build_engine
+from ..migration.migrations import Migrations
 from ..models.migration import MigrationStatus, ReverseReport, Tally
-from ..service.migrations import Migrations
 from .place import Place, plugin_version
 from .words import DONE, FAILED, PARTLY, fail, say
 

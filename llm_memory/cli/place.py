@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from ..composition import EnginePaths
+from ..composition.engine import EnginePaths
 from ..models.settings import DmScope, EngineSettings, GroupScope, PrivacyMode
-from ..policies.carried_settings import defaults_of
+from ..transfer.rules.carried_settings import defaults_of
 from .words import Refusal
 
 NAME: Final = "astrbot_plugin_scoped_memory"

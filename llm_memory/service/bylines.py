@@ -6,14 +6,14 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from itertools import chain
 
+from ..catalogue.catalogue import Catalogue
+from ..catalogue.rules.bylines import account_mark, claims_a_role, folded_name
 from ..models.conversation import Actor
 from ..models.data_models import Provenance, StoredMemory
+from ..models.key import Key
 from ..models.recall import Byline, Hit
 from ..models.scope import Scope, ScopeFilter
-from ..policies.bylines import account_mark, claims_a_role, folded_name
-from ..policies.primer import Company
-from ..ports import Key
-from .catalogue import Catalogue
+from ..primer.rules.primer import Company
 
 
 class Bylines:

@@ -7,7 +7,13 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
+from ..catalogue.catalogue import Catalogue
+from ..catalogue.rules.pointers import is_note_id, pointed_id
+from ..catalogue.unread_turns import UnreadTurns
 from ..errors import EngineOff, InvalidScope
+from ..index.pending_records import PendingRecords
+from ..migration.bringing import Bringing
+from ..migration.former_scopes import FormerScopes
 from ..models.conversation import Actor, ConversationId, ConversationKind, SeenSender
 from ..models.data_models import (
     EditOutcome,
@@ -24,7 +30,6 @@ from ..models.data_models import (
     Topic,
 )
 from ..models.left_behind import Brought, MustBeNamed
-from ..models.primer import Primed, Primer
 from ..models.recall import (
     OFF_THE_RECORD,
     Arm,
@@ -56,38 +61,33 @@ from ..models.turns import (
     Ticket,
     Turn,
 )
-from ..policies.admin_move import target_scope
-from ..policies.overlap import fold
-from ..policies.pointers import is_note_id, pointed_id
-from ..policies.scope_map import read_scope_map
-from ..ports.transfer import LineSource
-from .access import Access
-from .bringing import Bringing
+from ..primer.models import Primed, Primer
+from ..primer.primer_service import PrimerService, Written
+from ..recall.memory_manager import MemoryManager
+from ..reflection.apply import Learning
+from ..reflection.model_histories import ModelHistories
+from ..reflection.observing import Observing
+from ..reflection.turn_queue import TurnQueue
+from ..remember.corrected_statements import CorrectedStatements
+from ..remember.correction_follower import CorrectionFollower
+from ..remember.edit import Doer, MemoryEditor
+from ..remember.edit_commands import Corrections
+from ..remember.memory_handlers import MemoryHandlers
+from ..runtime.identifiers import Clock
+from ..runtime.lifecycle import Lifespan
+from ..scopes.access import Access
+from ..scopes.origins import Origins
+from ..scopes.paused_conversations import OffTheRecord
+from ..scopes.rules.move_target import target_scope
+from ..scopes.rules.scope_map import read_scope_map
+from ..scopes.scope_book import Meeting, ScopeBook
+from ..sync.reconciler import Reconciler
+from ..tasks.service import TaskDoer, TaskList
+from ..text.overlap import fold
+from ..transfer.ports import LineSource
+from ..transfer.transfer import Terms, Transfer
+from ..vault.notes.note_book import NoteBook
 from .bylines import Bylines
-from .catalogue import Catalogue
-from .corrected_statements import CorrectedStatements
-from .correction_follower import CorrectionFollower
-from .corrections import Corrections
-from .former_scopes import FormerScopes
-from .identifiers import Clock
-from .learning import Learning
-from .lifespan import Lifespan
-from .memory_editor import Doer, MemoryEditor
-from .memory_handlers import MemoryHandlers
-from .memory_manager import MemoryManager
-from .model_histories import ModelHistories
-from .note_book import NoteBook
-from .observing import Observing
-from .off_the_record import OffTheRecord
-from .origins import Origins
-from .pending_records import PendingRecords
-from .primer_service import PrimerService, Written
-from .reconciler import Reconciler
-from .scope_book import Meeting, ScopeBook
-from .tasks import TaskDoer, TaskList
-from .transfer import Terms, Transfer
-from .turn_queue import TurnQueue
-from .unread_turns import UnreadTurns
 
 _RULES_TOLD = 20
 _HOPS_SECONDS = 3.0

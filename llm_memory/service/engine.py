@@ -7,36 +7,36 @@ import contextlib
 from collections.abc import Callable
 from datetime import datetime
 
+from ..composition.migration import make_arrivals
+from ..composition.parts import EngineParts
+from ..composition.recall import make_recalling
+from ..composition.reflection import LoopHooks, make_loop
+from ..composition.remember import make_writing
+from ..consolidation.models import Postponed
 from ..errors import EngineOff
+from ..index.embedding.ports import Embedder
 from ..log import logger
+from ..migration.bringing import Bringing
+from ..migration.former_scopes import FormerScopes
 from ..models.notices import Notice
 from ..models.settings import EngineSettings
 from ..models.shelf import folder_of
-from ..models.sleep import Postponed
 from ..models.status import EngineStatus, IndexState
 from ..models.transfer import StoreExported
 from ..models.turns import Feedback, FeedbackReport, Ticket
-from ..policies.lazy_pattern import compile_all
-from ..policies.trust import Trust
-from ..ports import Embedder
-from .arrivals import make_arrivals
-from .bringing import Bringing
+from ..recall.embedder_trust import WatchedEmbedder
+from ..recall.rules.trust import Trust
+from ..reflection.model_histories import ModelHistories
+from ..runtime.notice_board import NoticeBoard
+from ..scopes.origins import Origins
+from ..scopes.scope_book import ScopeBook
+from ..sync.follower import VaultFollower
+from ..sync.reconciler import Reconciler
+from ..text.lazy_pattern import compile_all
+from ..transfer.transfer import Transfer
 from .bylines import Bylines
 from .cognitive_service import CognitiveService
-from .embedder_trust import WatchedEmbedder
-from .engine_parts import EngineParts
-from .former_scopes import FormerScopes
-from .loop_parts import LoopHooks, make_loop
-from .model_histories import ModelHistories
-from .notice_board import NoticeBoard
 from .opening import open_state, own_folders, refusal, settle_formats, shut_all, tighten_all
-from .origins import Origins
-from .recalling import make_recalling
-from .reconciler import Reconciler
-from .scope_book import ScopeBook
-from .transfer import Transfer
-from .vault_follower import VaultFollower
-from .writing import make_writing
 
 
 class Engine:

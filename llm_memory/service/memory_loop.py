@@ -6,17 +6,17 @@ import asyncio
 import contextlib
 from dataclasses import replace
 
+from ..consolidation.consolidation_service import ConsolidationService
 from ..errors import EngineClosed, StateUnavailable
 from ..models.loop import LoopStatus, Resting
 from ..models.notices import Notice, NoticeCode, Severity
 from ..models.settings import LoopSettings
-from ..policies.fair_shares import Allowance, told
-from ..ports.loop import LoopBook, LoopFile, TurnStore
-from .consolidation_service import ConsolidationService
-from .identifiers import Clock
-from .notice_board import NoticeBoard
-from .off_the_record import OffTheRecord
-from .reflection_service import ReflectionService
+from ..reflection.reflection_service import ReflectionService
+from ..reflection.rules.fair_shares import Allowance, told
+from ..runtime.identifiers import Clock
+from ..runtime.notice_board import NoticeBoard
+from ..scopes.paused_conversations import OffTheRecord
+from ..storage.loop_port import LoopBook, LoopFile, TurnStore
 
 
 class MemoryLoop:

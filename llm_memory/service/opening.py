@@ -9,9 +9,10 @@ from typing import Protocol
 
 from ..errors import DirectoryInUse, FormatNewer, StateUnavailable, UpgradeFailed
 from ..models.notices import Notice, NoticeCode, Severity
-from ..ports import StateStore, StoredFormat
-from .notice_board import NoticeBoard
-from .scope_book import ScopeBook
+from ..runtime.notice_board import NoticeBoard
+from ..scopes.scope_book import ScopeBook
+from ..storage.formats_port import StoredFormat
+from ..storage.ports import StateStore
 
 _LOCK_POLL_SECONDS = 0.2
 

@@ -7,18 +7,16 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from astrbot_plugin_scoped_memory.llm_memory.components.chroma.worker_store import (
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.bundled import BundledEmbedder
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.checked import CheckedEmbedder
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local_model import LocalModelEmbedder
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Embedder
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.provider import ProviderEmbedder
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.remote_model import RemoteModel
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import (
     WorkerStore,
     worker_command,
 )
-from astrbot_plugin_scoped_memory.llm_memory.components.embedding.bundled import BundledEmbedder
-from astrbot_plugin_scoped_memory.llm_memory.components.embedding.checked import CheckedEmbedder
-from astrbot_plugin_scoped_memory.llm_memory.components.embedding.local_model import (
-    LocalModelEmbedder,
-)
-from astrbot_plugin_scoped_memory.llm_memory.components.embedding.provider import ProviderEmbedder
-from astrbot_plugin_scoped_memory.llm_memory.components.embedding.remote_model import RemoteModel
-from astrbot_plugin_scoped_memory.llm_memory.ports import Embedder
 from astrbot_plugin_scoped_memory.tests.fakes.raw_embedder import FakeRawEmbedder
 from astrbot_plugin_scoped_memory.tests.support.tiny_model import make_tiny_model
 from astrbot_plugin_scoped_memory.tests.support.tiny_onnx import make_tiny_onnx

@@ -9,13 +9,15 @@ from pathlib import Path
 
 import numpy as np
 
-from astrbot_plugin_scoped_memory.llm_memory.components.child_process import ChildEnd, run_child
-from astrbot_plugin_scoped_memory.llm_memory.components.chroma.embedded import EmbeddedChroma
-from astrbot_plugin_scoped_memory.llm_memory.components.chroma.pace import WritePace
-from astrbot_plugin_scoped_memory.llm_memory.components.chroma.probing import Prober
-from astrbot_plugin_scoped_memory.llm_memory.components.vector_store import ChromaVectorStore
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint, Vectors
+from astrbot_plugin_scoped_memory.llm_memory.index.ports import IndexRecord
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.embedded import EmbeddedChroma
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.pace import WritePace
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.probing import Prober
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.vector_store import ChromaVectorStore
+from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope, ScopeFilter
-from astrbot_plugin_scoped_memory.llm_memory.ports import Fingerprint, IndexRecord, Key, Vectors
+from astrbot_plugin_scoped_memory.llm_memory.storage.child_process import ChildEnd, run_child
 
 DIM = 16
 COUNT = 250

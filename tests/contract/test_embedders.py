@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import pytest_asyncio
 
-from astrbot_plugin_scoped_memory.llm_memory.components.embedding.checked import CheckedEmbedder
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.checked import CheckedEmbedder
 from astrbot_plugin_scoped_memory.tests.contract.embedder_bench import (
     KINDS,
     MODEL_KINDS,

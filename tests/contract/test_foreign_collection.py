@@ -8,16 +8,11 @@ from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.components.chroma.legacy_collection import (
-    LegacyCollection,
-)
-from astrbot_plugin_scoped_memory.llm_memory.components.chroma.server import ChromaServer
 from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.server import ChromaServer
+from astrbot_plugin_scoped_memory.llm_memory.migration.legacy_collection import LegacyCollection
+from astrbot_plugin_scoped_memory.llm_memory.migration.ports import ForeignCollection, ForeignRecord
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope, ScopeFilter
-from astrbot_plugin_scoped_memory.llm_memory.ports.migration import (
-    ForeignCollection,
-    ForeignRecord,
-)
 from astrbot_plugin_scoped_memory.tests.fakes.foreign_collection import InMemoryForeign
 from astrbot_plugin_scoped_memory.tests.support.chroma_server import ServerProcess
 

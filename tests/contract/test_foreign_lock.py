@@ -11,11 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.components.chroma.embedded import EmbeddedChroma
-from astrbot_plugin_scoped_memory.llm_memory.components.vector_store import ChromaVectorStore
 from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint
+from astrbot_plugin_scoped_memory.llm_memory.index.ports import IndexRecord
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.embedded import EmbeddedChroma
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.vector_store import ChromaVectorStore
+from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope, ScopeFilter
-from astrbot_plugin_scoped_memory.llm_memory.ports import Fingerprint, IndexRecord, Key
 
 pytestmark = pytest.mark.skipif(
     sys.platform not in ("linux", "darwin"), reason="locks cannot be told here"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import IndexFull, IndexUnavailable
-from astrbot_plugin_scoped_memory.llm_memory.ports import Fingerprint
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint
 from astrbot_plugin_scoped_memory.tests.contract.index_bench import (
     COUNT,
     FAMILY,

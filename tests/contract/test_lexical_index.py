@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.components.lexical_index import SqliteLexicalIndex
-from astrbot_plugin_scoped_memory.llm_memory.components.tokenizer import Tokenizer
 from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable
-from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope, ScopeFilter
-from astrbot_plugin_scoped_memory.llm_memory.ports import (
-    Key,
+from astrbot_plugin_scoped_memory.llm_memory.index.lexical.lexical_index import SqliteLexicalIndex
+from astrbot_plugin_scoped_memory.llm_memory.index.lexical_port import (
     LexicalIndex,
     LexicalQuery,
     LexicalRecord,
 )
+from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope, ScopeFilter
+from astrbot_plugin_scoped_memory.llm_memory.text.tokenizer import Tokenizer
 from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import InMemoryLexicalIndex
 
 HOME, WORK = "家", "公司"

@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import EnginePaths, EngineSettings
-from astrbot_plugin_scoped_memory.llm_memory.components.chroma.worker_store import (
+from astrbot_plugin_scoped_memory.llm_memory.composition.engine import local_embedder
+from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Embedder
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_process import WorkerProcess
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import (
     WorkerStore,
     worker_command,
 )
-from astrbot_plugin_scoped_memory.llm_memory.components.worker_process import WorkerProcess
-from astrbot_plugin_scoped_memory.llm_memory.composition import local_embedder
-from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed
-from astrbot_plugin_scoped_memory.llm_memory.ports import Embedder
 from astrbot_plugin_scoped_memory.tests.support.tiny_onnx import make_tiny_onnx
 
 SLOW = EngineSettings(embed_query_seconds=60.0, embed_write_seconds=60.0)

@@ -9,12 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.components.loop.book import SqliteLoopBook
-from astrbot_plugin_scoped_memory.llm_memory.components.loop.file import (
-    ForgetfulLoopFile,
-    SqliteLoopFile,
-)
-from astrbot_plugin_scoped_memory.llm_memory.components.loop.turn_store import SqliteTurnStore
+from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.loop import (
     Batch,
     BatchState,
@@ -25,8 +20,13 @@ from astrbot_plugin_scoped_memory.llm_memory.models.loop import (
     WaitingLine,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import QueuedTurn
-from astrbot_plugin_scoped_memory.llm_memory.ports import Key
-from astrbot_plugin_scoped_memory.llm_memory.ports.loop import (
+from astrbot_plugin_scoped_memory.llm_memory.reflection.book import SqliteLoopBook
+from astrbot_plugin_scoped_memory.llm_memory.reflection.turn_store import SqliteTurnStore
+from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import (
+    ForgetfulLoopFile,
+    SqliteLoopFile,
+)
+from astrbot_plugin_scoped_memory.llm_memory.storage.loop_port import (
     Evidence,
     LoopBook,
     LoopFile,

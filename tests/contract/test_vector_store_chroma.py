@@ -10,13 +10,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.components.chroma.embedded import EmbeddedChroma
-from astrbot_plugin_scoped_memory.llm_memory.components.chroma.keeper import IndexKeeper
-from astrbot_plugin_scoped_memory.llm_memory.components.chroma.pace import WritePace
-from astrbot_plugin_scoped_memory.llm_memory.components.vector_store import ChromaVectorStore
 from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint, Vectors
+from astrbot_plugin_scoped_memory.llm_memory.index.ports import IndexRecord
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.embedded import EmbeddedChroma
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.keeper import IndexKeeper
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.pace import WritePace
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.vector_store import ChromaVectorStore
+from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope, ScopeFilter
-from astrbot_plugin_scoped_memory.llm_memory.ports import Fingerprint, IndexRecord, Key, Vectors
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 DIM = 8
@@ -30,10 +32,12 @@ import checkout
 checkout.register()
 from pathlib import Path
 import numpy as np
-from astrbot_plugin_scoped_memory.llm_memory.components.chroma.embedded import EmbeddedChroma
-from astrbot_plugin_scoped_memory.llm_memory.components.chroma.pace import WritePace
-from astrbot_plugin_scoped_memory.llm_memory.components.vector_store import ChromaVectorStore
-from astrbot_plugin_scoped_memory.llm_memory.ports import Fingerprint, IndexRecord, Key
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.embedded import EmbeddedChroma
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.pace import WritePace
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.vector_store import ChromaVectorStore
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint
+from astrbot_plugin_scoped_memory.llm_memory.index.ports import IndexRecord
+from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 
 pace = WritePace(long=1.0, sleep=lambda _: None)
 store = ChromaVectorStore(EmbeddedChroma(Path(sys.argv[2])), pace=pace)

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable
-from astrbot_plugin_scoped_memory.llm_memory.ports import Fingerprint, Key, Vector, VectorStore
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint, Vector
+from astrbot_plugin_scoped_memory.llm_memory.index.ports import VectorStore
+from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.tests.contract.vector_bench import (
     DIM,
     SPACE,

@@ -7,14 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint
+from astrbot_plugin_scoped_memory.llm_memory.index.ports import Neighbours, VectorStore
+from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, ScopeFilter
 from astrbot_plugin_scoped_memory.llm_memory.models.shelf import SHARED, Shelf
-from astrbot_plugin_scoped_memory.llm_memory.ports import (
-    Fingerprint,
-    Key,
-    Neighbours,
-    VectorStore,
-)
 from astrbot_plugin_scoped_memory.tests.contract.vector_bench import (
     DIM,
     SPACE,

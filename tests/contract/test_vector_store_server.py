@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from astrbot_plugin_scoped_memory.harness.waiting import free_port
-from astrbot_plugin_scoped_memory.llm_memory.components.chroma.pace import WritePace
-from astrbot_plugin_scoped_memory.llm_memory.components.chroma.server import ChromaServer
-from astrbot_plugin_scoped_memory.llm_memory.components.vector_store import ChromaVectorStore
 from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable, StateUnavailable
-from astrbot_plugin_scoped_memory.llm_memory.ports import Key
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.pace import WritePace
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.server import ChromaServer
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.vector_store import ChromaVectorStore
+from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.tests.contract.vector_bench import (
     DIM,
     SPACE,

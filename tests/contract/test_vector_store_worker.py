@@ -14,20 +14,20 @@ from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.components.chroma import worker_store
-from astrbot_plugin_scoped_memory.llm_memory.components.chroma.worker_store import (
-    WorkerStore,
-    worker_command,
-)
-from astrbot_plugin_scoped_memory.llm_memory.components.worker_process import (
-    WorkerEnded,
-    WorkerProcess,
-    WorkerRefused,
-)
 from astrbot_plugin_scoped_memory.llm_memory.errors import (
     EmbeddingFailed,
     IndexFull,
     IndexUnavailable,
+)
+from astrbot_plugin_scoped_memory.llm_memory.index.vector import worker_store
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_process import (
+    WorkerEnded,
+    WorkerProcess,
+    WorkerRefused,
+)
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import (
+    WorkerStore,
+    worker_command,
 )
 from astrbot_plugin_scoped_memory.tests.contract.index_bench import (
     COUNT,
@@ -196,7 +196,7 @@ sys.path.insert(0, sys.argv[1])
 import checkout
 checkout.register()
 from pathlib import Path
-from astrbot_plugin_scoped_memory.llm_memory.components.chroma.worker_store import WorkerStore
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import WorkerStore
 from astrbot_plugin_scoped_memory.tests.contract.index_bench import SPACE, records, vectors
 
 store = WorkerStore(sys.argv[2:])

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.components import watcher as watcher_module
-from astrbot_plugin_scoped_memory.llm_memory.components.watcher import FolderWatcher
-from astrbot_plugin_scoped_memory.llm_memory.ports.watcher import Watcher, WatchUnavailable
+from astrbot_plugin_scoped_memory.llm_memory.sync import watcher as watcher_module
+from astrbot_plugin_scoped_memory.llm_memory.sync.ports import Watcher, WatchUnavailable
+from astrbot_plugin_scoped_memory.llm_memory.sync.watcher import FolderWatcher
 from astrbot_plugin_scoped_memory.tests.fakes.watcher import FakeWatcher
 
 

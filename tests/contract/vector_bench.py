@@ -5,28 +5,26 @@ from pathlib import Path
 
 import numpy as np
 
-from astrbot_plugin_scoped_memory.llm_memory.components.child_process import ChildEnd
-from astrbot_plugin_scoped_memory.llm_memory.components.chroma.embedded import EmbeddedChroma
-from astrbot_plugin_scoped_memory.llm_memory.components.chroma.pace import WritePace
-from astrbot_plugin_scoped_memory.llm_memory.components.chroma.probing import Prober
-from astrbot_plugin_scoped_memory.llm_memory.components.chroma.server import ChromaServer
-from astrbot_plugin_scoped_memory.llm_memory.components.chroma.worker_store import (
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import (
+    Fingerprint,
+    Vector,
+    Vectors,
+)
+from astrbot_plugin_scoped_memory.llm_memory.index.ports import IndexRecord, Neighbours, VectorStore
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.embedded import EmbeddedChroma
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.pace import WritePace
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.probing import Prober
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.server import ChromaServer
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.vector_store import ChromaVectorStore
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import (
     WorkerStore,
     worker_command,
 )
-from astrbot_plugin_scoped_memory.llm_memory.components.directory_lock import LOCK_NAME
-from astrbot_plugin_scoped_memory.llm_memory.components.vector_store import ChromaVectorStore
+from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope, ScopeFilter
 from astrbot_plugin_scoped_memory.llm_memory.models.shelf import Shelf
-from astrbot_plugin_scoped_memory.llm_memory.ports import (
-    Fingerprint,
-    IndexRecord,
-    Key,
-    Neighbours,
-    Vector,
-    Vectors,
-    VectorStore,
-)
+from astrbot_plugin_scoped_memory.llm_memory.storage.child_process import ChildEnd
+from astrbot_plugin_scoped_memory.llm_memory.storage.directory_lock import LOCK_NAME
 from astrbot_plugin_scoped_memory.tests.fakes.vector_store import Disk, InMemoryVectorStore, Row
 
 DIM = 8

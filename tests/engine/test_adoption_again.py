@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import Forgotten, Moved
-from astrbot_plugin_scoped_memory.llm_memory.policies.legacy_records import adopted_id
+from astrbot_plugin_scoped_memory.llm_memory.migration.rules.legacy_records import adopted_id
 from astrbot_plugin_scoped_memory.tests.engine.test_adoption import (
     ADOPTING,
     FAMILY_ROOM,

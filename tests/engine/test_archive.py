@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.components import vault_archive, vault_pen
-from astrbot_plugin_scoped_memory.llm_memory.markdown.entry import render
+from astrbot_plugin_scoped_memory.llm_memory.vault import archive as vault_archive
+from astrbot_plugin_scoped_memory.llm_memory.vault import writer as vault_pen
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import render
 from astrbot_plugin_scoped_memory.tests.engine.test_reconcile import PEANUTS, block
 from astrbot_plugin_scoped_memory.tests.engine.test_vault import (
     ADMIN,

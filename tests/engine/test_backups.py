@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import EnginePaths, LoopSettings
-from astrbot_plugin_scoped_memory.llm_memory.components.backup_files import DailyBackups
-from astrbot_plugin_scoped_memory.llm_memory.composition import restore_store
+from astrbot_plugin_scoped_memory.llm_memory.composition.engine import restore_store
+from astrbot_plugin_scoped_memory.llm_memory.consolidation.backup_files import DailyBackups
+from astrbot_plugin_scoped_memory.llm_memory.consolidation.models import SleepReport
 from astrbot_plugin_scoped_memory.llm_memory.errors import TransferFailed
-from astrbot_plugin_scoped_memory.llm_memory.models.sleep import SleepReport
 from astrbot_plugin_scoped_memory.llm_memory.models.transfer import TransferFault
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     QUICK,

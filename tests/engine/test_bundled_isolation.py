@@ -19,9 +19,9 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Moved,
     build_engine,
 )
-from astrbot_plugin_scoped_memory.llm_memory.components.chroma.worker_store import WorkerStore
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vectors
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import WorkerStore
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm
-from astrbot_plugin_scoped_memory.llm_memory.ports import Vectors
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     MAP,
     QUICK,

@@ -14,14 +14,14 @@ from astrbot_plugin_scoped_memory.core.services.injection_service import fence, 
 from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.core.turns import is_admin
 from astrbot_plugin_scoped_memory.llm_memory import Actor, ConversationId, Hit, MemoryDraft
-from astrbot_plugin_scoped_memory.llm_memory.models.recall import Byline
-from astrbot_plugin_scoped_memory.llm_memory.policies.bylines import (
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.bylines import (
     account_mark,
     claims_a_role,
     folded_name,
 )
-from astrbot_plugin_scoped_memory.llm_memory.policies.text import estimate_tokens
-from astrbot_plugin_scoped_memory.llm_memory.service.primer_service import Written
+from astrbot_plugin_scoped_memory.llm_memory.models.recall import Byline
+from astrbot_plugin_scoped_memory.llm_memory.primer.primer_service import Written
+from astrbot_plugin_scoped_memory.llm_memory.text.text import estimate_tokens
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     QUICK,
     Rig,

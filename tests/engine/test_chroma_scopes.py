@@ -19,8 +19,8 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     TaskChange,
     build_engine,
 )
-from astrbot_plugin_scoped_memory.llm_memory.components.chroma.embedded import EmbeddedChroma
-from astrbot_plugin_scoped_memory.llm_memory.components.vector_store import ChromaVectorStore
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.embedded import EmbeddedChroma
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.vector_store import ChromaVectorStore
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import SCOPE_FIELD
 from astrbot_plugin_scoped_memory.tests.fakes.trust import FixedTrust
 from astrbot_plugin_scoped_memory.tests.support.engines import (

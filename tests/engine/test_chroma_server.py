@@ -18,11 +18,11 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Stored,
     build_engine,
 )
-from astrbot_plugin_scoped_memory.llm_memory.components.trust_file import JsonTrustBook
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm
 from astrbot_plugin_scoped_memory.llm_memory.models.status import EngineStatus
-from astrbot_plugin_scoped_memory.llm_memory.policies.language import Language
-from astrbot_plugin_scoped_memory.llm_memory.policies.trust import Cohort, Trust
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.trust import Cohort, Trust
+from astrbot_plugin_scoped_memory.llm_memory.recall.trust_file import JsonTrustBook
+from astrbot_plugin_scoped_memory.llm_memory.text.language import Language
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 from astrbot_plugin_scoped_memory.tests.support.chroma_server import ServerProcess
 from astrbot_plugin_scoped_memory.tests.support.engines import group, person

@@ -17,9 +17,9 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     PointerNotVisible,
     Stored,
 )
-from astrbot_plugin_scoped_memory.llm_memory.components.chroma.embedded import EmbeddedChroma
-from astrbot_plugin_scoped_memory.llm_memory.components.vector_store import ChromaVectorStore
-from astrbot_plugin_scoped_memory.llm_memory.ports import VectorStore
+from astrbot_plugin_scoped_memory.llm_memory.index.ports import VectorStore
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.embedded import EmbeddedChroma
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.vector_store import ChromaVectorStore
 from astrbot_plugin_scoped_memory.tests.fakes.vector_store import InMemoryVectorStore
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
 

@@ -19,9 +19,9 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     StateUnavailable,
     StoredMemory,
 )
+from astrbot_plugin_scoped_memory.llm_memory.consolidation.models import Postponed
 from astrbot_plugin_scoped_memory.llm_memory.models.migration import Fate, Outcome, WalkBatch
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import EngineSettings
-from astrbot_plugin_scoped_memory.llm_memory.models.sleep import Postponed
 from astrbot_plugin_scoped_memory.llm_memory.models.status import IndexState
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     MAP,

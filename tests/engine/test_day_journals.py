@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import Memory, MemoryKind, Source
-from astrbot_plugin_scoped_memory.llm_memory.models.settings import LoopSettings
-from astrbot_plugin_scoped_memory.llm_memory.policies.acquaintance import (
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.acquaintance import (
     FAMILIAR_DAYS,
     ONLY_FAMILIAR,
 )
-from astrbot_plugin_scoped_memory.llm_memory.policies.day_journal import digest_id
-from astrbot_plugin_scoped_memory.llm_memory.policies.reflection_due import LONGEST_WAIT
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.day_journal import digest_id
+from astrbot_plugin_scoped_memory.llm_memory.models.settings import LoopSettings
+from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.due import LONGEST_WAIT
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     QUICK,

@@ -23,7 +23,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Stored,
     Undone,
 )
-from astrbot_plugin_scoped_memory.llm_memory.components import vault_pen
+from astrbot_plugin_scoped_memory.llm_memory.vault import writer as vault_pen
 from astrbot_plugin_scoped_memory.tests.engine.test_forget import ADMIN, SPEAKER, STRANGER
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
 

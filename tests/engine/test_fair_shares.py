@@ -16,8 +16,8 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Turn,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.loop import HeldBack, Party, Share
-from astrbot_plugin_scoped_memory.llm_memory.policies.reflection_prompt import LEAST_TOKENS
-from astrbot_plugin_scoped_memory.llm_memory.ports.chat import Completion
+from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import Completion
+from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.prompt import LEAST_TOKENS
 from astrbot_plugin_scoped_memory.tests.fakes.chat import Call, ScriptedChat
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     Rig,

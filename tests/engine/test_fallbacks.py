@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import IndexState, Recall
-from astrbot_plugin_scoped_memory.llm_memory.components.chroma.worker_store import (
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_process import WorkerProcess
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import (
     WorkerStore,
     worker_command,
 )
-from astrbot_plugin_scoped_memory.llm_memory.components.worker_process import WorkerProcess
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm
 from astrbot_plugin_scoped_memory.tests.contract.index_bench import fill_with_garbage
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, running

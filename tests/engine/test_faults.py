@@ -33,18 +33,14 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Stored,
     build_engine,
 )
-from astrbot_plugin_scoped_memory.llm_memory.components import files
-from astrbot_plugin_scoped_memory.llm_memory.components.state_store import SqliteStateStore
-from astrbot_plugin_scoped_memory.llm_memory.components.vault import MarkdownVault
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector, Vectors
+from astrbot_plugin_scoped_memory.llm_memory.index.ports import Neighbour, Neighbours
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm, DropReason
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import ScopeFilter
-from astrbot_plugin_scoped_memory.llm_memory.ports import (
-    Neighbour,
-    Neighbours,
-    Vector,
-    Vectors,
-)
-from astrbot_plugin_scoped_memory.llm_memory.service import arms
+from astrbot_plugin_scoped_memory.llm_memory.recall import arms
+from astrbot_plugin_scoped_memory.llm_memory.storage import files
+from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import SqliteStateStore
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 from astrbot_plugin_scoped_memory.tests.fakes.vector_store import Disk, InMemoryVectorStore
 from astrbot_plugin_scoped_memory.tests.support.engines import (

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.policies.vault_layout import folded
+from astrbot_plugin_scoped_memory.llm_memory.models.vault_layout import folded
 from astrbot_plugin_scoped_memory.tests.engine.test_reconcile import PEANUTS, TEA, edited
 from astrbot_plugin_scoped_memory.tests.support.bots import FAMILY, Bot, living
 

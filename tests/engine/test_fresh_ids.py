@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.components.vault_archive import VaultArchive
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, Topic
 from astrbot_plugin_scoped_memory.llm_memory.models.notices import Notice, NoticeCode
-from astrbot_plugin_scoped_memory.llm_memory.service import identifiers
+from astrbot_plugin_scoped_memory.llm_memory.runtime import identifiers
+from astrbot_plugin_scoped_memory.llm_memory.vault.archive import VaultArchive
 from astrbot_plugin_scoped_memory.tests.support.bots import FAMILY, WORK, Bot, living
 from astrbot_plugin_scoped_memory.tests.support.engines import group, running
 

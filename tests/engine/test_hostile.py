@@ -30,13 +30,13 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     StoredMemory,
     Topic,
 )
-from astrbot_plugin_scoped_memory.llm_memory.policies.instructions import (
+from astrbot_plugin_scoped_memory.llm_memory.remember.rules.instructions import (
     is_quotation,
     order_like,
 )
-from astrbot_plugin_scoped_memory.llm_memory.policies.relative_dates import resolve_dates
-from astrbot_plugin_scoped_memory.llm_memory.policies.routing import route
-from astrbot_plugin_scoped_memory.llm_memory.policies.text import clean, one_line
+from astrbot_plugin_scoped_memory.llm_memory.remember.rules.routing import route
+from astrbot_plugin_scoped_memory.llm_memory.text.dates.relative import resolve_dates
+from astrbot_plugin_scoped_memory.llm_memory.text.text import clean, one_line
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     QUICK,
     Rig,

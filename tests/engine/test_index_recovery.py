@@ -17,15 +17,11 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     NoticeCode,
 )
 from astrbot_plugin_scoped_memory.llm_memory.errors import IndexFull
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector, Vectors
+from astrbot_plugin_scoped_memory.llm_memory.index.ports import IndexRecord, Neighbours
+from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import ScopeFilter
-from astrbot_plugin_scoped_memory.llm_memory.ports import (
-    IndexRecord,
-    Key,
-    Neighbours,
-    Vector,
-    Vectors,
-)
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 from astrbot_plugin_scoped_memory.tests.fakes.vector_store import Disk, InMemoryVectorStore
 from astrbot_plugin_scoped_memory.tests.support.engines import (

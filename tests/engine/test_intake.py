@@ -19,12 +19,13 @@ import checkout
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import NoticeCode
-from astrbot_plugin_scoped_memory.llm_memory.components import files, vault_pen
-from astrbot_plugin_scoped_memory.llm_memory.components.ledger import SqliteLedger
-from astrbot_plugin_scoped_memory.llm_memory.components.vault import SPLIT_BYTES, MarkdownVault
 from astrbot_plugin_scoped_memory.llm_memory.errors import EngineClosed, VaultWriteFailed
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, MemoryKind, Topic
-from astrbot_plugin_scoped_memory.llm_memory.ports.vault import PartlyWritten
+from astrbot_plugin_scoped_memory.llm_memory.storage import files
+from astrbot_plugin_scoped_memory.llm_memory.vault import writer as vault_pen
+from astrbot_plugin_scoped_memory.llm_memory.vault.ledger import SqliteLedger
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import SPLIT_BYTES, MarkdownVault
+from astrbot_plugin_scoped_memory.llm_memory.vault.ports import PartlyWritten
 from astrbot_plugin_scoped_memory.tests.engine.test_vault import (
     ADMIN,
     FAMILY,
@@ -174,7 +175,7 @@ KILLED = """
     from pathlib import Path
     sys.path.insert(0, sys.argv[1])
     import checkout; checkout.register()
-    from astrbot_plugin_scoped_memory.llm_memory.components.vault import MarkdownVault
+    from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
     from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Topic
     from astrbot_plugin_scoped_memory.tests.engine.test_vault import FAMILY, memory
     vault = MarkdownVault(Path(sys.argv[2]))

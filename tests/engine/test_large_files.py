@@ -10,15 +10,11 @@ from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.components.vault_tree import MAX_FILE_BYTES
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory
 from astrbot_plugin_scoped_memory.llm_memory.models.notices import NoticeCode
-from astrbot_plugin_scoped_memory.llm_memory.models.vault_state import (
-    KnownEntry,
-    SeenEntry,
-    SeenFile,
-)
-from astrbot_plugin_scoped_memory.llm_memory.policies.old_buffers import Save
+from astrbot_plugin_scoped_memory.llm_memory.vault.files import MAX_FILE_BYTES
+from astrbot_plugin_scoped_memory.llm_memory.vault.models import KnownEntry, SeenEntry, SeenFile
+from astrbot_plugin_scoped_memory.llm_memory.vault.rules.stale_saves import Save
 from astrbot_plugin_scoped_memory.tests.support.bots import FAMILY, Bot, living
 from astrbot_plugin_scoped_memory.tests.support.engines import group, running
 
@@ -89,7 +85,7 @@ async def test_what_was_known_of_a_file_that_grows_beyond_the_limit_is_not_delet
 async def test_a_file_that_its_ids_would_take_beyond_the_limit_is_left_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scan = "astrbot_plugin_scoped_memory.llm_memory.components.vault_scan.MAX_FILE_BYTES"
+    scan = "astrbot_plugin_scoped_memory.llm_memory.vault.scan.MAX_FILE_BYTES"
     monkeypatch.setattr(scan, 1000)
     async with living(tmp_path) as bot:
         path = bot.file("entities.md")

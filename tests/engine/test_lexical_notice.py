@@ -8,14 +8,14 @@ from pathlib import Path
 from astrbot_plugin_scoped_memory.harness.waiting import until
 from astrbot_plugin_scoped_memory.llm_memory import IndexState
 from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable
-from astrbot_plugin_scoped_memory.llm_memory.models.notices import Notice, NoticeCode
-from astrbot_plugin_scoped_memory.llm_memory.models.scope import ScopeFilter
-from astrbot_plugin_scoped_memory.llm_memory.ports import (
-    Key,
+from astrbot_plugin_scoped_memory.llm_memory.index.lexical_port import (
     LexicalMatches,
     LexicalQuery,
     LexicalRecord,
 )
+from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
+from astrbot_plugin_scoped_memory.llm_memory.models.notices import Notice, NoticeCode
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import ScopeFilter
 from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import InMemoryLexicalIndex
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, running
 

@@ -23,10 +23,10 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Turn,
     build_engine,
 )
-from astrbot_plugin_scoped_memory.llm_memory.components.loop.file import SqliteLoopFile
-from astrbot_plugin_scoped_memory.llm_memory.components.loop.turn_store import SqliteTurnStore
 from astrbot_plugin_scoped_memory.llm_memory.errors import EngineClosed, StateUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import QueuedTurn
+from astrbot_plugin_scoped_memory.llm_memory.reflection.turn_store import SqliteTurnStore
+from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import SqliteLoopFile
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     MAP,
     Rig,

@@ -10,17 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.components.migration_store import (
-    SqliteMigrationStore,
-)
 from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable, StateUnavailable
+from astrbot_plugin_scoped_memory.llm_memory.migration.migration_store import SqliteMigrationStore
+from astrbot_plugin_scoped_memory.llm_memory.migration.ports import ForeignRecord
+from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.migration import (
     MigrationState,
     ReverseReport,
     Tally,
 )
-from astrbot_plugin_scoped_memory.llm_memory.ports import Key
-from astrbot_plugin_scoped_memory.llm_memory.ports.migration import ForeignRecord
 from astrbot_plugin_scoped_memory.tests.engine.test_migration_interrupted import (
     ALL,
     RECORDS,

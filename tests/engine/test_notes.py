@@ -17,8 +17,8 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     NotVisible,
     PointerNotVisible,
 )
-from astrbot_plugin_scoped_memory.llm_memory.components.lexical_index import SqliteLexicalIndex
-from astrbot_plugin_scoped_memory.llm_memory.components.tokenizer import Tokenizer
+from astrbot_plugin_scoped_memory.llm_memory.index.lexical.lexical_index import SqliteLexicalIndex
+from astrbot_plugin_scoped_memory.llm_memory.text.tokenizer import Tokenizer
 from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import InMemoryLexicalIndex, Shelf
 from astrbot_plugin_scoped_memory.tests.fakes.vector_store import InMemoryVectorStore
 from astrbot_plugin_scoped_memory.tests.support.engines import (

@@ -24,10 +24,10 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Ticket,
     Turn,
 )
-from astrbot_plugin_scoped_memory.llm_memory.components.loop.file import SqliteLoopFile
-from astrbot_plugin_scoped_memory.llm_memory.components.loop.turn_store import SqliteTurnStore
-from astrbot_plugin_scoped_memory.llm_memory.components.state_store import SqliteStateStore
 from astrbot_plugin_scoped_memory.llm_memory.errors import StateUnavailable
+from astrbot_plugin_scoped_memory.llm_memory.reflection.turn_store import SqliteTurnStore
+from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import SqliteLoopFile
+from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import SqliteStateStore
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     MAP,
     QUICK,

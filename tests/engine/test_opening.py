@@ -17,11 +17,11 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     build_engine,
     local_now,
 )
-from astrbot_plugin_scoped_memory.llm_memory.components.directory_lock import DirectoryLock
-from astrbot_plugin_scoped_memory.llm_memory.components.vault_scan import VaultScan
-from astrbot_plugin_scoped_memory.llm_memory.ports import Vector
-from astrbot_plugin_scoped_memory.llm_memory.service import reconciler
-from astrbot_plugin_scoped_memory.llm_memory.service.questions import MAX_QUERY
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector
+from astrbot_plugin_scoped_memory.llm_memory.recall.parsed_question import MAX_QUERY
+from astrbot_plugin_scoped_memory.llm_memory.storage.directory_lock import DirectoryLock
+from astrbot_plugin_scoped_memory.llm_memory.sync import reconciler
+from astrbot_plugin_scoped_memory.llm_memory.vault.scan import VaultScan
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 from astrbot_plugin_scoped_memory.tests.support.engines import MAP, group, private, running
 

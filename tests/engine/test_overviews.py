@@ -10,20 +10,20 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.markdown.marked_block import (
-    BEGIN,
-    END,
-    content_of,
-    outside,
-)
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.acquaintance import ONLY_FAMILIAR
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.timeline import DIGEST_TAG
+from astrbot_plugin_scoped_memory.llm_memory.consolidation.models import SleepReport
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     MemoryKind,
     Provenance,
     Source,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.sleep import SleepReport
-from astrbot_plugin_scoped_memory.llm_memory.policies.acquaintance import ONLY_FAMILIAR
-from astrbot_plugin_scoped_memory.llm_memory.policies.timeline import DIGEST_TAG
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.marked_block import (
+    BEGIN,
+    END,
+    content_of,
+    outside,
+)
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.support.engines import Ticker, group, person, running
 from astrbot_plugin_scoped_memory.tests.support.nights import NIGHT, passive, plant

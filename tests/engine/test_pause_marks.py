@@ -21,8 +21,8 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Turn,
     build_engine,
 )
-from astrbot_plugin_scoped_memory.llm_memory.components import files
-from astrbot_plugin_scoped_memory.llm_memory.components.loop.pause_mark import NAME
+from astrbot_plugin_scoped_memory.llm_memory.scopes.pause_mark_file import NAME
+from astrbot_plugin_scoped_memory.llm_memory.storage import files
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, private, running
 from astrbot_plugin_scoped_memory.tests.support.reflecting import FAMILY, reflect, say

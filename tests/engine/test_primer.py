@@ -29,10 +29,10 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     TaskAction,
     TaskChange,
 )
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.acquaintance import FAMILIAR_DAYS
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
-from astrbot_plugin_scoped_memory.llm_memory.policies.acquaintance import FAMILIAR_DAYS
-from astrbot_plugin_scoped_memory.llm_memory.policies.text import estimate_tokens
-from astrbot_plugin_scoped_memory.llm_memory.service.primer_service import PrimerService
+from astrbot_plugin_scoped_memory.llm_memory.primer.primer_service import PrimerService
+from astrbot_plugin_scoped_memory.llm_memory.text.text import estimate_tokens
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     QUICK,
     Rig,

@@ -11,12 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.components.files import append_durably, replace_durably
-from astrbot_plugin_scoped_memory.llm_memory.components.private_folder import MARK, PrivateFolder
-from astrbot_plugin_scoped_memory.llm_memory.composition import EnginePaths, build_engine, owned
+from astrbot_plugin_scoped_memory.llm_memory.composition.engine import (
+    EnginePaths,
+    build_engine,
+    owned,
+)
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import MemoryDraft
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import EngineSettings
 from astrbot_plugin_scoped_memory.llm_memory.service.engine import Engine
+from astrbot_plugin_scoped_memory.llm_memory.storage.files import append_durably, replace_durably
+from astrbot_plugin_scoped_memory.llm_memory.storage.private_folder import MARK, PrivateFolder
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 from astrbot_plugin_scoped_memory.tests.support.engines import group, person
 
@@ -167,7 +171,7 @@ def test_the_command_line_makes_and_tightens_the_same(tmp_path: Path) -> None:
 def test_windows_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tmp_path.chmod(0o755)
     monkeypatch.setattr(
-        "astrbot_plugin_scoped_memory.llm_memory.components.private_folder.os.name", "nt"
+        "astrbot_plugin_scoped_memory.llm_memory.storage.private_folder.os.name", "nt"
     )
     PrivateFolder(tmp_path).tighten()
     monkeypatch.undo()

@@ -6,13 +6,7 @@ import json
 from datetime import UTC, datetime
 from pathlib import Path
 
-from astrbot_plugin_scoped_memory.llm_memory import (
-    Actor,
-    Forgotten,
-    NotAllowed,
-    NotVisible,
-    Purged,
-)
+from astrbot_plugin_scoped_memory.llm_memory import Actor, Forgotten, NotAllowed, NotVisible, Purged
 from astrbot_plugin_scoped_memory.tests.fakes.chat import Call, ScriptedChat
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
 from astrbot_plugin_scoped_memory.tests.support.reflecting import (

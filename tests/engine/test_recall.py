@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import Hit, IndexState, MemoryDraft
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm, DropReason
-from astrbot_plugin_scoped_memory.llm_memory.policies.language import Language
-from astrbot_plugin_scoped_memory.llm_memory.policies.trust import PROBES
-from astrbot_plugin_scoped_memory.llm_memory.ports import Vector
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.trust import PROBES
+from astrbot_plugin_scoped_memory.llm_memory.text.language import Language
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import NoWords
 from astrbot_plugin_scoped_memory.tests.fakes.trust import FixedTrust, InMemoryTrust

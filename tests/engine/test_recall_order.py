@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import Actor, IndexState, Recall
+from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm
-from astrbot_plugin_scoped_memory.llm_memory.ports import Key
-from astrbot_plugin_scoped_memory.llm_memory.service.arms import Arms
+from astrbot_plugin_scoped_memory.llm_memory.recall.arms import Arms
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import NoWords
 from astrbot_plugin_scoped_memory.tests.fakes.trust import FixedTrust

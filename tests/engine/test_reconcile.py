@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.components.ledger import SqliteLedger
 from astrbot_plugin_scoped_memory.llm_memory.errors import StateUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.models.notices import NoticeCode
+from astrbot_plugin_scoped_memory.llm_memory.vault.ledger import SqliteLedger
 from astrbot_plugin_scoped_memory.tests.support.bots import FAMILY, WORK, Bot, living
 
 PEANUTS, TEA, KEY = "奶奶对花生过敏", "爷爷喜欢喝绿茶", "备用钥匙在门卫那里"

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import Expanded, PointerNotVisible
-from astrbot_plugin_scoped_memory.llm_memory.components.chroma.names import parse_id
-from astrbot_plugin_scoped_memory.llm_memory.components.ledger import SqliteLedger
 from astrbot_plugin_scoped_memory.llm_memory.errors import StateUnavailable
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.names import parse_id
+from astrbot_plugin_scoped_memory.llm_memory.vault.ledger import SqliteLedger
 from astrbot_plugin_scoped_memory.tests.engine.test_reconcile import edited
 from astrbot_plugin_scoped_memory.tests.fakes.vector_store import InMemoryVectorStore
 from astrbot_plugin_scoped_memory.tests.fakes.watcher import FakeWatcher

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.components import vault_pen
-from astrbot_plugin_scoped_memory.llm_memory.markdown.topic_file import digest, parse_file
-from astrbot_plugin_scoped_memory.llm_memory.models.vault_state import EMPTY
+from astrbot_plugin_scoped_memory.llm_memory.vault import writer as vault_pen
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.topic_file import digest, parse_file
+from astrbot_plugin_scoped_memory.llm_memory.vault.models import EMPTY
 from astrbot_plugin_scoped_memory.tests.engine.test_reconcile import PEANUTS, TEA, block, edited
 from astrbot_plugin_scoped_memory.tests.engine.test_vault import NOW
 from astrbot_plugin_scoped_memory.tests.support.bots import AT_ONCE, Bot, Watch, living

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.components.vault_archive import VaultArchive
-from astrbot_plugin_scoped_memory.llm_memory.components.vault_repair import VaultRepair
 from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
 from astrbot_plugin_scoped_memory.llm_memory.models.notices import NoticeCode
-from astrbot_plugin_scoped_memory.llm_memory.service.quiet_files import QuietFiles
+from astrbot_plugin_scoped_memory.llm_memory.sync.write_debounce import QuietFiles
+from astrbot_plugin_scoped_memory.llm_memory.vault.archive import VaultArchive
+from astrbot_plugin_scoped_memory.llm_memory.vault.repair import VaultRepair
 from astrbot_plugin_scoped_memory.tests.engine.test_reconcile import PEANUTS, TEA, block, edited
 from astrbot_plugin_scoped_memory.tests.support.bots import AT_ONCE, WORK, Bot, Watch, living
 

@@ -23,14 +23,14 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Stored,
     StoredMemory,
 )
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.closing import closed_by
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.tasks import is_done
+from astrbot_plugin_scoped_memory.llm_memory.consolidation.archive_step import FADED_BY
 from astrbot_plugin_scoped_memory.llm_memory.errors import ChatFailed
+from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.loop import Batch
-from astrbot_plugin_scoped_memory.llm_memory.policies.closing import closed_by
-from astrbot_plugin_scoped_memory.llm_memory.policies.tasks import is_done
-from astrbot_plugin_scoped_memory.llm_memory.ports import Key
-from astrbot_plugin_scoped_memory.llm_memory.ports.chat import Completion
-from astrbot_plugin_scoped_memory.llm_memory.ports.loop import Evidence
-from astrbot_plugin_scoped_memory.llm_memory.service.departures import FADED_BY
+from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import Completion
+from astrbot_plugin_scoped_memory.llm_memory.storage.loop_port import Evidence
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     MAP,

@@ -13,12 +13,12 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import Resting
-from astrbot_plugin_scoped_memory.llm_memory.components import files
 from astrbot_plugin_scoped_memory.llm_memory.errors import ChatFailed
 from astrbot_plugin_scoped_memory.llm_memory.models.loop import Batch, BatchState
-from astrbot_plugin_scoped_memory.llm_memory.policies.reflection_prompt import LEAST_TOKENS
-from astrbot_plugin_scoped_memory.llm_memory.policies.reflection_reply import MOST_CHARS
-from astrbot_plugin_scoped_memory.llm_memory.ports.chat import Completion
+from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import Completion
+from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.prompt import LEAST_TOKENS
+from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.reply import MOST_CHARS
+from astrbot_plugin_scoped_memory.llm_memory.storage import files
 from astrbot_plugin_scoped_memory.tests.fakes.chat import Call, ScriptedChat
 from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, group, private, running
 from astrbot_plugin_scoped_memory.tests.support.reflecting import (

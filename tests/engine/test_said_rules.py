@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import Actor, Source, StoredMemory, Topic
-from astrbot_plugin_scoped_memory.llm_memory.policies.vault_layout import topic_of
+from astrbot_plugin_scoped_memory.llm_memory.models.vault_layout import topic_of
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
 from astrbot_plugin_scoped_memory.tests.support.reflecting import (

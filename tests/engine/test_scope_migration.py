@@ -10,13 +10,9 @@ from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory import (
-    ConversationId,
-    EngineSettings,
-    MigrationMode,
-)
+from astrbot_plugin_scoped_memory.llm_memory import ConversationId, EngineSettings, MigrationMode
+from astrbot_plugin_scoped_memory.llm_memory.migration.ports import ForeignRecord
 from astrbot_plugin_scoped_memory.llm_memory.models.migration import MigrationState, Tally
-from astrbot_plugin_scoped_memory.llm_memory.ports.migration import ForeignRecord
 from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, group, running
 from astrbot_plugin_scoped_memory.tests.support.migrating import (
     adds_up,

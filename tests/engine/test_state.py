@@ -24,12 +24,12 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Turn,
     WhyCode,
 )
-from astrbot_plugin_scoped_memory.llm_memory.components import state_store
-from astrbot_plugin_scoped_memory.llm_memory.components.state_store import SqliteStateStore
 from astrbot_plugin_scoped_memory.llm_memory.errors import EngineClosed, StateUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.models.conversation import SeenSender
+from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import HistoryScope
-from astrbot_plugin_scoped_memory.llm_memory.ports import Key
+from astrbot_plugin_scoped_memory.llm_memory.storage import state_store
+from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import SqliteStateStore
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     MAP,
     Rig,

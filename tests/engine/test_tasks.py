@@ -27,7 +27,11 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     TaskReport,
     Undone,
 )
-from astrbot_plugin_scoped_memory.llm_memory.policies.tasks import task_key, task_of, task_text
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.tasks import (
+    task_key,
+    task_of,
+    task_text,
+)
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     Rig,
     Ticker,

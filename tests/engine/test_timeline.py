@@ -24,12 +24,12 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Source,
     Stored,
 )
-from astrbot_plugin_scoped_memory.llm_memory.markdown.entry import render
-from astrbot_plugin_scoped_memory.llm_memory.policies.text import estimate_tokens
-from astrbot_plugin_scoped_memory.llm_memory.policies.timeline import (
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.timeline import (
     DIGEST_TAG,
     MADE_OF_ENTRIES,
 )
+from astrbot_plugin_scoped_memory.llm_memory.text.text import estimate_tokens
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import render
 from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import NoWords
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     Rig,

@@ -29,13 +29,10 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Source,
     TransferFault,
 )
-from astrbot_plugin_scoped_memory.llm_memory.components import transfer_file
-from astrbot_plugin_scoped_memory.llm_memory.components.transfer_file import (
-    LineFile,
-    TransferFolders,
-)
 from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
 from astrbot_plugin_scoped_memory.llm_memory.models.transfer import LineFault
+from astrbot_plugin_scoped_memory.llm_memory.transfer import lines as transfer_file
+from astrbot_plugin_scoped_memory.llm_memory.transfer.lines import LineFile, TransferFolders
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     QUICK,
     Rig,

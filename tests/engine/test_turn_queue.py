@@ -26,9 +26,9 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Turn,
     WhyCode,
 )
-from astrbot_plugin_scoped_memory.llm_memory.components import files
-from astrbot_plugin_scoped_memory.llm_memory.components.state_store import SqliteStateStore
-from astrbot_plugin_scoped_memory.llm_memory.ports import Key
+from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
+from astrbot_plugin_scoped_memory.llm_memory.storage import files
+from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import SqliteStateStore
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     MAP,
     Rig,

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import ConversationId, DmScope, Expanded, Purged
-from astrbot_plugin_scoped_memory.llm_memory.components.chroma.names import parse_id
-from astrbot_plugin_scoped_memory.llm_memory.ports import IndexRecord, Vector, Vectors
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector, Vectors
+from astrbot_plugin_scoped_memory.llm_memory.index.ports import IndexRecord
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.names import parse_id
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 from astrbot_plugin_scoped_memory.tests.fakes.trust import FixedTrust

@@ -22,18 +22,15 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Restored,
     build_engine,
 )
-from astrbot_plugin_scoped_memory.llm_memory.components import files
-from astrbot_plugin_scoped_memory.llm_memory.components.directory_lock import LOCK_NAME
-from astrbot_plugin_scoped_memory.llm_memory.components.formats import state_schema, vault_format
-from astrbot_plugin_scoped_memory.llm_memory.components.formats.index_format import IndexFormat
-from astrbot_plugin_scoped_memory.llm_memory.components.formats.state_format import StateFormat
-from astrbot_plugin_scoped_memory.llm_memory.components.formats.vault_format import (
-    STAMP,
-    VaultFormat,
-)
-from astrbot_plugin_scoped_memory.llm_memory.components.manifest import JsonManifest
-from astrbot_plugin_scoped_memory.llm_memory.components.state_store import SqliteStateStore
 from astrbot_plugin_scoped_memory.llm_memory.errors import FormatNewer, UpgradeFailed
+from astrbot_plugin_scoped_memory.llm_memory.index.manifest import JsonManifest
+from astrbot_plugin_scoped_memory.llm_memory.storage import files
+from astrbot_plugin_scoped_memory.llm_memory.storage.directory_lock import LOCK_NAME
+from astrbot_plugin_scoped_memory.llm_memory.storage.formats import state_schema, vault_format
+from astrbot_plugin_scoped_memory.llm_memory.storage.formats.index_format import IndexFormat
+from astrbot_plugin_scoped_memory.llm_memory.storage.formats.state_format import StateFormat
+from astrbot_plugin_scoped_memory.llm_memory.storage.formats.vault_format import STAMP, VaultFormat
+from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import SqliteStateStore
 from astrbot_plugin_scoped_memory.tests.house.test_shipped import script
 from astrbot_plugin_scoped_memory.tests.support.engines import group, person, private, running
 

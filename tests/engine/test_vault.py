@@ -16,17 +16,15 @@ from typing import Any
 import checkout
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.components import files, vault_archive, vault_pen
-from astrbot_plugin_scoped_memory.llm_memory.components.vault import SPLIT_BYTES, MarkdownVault
 from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
-from astrbot_plugin_scoped_memory.llm_memory.markdown.entry import render
 from astrbot_plugin_scoped_memory.llm_memory.models.conversation import Actor
-from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
-    Memory,
-    StoredMemory,
-    Topic,
-)
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, StoredMemory, Topic
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
+from astrbot_plugin_scoped_memory.llm_memory.storage import files
+from astrbot_plugin_scoped_memory.llm_memory.vault import archive as vault_archive
+from astrbot_plugin_scoped_memory.llm_memory.vault import writer as vault_pen
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import render
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import SPLIT_BYTES, MarkdownVault
 
 NOW = datetime(2026, 11, 21, 18, 0, tzinfo=UTC)
 FAMILY, WORK = Scope.parse("家人"), Scope.parse("公司")
@@ -326,7 +324,7 @@ LIMITED = """
     from pathlib import Path
     sys.path.insert(0, sys.argv[1])
     import checkout; checkout.register()
-    from astrbot_plugin_scoped_memory.llm_memory.components.vault import MarkdownVault
+    from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
     from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
     from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
     from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Topic
@@ -524,7 +522,7 @@ KILLED = """
     from pathlib import Path
     sys.path.insert(0, sys.argv[1])
     import checkout; checkout.register()
-    from astrbot_plugin_scoped_memory.llm_memory.components.vault import MarkdownVault
+    from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
     from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Topic
     from astrbot_plugin_scoped_memory.tests.engine.test_vault import FAMILY, memory
     vault = MarkdownVault(Path(sys.argv[2]))

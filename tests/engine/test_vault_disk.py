@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import MemoryDraft, NoticeCode, Rejected, RejectReason
-from astrbot_plugin_scoped_memory.llm_memory.components import files
-from astrbot_plugin_scoped_memory.llm_memory.components.vault import MarkdownVault
 from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Topic
+from astrbot_plugin_scoped_memory.llm_memory.storage import files
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
 from astrbot_plugin_scoped_memory.tests.engine.test_vault import ADMIN, FAMILY, NOW, Tree, memory
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
 from astrbot_plugin_scoped_memory.tests.support.small_disk import FIRST, NOT_HERE, SECOND, THIRD

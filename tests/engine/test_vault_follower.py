@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.components.watcher import FolderWatcher
 from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import VaultPace
-from astrbot_plugin_scoped_memory.llm_memory.ports.watcher import Watcher
-from astrbot_plugin_scoped_memory.llm_memory.service import vault_follower
-from astrbot_plugin_scoped_memory.llm_memory.service.vault_follower import VaultFollower
+from astrbot_plugin_scoped_memory.llm_memory.sync import follower as vault_follower
+from astrbot_plugin_scoped_memory.llm_memory.sync.follower import VaultFollower
+from astrbot_plugin_scoped_memory.llm_memory.sync.ports import Watcher
+from astrbot_plugin_scoped_memory.llm_memory.sync.watcher import FolderWatcher
 from astrbot_plugin_scoped_memory.tests.engine.test_reconcile import PEANUTS, block, edited
 from astrbot_plugin_scoped_memory.tests.fakes.watcher import FakeWatcher
 from astrbot_plugin_scoped_memory.tests.support.bots import AT_ONCE, Bot, living

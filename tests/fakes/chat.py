@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import ChatFailed
-from astrbot_plugin_scoped_memory.llm_memory.ports.chat import Completion
+from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import Completion
 
 
 @dataclass(frozen=True)

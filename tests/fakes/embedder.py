@@ -9,17 +9,15 @@ from itertools import pairwise
 import numpy as np
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed
-from astrbot_plugin_scoped_memory.llm_memory.models.scope import ScopeFilter
-from astrbot_plugin_scoped_memory.llm_memory.policies.deduplication import CAUTIOUS
-from astrbot_plugin_scoped_memory.llm_memory.policies.trust import apart_from
-from astrbot_plugin_scoped_memory.llm_memory.ports import (
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import (
     Fingerprint,
-    Neighbours,
-    TextIndex,
     Vector,
     Vectors,
-    VectorStore,
 )
+from astrbot_plugin_scoped_memory.llm_memory.index.ports import Neighbours, TextIndex, VectorStore
+from astrbot_plugin_scoped_memory.llm_memory.index.rules.common_part import apart_from
+from astrbot_plugin_scoped_memory.llm_memory.index.rules.deduplication import CAUTIOUS
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import ScopeFilter
 
 
 class FakeEmbedder:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
-from astrbot_plugin_scoped_memory.llm_memory.components.tokenizer import Tokenizer
 from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable
-from astrbot_plugin_scoped_memory.llm_memory.models.scope import ScopeFilter
-from astrbot_plugin_scoped_memory.llm_memory.ports import (
-    Key,
+from astrbot_plugin_scoped_memory.llm_memory.index.lexical_port import (
     LexicalMatch,
     LexicalMatches,
     LexicalQuery,
     LexicalRecord,
 )
+from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import ScopeFilter
+from astrbot_plugin_scoped_memory.llm_memory.text.tokenizer import Tokenizer
 
 _TOKENIZER = Tokenizer(use_jieba=False)
 

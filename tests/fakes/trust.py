@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from astrbot_plugin_scoped_memory.llm_memory.policies.language import Language
-from astrbot_plugin_scoped_memory.llm_memory.policies.trust import Trust
-from astrbot_plugin_scoped_memory.llm_memory.ports import Fingerprint
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.trust import Trust
+from astrbot_plugin_scoped_memory.llm_memory.text.language import Language
 
 
 class FixedTrust:

@@ -7,25 +7,23 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from astrbot_plugin_scoped_memory.llm_memory.components.chroma.names import (
+from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import (
+    Fingerprint,
+    Vector,
+    Vectors,
+)
+from astrbot_plugin_scoped_memory.llm_memory.index.ports import IndexRecord, Neighbour, Neighbours
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.names import (
     PREFIX,
     collection_name,
     dimension_of,
     parse_id,
     record_id,
 )
-from astrbot_plugin_scoped_memory.llm_memory.components.scope_where import scope_where
-from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.scope_where import scope_where
+from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import ScopeFilter
-from astrbot_plugin_scoped_memory.llm_memory.ports import (
-    Fingerprint,
-    IndexRecord,
-    Key,
-    Neighbour,
-    Neighbours,
-    Vector,
-    Vectors,
-)
 
 
 @dataclass(frozen=True)

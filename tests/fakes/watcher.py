@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from astrbot_plugin_scoped_memory.llm_memory.ports.watcher import WatchUnavailable
+from astrbot_plugin_scoped_memory.llm_memory.sync.ports import WatchUnavailable
 
 
 class FakeWatcher:

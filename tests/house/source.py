@@ -17,7 +17,7 @@ class Module:
     tree: ast.Module
 
 
-def module(code: str, path: str = "llm_memory/policies/planted.py") -> Module:
+def module(code: str, path: str = "llm_memory/recall/rules/planted.py") -> Module:
     """A module that is not on disk, for tests of the tests."""
     return Module(path, ast.parse(code))
 

@@ -32,17 +32,15 @@ def test_every_contract_is_kept(tmp_path: Path) -> None:
 
 
 PLANTS = {
-    "a policy uses a component": ("llm_memory/policies", "from .. import components", "engine"),
-    "a policy uses a format": ("llm_memory/policies", "from .. import markdown", "engine"),
-    "a format uses a policy": ("llm_memory/markdown", "from .. import policies", "engine"),
-    "a model uses a policy": ("llm_memory/models", "from .. import policies", "engine"),
-    "a model uses a port": ("llm_memory/models", "from .. import ports", "engine"),
-    "a policy uses a port": ("llm_memory/policies", "from .. import ports", "engine"),
-    "a component uses a service": ("llm_memory/components", "from .. import service", "engine"),
-    "a service uses a component": ("llm_memory/service", "from .. import components", "engine"),
-    "a service uses a component for its type": (
-        "llm_memory/service",
-        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from .. import components",
+    "recall uses a write": ("llm_memory/recall", "from .. import remember", "engine"),
+    "an index uses recall": ("llm_memory/index", "from .. import recall", "engine"),
+    "the vault uses an index": ("llm_memory/vault", "from .. import index", "engine"),
+    "a store uses the catalogue": ("llm_memory/storage", "from .. import catalogue", "engine"),
+    "a model uses a text's words": ("llm_memory/models", "from .. import text", "engine"),
+    "tasks use the primer": ("llm_memory/tasks", "from .. import primer", "engine"),
+    "a write uses reflection for its type": (
+        "llm_memory/remember",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from .. import reflection",
         "engine",
     ),
     "a service uses the composition": (
@@ -51,14 +49,14 @@ PLANTS = {
         "engine",
     ),
     "a module has no place in the engine": ("llm_memory", "", "engine"),
-    "a policy uses the engine's front door": (
-        "llm_memory/policies",
-        "from .. import build_engine",
+    "a rule uses the engine's front door": (
+        "llm_memory/recall/rules",
+        "from ... import build_engine",
         "front door",
     ),
     "the engine uses AstrBot": ("llm_memory/service", "import astrbot", "no AstrBot"),
     "the engine uses AstrBot's logger, late": (
-        "llm_memory/components",
+        "llm_memory/storage",
         "def log():\n    from astrbot.api import logger\n    return logger",
         "no AstrBot",
     ),
@@ -67,15 +65,17 @@ PLANTS = {
     "the core uses main": ("core/services", "from ... import main", "plugin"),
     "a tool uses main": ("tools", "from .. import main", "plugin"),
     "the core uses the harness": ("core", "from .. import harness", "plugin"),
-    "a policy logs": ("llm_memory/policies", "import logging", "do not log"),
-    "a format logs": ("llm_memory/markdown", "import loguru", "do not log"),
+    "a rule logs": ("llm_memory/reflection/rules", "import logging", "rules"),
+    "a format logs": ("llm_memory/vault/markdown", "import loguru", "rules"),
+    "a rule opens a store": ("llm_memory/scopes/rules", "from ...storage import sqlite", "rules"),
+    "a rule starts a task": ("llm_memory/recall/rules", "import asyncio", "rules"),
 }
 TITLES = {
-    "front door": "Nobody in the engine comes in by its front door",
-    "engine": "The engine: composition >",
+    "front door": "Nothing in the engine comes in by its front door",
+    "engine": "The engine: an import goes down",
     "plugin": "The plugin: main >",
     "no AstrBot": "The engine knows no AstrBot",
-    "do not log": "Values, policies and formats do not log",
+    "rules": "Rules are pure",
 }
 
 

@@ -24,12 +24,12 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     NoticeCode,
     PrivacyMode,
 )
-from astrbot_plugin_scoped_memory.llm_memory.markdown.entry import render
-from astrbot_plugin_scoped_memory.llm_memory.markdown.escaping import unescape
-from astrbot_plugin_scoped_memory.llm_memory.markdown.topic_file import TopicFile, parse_file
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, MemoryKind, Source
 from astrbot_plugin_scoped_memory.llm_memory.models.shelf import role_folder
-from astrbot_plugin_scoped_memory.llm_memory.policies.routing import route
+from astrbot_plugin_scoped_memory.llm_memory.remember.rules.routing import route
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import render
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.escaping import unescape
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.topic_file import TopicFile, parse_file
 from astrbot_plugin_scoped_memory.tests.house.source import ROOT, files, module_at, modules
 from astrbot_plugin_scoped_memory.tests.house.test_shipped import script
 
@@ -282,7 +282,7 @@ def test_what_is_filled_into_a_warning_is_explained(group: str) -> None:
 
 def test_every_reason_of_an_embedder_is_explained() -> None:
     source = "\n".join(
-        path.read_text(encoding="utf-8") for path in files("llm_memory/components/embedding")
+        path.read_text(encoding="utf-8") for path in files("llm_memory/index/embedding")
     )
     codes = set(re.findall(r'(?:EmbeddingFailed|_failed)\(\s*f?"([a-z_]+)', source))
     assert "language" in codes
@@ -378,8 +378,9 @@ def test_every_relative_link_leads_somewhere(page: Path) -> None:
         assert not anchor or anchor in anchors(target), link
 
 
-def test_every_file_that_the_house_names_exists() -> None:
-    text = (DOCS / "house.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize("page", ["house.md", "engine.md"])
+def test_every_file_that_the_house_names_exists(page: str) -> None:
+    text = (DOCS / page).read_text(encoding="utf-8")
     named = re.findall(r"`((?:tests|core|tools|llm_memory|harness|scripts)/[\w./]*)`", text)
     assert named
     assert [name for name in named if not (ROOT / name).exists()] == []

@@ -6,14 +6,14 @@ import json
 import re
 from datetime import UTC, date, datetime
 
-from astrbot_plugin_scoped_memory.llm_memory.markdown.entry import render
-from astrbot_plugin_scoped_memory.llm_memory.markdown.marked_block import content_of
-from astrbot_plugin_scoped_memory.llm_memory.markdown.topic_file import parse_file
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.day_journal import digest_id
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.timeline import DIGEST_TAG
+from astrbot_plugin_scoped_memory.llm_memory.consolidation.rules.overview import pointed_ids
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, Source
-from astrbot_plugin_scoped_memory.llm_memory.policies.day_journal import digest_id
-from astrbot_plugin_scoped_memory.llm_memory.policies.derived_ids import derived_id
-from astrbot_plugin_scoped_memory.llm_memory.policies.overview import pointed_ids
-from astrbot_plugin_scoped_memory.llm_memory.policies.timeline import DIGEST_TAG
+from astrbot_plugin_scoped_memory.llm_memory.text.derived_ids import derived_id
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import render
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.marked_block import content_of
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.topic_file import parse_file
 from astrbot_plugin_scoped_memory.tests.house.source import ROOT
 
 PAGE = (ROOT / "docs" / "loop.md").read_text(encoding="utf-8")

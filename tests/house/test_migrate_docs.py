@@ -41,7 +41,7 @@ def said() -> list[re.Pattern[str]]:
     """What the log and the command say, whatever is filled in."""
     literals = [
         str(node.args[0].value)
-        for node in ast.walk(module_at(ROOT / "llm_memory" / "service" / "adoption.py").tree)
+        for node in ast.walk(module_at(ROOT / "llm_memory" / "migration" / "adoption.py").tree)
         if isinstance(node, ast.Call)
         and ast.unparse(node.func) == "logger.info"
         and isinstance(node.args[0], ast.Constant)

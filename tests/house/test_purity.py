@@ -1,8 +1,9 @@
-"""Models, policies and formats are values and sync functions: no clock, disk, log or await."""
+"""Models, rules and formats are values and sync functions: no clock, disk, log or await."""
 
 import ast
 from collections.abc import Iterator
 
+import checkout
 import pytest
 
 from astrbot_plugin_scoped_memory.tests.house.source import (
@@ -13,7 +14,32 @@ from astrbot_plugin_scoped_memory.tests.house.source import (
     modules,
 )
 
-PURE = ("llm_memory/models", "llm_memory/policies", "llm_memory/markdown", "llm_memory/errors.py")
+TEXT = (
+    "content",
+    "derived_ids",
+    "language",
+    "lazy_pattern",
+    "numerals",
+    "overlap",
+    "question_frames",
+    "question_frames_chinese",
+    "question_frames_english",
+    "same_meaning",
+    "statements",
+    "text",
+    "turn_text",
+)
+PURE = (
+    *sorted(
+        path.relative_to(checkout.ROOT).as_posix()
+        for path in (checkout.ROOT / "llm_memory").rglob("rules")
+    ),
+    "llm_memory/models",
+    "llm_memory/text/dates",
+    *(f"llm_memory/text/{name}.py" for name in TEXT),
+    "llm_memory/vault/markdown",
+    "llm_memory/errors.py",
+)
 
 # A pure function has no use for these: they wait, look at the world, or change it.
 WORLD = frozenset(

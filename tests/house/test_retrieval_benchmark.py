@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from astrbot_plugin_scoped_memory.benchmarks.scores import means, scored, session_found
-from astrbot_plugin_scoped_memory.llm_memory.components.vault import MarkdownVault
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.timeout(300)

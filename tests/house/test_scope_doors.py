@@ -18,12 +18,12 @@ MAKER = "llm_memory/models/scope.py"
 
 # The five doors, as modules. A new line here needs a reason that DESIGN gives.
 DOORS = {
-    "llm_memory/policies/scope_map.py": "resolve: the names that the owner's map states",
-    "llm_memory/policies/scope_resolution.py": "resolve: the names that a policy derives",
-    "llm_memory/policies/admin_move.py": "an admin's move: a scope that there is, by its name",
-    "llm_memory/policies/legacy_records.py": "adoption: what a record of another plugin states",
-    "llm_memory/components/vault_tree.py": "the vault: a folder's name is its scope",
-    "llm_memory/components/chroma/wire.py": "no door: the scopes of a filter as they cross a pipe",
+    "llm_memory/scopes/rules/scope_map.py": "resolve: the names that the owner's map states",
+    "llm_memory/scopes/rules/scope_resolution.py": "resolve: the names that a policy derives",
+    "llm_memory/scopes/rules/move_target.py": "an admin's move: a scope that there is, by its name",
+    "llm_memory/migration/rules/legacy_records.py": "adoption: what a foreign record states",
+    "llm_memory/vault/files.py": "the vault: a folder's name is its scope",
+    "llm_memory/index/vector/wire.py": "no door: the scopes of a filter as they cross a pipe",
 }
 
 # What core/ and tools/ would need to have an opinion of their own on scopes.
@@ -156,8 +156,8 @@ def test_a_planted_use_of_parse_is_found(code: str) -> None:
     [
         "from ..llm_memory import Scope",
         "from ..llm_memory.models.scope import ScopeFilter",
-        "from ..llm_memory.policies.scope_resolution import resolve as r",
-        "from ..llm_memory.policies import scope_resolution",
+        "from ..llm_memory.scopes.rules.scope_resolution import resolve as r",
+        "from ..llm_memory.scopes.rules import scope_resolution",
         "from ..llm_memory.models import *",
         "def late():\n    from ..llm_memory.models import scope",
         "import astrbot_plugin_scoped_memory.llm_memory.models.scope",

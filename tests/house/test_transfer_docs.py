@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.__main__ import _parser
-from astrbot_plugin_scoped_memory.llm_memory.components.transfer_file import MAX_IMPORT
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, MemoryKind, Source
 from astrbot_plugin_scoped_memory.llm_memory.models.transfer import (
     End,
@@ -20,7 +19,8 @@ from astrbot_plugin_scoped_memory.llm_memory.models.transfer import (
     Header,
     MemoryRecord,
 )
-from astrbot_plugin_scoped_memory.llm_memory.policies.transfer_format import (
+from astrbot_plugin_scoped_memory.llm_memory.transfer.lines import MAX_IMPORT
+from astrbot_plugin_scoped_memory.llm_memory.transfer.rules.format import (
     VERSION,
     LineBroken,
     line_of,

@@ -14,17 +14,17 @@ from tempfile import TemporaryDirectory
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.components.legacy.staging import AdoptionStaging
-from astrbot_plugin_scoped_memory.llm_memory.components.vault import MarkdownVault
-from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Topic
-from astrbot_plugin_scoped_memory.llm_memory.models.migration import Fate
-from astrbot_plugin_scoped_memory.llm_memory.policies.legacy_plan import plan
-from astrbot_plugin_scoped_memory.llm_memory.policies.legacy_records import (
+from astrbot_plugin_scoped_memory.llm_memory.migration.legacy_port import FoundStore, StoreKind
+from astrbot_plugin_scoped_memory.llm_memory.migration.rules.legacy_plan import plan
+from astrbot_plugin_scoped_memory.llm_memory.migration.rules.legacy_records import (
     Foreign,
     judge,
     planned_scope,
 )
-from astrbot_plugin_scoped_memory.llm_memory.ports.legacy import FoundStore, StoreKind
+from astrbot_plugin_scoped_memory.llm_memory.migration.staging import AdoptionStaging
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Topic
+from astrbot_plugin_scoped_memory.llm_memory.models.migration import Fate
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 LEGAL = {"public", "家人", "work-1", "Home"}

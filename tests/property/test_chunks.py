@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.markdown.blocks import lines_of
-from astrbot_plugin_scoped_memory.llm_memory.markdown.chunks import (
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.blocks import lines_of
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.chunks import (
     Chunk,
     chunk_markdown,
     telling,
 )
-from astrbot_plugin_scoped_memory.llm_memory.markdown.sections import section_of
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.sections import section_of
 
 ODD = [
     "# 标题", "## 小节 ##", "#不是标题", "正文一行", "---", "===", "```", "~~~~", "````py", "",

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.markdown.entry import heading_id, parse, render
-from astrbot_plugin_scoped_memory.llm_memory.markdown.topic_file import parse_file
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     Memory,
     MemoryKind,
     Provenance,
     Source,
 )
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import heading_id, parse, render
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.topic_file import parse_file
 
 NOW = datetime(2026, 11, 21, 18, 22, 5, tzinfo=timezone(timedelta(hours=8)))
 HOSTILE = [

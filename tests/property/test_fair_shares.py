@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.models.loop import Party, WaitingLine
-from astrbot_plugin_scoped_memory.llm_memory.policies.fair_shares import (
+from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.fair_shares import (
     LEAST_CALL,
     Allowance,
     Shares,

@@ -25,13 +25,13 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     StoredMemory,
     Turn,
 )
-from astrbot_plugin_scoped_memory.llm_memory.components.chroma.names import parse_id
-from astrbot_plugin_scoped_memory.llm_memory.components.lexical_index import SqliteLexicalIndex
-from astrbot_plugin_scoped_memory.llm_memory.markdown.entry import render
-from astrbot_plugin_scoped_memory.llm_memory.markdown.topic_file import parse_file
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.catalogue import key_of
+from astrbot_plugin_scoped_memory.llm_memory.index.lexical.lexical_index import SqliteLexicalIndex
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.names import parse_id
+from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope, ScopeFilter
-from astrbot_plugin_scoped_memory.llm_memory.ports import Key
-from astrbot_plugin_scoped_memory.llm_memory.service.catalogue import key_of
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import render
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.topic_file import parse_file
 from astrbot_plugin_scoped_memory.tests.engine.test_vault import NOW
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.fakes.vector_store import Disk, InMemoryVectorStore

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.markdown.marked_block import (
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.marked_block import (
     BEGIN,
     END,
     Damaged,

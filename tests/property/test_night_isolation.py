@@ -6,10 +6,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from astrbot_plugin_scoped_memory.llm_memory.consolidation.merging import giving_way
+from astrbot_plugin_scoped_memory.llm_memory.index.rules.deduplication import MergeThresholds
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import StoredMemory
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope
-from astrbot_plugin_scoped_memory.llm_memory.policies.deduplication import MergeThresholds
-from astrbot_plugin_scoped_memory.llm_memory.service.night_merging import giving_way
 from astrbot_plugin_scoped_memory.tests.support.nights import passive
 
 SCOPES = (PUBLIC, Scope.parse("家人"), Scope.parse("公司"))

@@ -17,8 +17,8 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     ExpandedNote,
     PointerNotVisible,
 )
+from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.shelf import role_folder
-from astrbot_plugin_scoped_memory.llm_memory.ports import Key
 from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import InMemoryLexicalIndex, Shelf
 from astrbot_plugin_scoped_memory.tests.fakes.vector_store import Disk, InMemoryVectorStore
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, running

@@ -22,12 +22,12 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Stored,
     StoredMemory,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.sleep import Postponed
-from astrbot_plugin_scoped_memory.llm_memory.policies.closing import closed_by
-from astrbot_plugin_scoped_memory.llm_memory.policies.closing import reopened as still_open
-from astrbot_plugin_scoped_memory.llm_memory.policies.day_journal import is_journal
-from astrbot_plugin_scoped_memory.llm_memory.policies.timeline import MADE_OF_ENTRIES
-from astrbot_plugin_scoped_memory.llm_memory.service.primer_service import Written
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.closing import closed_by
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.closing import reopened as still_open
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.day_journal import is_journal
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.timeline import MADE_OF_ENTRIES
+from astrbot_plugin_scoped_memory.llm_memory.consolidation.models import Postponed
+from astrbot_plugin_scoped_memory.llm_memory.primer.primer_service import Written
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     Rig,

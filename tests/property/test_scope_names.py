@@ -11,14 +11,16 @@ import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.components.scope_where import scope_where
-from astrbot_plugin_scoped_memory.llm_memory.components.vault import MarkdownVault
 from astrbot_plugin_scoped_memory.llm_memory.errors import InvalidScope
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint
+from astrbot_plugin_scoped_memory.llm_memory.index.ports import IndexRecord
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.scope_where import scope_where
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, Topic
+from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope, ScopeFilter
-from astrbot_plugin_scoped_memory.llm_memory.policies.scope_map import read_scope_map
-from astrbot_plugin_scoped_memory.llm_memory.policies.text import clean
-from astrbot_plugin_scoped_memory.llm_memory.ports import Fingerprint, IndexRecord, Key
+from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.scope_map import read_scope_map
+from astrbot_plugin_scoped_memory.llm_memory.text.text import clean
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
 from astrbot_plugin_scoped_memory.tests.fakes.vector_store import InMemoryVectorStore
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)

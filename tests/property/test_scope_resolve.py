@@ -24,8 +24,8 @@ from astrbot_plugin_scoped_memory.llm_memory.models.settings import (
     IllegalName,
     ScopeSettings,
 )
-from astrbot_plugin_scoped_memory.llm_memory.policies.scope_map import read_scope_map
-from astrbot_plugin_scoped_memory.llm_memory.policies.scope_resolution import resolve
+from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.scope_map import read_scope_map
+from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.scope_resolution import resolve
 
 # Few different letters, so that separators meet; case variants; what cuts or joins parts elsewhere.
 part = st.one_of(

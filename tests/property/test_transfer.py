@@ -16,9 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory import EnginePaths, StoredMemory
-from astrbot_plugin_scoped_memory.llm_memory.components.vault import MarkdownVault
-from astrbot_plugin_scoped_memory.llm_memory.composition import export_store, restore_store
-from astrbot_plugin_scoped_memory.llm_memory.markdown.topic_file import behind
+from astrbot_plugin_scoped_memory.llm_memory.composition.engine import export_store, restore_store
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory
 from astrbot_plugin_scoped_memory.llm_memory.models.transfer import (
     End,
@@ -27,11 +25,13 @@ from astrbot_plugin_scoped_memory.llm_memory.models.transfer import (
     Header,
     MemoryRecord,
 )
-from astrbot_plugin_scoped_memory.llm_memory.policies.transfer_format import (
+from astrbot_plugin_scoped_memory.llm_memory.transfer.rules.format import (
     VERSION,
     line_of,
     read_line,
 )
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.topic_file import behind
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
 from astrbot_plugin_scoped_memory.tests.property.test_entry_round_trip import memories, times
 from astrbot_plugin_scoped_memory.tests.property.test_entry_round_trip import text as any_text
 

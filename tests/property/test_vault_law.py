@@ -13,11 +13,11 @@ from unittest import mock
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.components import vault_pen
-from astrbot_plugin_scoped_memory.llm_memory.markdown.entry import render
-from astrbot_plugin_scoped_memory.llm_memory.markdown.topic_file import TopicFile, parse_file
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import StoredMemory
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
+from astrbot_plugin_scoped_memory.llm_memory.vault import writer as vault_pen
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import render
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.topic_file import TopicFile, parse_file
 from astrbot_plugin_scoped_memory.tests.engine.test_vault import NOW
 from astrbot_plugin_scoped_memory.tests.support.bots import AT_ONCE, FAMILY, WORK, Bot, Watch
 from astrbot_plugin_scoped_memory.tests.support.engines import person

@@ -25,10 +25,10 @@ if __name__ == "__main__":
 
     checkout.register()
 
-from astrbot_plugin_scoped_memory.llm_memory.components.legacy.stores import PluginStores
-from astrbot_plugin_scoped_memory.llm_memory.components.vault import MarkdownVault
+from astrbot_plugin_scoped_memory.llm_memory.migration.stores import PluginStores
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory
 from astrbot_plugin_scoped_memory.llm_memory.models.migration import MigrationState
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
 from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import NoWords
 from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, running
 from astrbot_plugin_scoped_memory.tests.support.legacy_stores import (

@@ -11,28 +11,28 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
-from astrbot_plugin_scoped_memory.llm_memory.components.ledger import SqliteLedger
-from astrbot_plugin_scoped_memory.llm_memory.components.state_store import SqliteStateStore
-from astrbot_plugin_scoped_memory.llm_memory.components.vault import MarkdownVault
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.catalogue import Catalogue, key_of
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.visibility import LivingMemories
 from astrbot_plugin_scoped_memory.llm_memory.models.conversation import Actor
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     Memory,
     Provenance,
     StoredMemory,
 )
+from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.notices import NoticeCode
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import VaultPace
-from astrbot_plugin_scoped_memory.llm_memory.policies.routing import route
-from astrbot_plugin_scoped_memory.llm_memory.ports import Key
-from astrbot_plugin_scoped_memory.llm_memory.service.catalogue import Catalogue, key_of
-from astrbot_plugin_scoped_memory.llm_memory.service.corrected_statements import (
+from astrbot_plugin_scoped_memory.llm_memory.remember.corrected_statements import (
     CorrectedStatements,
 )
-from astrbot_plugin_scoped_memory.llm_memory.service.identifiers import make_id
-from astrbot_plugin_scoped_memory.llm_memory.service.living import LivingMemories
-from astrbot_plugin_scoped_memory.llm_memory.service.notice_board import NoticeBoard
-from astrbot_plugin_scoped_memory.llm_memory.service.reconciler import Reconciler
+from astrbot_plugin_scoped_memory.llm_memory.remember.rules.routing import route
+from astrbot_plugin_scoped_memory.llm_memory.runtime.identifiers import make_id
+from astrbot_plugin_scoped_memory.llm_memory.runtime.notice_board import NoticeBoard
+from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import SqliteStateStore
+from astrbot_plugin_scoped_memory.llm_memory.sync.reconciler import Reconciler
+from astrbot_plugin_scoped_memory.llm_memory.vault.ledger import SqliteLedger
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
 from astrbot_plugin_scoped_memory.tests.support.engines import person
 
 FAMILY, WORK = Scope.parse("家人"), Scope.parse("公司")

@@ -7,12 +7,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from unittest import mock
 
-from astrbot_plugin_scoped_memory.llm_memory.components import (
-    vault_archive,
-    vault_pen,
-    vault_repair,
-)
-from astrbot_plugin_scoped_memory.llm_memory.components.ledger import SqliteLedger
+from astrbot_plugin_scoped_memory.llm_memory.vault import archive as vault_archive
+from astrbot_plugin_scoped_memory.llm_memory.vault import repair as vault_repair
+from astrbot_plugin_scoped_memory.llm_memory.vault import writer as vault_pen
+from astrbot_plugin_scoped_memory.llm_memory.vault.ledger import SqliteLedger
 
 _WRITES: tuple[tuple[object, str], ...] = (
     (vault_pen, "append_durably"),

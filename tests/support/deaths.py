@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from astrbot_plugin_scoped_memory.llm_memory.components import ledger, state_store
-from astrbot_plugin_scoped_memory.llm_memory.components.loop import file as loop_file
-from astrbot_plugin_scoped_memory.llm_memory.components.transactions import all_or_nothing
+from astrbot_plugin_scoped_memory.llm_memory.storage import loop_file, state_store
+from astrbot_plugin_scoped_memory.llm_memory.storage.transactions import all_or_nothing
+from astrbot_plugin_scoped_memory.llm_memory.vault import ledger
 
 
 class Deaths:

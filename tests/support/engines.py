@@ -25,55 +25,49 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Recall,
     Stored,
 )
-from astrbot_plugin_scoped_memory.llm_memory.components.backup_files import DailyBackups
-from astrbot_plugin_scoped_memory.llm_memory.components.directory_lock import DirectoryLock
-from astrbot_plugin_scoped_memory.llm_memory.components.embedding_cache import SqliteVectorCache
-from astrbot_plugin_scoped_memory.llm_memory.components.formats.index_format import IndexFormat
-from astrbot_plugin_scoped_memory.llm_memory.components.formats.loop_schema import (
+from astrbot_plugin_scoped_memory.llm_memory.composition.parts import EngineParts
+from astrbot_plugin_scoped_memory.llm_memory.consolidation.backup_files import DailyBackups
+from astrbot_plugin_scoped_memory.llm_memory.consolidation.sleep_store import SqliteSleepStore
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Embedder
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding_cache import SqliteVectorCache
+from astrbot_plugin_scoped_memory.llm_memory.index.lexical.lexical_index import SqliteLexicalIndex
+from astrbot_plugin_scoped_memory.llm_memory.index.lexical.lexical_scan import LexicalScan
+from astrbot_plugin_scoped_memory.llm_memory.index.lexical_port import LexicalIndex
+from astrbot_plugin_scoped_memory.llm_memory.index.manifest import JsonManifest
+from astrbot_plugin_scoped_memory.llm_memory.index.ports import VectorStore
+from astrbot_plugin_scoped_memory.llm_memory.migration.legacy_port import LegacyStores
+from astrbot_plugin_scoped_memory.llm_memory.migration.migration_store import SqliteMigrationStore
+from astrbot_plugin_scoped_memory.llm_memory.migration.ports import ForeignCollection
+from astrbot_plugin_scoped_memory.llm_memory.migration.staging import AdoptionStaging
+from astrbot_plugin_scoped_memory.llm_memory.models.settings import VaultPace, WalkPace
+from astrbot_plugin_scoped_memory.llm_memory.recall.ports import Reranker
+from astrbot_plugin_scoped_memory.llm_memory.recall.trust_port import TrustBook
+from astrbot_plugin_scoped_memory.llm_memory.reflection.book import SqliteLoopBook
+from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import ChatModel
+from astrbot_plugin_scoped_memory.llm_memory.reflection.turn_store import SqliteTurnStore
+from astrbot_plugin_scoped_memory.llm_memory.runtime.identifiers import make_id
+from astrbot_plugin_scoped_memory.llm_memory.scopes.pause_mark_file import PauseMarkFile
+from astrbot_plugin_scoped_memory.llm_memory.storage.directory_lock import DirectoryLock
+from astrbot_plugin_scoped_memory.llm_memory.storage.formats.index_format import IndexFormat
+from astrbot_plugin_scoped_memory.llm_memory.storage.formats.loop_schema import (
     FORMAT as LOOP_FORMAT,
 )
-from astrbot_plugin_scoped_memory.llm_memory.components.formats.loop_schema import (
-    STEPS as LOOP_STEPS,
-)
-from astrbot_plugin_scoped_memory.llm_memory.components.formats.state_format import StateFormat
-from astrbot_plugin_scoped_memory.llm_memory.components.formats.vault_format import (
+from astrbot_plugin_scoped_memory.llm_memory.storage.formats.loop_schema import STEPS as LOOP_STEPS
+from astrbot_plugin_scoped_memory.llm_memory.storage.formats.state_format import StateFormat
+from astrbot_plugin_scoped_memory.llm_memory.storage.formats.vault_format import (
     FORMAT as VAULT_FORMAT,
 )
-from astrbot_plugin_scoped_memory.llm_memory.components.formats.vault_format import VaultFormat
-from astrbot_plugin_scoped_memory.llm_memory.components.ledger import SqliteLedger
-from astrbot_plugin_scoped_memory.llm_memory.components.legacy.staging import AdoptionStaging
-from astrbot_plugin_scoped_memory.llm_memory.components.lexical_index import SqliteLexicalIndex
-from astrbot_plugin_scoped_memory.llm_memory.components.lexical_scan import LexicalScan
-from astrbot_plugin_scoped_memory.llm_memory.components.loop.book import SqliteLoopBook
-from astrbot_plugin_scoped_memory.llm_memory.components.loop.file import SqliteLoopFile
-from astrbot_plugin_scoped_memory.llm_memory.components.loop.pause_mark import PauseMarkFile
-from astrbot_plugin_scoped_memory.llm_memory.components.loop.sleep_store import SqliteSleepStore
-from astrbot_plugin_scoped_memory.llm_memory.components.loop.turn_store import SqliteTurnStore
-from astrbot_plugin_scoped_memory.llm_memory.components.manifest import JsonManifest
-from astrbot_plugin_scoped_memory.llm_memory.components.migration_store import (
-    SqliteMigrationStore,
-)
-from astrbot_plugin_scoped_memory.llm_memory.components.notes import MarkdownNotes
-from astrbot_plugin_scoped_memory.llm_memory.components.scope_pages import ScopePagesOnDisk
-from astrbot_plugin_scoped_memory.llm_memory.components.state_store import SqliteStateStore
-from astrbot_plugin_scoped_memory.llm_memory.components.tokenizer import Tokenizer
-from astrbot_plugin_scoped_memory.llm_memory.components.transfer_file import TransferFolders
-from astrbot_plugin_scoped_memory.llm_memory.components.vault import MarkdownVault
-from astrbot_plugin_scoped_memory.llm_memory.models.settings import VaultPace, WalkPace
-from astrbot_plugin_scoped_memory.llm_memory.ports import (
-    Embedder,
-    LexicalIndex,
-    Reranker,
-    StoredFormat,
-    TrustBook,
-    VectorStore,
-)
-from astrbot_plugin_scoped_memory.llm_memory.ports.chat import ChatModel
-from astrbot_plugin_scoped_memory.llm_memory.ports.legacy import LegacyStores
-from astrbot_plugin_scoped_memory.llm_memory.ports.migration import ForeignCollection
-from astrbot_plugin_scoped_memory.llm_memory.ports.watcher import Watcher
-from astrbot_plugin_scoped_memory.llm_memory.service.engine_parts import EngineParts
-from astrbot_plugin_scoped_memory.llm_memory.service.identifiers import make_id
+from astrbot_plugin_scoped_memory.llm_memory.storage.formats.vault_format import VaultFormat
+from astrbot_plugin_scoped_memory.llm_memory.storage.formats_port import StoredFormat
+from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import SqliteLoopFile
+from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import SqliteStateStore
+from astrbot_plugin_scoped_memory.llm_memory.sync.ports import Watcher
+from astrbot_plugin_scoped_memory.llm_memory.text.tokenizer import Tokenizer
+from astrbot_plugin_scoped_memory.llm_memory.transfer.lines import TransferFolders
+from astrbot_plugin_scoped_memory.llm_memory.vault.ledger import SqliteLedger
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
+from astrbot_plugin_scoped_memory.llm_memory.vault.notes.reader import MarkdownNotes
+from astrbot_plugin_scoped_memory.llm_memory.vault.scope_pages import ScopePagesOnDisk
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import NoWords
 from astrbot_plugin_scoped_memory.tests.fakes.trust import FixedTrust

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from astrbot_plugin_scoped_memory.llm_memory.markdown.marked_block import Marked, read
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.marked_block import Marked, read
 from astrbot_plugin_scoped_memory.tests.support.nights import (
     entries,
     find_useful,

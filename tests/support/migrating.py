@@ -7,10 +7,7 @@ import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any
 
-from astrbot_plugin_scoped_memory.llm_memory.models.migration import (
-    MigrationState,
-    MigrationStatus,
-)
+from astrbot_plugin_scoped_memory.llm_memory.models.migration import MigrationState, MigrationStatus
 from astrbot_plugin_scoped_memory.tests.fakes.foreign_collection import InMemoryForeign
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig
 

@@ -11,20 +11,16 @@ from pathlib import Path
 
 import numpy as np
 
-from astrbot_plugin_scoped_memory.llm_memory.components.loop.book import SqliteLoopBook
-from astrbot_plugin_scoped_memory.llm_memory.components.loop.file import SqliteLoopFile
-from astrbot_plugin_scoped_memory.llm_memory.components.loop.sleep_store import SqliteSleepStore
-from astrbot_plugin_scoped_memory.llm_memory.components.loop.turn_store import SqliteTurnStore
-from astrbot_plugin_scoped_memory.llm_memory.markdown.entry import render
-from astrbot_plugin_scoped_memory.llm_memory.markdown.topic_file import Entry, parse_file
-from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
-    Memory,
-    Provenance,
-    Source,
-)
+from astrbot_plugin_scoped_memory.llm_memory.consolidation.sleep_store import SqliteSleepStore
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, Provenance, Source
+from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import QueuedTurn
-from astrbot_plugin_scoped_memory.llm_memory.ports import Vector
-from astrbot_plugin_scoped_memory.llm_memory.ports.index import Key
+from astrbot_plugin_scoped_memory.llm_memory.reflection.book import SqliteLoopBook
+from astrbot_plugin_scoped_memory.llm_memory.reflection.turn_store import SqliteTurnStore
+from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import SqliteLoopFile
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import render
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.topic_file import Entry, parse_file
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 
 NIGHT = datetime(2026, 11, 21, 4, 0, tzinfo=UTC)

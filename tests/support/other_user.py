@@ -20,9 +20,9 @@ if __name__ == "__main__":
 
     checkout.register()
 
-from astrbot_plugin_scoped_memory.llm_memory.components.vault import MarkdownVault
 from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Topic
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
 from astrbot_plugin_scoped_memory.tests.engine.test_vault import FAMILY, WORK, memory
 
 NOBODY = 65534

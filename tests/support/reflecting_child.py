@@ -25,8 +25,8 @@ if __name__ == "__main__":
     checkout.register()
 
 from astrbot_plugin_scoped_memory.llm_memory import ReflectionReport, Ticket, Turn
-from astrbot_plugin_scoped_memory.llm_memory.components.ledger import SqliteLedger
-from astrbot_plugin_scoped_memory.llm_memory.components.vault import MarkdownVault
+from astrbot_plugin_scoped_memory.llm_memory.vault.ledger import SqliteLedger
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
 from astrbot_plugin_scoped_memory.tests.fakes.chat import Call, ScriptedChat
 from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import NoWords
 from astrbot_plugin_scoped_memory.tests.support.deaths import Deaths

@@ -31,7 +31,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     RejectReason,
     Stored,
 )
-from astrbot_plugin_scoped_memory.llm_memory.components.vault import MarkdownVault
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
 
 NOT_HERE = 77

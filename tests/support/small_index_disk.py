@@ -24,10 +24,10 @@ if __name__ == "__main__":
     checkout.register()
 
 from astrbot_plugin_scoped_memory.llm_memory import NoticeCode
-from astrbot_plugin_scoped_memory.llm_memory.components.chroma.embedded import EmbeddedChroma
-from astrbot_plugin_scoped_memory.llm_memory.components.chroma.pace import WritePace
-from astrbot_plugin_scoped_memory.llm_memory.components.disk_space import RESERVE, DiskSpace
-from astrbot_plugin_scoped_memory.llm_memory.components.vector_store import ChromaVectorStore
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.embedded import EmbeddedChroma
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.pace import WritePace
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.vector_store import ChromaVectorStore
+from astrbot_plugin_scoped_memory.llm_memory.storage.disk_space import RESERVE, DiskSpace
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, running
 from astrbot_plugin_scoped_memory.tests.support.indexed import (
     FAMILY,

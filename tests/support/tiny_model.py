@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from astrbot_plugin_scoped_memory.llm_memory.components.embedding.languages import (
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.languages import (
     PROBE_MEMORIES,
     PROBE_QUERIES,
 )

@@ -6,6 +6,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.acquaintance import (
+    FAMILIAR_DAYS,
+    ONLY_FAMILIAR,
+    familiar_people,
+    is_told_unasked,
+)
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.timeline import DIGEST_TAG
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     MODEL_WORDED,
     Memory,
@@ -14,14 +21,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     StoredMemory,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
-from astrbot_plugin_scoped_memory.llm_memory.policies.acquaintance import (
-    FAMILIAR_DAYS,
-    ONLY_FAMILIAR,
-    familiar_people,
-    is_told_unasked,
-)
-from astrbot_plugin_scoped_memory.llm_memory.policies.reflection_guards import is_model_worded
-from astrbot_plugin_scoped_memory.llm_memory.policies.timeline import DIGEST_TAG
+from astrbot_plugin_scoped_memory.llm_memory.text.content import is_model_worded
 
 NOON = datetime(2026, 11, 2, 12, 0, tzinfo=UTC)
 MUM, GUEST = "aiocqhttp:2", "aiocqhttp:7"

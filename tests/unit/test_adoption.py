@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.markdown.adoption import plain_lines, with_ids
-from astrbot_plugin_scoped_memory.llm_memory.markdown.entry import made_at, render
-from astrbot_plugin_scoped_memory.llm_memory.markdown.topic_file import TopicFile, parse_file
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory
-from astrbot_plugin_scoped_memory.llm_memory.service.identifiers import make_id
+from astrbot_plugin_scoped_memory.llm_memory.runtime.identifiers import make_id
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import made_at, render
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.new_entries import plain_lines, with_ids
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.topic_file import TopicFile, parse_file
 from astrbot_plugin_scoped_memory.tests.house.source import ROOT
 
 NOW = datetime(2026, 11, 22, 8, tzinfo=UTC)

@@ -9,11 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.components.embedding.bundled_model import BundledModel
-from astrbot_plugin_scoped_memory.llm_memory.components.embedding.bundled_packages import (
-    BundledPackage,
-)
 from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.bundled_model import BundledModel
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.bundled_packages import BundledPackage
 
 QUESTION = "外婆对什么过敏？"
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.core.names import ROOT
-from astrbot_plugin_scoped_memory.llm_memory.policies.carried_settings import (
+from astrbot_plugin_scoped_memory.llm_memory.transfer.rules.carried_settings import (
     carried,
     defaults_of,
     to_put_back,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from datetime import UTC, date, datetime
 
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.catalogue import Catalogue, key_of
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, StoredMemory, Topic
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, ScopeFilter
-from astrbot_plugin_scoped_memory.llm_memory.service.catalogue import Catalogue, key_of
 
 AT = datetime(2026, 11, 23, tzinfo=UTC)
 COUNT = 1000

@@ -11,7 +11,7 @@ from astrbot.core.provider.entities import LLMResponse, ProviderType, TokenUsage
 from astrbot_plugin_scoped_memory.core.chat import AstrBotChat, choose_chat
 from astrbot_plugin_scoped_memory.core.config import read_config
 from astrbot_plugin_scoped_memory.llm_memory.errors import ChatFailed
-from astrbot_plugin_scoped_memory.llm_memory.ports.chat import ChatModel, Completion
+from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import ChatModel, Completion
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 
 HERE = "qq:GroupMessage:777"

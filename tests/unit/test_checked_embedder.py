@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.components.embedding.checked import CheckedEmbedder
-from astrbot_plugin_scoped_memory.llm_memory.components.embedding.vectors import unit_rows
 from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed
-from astrbot_plugin_scoped_memory.llm_memory.policies.deduplication import MergeThresholds
-from astrbot_plugin_scoped_memory.llm_memory.ports import Fingerprint
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.checked import CheckedEmbedder
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.vectors import unit_rows
+from astrbot_plugin_scoped_memory.llm_memory.index.rules.deduplication import MergeThresholds
 
 DIM = 3
 GOOD = [[3.0, 4.0, 0.0], [0.0, 0.0, 2.0]]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.components.child_process import (
+from astrbot_plugin_scoped_memory.llm_memory.storage.child_process import (
     Children,
     RunChild,
     run_child,

@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.components.chroma.faults import attempt, translated
 from astrbot_plugin_scoped_memory.llm_memory.errors import DirectoryInUse, IndexUnavailable
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.faults import attempt, translated
 
 
 class Panic(BaseException):

@@ -4,8 +4,8 @@ from threading import Event, Thread
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.components.chroma.gate import Gate
 from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.gate import Gate
 
 
 def test_closing_waits_for_the_call_inside() -> None:

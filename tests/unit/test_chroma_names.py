@@ -6,13 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.components.chroma.names import (
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.names import (
     collection_name,
     dimension_of,
     parse_id,
     record_id,
 )
-from astrbot_plugin_scoped_memory.llm_memory.ports import Fingerprint, Key
+from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 
 LEGAL = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]{1,510}[a-zA-Z0-9]")
 FINGERPRINTS = st.builds(Fingerprint, st.text(max_size=600), st.integers(1, 100_000), st.text())

@@ -4,13 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.components.chroma.records import (
+from astrbot_plugin_scoped_memory.llm_memory.index.ports import IndexRecord, Neighbour, Neighbours
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.records import (
     sound_hash,
     stored_metadata,
     visible,
 )
+from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope, ScopeFilter
-from astrbot_plugin_scoped_memory.llm_memory.ports import IndexRecord, Key, Neighbour, Neighbours
 
 NAMES = ("家", "家人", "public", "quarantine", "a", "A")
 STORED = st.sampled_from(NAMES) | st.none() | st.integers() | st.booleans() | st.text(max_size=2)

@@ -7,16 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.components.chroma import wire
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint
+from astrbot_plugin_scoped_memory.llm_memory.index.ports import IndexRecord, Neighbour, Neighbours
+from astrbot_plugin_scoped_memory.llm_memory.index.vector import wire
+from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope, ScopeFilter
 from astrbot_plugin_scoped_memory.llm_memory.models.shelf import SHARED, Shelf
-from astrbot_plugin_scoped_memory.llm_memory.ports import (
-    Fingerprint,
-    IndexRecord,
-    Key,
-    Neighbour,
-    Neighbours,
-)
 
 ANY = st.text(st.characters(exclude_categories=()), max_size=30)  # half surrogate pairs, too
 KEYS = st.builds(Key, ANY, ANY)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.markdown.chunks import (
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.chunks import (
     SIZE,
     Chunk,
     chunk_markdown,
     telling,
 )
-from astrbot_plugin_scoped_memory.llm_memory.markdown.sections import section_of
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.sections import section_of
 
 TRIP = """\
 ---

@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.policies.circuit_breaker import (
+from astrbot_plugin_scoped_memory.llm_memory.index.rules.circuit_breaker import (
     BETWEEN_REBUILDS,
     FAULTS,
     UNEXPLAINED,

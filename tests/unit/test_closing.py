@@ -8,7 +8,14 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.markdown.entry import parse, render
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.closing import (
+    closed,
+    closed_by,
+    holding,
+    reopened,
+)
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.tasks import done, is_done
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.tasks import reopened as to_do_again
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     Memory,
     Provenance,
@@ -16,16 +23,9 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.passages import Passage, passage_id
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope
-from astrbot_plugin_scoped_memory.llm_memory.policies.closed_last import closed_last
-from astrbot_plugin_scoped_memory.llm_memory.policies.closing import (
-    closed,
-    closed_by,
-    holding,
-    reopened,
-)
-from astrbot_plugin_scoped_memory.llm_memory.policies.ranking import Candidate, Sifted, as_hit
-from astrbot_plugin_scoped_memory.llm_memory.policies.tasks import done, is_done
-from astrbot_plugin_scoped_memory.llm_memory.policies.tasks import reopened as to_do_again
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.closed_last import closed_last
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.ranking import Candidate, Sifted, as_hit
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import parse, render
 
 NOW = datetime(2026, 11, 21, 18, 0, tzinfo=UTC)
 HOME = Scope.parse("家人")

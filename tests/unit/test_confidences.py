@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.policies.confidences import is_confidence
+from astrbot_plugin_scoped_memory.llm_memory.remember.rules.confidences import is_confidence
 
 ASKED = [
     "别告诉别人：我打算年底搬出去",

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.models.corrections import Correction, CorrectionKind
-from astrbot_plugin_scoped_memory.llm_memory.policies import corrected
-from astrbot_plugin_scoped_memory.llm_memory.policies.corrected import (
+from astrbot_plugin_scoped_memory.llm_memory.remember.rules import corrected
+from astrbot_plugin_scoped_memory.llm_memory.remember.rules.corrected import (
     Removed,
     named,
     says,

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory import courtesy
-from astrbot_plugin_scoped_memory.llm_memory.courtesy import considerate
+from astrbot_plugin_scoped_memory.llm_memory.runtime import cooperative as courtesy
+from astrbot_plugin_scoped_memory.llm_memory.runtime.cooperative import considerate
 from astrbot_plugin_scoped_memory.tests.house.source import module, modules
 
 

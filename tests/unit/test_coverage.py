@@ -9,20 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.components.lexical.question import (
-    CHARACTER,
-    Question,
-)
-from astrbot_plugin_scoped_memory.llm_memory.components.lexical.scoring import (
+from astrbot_plugin_scoped_memory.llm_memory.index.lexical.lexical_index import SqliteLexicalIndex
+from astrbot_plugin_scoped_memory.llm_memory.index.lexical.question import CHARACTER, Question
+from astrbot_plugin_scoped_memory.llm_memory.index.lexical.scoring import (
     AROUND,
     LEAST,
     LONG,
     coverage,
 )
-from astrbot_plugin_scoped_memory.llm_memory.components.lexical_index import SqliteLexicalIndex
-from astrbot_plugin_scoped_memory.llm_memory.components.tokenizer import Tokenizer
+from astrbot_plugin_scoped_memory.llm_memory.index.lexical_port import LexicalQuery, LexicalRecord
+from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope, ScopeFilter
-from astrbot_plugin_scoped_memory.llm_memory.ports import Key, LexicalQuery, LexicalRecord
+from astrbot_plugin_scoped_memory.llm_memory.text.tokenizer import Tokenizer
 
 WEIGHT = st.floats(0.1, 20)
 SHORT = 10.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.policies.current_diary import current
+from astrbot_plugin_scoped_memory.llm_memory.remember.rules.current_diary import current
 
 LISTED = "2026-11-21（周六）记下了 3 条：小明：住在北京；小红说“养狗”；老王：住在北京；小刚：养猫"
 

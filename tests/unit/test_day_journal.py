@@ -5,19 +5,19 @@ from __future__ import annotations
 from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
-    Memory,
-    Provenance,
-    StoredMemory,
-)
-from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
-from astrbot_plugin_scoped_memory.llm_memory.policies.day_journal import (
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.day_journal import (
     digest_id,
     end_of,
     from_entries,
     is_journal,
     start_of,
 )
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
+    Memory,
+    Provenance,
+    StoredMemory,
+)
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
 
 DAY = date(2026, 11, 20)
 SHANGHAI = ZoneInfo("Asia/Shanghai")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.policies.decay import (
+from astrbot_plugin_scoped_memory.llm_memory.consolidation.rules.decay import (
     LOW,
     MOST_TIMES,
     TOP,

@@ -14,6 +14,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from astrbot_plugin_scoped_memory.llm_memory.index.rules.deduplication import (
+    Append,
+    Decision,
+    MergeThresholds,
+    Reinforce,
+    Replace,
+    decide,
+)
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     Memory,
     MemoryKind,
@@ -22,14 +30,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     StoredMemory,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC
-from astrbot_plugin_scoped_memory.llm_memory.policies.deduplication import (
-    Append,
-    Decision,
-    MergeThresholds,
-    Reinforce,
-    Replace,
-    decide,
-)
 
 NOW = datetime(2026, 11, 21, 18, tzinfo=UTC)
 THRESHOLDS = MergeThresholds(reinforce=0.92, replace=0.85)

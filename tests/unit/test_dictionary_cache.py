@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.components import dictionary_cache
-from astrbot_plugin_scoped_memory.llm_memory.components.dictionary_cache import load_words
-from astrbot_plugin_scoped_memory.llm_memory.components.tokenizer import Tokenizer
-from astrbot_plugin_scoped_memory.llm_memory.components.word_counts import WordCounts
+from astrbot_plugin_scoped_memory.llm_memory.text import dictionary_cache
+from astrbot_plugin_scoped_memory.llm_memory.text.dictionary_cache import load_words
+from astrbot_plugin_scoped_memory.llm_memory.text.tokenizer import Tokenizer
+from astrbot_plugin_scoped_memory.llm_memory.text.word_counts import WordCounts
 from astrbot_plugin_scoped_memory.tests.support.vitals import vitals
 
 DICTIONARY = "花生 30 n\n花生酱 4 n\n生 2\n酱油 7 n\n".encode()

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.components.directory_lock import (
+from astrbot_plugin_scoped_memory.llm_memory.errors import DirectoryInUse
+from astrbot_plugin_scoped_memory.llm_memory.storage.directory_lock import (
     LOCK_NAME,
     DirectoryLock,
     FileLocking,
     MsvcrtLocking,
     system_locking,
 )
-from astrbot_plugin_scoped_memory.llm_memory.errors import DirectoryInUse
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 HOLDER = """
@@ -23,7 +23,7 @@ import sys, time
 sys.path.insert(0, sys.argv[1])
 import checkout
 checkout.register()
-from astrbot_plugin_scoped_memory.llm_memory.components.directory_lock import DirectoryLock
+from astrbot_plugin_scoped_memory.llm_memory.storage.directory_lock import DirectoryLock
 lock = DirectoryLock(sys.argv[2])
 lock.acquire()
 print("held", flush=True)

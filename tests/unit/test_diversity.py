@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.policies.diversity import Gist
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.diversity import Gist
 
 LONG = "奶奶每天早晨在公园里打太极拳，打完去菜场买豆浆"
 

@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.components.embedding_cache import SqliteVectorCache
-from astrbot_plugin_scoped_memory.llm_memory.ports import Fingerprint, TextKey, Vector
+from astrbot_plugin_scoped_memory.llm_memory.index.cache_port import TextKey
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint, Vector
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding_cache import SqliteVectorCache
 
 SPACE, OTHER = Fingerprint("模型", 4, "r1"), Fingerprint("模型", 4, "r2")
 FAMILY, WORK = TextKey("家人", "a" * 64), TextKey("公司", "b" * 64)

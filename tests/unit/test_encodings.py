@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.policies.encodings import Encoding, likely_encoding
+from astrbot_plugin_scoped_memory.llm_memory.vault.rules.encodings import Encoding, likely_encoding
 
 TEXT = "## 奶奶对花生过敏 ^m-01kamztz4ga7c2qx\n> 知识记忆 · 主动 · 强度 80\n\n在聊天里说的。\n"
 

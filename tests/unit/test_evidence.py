@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.policies.evidence import (
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.evidence import (
     BOTH,
     VECTORS_ALONE,
     WORDS_ALONE,
@@ -15,7 +15,7 @@ from astrbot_plugin_scoped_memory.llm_memory.policies.evidence import (
     evidence,
     probability,
 )
-from astrbot_plugin_scoped_memory.llm_memory.policies.language import Language
+from astrbot_plugin_scoped_memory.llm_memory.text.language import Language
 
 KEYS = st.integers(0, 60)
 COVERAGES = st.dictionaries(KEYS, st.floats(0, 1), max_size=60)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.policies.excerpt import excerpt
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.excerpt import excerpt
 
 LONG = (
     "第一天到东京。"

@@ -9,7 +9,7 @@ import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.models.loop import HeldBack, Party, Use, WaitingLine
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import QueuedTurn
-from astrbot_plugin_scoped_memory.llm_memory.policies.fair_shares import (
+from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.fair_shares import (
     LEAST_CALL,
     Allowance,
     Shares,

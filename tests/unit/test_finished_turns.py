@@ -20,9 +20,9 @@ from astrbot_plugin_scoped_memory.core import deepmind
 from astrbot_plugin_scoped_memory.core.deepmind import DeepMind
 from astrbot_plugin_scoped_memory.core.group_chatter import GroupChatter
 from astrbot_plugin_scoped_memory.llm_memory import CognitiveService, EngineSettings, LoopSettings
-from astrbot_plugin_scoped_memory.llm_memory.components.loop.file import SqliteLoopFile
-from astrbot_plugin_scoped_memory.llm_memory.components.loop.turn_store import SqliteTurnStore
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import QueuedTurn
+from astrbot_plugin_scoped_memory.llm_memory.reflection.turn_store import SqliteTurnStore
+from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import SqliteLoopFile
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     Ticker,
     group,

@@ -11,23 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from astrbot_plugin_scoped_memory.llm_memory.components.tokenizer import Tokenizer
-from astrbot_plugin_scoped_memory.llm_memory.policies.evidence import Scale
-from astrbot_plugin_scoped_memory.llm_memory.policies.fusion import (
-    beside,
-    fuse,
-    stretched,
-)
-from astrbot_plugin_scoped_memory.llm_memory.policies.language import Language, language_of
-from astrbot_plugin_scoped_memory.llm_memory.policies.trust import (
+from astrbot_plugin_scoped_memory.llm_memory.index.rules.common_part import apart_from, common_part
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.evidence import Scale
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.fusion import beside, fuse, stretched
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.trust import (
     PROBES,
     Cohort,
     Trust,
-    apart_from,
-    common_part,
     deviation_of,
     weight_of,
 )
+from astrbot_plugin_scoped_memory.llm_memory.text.language import Language, language_of
+from astrbot_plugin_scoped_memory.llm_memory.text.tokenizer import Tokenizer
 
 scores = st.dictionaries(st.integers(0, 20), st.floats(0, 1), max_size=15)
 TOKENIZER = Tokenizer()

@@ -12,7 +12,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     Rejected,
     RejectReason,
 )
-from astrbot_plugin_scoped_memory.llm_memory.policies.gate import (
+from astrbot_plugin_scoped_memory.llm_memory.remember.rules.normalise import (
     MAX_JUDGMENT,
     MAX_NAME,
     MAX_REASONING,

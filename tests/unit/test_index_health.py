@@ -8,18 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.components.child_process import ChildEnd
-from astrbot_plugin_scoped_memory.llm_memory.components.chroma.health import (
-    Health,
-    HealthFile,
-    seal_of,
-)
-from astrbot_plugin_scoped_memory.llm_memory.components.chroma.keeper import IndexKeeper
-from astrbot_plugin_scoped_memory.llm_memory.components.chroma.probing import Prober, Verdict
-from astrbot_plugin_scoped_memory.llm_memory.components.chroma.quarantine import set_aside
-from astrbot_plugin_scoped_memory.llm_memory.components.directory_lock import LOCK_NAME
-from astrbot_plugin_scoped_memory.llm_memory.components.disk_space import DiskSpace
 from astrbot_plugin_scoped_memory.llm_memory.errors import IndexFull, IndexUnavailable
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.health import Health, HealthFile, seal_of
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.keeper import IndexKeeper
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.probing import Prober, Verdict
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.quarantine import set_aside
+from astrbot_plugin_scoped_memory.llm_memory.storage.child_process import ChildEnd
+from astrbot_plugin_scoped_memory.llm_memory.storage.directory_lock import LOCK_NAME
+from astrbot_plugin_scoped_memory.llm_memory.storage.disk_space import DiskSpace
 
 SEGMENT = "0123abcd-0000-4000-8000-0123456789ab"
 NOW = datetime(2026, 11, 22, tzinfo=UTC)

@@ -8,12 +8,12 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.catalogue import key_of
+from astrbot_plugin_scoped_memory.llm_memory.index.index_queue import IndexQueue
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, StoredMemory
+from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.passages import Passage
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC
-from astrbot_plugin_scoped_memory.llm_memory.ports import Key
-from astrbot_plugin_scoped_memory.llm_memory.service.catalogue import key_of
-from astrbot_plugin_scoped_memory.llm_memory.service.index_queue import IndexQueue
 
 AT = datetime(2026, 11, 21, tzinfo=UTC)
 

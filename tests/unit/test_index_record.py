@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from astrbot_plugin_scoped_memory.llm_memory import MemoryDraft, MemoryKind, Stored
-from astrbot_plugin_scoped_memory.llm_memory.components.chroma.names import record_id
-from astrbot_plugin_scoped_memory.llm_memory.ports import Key
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.names import record_id
+from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.tests.fakes.vector_store import InMemoryVectorStore
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
 

@@ -18,6 +18,7 @@ from astrbot_plugin_scoped_memory.core.services.injection_service import (
     safe,
 )
 from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.pointers import pointed_id
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     Memory,
     Provenance,
@@ -27,7 +28,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.notes import NoteChunk, Note
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Hit
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC
 from astrbot_plugin_scoped_memory.llm_memory.models.shelf import SHARED
-from astrbot_plugin_scoped_memory.llm_memory.policies.pointers import pointed_id
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 POINTER = re.compile(r"#([mn]-[0-9a-z]+)")

@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 
 import pytest
 
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.timeline import DIGEST_TAG
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, StoredMemory
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
-from astrbot_plugin_scoped_memory.llm_memory.policies.journals_aside import journals_aside
-from astrbot_plugin_scoped_memory.llm_memory.policies.ranking import Candidate, Sifted
-from astrbot_plugin_scoped_memory.llm_memory.policies.timeline import DIGEST_TAG
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.journals_aside import journals_aside
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.ranking import Candidate, Sifted
 
 NOW = datetime(2026, 11, 21, 18, 0, tzinfo=UTC)
 

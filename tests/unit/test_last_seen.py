@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope
-from astrbot_plugin_scoped_memory.llm_memory.service.last_seen import WRITTEN_EVERY, LastSeen
+from astrbot_plugin_scoped_memory.llm_memory.scopes.last_seen import WRITTEN_EVERY, LastSeen
 
 HERE, FAMILY = "qq1:GroupMessage:777", Scope.parse("家人")
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -76,7 +76,7 @@ async def test_a_clock_that_was_set_back_leaves_no_time_in_the_future(book: Any)
 async def test_of_more_conversations_than_it_keeps_the_disk_tells(
     book: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("astrbot_plugin_scoped_memory.llm_memory.service.last_seen._KEPT", 2)
+    monkeypatch.setattr("astrbot_plugin_scoped_memory.llm_memory.scopes.last_seen._KEPT", 2)
     seen = LastSeen(book)
     for name in ("a", "b", "c"):
         await seen.before(name, FAMILY, NOON)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.policies import lazy_pattern
-from astrbot_plugin_scoped_memory.llm_memory.policies.lazy_pattern import LazyPattern, compile_all
+from astrbot_plugin_scoped_memory.llm_memory.text import lazy_pattern
+from astrbot_plugin_scoped_memory.llm_memory.text.lazy_pattern import LazyPattern, compile_all
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 TEXTS = ("", "abc", "xabcabcx", "ABC", "甲abc乙\nabc")
@@ -20,7 +20,7 @@ sys.path.insert(0, sys.argv[1])
 import checkout
 checkout.register()
 from astrbot_plugin_scoped_memory import llm_memory
-from astrbot_plugin_scoped_memory.llm_memory.policies import lazy_pattern
+from astrbot_plugin_scoped_memory.llm_memory.text import lazy_pattern
 known = lazy_pattern._ALL
 print(len(known), sum(pattern._compiled is not None for pattern in known))
 lazy_pattern.compile_all()

@@ -11,15 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.components.ledger import SqliteLedger
 from astrbot_plugin_scoped_memory.llm_memory.errors import StateUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory
-from astrbot_plugin_scoped_memory.llm_memory.models.vault_state import (
-    Departed,
-    KnownEntry,
-    KnownFile,
-)
-from astrbot_plugin_scoped_memory.llm_memory.ports.ledger import Deed, DeedKind
+from astrbot_plugin_scoped_memory.llm_memory.vault.ledger import SqliteLedger
+from astrbot_plugin_scoped_memory.llm_memory.vault.ledger_port import Deed, DeedKind
+from astrbot_plugin_scoped_memory.llm_memory.vault.models import Departed, KnownEntry, KnownFile
 
 NOW = datetime(2026, 11, 22, 8, tzinfo=UTC)
 

@@ -7,12 +7,8 @@ from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.markdown.entry import parse, render
-from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, MemoryKind, Source
-from astrbot_plugin_scoped_memory.llm_memory.models.migration import Fate
-from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope
-from astrbot_plugin_scoped_memory.llm_memory.policies.legacy_plan import Plan, plan
-from astrbot_plugin_scoped_memory.llm_memory.policies.legacy_records import (
+from astrbot_plugin_scoped_memory.llm_memory.migration.rules.legacy_plan import Plan, plan
+from astrbot_plugin_scoped_memory.llm_memory.migration.rules.legacy_records import (
     Adopted,
     Broken,
     Foreign,
@@ -21,6 +17,10 @@ from astrbot_plugin_scoped_memory.llm_memory.policies.legacy_records import (
     judge,
     judge_living,
 )
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, MemoryKind, Source
+from astrbot_plugin_scoped_memory.llm_memory.models.migration import Fate
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import parse, render
 
 NOW = datetime(2026, 11, 22, 12, 0, 30, 500, tzinfo=timezone(timedelta(hours=8)))
 FAMILY = Scope.parse("家人")

@@ -11,16 +11,16 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.components.lexical_index import SqliteLexicalIndex
-from astrbot_plugin_scoped_memory.llm_memory.components.tokenizer import Tokenizer
 from astrbot_plugin_scoped_memory.llm_memory.errors import IndexFull, IndexUnavailable
-from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope, ScopeFilter
-from astrbot_plugin_scoped_memory.llm_memory.ports import (
-    Key,
+from astrbot_plugin_scoped_memory.llm_memory.index.lexical.lexical_index import SqliteLexicalIndex
+from astrbot_plugin_scoped_memory.llm_memory.index.lexical_port import (
     LexicalMatches,
     LexicalQuery,
     LexicalRecord,
 )
+from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope, ScopeFilter
+from astrbot_plugin_scoped_memory.llm_memory.text.tokenizer import Tokenizer
 
 HOME = "家"
 VIEW = ScopeFilter.reading_as(Scope.parse(HOME))
@@ -225,7 +225,7 @@ def test_an_older_copy_put_in_its_place_is_noticed(tmp_path: Path) -> None:
 def test_a_lock_of_somebody_else_passes_and_is_no_fault(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module = "astrbot_plugin_scoped_memory.llm_memory.components.lexical_index"
+    module = "astrbot_plugin_scoped_memory.llm_memory.index.lexical.lexical_index"
     monkeypatch.setattr(f"{module}._WAIT_SECONDS", 0.01)
     path = tmp_path / "a.sqlite"
     index = opened(path)

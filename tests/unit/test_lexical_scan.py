@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.components.lexical_scan import LexicalScan
-from astrbot_plugin_scoped_memory.llm_memory.components.tokenizer import Tokenizer
-from astrbot_plugin_scoped_memory.llm_memory.ports import Key, LexicalQuery, LexicalRecord
-from astrbot_plugin_scoped_memory.llm_memory.service.arms import SCAN_FLOOR
+from astrbot_plugin_scoped_memory.llm_memory.index.lexical.lexical_scan import LexicalScan
+from astrbot_plugin_scoped_memory.llm_memory.index.lexical_port import LexicalQuery, LexicalRecord
+from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
+from astrbot_plugin_scoped_memory.llm_memory.recall.arms import SCAN_FLOOR
+from astrbot_plugin_scoped_memory.llm_memory.text.tokenizer import Tokenizer
 
 MEMORIES = (
     "奶奶对花生过敏",

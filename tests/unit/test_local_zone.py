@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import local_now
-from astrbot_plugin_scoped_memory.llm_memory.components.local_zone import MACHINE_ZONE
+from astrbot_plugin_scoped_memory.llm_memory.storage.local_zone import MACHINE_ZONE
 
 ZONES = ["America/New_York", "Australia/Lord_Howe", "Europe/Dublin", "Asia/Shanghai", "UTC"]
 pytestmark = pytest.mark.skipif(not hasattr(time, "tzset"), reason="no way to set the zone here")

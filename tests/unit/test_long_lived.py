@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 
 import pytest
 
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.catalogue import Catalogue
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.visibility import LivingMemories
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, StoredMemory
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC
-from astrbot_plugin_scoped_memory.llm_memory.service.catalogue import Catalogue
-from astrbot_plugin_scoped_memory.llm_memory.service.living import LivingMemories
-from astrbot_plugin_scoped_memory.llm_memory.service.long_lived import GROWTH, MANY, LongLived
+from astrbot_plugin_scoped_memory.llm_memory.runtime.gc_freeze import GROWTH, MANY, LongLived
 
 STORED = StoredMemory(
     PUBLIC,

@@ -16,13 +16,13 @@ from astrbot_plugin_scoped_memory.llm_memory.models.resolution import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import GroupScope, ScopeSettings
-from astrbot_plugin_scoped_memory.llm_memory.policies.map_keys import (
+from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.map_keys import (
     canonical_key,
     is_unreadable,
     seems_to_mean,
 )
-from astrbot_plugin_scoped_memory.llm_memory.policies.scope_map import read_scope_map
-from astrbot_plugin_scoped_memory.llm_memory.policies.scope_resolution import resolve
+from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.scope_map import read_scope_map
+from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.scope_resolution import resolve
 from astrbot_plugin_scoped_memory.tests.support.engines import group, private
 
 FAMILY = Scope.parse("家人")

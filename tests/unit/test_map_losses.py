@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.components.state_store import SqliteStateStore
 from astrbot_plugin_scoped_memory.llm_memory.models.conversation import ConversationId
 from astrbot_plugin_scoped_memory.llm_memory.models.notices import Notice, NoticeCode
 from astrbot_plugin_scoped_memory.llm_memory.models.resolution import (
@@ -17,8 +16,9 @@ from astrbot_plugin_scoped_memory.llm_memory.models.resolution import (
     WhyCode,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import DmScope, EngineSettings
-from astrbot_plugin_scoped_memory.llm_memory.service.notice_board import NoticeBoard
-from astrbot_plugin_scoped_memory.llm_memory.service.scope_book import ScopeBook
+from astrbot_plugin_scoped_memory.llm_memory.runtime.notice_board import NoticeBoard
+from astrbot_plugin_scoped_memory.llm_memory.scopes.scope_book import ScopeBook
+from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import SqliteStateStore
 from astrbot_plugin_scoped_memory.tests.support.engines import group, person, private
 
 OLD, NEW = "aiocqhttp", "xiaobao"

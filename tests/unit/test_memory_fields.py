@@ -21,7 +21,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
 from astrbot_plugin_scoped_memory.llm_memory.models.json_fields import BadField
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope
 from astrbot_plugin_scoped_memory.llm_memory.models.transfer import LineFault, MemoryRecord
-from astrbot_plugin_scoped_memory.llm_memory.policies.transfer_format import (
+from astrbot_plugin_scoped_memory.llm_memory.transfer.rules.format import (
     LineBroken,
     line_of,
     read_line,

@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 
 from astrbot_plugin_scoped_memory.benchmarks import calibrate
-from astrbot_plugin_scoped_memory.llm_memory.components.embedding.languages import (
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.languages import (
     PROBE_MEMORIES,
     PROBE_QUERIES,
     Language,
 )
-from astrbot_plugin_scoped_memory.llm_memory.components.embedding.merge_calibration import (
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.merge_calibration import (
     MERGE_PROBES,
     merge_thresholds,
 )
-from astrbot_plugin_scoped_memory.llm_memory.components.embedding.provider import ProviderEmbedder
-from astrbot_plugin_scoped_memory.llm_memory.policies.deduplication import (
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.provider import ProviderEmbedder
+from astrbot_plugin_scoped_memory.llm_memory.index.rules.deduplication import (
     ANY,
     CAUTIOUS,
     Append,

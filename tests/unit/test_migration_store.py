@@ -9,15 +9,9 @@ from pathlib import Path
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import EnginePaths, EngineSettings, build_engine
-from astrbot_plugin_scoped_memory.llm_memory.components.formats.migration_schema import FORMAT
-from astrbot_plugin_scoped_memory.llm_memory.components.migration_store import (
-    SqliteMigrationStore,
-)
-from astrbot_plugin_scoped_memory.llm_memory.errors import (
-    EngineClosed,
-    EngineOff,
-    StateUnavailable,
-)
+from astrbot_plugin_scoped_memory.llm_memory.errors import EngineClosed, EngineOff, StateUnavailable
+from astrbot_plugin_scoped_memory.llm_memory.migration.migration_store import SqliteMigrationStore
+from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.migration import (
     Added,
     Before,
@@ -28,7 +22,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.migration import (
     Outcome,
     Tally,
 )
-from astrbot_plugin_scoped_memory.llm_memory.ports import Key
+from astrbot_plugin_scoped_memory.llm_memory.storage.formats.migration_schema import FORMAT
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 

@@ -12,7 +12,7 @@ from astrbot_plugin_scoped_memory.core import moving_commands
 from astrbot_plugin_scoped_memory.core.moving_commands import MovingCommands
 from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.llm_memory import Actor, EnginePaths
-from astrbot_plugin_scoped_memory.llm_memory.composition import export_store, local_now
+from astrbot_plugin_scoped_memory.llm_memory.composition.engine import export_store, local_now
 from astrbot_plugin_scoped_memory.llm_memory.errors import StateUnavailable, TransferFailed
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, running
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakePlugin

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.components import child_process
-from astrbot_plugin_scoped_memory.llm_memory.components.child_process import ChildEnd, run_child
-from astrbot_plugin_scoped_memory.llm_memory.components.native_probe import (
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.native_probe import (
     LATE,
     NativeProbe,
     machine_key,
 )
+from astrbot_plugin_scoped_memory.llm_memory.storage import child_process
+from astrbot_plugin_scoped_memory.llm_memory.storage.child_process import ChildEnd, run_child
 
 DIES = "import os, signal; os.kill(os.getpid(), signal.{})"
 

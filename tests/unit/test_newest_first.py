@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.core.services.injection_service import hit_line
 from astrbot_plugin_scoped_memory.core.texts import Texts
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.timeline import DIGEST_TAG
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, StoredMemory
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
-from astrbot_plugin_scoped_memory.llm_memory.policies.change_questions import (
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.change_questions import (
     Wanted,
     what_is_wanted,
 )
-from astrbot_plugin_scoped_memory.llm_memory.policies.newest_first import newest_first
-from astrbot_plugin_scoped_memory.llm_memory.policies.ranking import Candidate, Sifted, as_hit
-from astrbot_plugin_scoped_memory.llm_memory.policies.timeline import DIGEST_TAG
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.newest_first import newest_first
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.ranking import Candidate, Sifted, as_hit
 
 NOW = datetime(2026, 11, 21, 18, 0, tzinfo=UTC)
 HOME = Scope.parse("家人")

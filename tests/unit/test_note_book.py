@@ -9,15 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.components import notes
-from astrbot_plugin_scoped_memory.llm_memory.components.notes import MarkdownNotes
 from astrbot_plugin_scoped_memory.llm_memory.errors import VaultFileBroken
+from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.notes import NoteChunk, NotePlace
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope, ScopeFilter
 from astrbot_plugin_scoped_memory.llm_memory.models.shelf import SHARED, Shelf
-from astrbot_plugin_scoped_memory.llm_memory.ports import Key, NoteFolder
-from astrbot_plugin_scoped_memory.llm_memory.service.note_book import NoteBook
-from astrbot_plugin_scoped_memory.llm_memory.service.notice_board import NoticeBoard
+from astrbot_plugin_scoped_memory.llm_memory.runtime.notice_board import NoticeBoard
+from astrbot_plugin_scoped_memory.llm_memory.vault.notes import reader as notes
+from astrbot_plugin_scoped_memory.llm_memory.vault.notes.note_book import NoteBook
+from astrbot_plugin_scoped_memory.llm_memory.vault.notes.ports import NoteFolder
+from astrbot_plugin_scoped_memory.llm_memory.vault.notes.reader import MarkdownNotes
 
 FAMILY = Scope.parse("家人")
 ALL = ScopeFilter((PUBLIC,), everything=True)

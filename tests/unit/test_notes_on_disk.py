@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.components import notes
-from astrbot_plugin_scoped_memory.llm_memory.components.notes import MarkdownNotes
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.pointers import pointed_id
 from astrbot_plugin_scoped_memory.llm_memory.errors import VaultFileBroken
 from astrbot_plugin_scoped_memory.llm_memory.models.notes import NotePlace
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
 from astrbot_plugin_scoped_memory.llm_memory.models.shelf import SHARED, Shelf
-from astrbot_plugin_scoped_memory.llm_memory.policies.pointers import pointed_id
+from astrbot_plugin_scoped_memory.llm_memory.vault.notes import reader as notes
+from astrbot_plugin_scoped_memory.llm_memory.vault.notes.reader import MarkdownNotes
 
 FAMILY = Scope.parse("家人")
 CAT = Shelf.of_role("猫娘")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.policies.overlap import fold, shortlist
+from astrbot_plugin_scoped_memory.llm_memory.text.overlap import fold, shortlist
 
 TEXTS = [
     "奶奶对花生过敏",

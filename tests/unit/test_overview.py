@@ -7,18 +7,18 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
+from astrbot_plugin_scoped_memory.llm_memory.consolidation.rules.overview import (
+    inert,
+    line_of,
+    memory_page,
+    pointed_ids,
+)
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     Memory,
     Provenance,
     StoredMemory,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
-from astrbot_plugin_scoped_memory.llm_memory.policies.overview import (
-    inert,
-    line_of,
-    memory_page,
-    pointed_ids,
-)
 
 FAMILY = Scope.parse("家人")
 START = datetime(2026, 11, 1, tzinfo=UTC)

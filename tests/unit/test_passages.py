@@ -6,6 +6,13 @@ from datetime import UTC, datetime
 
 import pytest
 
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.catalogue import key_of
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.passage_text import (
+    context_text,
+    embedded_passage,
+    indexed_text,
+    shown_text,
+)
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     Memory,
     Provenance,
@@ -20,13 +27,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.passages import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope
 from astrbot_plugin_scoped_memory.llm_memory.models.shelf import SHARED, Shelf
-from astrbot_plugin_scoped_memory.llm_memory.policies.passage_text import (
-    context_text,
-    embedded_passage,
-    indexed_text,
-    shown_text,
-)
-from astrbot_plugin_scoped_memory.llm_memory.service.catalogue import key_of
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 MEMORY = StoredMemory(

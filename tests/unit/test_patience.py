@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.components import files, patience
-from astrbot_plugin_scoped_memory.llm_memory.components.patience import PAUSES, when_free
 from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
+from astrbot_plugin_scoped_memory.llm_memory.storage import files
+from astrbot_plugin_scoped_memory.llm_memory.storage import retry as patience
+from astrbot_plugin_scoped_memory.llm_memory.storage.retry import PAUSES, when_free
 
 IN_USE = "The process cannot access the file because it is being used by another process"
 TRIES = len(PAUSES) + 1

@@ -20,8 +20,8 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     StateUnavailable,
     Turn,
 )
-from astrbot_plugin_scoped_memory.llm_memory.components.loop.book import SqliteLoopBook
 from astrbot_plugin_scoped_memory.llm_memory.models.loop import HeldBack, Party, Share, Use
+from astrbot_plugin_scoped_memory.llm_memory.reflection.book import SqliteLoopBook
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
 from astrbot_plugin_scoped_memory.tests.support.plugin import (
     FakeEvent,

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.policies.pointers import is_note_id, pointed_id
-from astrbot_plugin_scoped_memory.llm_memory.service.identifiers import make_id
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.pointers import is_note_id, pointed_id
+from astrbot_plugin_scoped_memory.llm_memory.runtime.identifiers import make_id
 from astrbot_plugin_scoped_memory.tests.support.engines import Ticker
 
 ID = "m-01jd3q8z7kabcdef"

@@ -15,11 +15,10 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     StoredMemory,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC
-from astrbot_plugin_scoped_memory.llm_memory.policies.preference import (
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.salience import (
     SALIENCE,
     SPEAKER,
     days,
-    ids_of,
     in_time,
     is_first_person,
     named_speaker,
@@ -28,7 +27,8 @@ from astrbot_plugin_scoped_memory.llm_memory.policies.preference import (
     time_factor,
     without_times,
 )
-from astrbot_plugin_scoped_memory.llm_memory.policies.time_expressions import TimeSpan, find_times
+from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.identity import ids_of
+from astrbot_plugin_scoped_memory.llm_memory.text.dates.expressions import TimeSpan, find_times
 
 NOW = datetime(2026, 11, 21, 18, 0, tzinfo=UTC)
 ASKED_AT = NOW.timestamp()

@@ -18,13 +18,14 @@ from astrbot_plugin_scoped_memory.core.services.primer_injection import (
 )
 from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.llm_memory import Actor, Primer, PrimerPart
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.timeline import DIGEST_TAG
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     Memory,
     Provenance,
     StoredMemory,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope
-from astrbot_plugin_scoped_memory.llm_memory.policies.primer import (
+from astrbot_plugin_scoped_memory.llm_memory.primer.rules.primer import (
     SHARES,
     Material,
     about_people,
@@ -34,9 +35,8 @@ from astrbot_plugin_scoped_memory.llm_memory.policies.primer import (
     primer_markdown,
     rules,
 )
-from astrbot_plugin_scoped_memory.llm_memory.policies.ranking import Candidate, as_hit
-from astrbot_plugin_scoped_memory.llm_memory.policies.text import estimate_tokens
-from astrbot_plugin_scoped_memory.llm_memory.policies.timeline import DIGEST_TAG
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.ranking import Candidate, as_hit
+from astrbot_plugin_scoped_memory.llm_memory.text.text import estimate_tokens
 
 NOW = datetime(2026, 11, 22, 9, 0, tzinfo=UTC)
 FAMILY = Scope.parse("家人")

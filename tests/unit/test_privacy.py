@@ -16,7 +16,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.benchmarks.privacy import over_all, read, score
-from astrbot_plugin_scoped_memory.llm_memory.components.private_data import PrivateData
 from astrbot_plugin_scoped_memory.llm_memory.models.conversation import Actor
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     MemoryDraft,
@@ -25,14 +24,15 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     RejectReason,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import PrivacyMode
-from astrbot_plugin_scoped_memory.llm_memory.policies.privacy import (
+from astrbot_plugin_scoped_memory.llm_memory.remember.private_data import PrivateData
+from astrbot_plugin_scoped_memory.llm_memory.remember.rules.privacy import (
     Protected,
     find,
     hide,
     protect,
 )
-from astrbot_plugin_scoped_memory.llm_memory.policies.private_keys import Span
-from astrbot_plugin_scoped_memory.llm_memory.policies.private_numbers import (
+from astrbot_plugin_scoped_memory.llm_memory.remember.rules.private_keys import Span
+from astrbot_plugin_scoped_memory.llm_memory.remember.rules.private_numbers import (
     has_id_checksum,
     has_luhn,
 )

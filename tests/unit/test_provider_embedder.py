@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.components.embedding.checked import CheckedEmbedder
-from astrbot_plugin_scoped_memory.llm_memory.components.embedding.languages import (
+from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.checked import CheckedEmbedder
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.languages import (
     Language,
     blind_languages,
     check_language,
     language_of,
 )
-from astrbot_plugin_scoped_memory.llm_memory.components.embedding.provider import ProviderEmbedder
-from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.provider import ProviderEmbedder
 from astrbot_plugin_scoped_memory.tests.fakes.raw_embedder import FakeRawEmbedder
 
 

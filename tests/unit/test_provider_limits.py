@@ -9,7 +9,7 @@ import pytest
 
 from astrbot_plugin_scoped_memory.core.providers import AstrBotEmbedding
 from astrbot_plugin_scoped_memory.llm_memory import EmbeddingFailed
-from astrbot_plugin_scoped_memory.llm_memory.components.embedding.provider import ProviderEmbedder
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.provider import ProviderEmbedder
 
 
 class Narrow:

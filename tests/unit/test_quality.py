@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import RejectReason
-from astrbot_plugin_scoped_memory.llm_memory.policies.quality import flaw, is_code
+from astrbot_plugin_scoped_memory.llm_memory.remember.rules.quality import flaw, is_code
 
 R = RejectReason
 KEPT = [

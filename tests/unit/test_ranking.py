@@ -15,7 +15,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import DropReason, Hit
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC
-from astrbot_plugin_scoped_memory.llm_memory.policies.ranking import (
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.ranking import (
     Candidate,
     above_floor,
     choose,

@@ -9,7 +9,7 @@ from typing import Any
 from astrbot_plugin_scoped_memory.core.names import RECALLS_ROUTE, STATUS_ROUTE
 from astrbot_plugin_scoped_memory.core.web_api import RecallsApi
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import DropReason
-from astrbot_plugin_scoped_memory.llm_memory.service.trace_log import KEPT
+from astrbot_plugin_scoped_memory.llm_memory.recall.trace_log import KEPT
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, running
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakePlugin
 from astrbot_plugin_scoped_memory.tests.unit.test_status_api import unopened

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from astrbot_plugin_scoped_memory.core.recent_talk import RecentTalk, Said
-from astrbot_plugin_scoped_memory.llm_memory.policies.talk import MOST_LINES
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.talk import MOST_LINES
 from astrbot_plugin_scoped_memory.tests.support.engines import group, private
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.components.migration_store import (
-    SqliteMigrationStore,
-)
 from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable, VaultWriteFailed
+from astrbot_plugin_scoped_memory.llm_memory.migration import record_walker
+from astrbot_plugin_scoped_memory.llm_memory.migration.migration_store import SqliteMigrationStore
+from astrbot_plugin_scoped_memory.llm_memory.migration.record_walker import RecordWalker
 from astrbot_plugin_scoped_memory.llm_memory.models.migration import (
     DeadLetter,
     Fate,
@@ -20,8 +20,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.migration import (
     WalkBatch,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import WalkPace
-from astrbot_plugin_scoped_memory.llm_memory.service import record_walker
-from astrbot_plugin_scoped_memory.llm_memory.service.record_walker import RecordWalker
 
 QUICK = WalkPace(batch=3, least_pause=0.0, most_pause=0.0, retry_seconds=(0.0,))
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.models.loop import WaitingLine
-from astrbot_plugin_scoped_memory.llm_memory.policies.reflection_due import (
+from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.due import (
     ENDED,
     LONGEST_WAIT,
     MOST_CHARS,

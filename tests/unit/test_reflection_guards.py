@@ -16,13 +16,13 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import QueuedTurn
-from astrbot_plugin_scoped_memory.llm_memory.policies.reflection_guards import (
+from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.guards import (
     may_close,
     may_merge,
     may_replace,
     said_by,
 )
-from astrbot_plugin_scoped_memory.llm_memory.policies.speakers import speakers
+from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.speakers import speakers
 
 NOW = datetime(2026, 11, 21, 18, 0, tzinfo=UTC)
 MING = Provenance("小明", "q:1", "q:GroupMessage:7", Source.REFLECTION)

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.timeline import DIGEST_TAG
 from astrbot_plugin_scoped_memory.llm_memory.models.conversation import Actor
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     Memory,
@@ -23,7 +24,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import QueuedTurn
-from astrbot_plugin_scoped_memory.llm_memory.policies.reflection_prompt import (
+from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.prompt import (
     LEAST_TOKENS,
     MOST_TURN_TOKENS,
     MOST_TURNS,
@@ -31,8 +32,8 @@ from astrbot_plugin_scoped_memory.llm_memory.policies.reflection_prompt import (
     how_many_fit,
     reflection_prompt,
 )
-from astrbot_plugin_scoped_memory.llm_memory.policies.reflection_reading import read_reply
-from astrbot_plugin_scoped_memory.llm_memory.policies.reflection_reply import (
+from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.reading import read_reply
+from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.reply import (
     KINDS,
     Correction,
     Joining,
@@ -40,8 +41,7 @@ from astrbot_plugin_scoped_memory.llm_memory.policies.reflection_reply import (
     ReflectionReply,
     parse_reply,
 )
-from astrbot_plugin_scoped_memory.llm_memory.policies.text import estimate_tokens
-from astrbot_plugin_scoped_memory.llm_memory.policies.timeline import DIGEST_TAG
+from astrbot_plugin_scoped_memory.llm_memory.text.text import estimate_tokens
 
 SHANGHAI = ZoneInfo("Asia/Shanghai")
 AT = datetime(2026, 11, 21, 18, 2, tzinfo=SHANGHAI)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.policies.reflection_reply import (
+from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.reply import (
     KINDS,
     MOST_CHARS,
     MOST_ITEMS,

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.policies.relative_dates import (
+from astrbot_plugin_scoped_memory.llm_memory.text.dates.expressions import find_times
+from astrbot_plugin_scoped_memory.llm_memory.text.dates.relative import (
     resolve_dates,
     without_weekday_dates,
 )
-from astrbot_plugin_scoped_memory.llm_memory.policies.time_expressions import find_times
 
 SHANGHAI = ZoneInfo("Asia/Shanghai")
 NOW = datetime(2026, 11, 21, 18, 22, tzinfo=SHANGHAI)

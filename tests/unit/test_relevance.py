@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, StoredMemory
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC
-from astrbot_plugin_scoped_memory.llm_memory.policies.evidence import probability
-from astrbot_plugin_scoped_memory.llm_memory.policies.preference import without_times
-from astrbot_plugin_scoped_memory.llm_memory.policies.ranking import Candidate
-from astrbot_plugin_scoped_memory.llm_memory.policies.relevance import (
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.evidence import probability
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.ranking import Candidate
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.relevance import (
     Judge,
     is_about_time_alone,
 )
-from astrbot_plugin_scoped_memory.llm_memory.policies.time_expressions import find_times
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.salience import without_times
+from astrbot_plugin_scoped_memory.llm_memory.text.dates.expressions import find_times
 
 NOW = datetime(2026, 11, 21, 18, 0, tzinfo=UTC)
 EVIDENCE = st.floats(-10, 10)

@@ -10,8 +10,8 @@ from astrbot_plugin_scoped_memory.llm_memory.errors import RerankFailed
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, StoredMemory
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import EngineSettings
-from astrbot_plugin_scoped_memory.llm_memory.policies.ranking import Candidate
-from astrbot_plugin_scoped_memory.llm_memory.service.reranking import RESTS, Reranked, Reranking
+from astrbot_plugin_scoped_memory.llm_memory.recall.reranking import RESTS, Reranked, Reranking
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.ranking import Candidate
 from astrbot_plugin_scoped_memory.tests.fakes.reranker import FakeReranker
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)

@@ -14,8 +14,8 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     StoredMemory,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC
-from astrbot_plugin_scoped_memory.llm_memory.policies.ranking import Candidate
-from astrbot_plugin_scoped_memory.llm_memory.policies.reranking import (
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.ranking import Candidate
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.reranking import (
     probabilities,
     question_text,
     reordered,

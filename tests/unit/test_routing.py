@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import MemoryKind, Topic
-from astrbot_plugin_scoped_memory.llm_memory.policies.routing import beside, route
+from astrbot_plugin_scoped_memory.llm_memory.remember.rules.routing import beside, route
 
 K = MemoryKind
 KNOWN = {

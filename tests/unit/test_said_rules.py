@@ -6,8 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.policies.instructions import OrderLike, order_like
-from astrbot_plugin_scoped_memory.llm_memory.policies.said_rules import rules_said
+from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.said_rules import rules_said
+from astrbot_plugin_scoped_memory.llm_memory.remember.rules.instructions import (
+    OrderLike,
+    order_like,
+)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 
 from astrbot_plugin_scoped_memory.core.services.injection_service import hit_line
 from astrbot_plugin_scoped_memory.core.texts import Texts
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.closing import closed
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     Memory,
     MemoryKind,
@@ -18,9 +19,8 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import DropReason
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
-from astrbot_plugin_scoped_memory.llm_memory.policies.closing import closed
-from astrbot_plugin_scoped_memory.llm_memory.policies.ranking import Candidate, Sifted, choose
-from astrbot_plugin_scoped_memory.llm_memory.policies.same_fact import once, told_once
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.ranking import Candidate, Sifted, choose
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.same_fact import once, told_once
 
 NOW = datetime(2026, 11, 21, 18, 0, tzinfo=UTC)
 HOME = Scope.parse("家人")

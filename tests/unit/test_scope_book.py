@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.components.state_store import SqliteStateStore
 from astrbot_plugin_scoped_memory.llm_memory.models.conversation import (
     Actor,
     ConversationId,
@@ -30,13 +29,14 @@ from astrbot_plugin_scoped_memory.llm_memory.models.settings import (
     GroupScope,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.shelf import Shelf
-from astrbot_plugin_scoped_memory.llm_memory.policies.scope_map import (
+from astrbot_plugin_scoped_memory.llm_memory.runtime.notice_board import NoticeBoard
+from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.scope_map import (
     MapHealth,
     judge_map,
     read_scope_map,
 )
-from astrbot_plugin_scoped_memory.llm_memory.service.notice_board import NoticeBoard
-from astrbot_plugin_scoped_memory.llm_memory.service.scope_book import ScopeBook
+from astrbot_plugin_scoped_memory.llm_memory.scopes.scope_book import ScopeBook
+from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import SqliteStateStore
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     ADAPTER,
     group,

@@ -7,7 +7,7 @@ import pytest
 from astrbot_plugin_scoped_memory.llm_memory.errors import InvalidScope
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope, ScopeFault, ScopeFilter
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import IllegalName, ScopeMap
-from astrbot_plugin_scoped_memory.llm_memory.policies.scope_map import (
+from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.scope_map import (
     illegal_names,
     is_conversation_key,
     is_persona_key,

@@ -25,8 +25,8 @@ from astrbot_plugin_scoped_memory.llm_memory.models.settings import (
     GroupScope,
     ScopeSettings,
 )
-from astrbot_plugin_scoped_memory.llm_memory.policies.scope_map import read_scope_map
-from astrbot_plugin_scoped_memory.llm_memory.policies.scope_resolution import resolve
+from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.scope_map import read_scope_map
+from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.scope_resolution import resolve
 
 ISOLATING = [policy for policy in DmScope if policy not in (DmScope.PUBLIC, DmScope.MAIN)]
 """Each person a scope, or more than one."""

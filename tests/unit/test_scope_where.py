@@ -2,7 +2,7 @@
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.components.scope_where import scope_where
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.scope_where import scope_where
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope, ScopeFilter
 from astrbot_plugin_scoped_memory.llm_memory.models.shelf import SHARED, Shelf
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.components.dictionary_cache import load_words
-from astrbot_plugin_scoped_memory.llm_memory.components.segmenter import Segmenter
-from astrbot_plugin_scoped_memory.llm_memory.components.word_counts import WordCounts
+from astrbot_plugin_scoped_memory.llm_memory.text.dictionary_cache import load_words
+from astrbot_plugin_scoped_memory.llm_memory.text.segmenter import Segmenter
+from astrbot_plugin_scoped_memory.llm_memory.text.word_counts import WordCounts
 
 JIEBA = jieba.Tokenizer()
 JIEBA.FREQ, JIEBA.total = JIEBA.gen_pfdict(JIEBA.get_dict_file())

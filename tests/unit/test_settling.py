@@ -8,14 +8,14 @@ import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
-from astrbot_plugin_scoped_memory.llm_memory.models.vault_state import (
+from astrbot_plugin_scoped_memory.llm_memory.sync.rules.unsettled_files import tied, unsettled
+from astrbot_plugin_scoped_memory.llm_memory.vault.models import (
     Changes,
     KnownEntry,
     Repair,
     SeenEntry,
     SeenFile,
 )
-from astrbot_plugin_scoped_memory.llm_memory.policies.settling import tied, unsettled
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 

@@ -9,11 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.components.loop.book import SqliteLoopBook
-from astrbot_plugin_scoped_memory.llm_memory.components.loop.file import SqliteLoopFile
-from astrbot_plugin_scoped_memory.llm_memory.components.loop.sleep_store import SqliteSleepStore
-from astrbot_plugin_scoped_memory.llm_memory.errors import StateUnavailable
-from astrbot_plugin_scoped_memory.llm_memory.models.sleep import (
+from astrbot_plugin_scoped_memory.llm_memory.consolidation.models import (
     Departure,
     DepartureKind,
     Fade,
@@ -21,8 +17,12 @@ from astrbot_plugin_scoped_memory.llm_memory.models.sleep import (
     SleepReport,
     SleepStep,
 )
-from astrbot_plugin_scoped_memory.llm_memory.ports.index import Key
-from astrbot_plugin_scoped_memory.llm_memory.ports.loop import Evidence
+from astrbot_plugin_scoped_memory.llm_memory.consolidation.sleep_store import SqliteSleepStore
+from astrbot_plugin_scoped_memory.llm_memory.errors import StateUnavailable
+from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
+from astrbot_plugin_scoped_memory.llm_memory.reflection.book import SqliteLoopBook
+from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import SqliteLoopFile
+from astrbot_plugin_scoped_memory.llm_memory.storage.loop_port import Evidence
 
 BEGUN = datetime(2026, 11, 21, 4, 0, tzinfo=UTC)
 RUN = SleepReport("s-1", "nightly", BEGUN)

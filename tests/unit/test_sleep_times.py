@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.policies.sleep_times import (
+from astrbot_plugin_scoped_memory.llm_memory.consolidation.rules.schedule import (
     last_due,
     next_due,
     seconds_until,

@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.timeline import DIGEST_TAG
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, Provenance
-from astrbot_plugin_scoped_memory.llm_memory.policies.spoken_corrections import SpokenCorrection
-from astrbot_plugin_scoped_memory.llm_memory.policies.timeline import DIGEST_TAG
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.spoken_corrections import SpokenCorrection
 
 NOW = datetime(2026, 11, 21, 18, 0, tzinfo=UTC)
 

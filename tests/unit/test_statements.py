@@ -8,12 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.policies.numerals import han_number, narrowed, number
-from astrbot_plugin_scoped_memory.llm_memory.policies.statements import (
-    agree,
-    extends,
-    statement,
-)
+from astrbot_plugin_scoped_memory.llm_memory.text.numerals import han_number, narrowed, number
+from astrbot_plugin_scoped_memory.llm_memory.text.statements import agree, extends, statement
 
 NOW = datetime(2026, 11, 21, 18, tzinfo=UTC)
 

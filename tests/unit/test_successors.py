@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, Provenance, Source
-from astrbot_plugin_scoped_memory.llm_memory.policies.successors import (
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.successors import (
     joining,
     predecessors,
     replacing,

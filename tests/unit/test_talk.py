@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory import ContextLine, TalkUsed, Voice
-from astrbot_plugin_scoped_memory.llm_memory.policies.talk import (
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.talk import (
     LONGEST_AGO,
     MOST_ANSWER,
     MOST_CHARS,

@@ -9,13 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.markdown.entry import parse, render
-from astrbot_plugin_scoped_memory.llm_memory.markdown.topic_file import parse_file
-from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, StoredMemory
-from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC
-from astrbot_plugin_scoped_memory.llm_memory.models.tasks import Task
-from astrbot_plugin_scoped_memory.llm_memory.policies.passage_text import shown_text
-from astrbot_plugin_scoped_memory.llm_memory.policies.tasks import (
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.passage_text import shown_text
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.tasks import (
     done,
     find_task,
     is_done,
@@ -25,7 +20,12 @@ from astrbot_plugin_scoped_memory.llm_memory.policies.tasks import (
     task_text,
     with_task,
 )
-from astrbot_plugin_scoped_memory.llm_memory.policies.text import clean, one_line
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, StoredMemory
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC
+from astrbot_plugin_scoped_memory.llm_memory.models.tasks import Task
+from astrbot_plugin_scoped_memory.llm_memory.text.text import clean, one_line
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import parse, render
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.topic_file import parse_file
 
 NOW = datetime(2026, 11, 22, 9, 0, tzinfo=UTC)
 WORDS = st.text(max_size=60).map(lambda text: one_line(clean(text)))

@@ -31,22 +31,22 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Why,
     WhyCode,
 )
-from astrbot_plugin_scoped_memory.llm_memory.components.chroma import session
-from astrbot_plugin_scoped_memory.llm_memory.components.chroma.collections import FOREIGN
-from astrbot_plugin_scoped_memory.llm_memory.components.chroma.keeper import OPENINGS
-from astrbot_plugin_scoped_memory.llm_memory.components.chroma.probing import Verdict
-from astrbot_plugin_scoped_memory.llm_memory.components.chroma.quarantine import STUCK
 from astrbot_plugin_scoped_memory.llm_memory.errors import (
     DirectoryInUse,
     FormatNewer,
     UpgradeFailed,
 )
+from astrbot_plugin_scoped_memory.llm_memory.index.indexing_service import FAULTY
+from astrbot_plugin_scoped_memory.llm_memory.index.rules.circuit_breaker import UNEXPLAINED
+from astrbot_plugin_scoped_memory.llm_memory.index.store_calls import HANGS, SLOW
+from astrbot_plugin_scoped_memory.llm_memory.index.vector import session
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.collections import FOREIGN
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.keeper import OPENINGS
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.probing import Verdict
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.quarantine import STUCK
 from astrbot_plugin_scoped_memory.llm_memory.models.loop import HeldBack
-from astrbot_plugin_scoped_memory.llm_memory.policies.circuit_breaker import UNEXPLAINED
-from astrbot_plugin_scoped_memory.llm_memory.service.indexing_service import FAULTY
-from astrbot_plugin_scoped_memory.llm_memory.service.note_files import TOO_MANY
 from astrbot_plugin_scoped_memory.llm_memory.service.opening import refusal
-from astrbot_plugin_scoped_memory.llm_memory.service.store_calls import HANGS, SLOW
+from astrbot_plugin_scoped_memory.llm_memory.vault.notes.note_files import TOO_MANY
 
 # What the vault reports about a file; see FileReport in ports/vault.py.
 FILE_REASONS = {
@@ -185,8 +185,7 @@ def test_whatever_ails_the_index_has_a_text(texts: Texts) -> None:
 
 
 def test_the_vault_reports_only_reasons_that_have_a_text() -> None:
-    components = ROOT / "llm_memory/components"
-    sources = [*sorted(components.glob("vault*.py")), components / "notes.py"]
+    sources = sorted((ROOT / "llm_memory/vault").rglob("*.py"))
     reported = {
         node.args[-1].value
         for source in sources

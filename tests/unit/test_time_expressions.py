@@ -15,20 +15,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.policies import (
-    time_chinese,
-    time_chinese_relative,
-    time_english,
-    time_english_counts,
-    time_english_dates,
-    time_numeric,
+from astrbot_plugin_scoped_memory.llm_memory.text.dates import chinese as time_chinese
+from astrbot_plugin_scoped_memory.llm_memory.text.dates import (
+    chinese_relative as time_chinese_relative,
 )
-from astrbot_plugin_scoped_memory.llm_memory.policies.time_expressions import (
+from astrbot_plugin_scoped_memory.llm_memory.text.dates import english as time_english
+from astrbot_plugin_scoped_memory.llm_memory.text.dates import english_counts as time_english_counts
+from astrbot_plugin_scoped_memory.llm_memory.text.dates import english_dates as time_english_dates
+from astrbot_plugin_scoped_memory.llm_memory.text.dates import numeric as time_numeric
+from astrbot_plugin_scoped_memory.llm_memory.text.dates.expressions import (
     Precision,
     TimeSpan,
     find_times,
 )
-from astrbot_plugin_scoped_memory.llm_memory.policies.time_spans import Rule
+from astrbot_plugin_scoped_memory.llm_memory.text.dates.spans import Rule
 
 SHANGHAI = ZoneInfo("Asia/Shanghai")
 NOW = datetime(2026, 11, 18, 20, 30, tzinfo=SHANGHAI)

@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, StoredMemory
-from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC
-from astrbot_plugin_scoped_memory.llm_memory.policies.preference import in_time
-from astrbot_plugin_scoped_memory.llm_memory.policies.time_expressions import find_times
-from astrbot_plugin_scoped_memory.llm_memory.policies.timeline import (
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.by_day import DayShelf
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.timeline import (
     DIGEST_TAG,
     FARTHEST,
     local_day,
     written_day,
 )
-from astrbot_plugin_scoped_memory.llm_memory.service.day_shelf import DayShelf
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, StoredMemory
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.salience import in_time
+from astrbot_plugin_scoped_memory.llm_memory.text.dates.expressions import find_times
 
 SHANGHAI = ZoneInfo("Asia/Shanghai")
 EVENING = datetime(2026, 11, 20, 17, 0, tzinfo=UTC)  # the 21st at one in Shanghai

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.components.english import stem
-from astrbot_plugin_scoped_memory.llm_memory.components.scripts import normalise
-from astrbot_plugin_scoped_memory.llm_memory.components.tokenizer import Tokenizer
+from astrbot_plugin_scoped_memory.llm_memory.text.english import stem
+from astrbot_plugin_scoped_memory.llm_memory.text.scripts import normalise
+from astrbot_plugin_scoped_memory.llm_memory.text.tokenizer import Tokenizer
 
 WITH_JIEBA = Tokenizer()
 WITHOUT = Tokenizer(use_jieba=False)

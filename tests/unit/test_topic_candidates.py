@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, StoredMemory
 from astrbot_plugin_scoped_memory.llm_memory.models.passages import Passage
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC
-from astrbot_plugin_scoped_memory.llm_memory.policies.ranking import Candidate, sift
-from astrbot_plugin_scoped_memory.llm_memory.policies.topic_candidates import MOST, with_topic
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.ranking import Candidate, sift
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.topic_candidates import MOST, with_topic
 
 DAY = datetime(2026, 11, 21, tzinfo=UTC)
 

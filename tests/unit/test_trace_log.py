@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Told, Trace
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope, ScopeFilter
-from astrbot_plugin_scoped_memory.llm_memory.service.trace_log import KEPT, SHOWN, TraceLog
+from astrbot_plugin_scoped_memory.llm_memory.recall.trace_log import KEPT, SHOWN, TraceLog
 
 HOME = ScopeFilter.reading_as(Scope.parse("家人"))
 WORK = ScopeFilter.reading_as(Scope.parse("公司"))

@@ -8,14 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.components.trust_file import JsonTrustBook
-from astrbot_plugin_scoped_memory.llm_memory.policies.language import Language
-from astrbot_plugin_scoped_memory.llm_memory.policies.trust import (
-    EXAMINATION,
-    Cohort,
-    Trust,
-)
-from astrbot_plugin_scoped_memory.llm_memory.ports import Fingerprint
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.trust import EXAMINATION, Cohort, Trust
+from astrbot_plugin_scoped_memory.llm_memory.recall.trust_file import JsonTrustBook
+from astrbot_plugin_scoped_memory.llm_memory.text.language import Language
 
 MODEL = Fingerprint("model", 2, "r1")
 TRUST = Trust(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.core.services.injection_service import CLOSE, OPEN
 from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
-from astrbot_plugin_scoped_memory.llm_memory.policies.turn_text import (
+from astrbot_plugin_scoped_memory.llm_memory.text.turn_text import (
     CUT,
     MOST_CHARS,
     MOST_NAME,

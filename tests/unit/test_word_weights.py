@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.components.lexical.word_weights import says
-from astrbot_plugin_scoped_memory.llm_memory.components.tokenizer import Tokenizer
+from astrbot_plugin_scoped_memory.llm_memory.index.lexical.word_weights import says
+from astrbot_plugin_scoped_memory.llm_memory.text.tokenizer import Tokenizer
 
 
 @given(text=st.text())

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.components import frames
-from astrbot_plugin_scoped_memory.llm_memory.components.worker_process import (
+from astrbot_plugin_scoped_memory.llm_memory.index.vector import frames
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_process import (
     WorkerEnded,
     WorkerLate,
     WorkerProcess,

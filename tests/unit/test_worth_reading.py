@@ -9,7 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import QueuedTurn
-from astrbot_plugin_scoped_memory.llm_memory.policies.worth_reading import says_something, worth_of
+from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.worth_reading import (
+    says_something,
+    worth_of,
+)
 
 
 def turn(text: str) -> QueuedTurn:

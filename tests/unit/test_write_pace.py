@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.components.chroma.pace import (
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.pace import (
     LEAST_REST,
     LONG,
     MOST,

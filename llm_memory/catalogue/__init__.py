@@ -1,0 +1,1 @@
+"""What is stored, held in memory by scope, day, speaker and place."""

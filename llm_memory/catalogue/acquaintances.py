@@ -1,0 +1,45 @@
+"""Which people a scope has known for days, and what of its entries is told unasked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from datetime import datetime, timedelta
+from typing import Final
+
+from ..models.conversation import Actor
+from ..models.data_models import StoredMemory
+from ..models.scope import Scope, ScopeFilter
+from .catalogue import Catalogue
+from .rules.acquaintance import familiar_people, is_told_unasked
+
+_DAYS_BACK: Final = 180
+_READ: Final = 5_000
+"""Entries of a scope that are looked at: those that came last."""
+
+
+class Acquaintances:
+    """Asks the catalogue; keeps nothing of its own. ``linked``: all ids of a person, given one of
+    them."""
+
+    def __init__(self, catalogue: Catalogue, linked: Callable[[str], Collection[str]]) -> None:
+        self._catalogue = catalogue
+        self._linked = linked
+
+    def of(self, scope: Scope, now: datetime, *, conversation: str = "") -> frozenset[str]:
+        """The person ids of a scope's own people; of public, where there are strangers, of one
+        conversation alone."""
+        first = (now - timedelta(days=_DAYS_BACK)).date()
+        entries: Iterable[StoredMemory] = self._catalogue.of_days(
+            first, now.date(), ScopeFilter((scope,)), now.tzinfo, _READ
+        )
+        if scope.is_public:
+            entries = (s for s in entries if s.memory.provenance.conversation == conversation)
+        return familiar_people(entries, now.tzinfo)
+
+    def told_unasked(
+        self, entries: Iterable[StoredMemory], familiar: frozenset[str], asker: Actor | None
+    ) -> list[StoredMemory]:
+        """Those of the entries that somebody is told without having asked for them. ``asker`` is
+        None where nobody in particular is told."""
+        own = () if asker is None else self._linked(asker.person)
+        return [stored for stored in entries if is_told_unasked(stored.memory, familiar, own)]

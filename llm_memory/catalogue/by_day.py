@@ -1,0 +1,61 @@
+"""Memories by place and day, so that a day is found without looking through all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import date, timedelta, tzinfo
+from itertools import islice
+
+from ..models.data_models import StoredMemory
+from ..models.passages import place_name
+from .rules.timeline import FARTHEST, local_day, written_day
+
+
+class DayShelf:
+    """Kept by the days that entries show; asked for days of the asker's zone."""
+
+    def __init__(self) -> None:
+        self._by_place: dict[str, dict[date, dict[str, StoredMemory]]] = {}
+
+    def clear(self) -> None:
+        """Let go of everything."""
+        self._by_place.clear()
+
+    def put(self, stored: StoredMemory) -> None:
+        """Add one that is not there."""
+        days = self._by_place.setdefault(place_name(stored), {})
+        days.setdefault(written_day(stored), {})[stored.memory.memory_id] = stored
+
+    def remove(self, stored: StoredMemory) -> None:
+        """Take out one that is there."""
+        days = self._by_place.get(place_name(stored), {})
+        day = written_day(stored)
+        of_day = days.get(day, {})
+        of_day.pop(stored.memory.memory_id, None)
+        if not of_day:
+            days.pop(day, None)
+
+    def newest_first(
+        self, names: Iterable[str], first: date, last: date, zone: tzinfo | None, most: int
+    ) -> Iterator[StoredMemory]:
+        """What belongs to the days from ``first`` to ``last`` in ``zone``: of each place in its
+        turn ``most``, the last days first, of a day what came last first."""
+        for name in names:
+            yield from islice(self._of_place(name, first, last, zone), most)
+
+    def _of_place(
+        self, name: str, first: date, last: date, zone: tzinfo | None
+    ) -> Iterator[StoredMemory]:
+        days = self._by_place.get(name, {})
+        for shown in sorted(_between(days, first, last), reverse=True):
+            for stored in reversed(days[shown].values()):
+                if first <= local_day(stored, zone) <= last:
+                    yield stored
+
+
+def _between(days: Iterable[date], first: date, last: date) -> list[date]:
+    """The days that may hold some of them: a date may be another one elsewhere."""
+    reach: timedelta = FARTHEST
+    # Compared by ordinals: the calendar's first and last days have no neighbours on one side.
+    low, high = first.toordinal() - reach.days, last.toordinal() + reach.days
+    return [day for day in days if low <= day.toordinal() <= high]

@@ -1,0 +1,237 @@
+"""Every living memory by place and id: what the vault holds, in memory.
+
+It makes acknowledged memories visible at once, and it is the last word on what exists: an index
+that tells of something else is not believed. Touched from the event loop only.
+
+The place says who reads a memory (``place_name``): its scope, or the shelf of the one person who
+may. Readers' questions name places; a service that changes an entry names its scope and id
+(``get``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
+from datetime import date, datetime, timedelta, timezone, tzinfo
+from functools import lru_cache
+from itertools import chain
+
+from ..models.data_models import Memory, Source, StoredMemory, Topic
+from ..models.key import Key
+from ..models.passages import Passage, passage_id, place_name
+from ..models.scope import Scope, ScopeFilter
+from ..models.vault_layout import topic_of
+from ..text.overlap import fold
+from ..text.text import embedded_text, same_words
+from .by_day import DayShelf
+from .speaker_index import SpeakerIndex
+
+_SLICE = 200
+"""Memories freed between two looks at the event loop."""
+READ_WHOLE = frozenset({Topic.PREFERENCES, Topic.INSTRUCTIONS, Topic.TASKS, Topic.ENTITIES})
+"""Topics that are read as a whole, so that nobody looks through all memories for them."""
+
+
+def key_of(passage: Passage) -> Key:
+    """The index key of a memory or a piece of a note."""
+    return Key(place_name(passage), passage_id(passage))
+
+
+def entry_key(stored: StoredMemory) -> Key:
+    """The key of an entry: its scope and id. What is counted and noted of it goes by this."""
+    return Key(stored.scope.name, stored.memory.memory_id)
+
+
+class Catalogue:
+    """The memories of all scopes; every question names what the asker may see."""
+
+    def __init__(self) -> None:
+        self._by_place: dict[str, dict[str, StoredMemory]] = {}
+        self._on_shelves: dict[Key, str] = {}
+        """The places of those that do not stand under their scope's name, by scope and id."""
+        self._counts: Counter[str] = Counter()
+        self._same_words: dict[tuple[str, str, str, bool, bool], str] = {}
+        self._folded: dict[Key, str] = {}
+        self._by_topic: dict[tuple[str, Topic], dict[str, StoredMemory]] = {}
+        self._by_day = DayShelf()
+        self.speakers = SpeakerIndex()
+
+    def __len__(self) -> int:
+        """How many memories live, in all scopes."""
+        return sum(map(len, self._by_place.values()))
+
+    async def let_go(self) -> None:
+        """Of everything, a little at a time: to free a hundred thousand holds up the loop."""
+        left = list(self.all())
+        while left:
+            for stored in left[-_SLICE:]:
+                self.remove(stored)
+            del left[-_SLICE:]
+            await asyncio.sleep(0)
+        self._by_place.clear()
+        self._on_shelves.clear()
+        self._counts.clear()
+        self._same_words.clear()
+        self._folded.clear()
+        self._by_topic.clear()
+        self._by_day.clear()
+        self.speakers.clear()
+
+    def load(self, memories: Iterable[StoredMemory]) -> None:
+        """Take in what was read from the vault. What is known already is newer, and stays."""
+        for stored in memories:
+            if self.get(entry_key(stored)) is None:
+                self.put(stored)
+
+    def put(self, stored: StoredMemory) -> None:
+        """Add, or replace by scope and id. What is read by others now changes its place."""
+        self.remove(stored)
+        memory = stored.memory
+        origin = memory.provenance
+        shared = replace(
+            origin,
+            who=sys.intern(origin.who),
+            person=sys.intern(origin.person),
+            conversation=sys.intern(origin.conversation),
+        )
+        known = replace(memory, provenance=shared, created_at=_at_its_offset(memory.created_at))
+        kept = replace(stored, path=sys.intern(stored.path), memory=known)
+        place = place_name(kept)
+        self._by_place.setdefault(place, {})[memory.memory_id] = kept
+        self._counts[stored.scope.name] += 1
+        if place != stored.scope.name:
+            self._on_shelves[entry_key(kept)] = place
+        self._same_words[_words_key(place, memory)] = memory.memory_id
+        self._folded[key_of(kept)] = fold(embedded_text(memory))
+        topic = topic_of(kept.path)
+        if topic in READ_WHOLE:
+            of_topic = self._by_topic.setdefault((place, topic), {})
+            of_topic[memory.memory_id] = kept
+        self._by_day.put(kept)
+        self.speakers.add(kept)
+
+    def remove(self, stored: StoredMemory) -> None:
+        """Take out by scope and id, if it is there."""
+        known = self.get(entry_key(stored))
+        if known is None:
+            return
+        memory_id, place = known.memory.memory_id, place_name(known)
+        del self._by_place[place][memory_id]
+        self._on_shelves.pop(entry_key(known), None)
+        self._counts[known.scope.name] -= 1
+        self._folded.pop(key_of(known), None)
+        words = _words_key(place, known.memory)
+        if self._same_words.get(words) == memory_id:
+            del self._same_words[words]
+        topic = topic_of(known.path)
+        if topic in READ_WHOLE:
+            self._by_topic[place, topic].pop(memory_id, None)
+        self._by_day.remove(known)
+        self.speakers.remove(known)
+
+    def folded(self, stored: StoredMemory) -> str:
+        """What the memory says, ready to be looked through for words."""
+        return self._folded.get(key_of(stored), "")
+
+    def get(self, key: Key) -> StoredMemory | None:
+        """By scope and id, on a shelf or not: for what is done to entries, never for a reader."""
+        place = self._on_shelves.get(key, key.scope)
+        return self._by_place.get(place, {}).get(key.memory_id)
+
+    def at(self, key: Key) -> StoredMemory | None:
+        """By place and id, as an index names it. None for what stands in another place by now."""
+        return self._by_place.get(key.scope, {}).get(key.memory_id)
+
+    def find(self, memory_id: str, scope_filter: ScopeFilter) -> StoredMemory | None:
+        """By id, among what the filter admits, the reader's own scope first."""
+        for name in self._visible_names(scope_filter):
+            stored = self._by_place[name].get(memory_id)
+            if stored is not None:
+                return stored
+        return None
+
+    def same_words(self, scope: Scope, memory: Memory) -> StoredMemory | None:
+        """A memory of the same speaker in the same scope with the same words: read by the same
+        people, or by more. To say again in private what one said openly tells nobody anything."""
+        own = place_name(StoredMemory(scope, "", memory))
+        for place in dict.fromkeys((own, scope.name)):
+            known = self._same_words.get(_words_key(place, memory))
+            if known:
+                return self._by_place[place].get(known)
+        return None
+
+    def visible(self, scope_filter: ScopeFilter) -> Iterator[StoredMemory]:
+        """Everything that the filter admits, the reader's own scope first. No generator: a scan
+        copies all of it on the event loop."""
+        names = self._visible_names(scope_filter)
+        return chain.from_iterable(self._by_place[name].values() for name in names)
+
+    def of_topics(
+        self, topics: Collection[Topic], scope_filter: ScopeFilter
+    ) -> Iterator[StoredMemory]:
+        """What stands in the files of topics of ``READ_WHOLE`` and the filter admits: the reader's
+        own scope first, in each what came last first."""
+        for name in self._visible_names(scope_filter):
+            for topic in topics:
+                yield from reversed(self._by_topic.get((name, topic), {}).values())
+
+    def of_days(
+        self,
+        first: date,
+        last: date,
+        scope_filter: ScopeFilter,
+        zone: tzinfo | None,
+        most: int = 1000,
+    ) -> Iterator[StoredMemory]:
+        """What the filter admits of what was said from ``first`` to ``last``, days in ``zone``: the
+        reader's own scope first, in each the last days first, of a day what came last first; of
+        each scope at most ``most``."""
+        names = self._visible_names(scope_filter)
+        return self._by_day.newest_first(names, first, last, zone, most)
+
+    def _visible_names(self, scope_filter: ScopeFilter) -> list[str]:
+        if scope_filter.everything:
+            return [name for name in self._by_place if scope_filter.admits(name)]
+        return [name for name in scope_filter.names if name in self._by_place]
+
+    def all(self) -> Iterator[StoredMemory]:
+        """Every memory of every scope: for the index, never for a reader."""
+        return chain.from_iterable(map(dict.values, self._by_place.values()))
+
+    def of_scope(self, scope: Scope) -> list[StoredMemory]:
+        """Every memory whose entry stands in the scope, on a shelf or not: for tidying up, never
+        for a reader."""
+        shelves = {place for key, place in self._on_shelves.items() if key.scope == scope.name}
+        found = chain.from_iterable(
+            self._by_place.get(place, {}).values() for place in (scope.name, *sorted(shelves))
+        )
+        return [stored for stored in found if stored.scope == scope]
+
+    def counts(self) -> dict[str, int]:
+        """How many memories each scope holds."""
+        return {name: count for name, count in self._counts.items() if count}
+
+
+def _words_key(place: str, memory: Memory) -> tuple[str, str, str, bool, bool]:
+    """Trust is a part of it: a word that nobody vouched for lends none from one that somebody did,
+    nor takes it away. So is whether the person spoke, or an agent on that person's behalf."""
+    origin = memory.provenance
+    speaker, by_agent = origin.person or origin.who, origin.source is Source.AGENT
+    return place, speaker, same_words(memory.judgment), origin.trusted, by_agent
+
+
+def _at_its_offset(moment: datetime) -> datetime:
+    """The same moment, its zone only an offset: recall asks hundreds for their time, and the
+    machine's zone asks the system each time."""
+    if isinstance(moment.tzinfo, timezone):
+        return moment
+    offset = moment.utcoffset()
+    return moment if offset is None else moment.replace(tzinfo=_zone(offset), fold=0)
+
+
+@lru_cache(maxsize=256)
+def _zone(offset: timedelta) -> timezone:
+    return timezone(offset)

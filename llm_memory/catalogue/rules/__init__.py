@@ -1,0 +1,1 @@
+"""Pure rules about single memories."""

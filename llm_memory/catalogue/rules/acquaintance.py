@@ -1,0 +1,52 @@
+"""Whose words a conversation is told without having asked for them. Pure.
+
+How a sentence reads does not tell an attack from an ordinary remark, so the words are not judged
+here. What counts is who said them: a person the owner vouches for, the person who is spoken to, or
+one whom the scope has known for days.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from datetime import date, tzinfo
+from typing import Final
+
+from ...models.data_models import Memory, StoredMemory
+from .timeline import is_digest, local_day
+
+FAMILIAR_DAYS: Final = 7
+"""Different days on which a scope has to have learned something from a person."""
+ONLY_FAMILIAR: Final = "说话的：熟人"
+"""A field of a digest: every person whose words it was made of was familiar on that night."""
+
+
+def familiar_people(entries: Iterable[StoredMemory], zone: tzinfo | None) -> frozenset[str]:
+    """The person ids that the entries of one scope show to be its own people: a trusted speaker, or
+    one who said things on ``FAMILIAR_DAYS`` different days. One entry a day or a hundred are the
+    same, and the number of people who say something counts for nothing: both are free to forge."""
+    days: dict[str, set[date]] = {}
+    trusted: set[str] = set()
+    for stored in entries:
+        person = stored.memory.speaker
+        if not person:
+            continue
+        if stored.memory.provenance.trusted:
+            trusted.add(person)
+        else:
+            days.setdefault(person, set()).add(local_day(stored, zone))
+    return frozenset(trusted | {one for one, on in days.items() if len(on) >= FAMILIAR_DAYS})
+
+
+def is_told_unasked(memory: Memory, familiar: Collection[str], asker: Collection[str]) -> bool:
+    """Whether a memory is shown to somebody who has not asked for it.
+
+    Args:
+        familiar: The person ids of ``familiar_people``, of the memory's own scope.
+        asker: The person ids of the one who is spoken to.
+    """
+    if memory.quoted:
+        return False
+    if memory.provenance.vouched or (is_digest(memory) and ONLY_FAMILIAR in memory.extra):
+        return True
+    person = memory.speaker
+    return bool(person) and (person in familiar or person in asker)

@@ -1,0 +1,75 @@
+"""Who a speaker is, beside a name that anybody can take. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Collection
+from functools import lru_cache
+from typing import Final
+
+from ...text.text import one_line
+
+UNKNOWN: Final = "?"
+"""In the place of an account where none is known."""
+_TAIL: Final = 4
+_HASH: Final = 6
+_PLAIN: Final = re.compile("[^0-9A-Za-z]")
+_ROLE: Final = re.compile(
+    "管理[员員]|超管|群主|主人|系[统統]|官方|[机機]器人|插件|站[长長]|版主|"
+    "(?<![a-z])(?:admin|administrator|owner|system|assistant|moderator|mod|root|bot|official)"
+    "(?![a-z])"
+)
+_SEVERAL: Final = str.maketrans("、,，;；&＆", "///////")
+_BLANK: Final = "\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"
+"""Letters and signs that look like a blank."""
+_UNSEEN: Final = "CMZ"
+"""What categories begin with of what nobody sees by itself: formats, marks on letters, blanks."""
+
+
+def as_one_name(name: str) -> str:
+    """The name, with nothing in it by which it would be read as the names of several."""
+    return name.translate(_SEVERAL)
+
+
+@lru_cache(maxsize=4096)
+def folded_name(name: str) -> str:
+    """The name as people read it: without case, width, blanks and what nobody can see."""
+    return _as_read(name).replace(" ", "")
+
+
+def claims_a_role(name: str) -> bool:
+    """True for a nickname that reads like an office: 管理员, system."""
+    read = _as_read(name)
+    letters = "".join(filter(str.isalnum, read))  # 管·理·员
+    return any(map(_ROLE.search, (read, letters)))
+
+
+def account_mark(person: str, others: Collection[str]) -> str:
+    """A short, stable mark of an account: the end of its id, or some digits of a hash where that is
+    not plain or another account ends alike.
+
+    Args:
+        person: ``<adapter>:<id>``, empty where no account is known.
+        others: The accounts from which it has to be told.
+    """
+    if not person:
+        return UNKNOWN
+    tail = _tail(person)
+    if not tail or any(_tail(other) == tail for other in others):
+        return hashlib.sha256(person.encode("utf-8", "surrogatepass")).hexdigest()[:_HASH]
+    return tail
+
+
+def _as_read(name: str) -> str:
+    """Blanks as single spaces, and nothing that cannot be seen."""
+    plain = unicodedata.normalize("NFKC", name).casefold()
+    seen = (" " if one.isspace() or one in _BLANK else one for one in plain)
+    kept = (one for one in seen if one == " " or unicodedata.category(one)[0] not in _UNSEEN)
+    return one_line("".join(kept))
+
+
+def _tail(person: str) -> str:
+    tail = person.partition(":")[2][-_TAIL:]
+    return "" if _PLAIN.search(tail) else tail

@@ -1,0 +1,173 @@
+"""How a task stands in its entry, and which entry is meant. Pure.
+
+A task is an ordinary entry of ``TASKS.md``. What is known of it beside its words stands in metadata
+fields that a person can write as well (``状态：完成 · 完成：2026-11-23 · 下一步：…``); one that
+begins with a checkbox, ``[ ]`` or ``[x]``, as people write lists, is done when the box says so.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from ...models.data_models import Memory, StoredMemory, Topic
+from ...models.passages import Passage
+from ...models.tasks import Task
+from ...models.vault_layout import topic_of
+from ...text.text import one_line
+from .closing import reopened as still_open
+from .pointers import pointed_id
+
+MAX_WORDS = 500
+"""Characters of a progress or a next step."""
+
+_BOX = re.compile(r"\[([ \u3000xX✓✔√]?)\][ \t]+(?=\S)")
+_STATE, _DONE_ON, _DONE_BY = "状态", "完成", "完成者"
+_PROGRESS, _NEXT, _LAST = "进度", "下一步", "上次完成"
+_NAMES = "|".join((_STATE, _DONE_ON, _DONE_BY, _PROGRESS, _NEXT, _LAST))
+_FIELD = re.compile(f"({_NAMES})\\s*[：:]\\s*(.*)")
+_OPEN_WORD, _DONE_WORD = "待办", "完成"
+_DONE_WORDS = frozenset({_DONE_WORD, "已完成", "做完了", "完成了", "done", "x", "✓", "✔", "√"})
+_ENDS = "。.!！?？;；,，、 "
+_DATE = re.compile(r"\s?[（(](?:around )?[0-9]{4}[^（()）]{0,24}[）)]")
+"""What ``resolve_dates`` put behind 明天."""
+_ESCAPED = re.compile(r"\\([\\·^])")
+"""Of the escapes of ``markdown/escaping.py`` those that a field needs: it has one line, and stands
+between others."""
+
+
+def task_of(memory: Memory) -> Task:
+    """What the entry says of its task. A box decides over the fields: a person ticks it."""
+    fields = {name: value for name, value in map(_field, memory.extra) if name}
+    box = _BOX.match(memory.judgment)
+    if box is not None:
+        done = bool(box[1].strip())
+    else:
+        done = fields.get(_STATE, "").casefold() in _DONE_WORDS
+    return Task(
+        title=memory.judgment[box.end() :] if box else memory.judgment,
+        done=done,
+        done_on=fields.get(_DONE_ON, "") if done else "",
+        done_by=fields.get(_DONE_BY, "") if done else "",
+        progress=fields.get(_PROGRESS, ""),
+        next_step=fields.get(_NEXT, ""),
+        last_done=fields.get(_LAST, ""),
+        boxed=box is not None,
+    )
+
+
+def with_task(memory: Memory, task: Task) -> Memory:
+    """The entry with what is known of the task now; what else stands in it stays. The title stays
+    as it was written, too."""
+    box = _BOX.match(memory.judgment)
+    title = memory.judgment[box.end() :] if box else memory.judgment
+    judgment = f"[{'x' if task.done else ' '}] {title}" if task.boxed else title
+    state = "" if task.boxed else _DONE_WORD if task.done else ""
+    others = tuple(piece for piece in memory.extra if not _field(piece)[0])
+    if not state and not task.boxed and any(_field(piece)[0] == _STATE for piece in memory.extra):
+        state = _OPEN_WORD  # it said something before, and people look there
+    ours = (
+        (_STATE, state),
+        (_DONE_ON, task.done_on if task.done else ""),
+        (_DONE_BY, task.done_by if task.done else ""),
+        (_PROGRESS, task.progress),
+        (_NEXT, task.next_step),
+        (_LAST, task.last_done),
+    )
+    written = (f"{name}：{_escaped(value)}" for name, value in ours if value)
+    return replace(memory, judgment=judgment, extra=(*written, *others))
+
+
+def _field(piece: str) -> tuple[str, str]:
+    found = _FIELD.fullmatch(piece)
+    return (found[1], _ESCAPED.sub(r"\1", found[2])) if found else ("", "")
+
+
+def _escaped(value: str) -> str:
+    return one_line(value).replace("\\", "\\\\").replace("·", "\\·").replace("^m-", "\\^m-")
+
+
+def done(memory: Memory, day: str, who: str) -> Memory:
+    """The entry of a task that is done since a day."""
+    task = task_of(memory)
+    return with_task(memory, replace(task, done=True, done_on=day, done_by=who))
+
+
+def reopened(memory: Memory) -> Memory:
+    """The entry of a task that is to be done again."""
+    task = task_of(memory)
+    if not task.done:
+        return memory
+    last = task.done_on or task.last_done
+    return with_task(still_open(memory), replace(task, done=False, last_done=last))
+
+
+def is_task(passage: Passage) -> bool:
+    """True for an entry of a scope's tasks, whoever wrote it."""
+    return isinstance(passage, StoredMemory) and topic_of(passage.path) is Topic.TASKS
+
+
+def is_done(passage: Passage) -> bool:
+    """True for a task that is done."""
+    return (
+        isinstance(passage, StoredMemory)
+        and topic_of(passage.path) is Topic.TASKS
+        and task_of(passage.memory).done
+    )
+
+
+def task_text(memory: Memory) -> str:
+    """A task as it is shown: that it is done, and since when; else how far it is and what comes
+    next."""
+    task = task_of(memory)
+    if task.done:
+        return f"[x] {task.title}" + (f"（{task.done_on}）" if task.done_on else "")
+    more = [
+        f"{name}：{text}"
+        for name, text in ((_PROGRESS, task.progress), (_NEXT, task.next_step))
+        if text
+    ]
+    return task.title + (f"（{'；'.join(more)}）" if more else "")
+
+
+def task_key(title: str) -> str:
+    """The same for two titles that name one task: width, case, blanks and a sign at the end apart.
+    Signs within mean something (C++, C#)."""
+    return one_line(unicodedata.normalize("NFKC", title).casefold()).strip(_ENDS)
+
+
+def find_task(named: str, tasks: Iterable[StoredMemory]) -> StoredMemory | None:
+    """The task that is meant: by id or pointer, by its title, or by its title apart from dates,
+    where only one has it. A part of a title names none: 交房租 is not 交房租金."""
+    known = list(tasks)
+    memory_id = pointed_id(named)
+    by_id = [stored for stored in known if stored.memory.memory_id == memory_id]
+    if by_id:
+        return by_id[0]
+    key = task_key(_BOX.sub("", named, count=1))
+    if not key:
+        return None
+    keys = [(task_key(task_of(stored.memory).title), stored) for stored in known]
+    same = [stored for own, stored in keys if own == key]
+    if same:
+        return _open_first(same)[0]
+    undated = _undated(key)
+    same = [stored for own, stored in keys if undated and _undated(own) == undated]
+    return same[0] if len(same) == 1 else None
+
+
+def same_task(title: str, tasks: Iterable[StoredMemory]) -> StoredMemory | None:
+    """The task of exactly this title, one that is open before one that is done."""
+    key = task_key(_BOX.sub("", title, count=1))
+    same = [s for s in tasks if key and task_key(task_of(s.memory).title) == key]
+    return _open_first(same)[0] if same else None
+
+
+def _undated(key: str) -> str:
+    return _DATE.sub("", key).strip()
+
+
+def _open_first(tasks: Sequence[StoredMemory]) -> list[StoredMemory]:
+    return sorted(tasks, key=is_done)

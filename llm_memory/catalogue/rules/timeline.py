@@ -1,0 +1,120 @@
+"""Which day an entry belongs to, and what is told of days. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta, tzinfo
+
+from ...models.data_models import Memory, StoredMemory, Topic
+from ...models.passages import Passage, moment_of, place_name
+from ...text.dates.spans import TimeSpan
+from .passage_text import shown_text
+
+DIGEST_TAG = "日记"
+"""On the entry that sums a day up; there is one a scope and day."""
+MADE_OF_ENTRIES = "汇总：条目"
+"""A field of a digest that no model wrote: it repeats what the day's entries say."""
+FARTHEST = timedelta(days=2)
+"""So far a date may lie from another zone's at the same moment, rounded up: they are up to 26 hours
+apart."""
+
+_DAY = "([0-9]{4}-[0-9]{2}-[0-9]{2})"
+_JOURNAL_DAY = re.compile(rf"{Topic.JOURNAL.value}/{_DAY}(?:-[0-9]+)?\.md")
+_ISO = re.compile(rf"(?<![0-9]){_DAY}(?![0-9])")
+
+
+def is_digest(memory: Memory) -> bool:
+    """True for the entry that sums its day up."""
+    return DIGEST_TAG in memory.tags
+
+
+def repeats_entries(passage: Passage) -> bool:
+    """True for a digest that says what other entries say: it answers questions about days only."""
+    return isinstance(passage, StoredMemory) and MADE_OF_ENTRIES in passage.memory.extra
+
+
+def written_day(stored: StoredMemory) -> date:
+    """The day that the entry itself shows: a person who put it into the journal of another day than
+    its time says means that day."""
+    own = stored.memory.created_at.date()
+    return _file_day(stored.path) or own
+
+
+def local_day(passage: Passage, zone: tzinfo | None) -> date:
+    """The day in ``zone`` on which it was said, wherever the clock stood then.
+
+    A digest keeps the day that it sums up, and so does what a person put into another day's journal
+    than its time says.
+    """
+    moment = moment_of(passage)
+    if isinstance(passage, StoredMemory):
+        shown = written_day(passage)
+        if is_digest(passage.memory) or shown != moment.date():
+            return shown
+    return (moment if zone is None else moment.astimezone(zone)).date()
+
+
+def _file_day(path: str) -> date | None:
+    found = _JOURNAL_DAY.fullmatch(path)
+    try:
+        return date.fromisoformat(found[1]) if found else None
+    except ValueError:  # 2026-02-31.md
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Dated:
+    """A memory and the day that it belongs to, in the asker's zone; ``said_then``: that is one of
+    the days asked for."""
+
+    stored: StoredMemory
+    day: date
+    said_then: bool
+
+
+def dated(stored: StoredMemory, spans: Sequence[TimeSpan], zone: tzinfo | None) -> Dated | None:
+    """A memory that was said on a day of the spans, or names one of them: by its date, or in the
+    words of the question where those mean the same on every day (11月3号; not 昨天)."""
+    day = local_day(stored, zone)
+    said_then = any(span.start <= day <= span.end for span in spans)
+    if said_then or any(_names(stored, span) for span in spans):
+        return Dated(stored, day, said_then)
+    return None
+
+
+def _names(stored: StoredMemory, span: TimeSpan) -> bool:
+    if span.vague:
+        return False
+    text = shown_text(stored).casefold()
+    if not span.relative and span.words.casefold() in text:
+        return True
+    first, last = span.start.isoformat(), span.end.isoformat()
+    return any(first <= named <= last for named in _ISO.findall(text))
+
+
+def in_order(memories: Sequence[Dated], *, own: str, limit: int) -> list[StoredMemory]:
+    """The answer to a question about days alone, the first ones first.
+
+    ``limit`` digests, the last ones, in the order of their days; of the scope named ``own`` before
+    others. Then what was said on days without a digest, then what was said on the others, then what
+    only names a day: each in the order in which it was given, the own scope before others. The
+    other digests come last.
+    """
+    told = [one for one in memories if one.said_then and is_digest(one.stored.memory)]
+    days = {(place_name(one.stored), one.day) for one in told}
+    # The last days first, of the own scope; Python's sort keeps the order of equals.
+    told.sort(key=lambda one: one.day, reverse=True)
+    told.sort(key=lambda one: one.stored.scope.name != own)
+    first, rest = told[: max(limit, 0)], told[max(limit, 0) :]
+    first.sort(key=lambda one: (one.day, one.stored.scope.name != own))
+
+    def rank(one: Dated) -> tuple[bool, bool, bool]:
+        name = one.stored.scope.name
+        covered = (place_name(one.stored), one.day) in days
+        return not one.said_then, covered, name != own
+
+    known = {id(one) for one in told}
+    entries = sorted((one for one in memories if id(one) not in known), key=rank)
+    return [one.stored for one in (*first, *entries, *rest)]

@@ -1,1 +1,0 @@
-"""Reading what other plugins left on the disk. Nothing here ever writes to it."""

@@ -1,1 +1,0 @@
-"""The index of words: tables, arrays and scores behind ``lexical_index.py``."""

@@ -1,1 +1,0 @@
-"""What the memory loop keeps, in ``state/loop.sqlite``."""

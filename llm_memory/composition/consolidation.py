@@ -1,0 +1,88 @@
+"""The night's parts, introduced to each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..catalogue.acquaintances import Acquaintances
+from ..catalogue.catalogue import Catalogue
+from ..catalogue.visibility import LivingMemories
+from ..consolidation.archive_step import Departures
+from ..consolidation.consolidation_service import ConsolidationService, NightParts
+from ..consolidation.day_journals import DayJournals
+from ..consolidation.decay_step import Fading
+from ..consolidation.merging import NightMerging
+from ..consolidation.models import Postponed
+from ..consolidation.nightly_backup import NightlyBackup
+from ..consolidation.overviews import Overviews
+from ..consolidation.ports import SleepStore
+from ..consolidation.purging import Purging
+from ..models.scope import Scope
+from ..remember.closings import Closings
+from ..remember.corrected_journals import CorrectedJournals
+from ..remember.corrected_statements import CorrectedStatements
+from ..remember.draft_checks import DraftChecks
+from ..remember.near_duplicates import NearDuplicates
+from ..runtime.identifiers import Clock
+from ..runtime.notice_board import NoticeBoard
+from ..storage.loop_port import LoopBook, LoopFile, TurnStore
+from ..vault.ports import Vault
+from ..vault.scope_pages_port import ScopePages
+
+
+def make_night(
+    *,
+    store: SleepStore,
+    book: LoopBook,
+    turns: TurnStore,
+    loop_file: LoopFile,
+    pages: ScopePages,
+    backup: NightlyBackup,
+    vault: Vault,
+    catalogue: Catalogue,
+    living: LivingMemories,
+    corrected: CorrectedStatements,
+    checks: DraftChecks,
+    near: NearDuplicates,
+    notices: NoticeBoard,
+    acquaintances: Acquaintances,
+    clock: Clock,
+    learns: bool,
+    busy: Callable[[], Postponed],
+    may_rotate: Callable[[], bool],
+    primer: Callable[[Scope], str],
+) -> ConsolidationService:
+    """``primer`` fills PRIMER.md of a scope; ``may_rotate`` is False while files are missing that
+    an older backup may still have; ``learns`` while memories may be changed by themselves."""
+    closings = Closings(vault, catalogue, living, corrected)
+    departures = Departures(store, vault, catalogue, living, closings, clock)
+    parts = NightParts(
+        departures,
+        Fading(store, book, vault, catalogue, living, departures),
+        NightMerging(store, catalogue, near, departures),
+        DayJournals(
+            store,
+            turns,
+            vault,
+            catalogue,
+            living,
+            CorrectedJournals(vault, catalogue, living, corrected),
+            checks,
+            acquaintances,
+            clock,
+        ),
+        Overviews(pages, catalogue, corrected, notices, primer),
+        backup,
+        Purging(vault, catalogue, living, corrected, turns, loop_file, backup),
+    )
+    return ConsolidationService(
+        store,
+        book,
+        vault,
+        pages,
+        notices,
+        clock,
+        parts,
+        busy=busy,
+        learns=lambda: learns and may_rotate(),
+    )

@@ -1,0 +1,94 @@
+"""What comes from elsewhere, introduced to who brings it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..migration.adoption import Adoption
+from ..migration.legacy_vectors import LegacyVectors
+from ..migration.migrations import Migration, Migrations
+from ..migration.record_walker import RecordWalker
+from ..migration.scope_migration import ScopeMigration
+from ..models.settings import EngineSettings
+from ..runtime.identifiers import Clock
+from ..runtime.notice_board import NoticeBoard
+from ..scopes.scope_book import ScopeBook
+from .parts import EngineParts
+from .recall import Recalling
+from .remember import Writing
+
+
+@dataclass(frozen=True, slots=True)
+class Arrivals:
+    """``old_vectors`` come with the memories of other plugins, where there are any."""
+
+    migrations: Migrations
+    old_vectors: LegacyVectors | None
+
+
+def make_arrivals(
+    parts: EngineParts,
+    settings: EngineSettings,
+    recalling: Recalling,
+    writing: Writing,
+    book: ScopeBook,
+    notices: NoticeBoard,
+    clock: Clock,
+) -> Arrivals:
+    """Opens nothing."""
+    walker = RecordWalker(parts.migrations, settings.walk_pace)
+    walker.paused = settings.migration_paused
+    sources: list[Migration] = []
+    if parts.legacy is not None:
+        sources.append(
+            ScopeMigration(
+                parts.legacy,
+                parts.migrations,
+                walker,
+                parts.vault,
+                recalling.catalogue,
+                writing.intake,
+                recalling.pending,
+                recalling.long_lived,
+                recalling.words,
+                clock,
+                settings.migration_mode,
+            )
+        )
+    old_vectors = None
+    if parts.others is not None and parts.staging is not None:
+        old_vectors = LegacyVectors(
+            parts.staging,
+            parts.cache,
+            recalling.catalogue,
+            lambda: recalling.indexing.fingerprint,
+        )
+        sources.append(
+            Adoption(
+                parts.others,
+                parts.staging,
+                parts.migrations,
+                walker,
+                parts.vault,
+                recalling.catalogue,
+                writing.intake,
+                old_vectors,
+                recalling.words,
+                book,
+                recalling.long_lived,
+                notices,
+                clock,
+                enabled=settings.adopt_legacy,
+            )
+        )
+    migrations = Migrations(
+        parts.migrations,
+        walker,
+        sources,
+        parts.vault,
+        recalling.catalogue,
+        writing.living,
+        clock,
+        mode=settings.migration_mode,
+    )
+    return Arrivals(migrations, old_vectors)

@@ -1,0 +1,82 @@
+"""What an engine is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ..consolidation.ports import BackupFolder, SleepStore
+from ..index.cache_port import VectorCache
+from ..index.embedding.ports import Embedder
+from ..index.lexical_port import LexicalIndex, Scanner
+from ..index.ports import IndexManifest, VectorStore
+from ..migration.legacy_port import LegacyStores, Staging
+from ..migration.ports import ForeignCollection, MigrationStore
+from ..recall.ports import Reranker
+from ..recall.trust_port import TrustBook
+from ..reflection.chat_port import ChatModel
+from ..remember.rules.privacy import Finder, find
+from ..service.opening import Lock, Private
+from ..storage.formats_port import StoredFormat
+from ..storage.loop_port import LoopBook, LoopFile, PauseMarks, TurnStore
+from ..storage.ports import StateStore
+from ..sync.ports import Watcher
+from ..transfer.ports import TransferFiles
+from ..vault.notes.ports import NoteSource
+from ..vault.ports import Vault
+from ..vault.scope_pages_port import ScopePages
+
+
+@dataclass(frozen=True, slots=True)
+class EngineParts:
+    """What an engine is made of. Tests put fakes here."""
+
+    vault: Vault
+    watcher: Watcher
+    notes: NoteSource
+    state: StateStore
+    store: VectorStore
+    manifest: IndexManifest
+    cache: VectorCache
+    words: LexicalIndex
+    trust: TrustBook
+    scanner: Scanner
+    """Answers where no index can, from the first moment on: it must load no dictionary."""
+    locks: Sequence[Lock]
+    transfers: TransferFiles
+    migrations: MigrationStore
+    loop_file: LoopFile
+    turns: TurnStore
+    """In ``loop_file``."""
+    loop_book: LoopBook
+    """In ``loop_file``."""
+    pause_marks: PauseMarks
+    sleep_store: SleepStore
+    """In ``loop_file``."""
+    pages: ScopePages
+    backups: BackupFolder
+    local: Callable[[str], Embedder]
+    """A model on disk by its folder or name, or on a hub."""
+    legacy: ForeignCollection | None = None
+    """A pre-scope plugin's, where a server is configured that may have one."""
+    others: LegacyStores | None = None
+    """What other plugins left on this machine; with ``staging``, or not at all."""
+    staging: Staging | None = None
+    bundled: Embedder | None = None
+    """The model that comes as a package, where this Python can start the process it lives in."""
+    formats: Sequence[StoredFormat] = ()
+    private: Sequence[Private] = ()
+    """The folders in which people's words lie."""
+    private_data: Finder = find
+    reranker: Reranker | None = None
+    chat: ChatModel | None = None
+    """Reads finished turns; nothing is learned from them without it."""
+    accounts: Callable[[], frozenset[str] | None] = lambda: None
+    """The bot accounts that exist now: what a key of the map begins with. None where nobody can
+    tell."""
+    is_admin: Callable[[str], bool] = lambda _: False
+    """By a person's id: the bot framework knows."""
+    version: str = ""
+    """The plugin's: what it writes out, it signs."""
+    carried_settings: Callable[[], Mapping[str, object]] = dict
+    """The owner's, for backups to carry: no secrets."""

@@ -1,0 +1,91 @@
+"""What a recall is made of, introduced to each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..catalogue.catalogue import Catalogue
+from ..catalogue.unread_turns import UnreadTurns
+from ..index.indexing_service import IndexingService
+from ..index.lexical_service import LexicalService
+from ..index.passages import Passages
+from ..index.pending_records import PendingRecords
+from ..models.settings import EngineSettings
+from ..recall.arms import Arms
+from ..recall.day_recall import DayRecall
+from ..recall.embedder_trust import EmbedderTrust
+from ..recall.memory_manager import MemoryManager
+from ..recall.reranking import Reranking
+from ..recall.use_counts import UseCounts
+from ..runtime.gc_freeze import LongLived
+from ..runtime.identifiers import Clock
+from ..runtime.notice_board import NoticeBoard
+from ..vault.notes.note_book import NoteBook
+from .parts import EngineParts
+
+
+@dataclass(frozen=True, slots=True)
+class Recalling:
+    """What lives, the indexes that follow it, and who asks them."""
+
+    catalogue: Catalogue
+    notes: NoteBook
+    pending: PendingRecords
+    unread: UnreadTurns
+    long_lived: LongLived
+    indexing: IndexingService
+    words: LexicalService
+    trust: EmbedderTrust
+    uses: UseCounts
+    manager: MemoryManager
+
+
+def make_recalling(
+    parts: EngineParts, settings: EngineSettings, notices: NoticeBoard, clock: Clock
+) -> Recalling:
+    """Opens nothing."""
+    catalogue = Catalogue()
+    # What follows the notes asks the note book, too: it is told of its followers afterwards.
+    notes = NoteBook(parts.notes, notices)
+    pending = PendingRecords(catalogue)
+    unread = UnreadTurns()
+    passages = Passages(catalogue, notes, pending, unread)
+    long_lived = LongLived()
+    indexing = IndexingService(
+        Passages(catalogue, notes, unread=unread),
+        parts.store,
+        parts.manifest,
+        parts.cache,
+        notices,
+        settings.pace,
+        long_lived.grow,
+        embed_query_seconds=settings.embed_query_seconds,
+    )
+    words = LexicalService(
+        Passages(catalogue, notes, pending),
+        unread,
+        parts.words,
+        notices,
+        settings.pace,
+        long_lived.grow,
+    )
+    notes.follow_with(indexing, words)
+    pending.follow_with(words, long_lived)
+    unread.follow_with(indexing)
+    arms = Arms(passages, words, indexing, parts.scanner)
+    trust = EmbedderTrust(parts.trust, settings.pace)
+    uses = UseCounts(parts.state, parts.loop_book)
+    manager = MemoryManager(
+        passages,
+        arms,
+        indexing,
+        trust,
+        Reranking(parts.reranker, settings),
+        uses,
+        DayRecall(catalogue, passages, arms, uses),
+        settings,
+        clock,
+    )
+    return Recalling(
+        catalogue, notes, pending, unread, long_lived, indexing, words, trust, uses, manager
+    )

@@ -1,0 +1,175 @@
+"""What the memory loop is made of, introduced to each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..catalogue.acquaintances import Acquaintances
+from ..consolidation.models import Postponed
+from ..consolidation.nightly_backup import NightlyBackup
+from ..models.settings import EngineSettings
+from ..primer.primer_service import PrimerService
+from ..reflection.apply import Learning
+from ..reflection.apply_one import Lessons
+from ..reflection.batches import Batches
+from ..reflection.model_calls import Asking
+from ..reflection.reader import Apply, Reader
+from ..reflection.reflection_service import ReflectionService
+from ..reflection.token_budget import Spending
+from ..reflection.turn_queue import TurnQueue
+from ..reflection.unread_follower import UnreadFollower
+from ..remember.rules.privacy import without_private
+from ..runtime.identifiers import Clock
+from ..runtime.notice_board import NoticeBoard
+from ..scopes.paused_conversations import OffTheRecord
+from ..scopes.scope_book import ScopeBook
+from ..service.bylines import Bylines
+from ..service.memory_loop import MemoryLoop
+from .consolidation import make_night
+from .parts import EngineParts
+from .recall import Recalling
+from .remember import Writing
+
+
+@dataclass(frozen=True, slots=True)
+class LoopParts:
+    """The loop, and what the cognitive service asks of its parts."""
+
+    loop: MemoryLoop
+    queue: TurnQueue
+    learning: Learning
+    off_record: OffTheRecord
+    primer: PrimerService
+    backup: NightlyBackup
+
+
+@dataclass(frozen=True, slots=True)
+class LoopHooks:
+    """What the loop asks of the engine around it.
+
+    Attributes:
+        apply: What was learned, applied as any caller would have it.
+        busy: Why no consolidation may begin now.
+        may_rotate: False while files are missing that an older backup may still have.
+    """
+
+    apply: Apply
+    busy: Callable[[], Postponed]
+    may_rotate: Callable[[], bool]
+
+
+def make_loop(
+    parts: EngineParts,
+    settings: EngineSettings,
+    recalling: Recalling,
+    writing: Writing,
+    book: ScopeBook,
+    notices: NoticeBoard,
+    clock: Clock,
+    hooks: LoopHooks,
+    bylines: Bylines,
+) -> LoopParts:
+    """Opens nothing."""
+    paces, catalogue = settings.loop, recalling.catalogue
+    acquaintances = Acquaintances(catalogue, book.ids_of)
+    primer = PrimerService(
+        catalogue,
+        parts.loop_book,
+        parts.pages,
+        paces,
+        acquaintances,
+        clock,
+        bylines.company,
+        writing.corrected,
+    )
+    queue = TurnQueue(
+        parts.turns,
+        parts.vault,
+        clock,
+        lambda text: without_private(text, settings.privacy_mode, parts.private_data),
+        paces,
+        notices,
+    )
+    learning = Learning(
+        parts.turns,
+        parts.vault,
+        catalogue,
+        Lessons(catalogue, writing.handlers, writing.corrected, book, clock),
+        recalling.manager,
+        recalling.unread,
+        clock,
+    )
+    off_record = OffTheRecord(parts.loop_book, parts.pause_marks, notices)
+    spending = Spending(parts.loop_book, paces.daily_tokens, clock)
+    backup = NightlyBackup(
+        parts.backups,
+        writing.living,
+        notices,
+        clock,
+        keep=paces.backups_keep,
+        may_rotate=hooks.may_rotate,
+        version=parts.version,
+        settings=parts.carried_settings,
+    )
+    sleep = make_night(
+        store=parts.sleep_store,
+        book=parts.loop_book,
+        turns=parts.turns,
+        loop_file=parts.loop_file,
+        pages=parts.pages,
+        backup=backup,
+        vault=parts.vault,
+        catalogue=catalogue,
+        living=writing.living,
+        corrected=writing.corrected,
+        checks=writing.checks,
+        near=writing.near,
+        notices=notices,
+        acquaintances=acquaintances,
+        clock=clock,
+        learns=settings.scope_filter_enabled,
+        busy=hooks.busy,
+        may_rotate=hooks.may_rotate,
+        primer=primer.overview,
+    )
+    batches = Batches(parts.turns, parts.loop_book, paces)
+    asking = Asking(parts.chat, spending, parts.loop_book, paces, clock)
+    reader = Reader(
+        batches,
+        asking,
+        learning,
+        writing.corrected,
+        hooks.apply,
+        daily_tokens=paces.daily_tokens,
+    )
+    follower = UnreadFollower(
+        recalling.unread,
+        parts.turns,
+        parts.vault,
+        writing.handlers,
+        writing.corrected,
+        off_record,
+    )
+    reflection = ReflectionService(
+        batches,
+        asking,
+        learning,
+        reader,
+        clock,
+        follower.follow,
+        learns=settings.scope_filter_enabled,
+        pauses_known=lambda: off_record.known,
+    )
+    loop = MemoryLoop(
+        parts.loop_file,
+        parts.turns,
+        parts.loop_book,
+        off_record,
+        paces,
+        notices,
+        clock,
+        reflection,
+        sleep,
+    )
+    return LoopParts(loop, queue, learning, off_record, primer, backup)

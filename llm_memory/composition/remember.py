@@ -1,0 +1,69 @@
+"""What changes memories, introduced to each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..catalogue.visibility import Follower, LivingMemories
+from ..models.settings import EngineSettings
+from ..remember.closings import Closings
+from ..remember.corrected_journals import CorrectedJournals
+from ..remember.corrected_statements import CorrectedStatements
+from ..remember.correction_follower import CorrectionFollower
+from ..remember.draft_checks import DraftChecks
+from ..remember.edit import MemoryEditor
+from ..remember.intake import Intake
+from ..remember.memory_handlers import MemoryHandlers
+from ..remember.near_duplicates import NearDuplicates
+from ..runtime.identifiers import Clock
+from ..runtime.notice_board import NoticeBoard
+from ..tasks.service import TaskList
+from .parts import EngineParts
+from .recall import Recalling
+
+
+@dataclass(frozen=True, slots=True)
+class Writing:
+    """The doors to the vault, and what each memory passes there."""
+
+    living: LivingMemories
+    corrected: CorrectedStatements
+    checks: DraftChecks
+    near: NearDuplicates
+    handlers: MemoryHandlers
+    intake: Intake
+    editor: MemoryEditor
+    tasks: TaskList
+    follower: CorrectionFollower
+
+
+def make_writing(
+    parts: EngineParts,
+    settings: EngineSettings,
+    recalling: Recalling,
+    notices: NoticeBoard,
+    clock: Clock,
+) -> Writing:
+    """Opens nothing."""
+    vault, catalogue = parts.vault, recalling.catalogue
+    followers: list[Follower] = [recalling.indexing, recalling.pending, recalling.long_lived]
+    living = LivingMemories(catalogue, followers, recalling.long_lived.grow)
+    checks = DraftChecks(settings.privacy_mode, parts.private_data)
+    near = NearDuplicates(
+        catalogue, recalling.indexing, recalling.words, seconds=settings.embed_draft_seconds
+    )
+    corrected = CorrectedStatements(parts.state, clock)
+    closings = Closings(vault, catalogue, living, corrected)
+    journals = CorrectedJournals(vault, catalogue, living, corrected)
+    editor = MemoryEditor(vault, catalogue, living, notices, checks, corrected, clock)
+    return Writing(
+        living,
+        corrected,
+        checks,
+        near,
+        MemoryHandlers(vault, catalogue, living, notices, checks, near, corrected, closings, clock),
+        Intake(vault, catalogue, living, notices, parts.state, corrected),
+        editor,
+        TaskList(vault, catalogue, living, notices, checks, editor, clock),
+        CorrectionFollower(corrected, closings, journals),
+    )

@@ -1,0 +1,4 @@
+"""The nightly run: decay, merging, journals, overviews, purging, backups.
+
+Entry: ``ConsolidationService``.
+"""

@@ -1,0 +1,161 @@
+"""The nightly backups in ``backups/daily/``: a copy of the tree, and a file that is made of it.
+
+The copy is taken twice: all of it while the bot writes, then, while nobody of ours writes, what has
+changed since. So writers wait for a look at the files, not for their copying, and what a file says
+is one moment's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import stat
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+from ..errors import TransferFailed
+from ..models.shelf import ROLES_FOLDER, SHARED
+from ..models.transfer import TransferFault
+from ..storage.disk_space import RESERVE, free_bytes
+from ..storage.files import Stamp, make_folder, move, stamp_of
+from ..transfer.lines import LineFile, write_lines
+from ..transfer.ports import LineSource, WholeStore
+from ..transfer.store_reader import MARKDOWN, MAX_FILE
+from ..transfer.store_tree import StoreTree
+from ..vault.ledger import SqliteLedger
+from ..vault.walk import everything, is_link
+
+_NAME: Final = re.compile(r"\d{4}-\d\d-\d\d(?:-\d{6})?\.jsonl")
+_STAGE: Final = ".stage"
+_NEW: Final = ".new.jsonl"
+_SCOPES: Final = "scopes"
+
+
+class DailyBackups:
+    """Implements the ``BackupFolder`` port."""
+
+    def __init__(
+        self,
+        folder: Path,
+        memory: Path,
+        *,
+        vault_format: int,
+        free: Callable[[Path], int] = free_bytes,
+    ) -> None:
+        """``memory`` is the tree, ``folder`` where backups go; ``free`` gives the free bytes of a
+        path's disk."""
+        self.vault_format = vault_format
+        self._free = free
+        self._folder = folder
+        self._memory = memory
+        self._stage = folder / _STAGE
+        self._copied: dict[str, Stamp] = {}
+        self._tree: StoreTree | None = None
+
+    def snapshot(self) -> None:
+        with _translated(self._folder.name):
+            found = self._look()
+            fresh = {
+                path: stamp for path, stamp in found.items() if self._copied.get(path) != stamp
+            }
+            need = sum(size for _, size, _ in fresh.values())
+            make_folder(self._folder)
+            # The copy, the new file, which may be twice as long, and room for everybody else.
+            if self._free(self._folder) < need * 3 + RESERVE:
+                raise TransferFailed(TransferFault.NOT_WRITTEN, "no room on the disk")
+            for path in self._copied.keys() - found.keys():
+                (self._stage / path).unlink(missing_ok=True)
+                del self._copied[path]
+            for scope in self._folders():
+                (self._stage / scope).mkdir(parents=True, exist_ok=True, mode=0o700)
+            for path, stamp in fresh.items():
+                self._copy(path, stamp)
+
+    def _folders(self) -> list[str]:
+        """A scope without a file is a scope."""
+        scopes = self._memory / _SCOPES
+        if not scopes.is_dir() or is_link(scopes):
+            return []
+        return [f"{_SCOPES}/{p.name}" for p in scopes.iterdir() if p.is_dir() and not is_link(p)]
+
+    def _look(self) -> dict[str, Stamp]:
+        found = {}
+        for top in (_SCOPES, SHARED.folder, ROLES_FOLDER):
+            if is_link(self._memory / top):
+                continue
+            for inside in everything(self._memory / top, []):
+                path = f"{top}/{inside}"
+                with contextlib.suppress(FileNotFoundError):
+                    status = (self._memory / path).lstat()
+                    wanted = inside.lower().endswith(MARKDOWN) and stat.S_ISREG(status.st_mode)
+                    if wanted and status.st_size <= MAX_FILE:
+                        found[path] = stamp_of(status)
+        return found
+
+    def _copy(self, path: str, stamp: Stamp) -> None:
+        source, target = self._memory / path, self._stage / path
+        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        try:
+            shutil.copyfile(source, target, follow_symlinks=False)
+        except (FileNotFoundError, PermissionError):  # gone, or nobody may read it
+            target.unlink(missing_ok=True)
+            self._copied.pop(path, None)
+            return
+        os.utime(target, ns=(stamp[0], stamp[0]))
+        self._copied[path] = stamp
+
+    def store(self) -> WholeStore:
+        self._tree = StoreTree(self._stage, SqliteLedger())
+        return self._tree
+
+    def write(self, lines: Iterable[str]) -> None:
+        write_lines(self._folder / _NEW, lines)
+
+    def written(self) -> LineSource:
+        return LineFile(self._folder / _NEW)
+
+    def read(self, name: str) -> LineSource:
+        return LineFile(self._folder / name)
+
+    def publish(self, name: str) -> None:
+        with _translated(name):
+            move(self._folder / _NEW, self._folder / name)
+
+    def names(self) -> list[str]:
+        with _translated(self._folder.name):
+            if not self._folder.is_dir():
+                return []
+            return sorted(
+                path.name
+                for path in self._folder.iterdir()
+                if _NAME.fullmatch(path.name) and path.is_file() and not is_link(path)
+            )
+
+    def remove(self, name: str) -> None:
+        if _NAME.fullmatch(name):
+            with _translated(name):
+                (self._folder / name).unlink(missing_ok=True)
+
+    def clear(self) -> None:
+        if self._tree is not None:
+            self._tree.close()
+            self._tree = None
+        self._copied.clear()
+        if not is_link(self._stage):
+            shutil.rmtree(self._stage, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            (self._folder / _NEW).unlink(missing_ok=True)
+            for left in self._folder.glob(".*.tmp"):  # a kill in the middle of the writing
+                left.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _translated(name: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        detail = f"{name}: {error.strerror or error}"
+        raise TransferFailed(TransferFault.NOT_WRITTEN, detail) from error

@@ -1,0 +1,325 @@
+"""The night's work: memories fade, near-duplicates merge, days get their journals, pages and a
+backup are written. In small steps, each of which may be the last before a kill."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta
+from typing import Final
+
+from ..errors import EngineClosed, StateUnavailable, TransferFailed, VaultWriteFailed
+from ..log import logger
+from ..models.notices import Notice, NoticeCode
+from ..models.scope import QUARANTINE_NAME, Scope
+from ..runtime.identifiers import Clock, make_id
+from ..runtime.notice_board import NoticeBoard
+from ..storage.loop_port import LoopBook
+from ..vault.ports import Vault
+from ..vault.scope_pages_port import ScopePages
+from .archive_step import Departures
+from .day_journals import DayJournals
+from .decay_step import Fading
+from .merging import NightMerging
+from .models import DepartureKind, Postponed, SleepReport, SleepStep
+from .nightly_backup import NightlyBackup
+from .overviews import Overviews
+from .ports import SleepStore
+from .purging import Purging
+from .rules.schedule import was_missed
+
+_EVERY_SCOPE: Final = ""
+_COUNTED_FROM: Final = "nights_counted_from"
+"""When the last run ended; at a first start, when that was."""
+_ERRORS: Final = 20
+_ERROR_CHARS: Final = 200
+
+type Step = Callable[[SleepReport, Scope], Awaitable[SleepReport]]
+
+
+@dataclass(frozen=True, slots=True)
+class NightParts:
+    """What the night is made of."""
+
+    departures: Departures
+    fading: Fading
+    merging: NightMerging
+    journals: DayJournals
+    overviews: Overviews
+    backup: NightlyBackup
+    purging: Purging
+
+
+class ConsolidationService:
+    """One run at a time. What was begun and not ended, by a kill or a close, is resumed."""
+
+    def __init__(
+        self,
+        store: SleepStore,
+        book: LoopBook,
+        vault: Vault,
+        pages: ScopePages,
+        notices: NoticeBoard,
+        clock: Clock,
+        parts: NightParts,
+        *,
+        busy: Callable[[], Postponed],
+        learns: Callable[[], bool],
+    ) -> None:
+        """``busy`` says why no run may begin now; where ``learns`` is False there are backups and
+        nothing else."""
+        self._store = store
+        self._book = book
+        self._vault = vault
+        self._pages = pages
+        self._notices = notices
+        self._clock = clock
+        self._parts = parts
+        self._busy = busy
+        self._learns = learns
+        self._running: asyncio.Task[SleepReport] | None = None
+        self._awake = asyncio.Event()
+        self._awake.set()
+        self._pages_open = False
+        self._closed = False
+        self.report = SleepReport()
+        """Of the run that goes on, else of the last one."""
+        self.error = ""
+        """What failed last, empty once a whole run has gone well."""
+        self.slept_at: datetime | None = None
+        """When the last one ended."""
+        self._counted_from: datetime | None = None
+        self.next_at: datetime | None = None
+        """When the next is due, as whoever schedules it says."""
+
+    @property
+    def sleeping(self) -> bool:
+        """One is going on."""
+        return self._running is not None
+
+    async def load(self) -> None:
+        """What is known of the last run. A store that cannot be read tells nothing."""
+        try:
+            last = await asyncio.to_thread(self._store.last)
+            counted = await asyncio.to_thread(self._book.fact, _COUNTED_FROM)
+        except (StateUnavailable, EngineClosed):
+            return
+        if last is not None:
+            self.report, self.slept_at = last, last.ended
+            self.error = last.errors[0] if last.errors else ""
+        self._counted_from = datetime.fromisoformat(counted) if counted else None
+
+    async def missed(self, at: tuple[int, int]) -> bool:
+        """True if a run was due at this local time since the last one. A first start is none: it
+        is noted, and counted from.
+
+        Raises StateUnavailable.
+        """
+        if self._counted_from is None:
+            await self._count_from(self._clock())
+            return False
+        return self.is_due(at)
+
+    def is_due(self, at: tuple[int, int], *, early: timedelta = timedelta()) -> bool:
+        """True if a run is due, and none was made since. An autumn night has its hour twice, and
+        somebody may have set a clock back."""
+        counted = self._counted_from
+        return counted is None or was_missed(self._clock() + early, at, counted)
+
+    async def is_unfinished(self) -> bool:
+        """True if a run was begun and not brought to its end. Raises StateUnavailable."""
+        return await asyncio.to_thread(self._store.unfinished) is not None
+
+    async def resume(self) -> SleepReport | None:
+        """Bring the run that was interrupted to its end; None if there is none."""
+        return await self.run_once("resumed") if await self.is_unfinished() else None
+
+    async def run_once(self, reason: str, *, patient: bool = True) -> SleepReport:
+        """A whole run, or what is left of an interrupted one; ``postponed`` says why none was made.
+
+        Args:
+            reason: Who asks; see ``SleepReport``.
+            patient: Wait for another time while the index is built; else nothing is merged.
+
+        Whoever is cancelled while it goes on has waited for the step that was under way.
+        """
+        postponed = self._postponed(patient=patient)
+        if postponed is not Postponed.NO:
+            return replace(SleepReport(reason=reason), postponed=postponed)
+        self._awake.clear()
+        self._running = task = asyncio.create_task(self._run(reason), name="scoped-memory-sleep")
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            raise
+        finally:
+            self._running = None
+            self._awake.set()
+
+    async def over(self) -> None:
+        """None goes on."""
+        await self._awake.wait()
+
+    def _postponed(self, *, patient: bool) -> Postponed:
+        if self._closed:
+            return Postponed.UNREADY
+        if self.sleeping:
+            return Postponed.SLEEPING
+        busy = self._busy()
+        return Postponed.NO if busy is Postponed.BUILDING and not patient else busy
+
+    async def close(self) -> None:
+        """Stop what goes on after its present step. Idempotent."""
+        self._closed = True
+        if self._running is not None:
+            self._running.cancel()
+            await asyncio.gather(self._running, return_exceptions=True)
+
+    async def _run(self, reason: str) -> SleepReport:
+        try:
+            report = await self._begun(reason)
+            finished = await asyncio.to_thread(self._store.finished, report.run_id)
+            since = await self._last_day()
+            for scope in await self._scopes():
+                for step, work in self._steps(since):
+                    if (step, scope.name) not in finished:
+                        report = await self._step(report, step, scope, work)
+            if (SleepStep.BACKUP, _EVERY_SCOPE) not in finished:
+                report = await self._back_up(report)
+            report = replace(report, ended=self._clock())
+            await asyncio.to_thread(self._store.end, report)
+            self.slept_at = report.ended
+            await self._count_from(self._clock())
+        except Exception as error:  # noqa: BLE001  (whoever asked, and the next night, go on)
+            logger.error("夜间整理没有做成，下次接着做：{!r}", error)
+            self._failed(str(error))
+            unavailable = Postponed.UNAVAILABLE
+            return SleepReport(reason=reason, errors=(str(error),), postponed=unavailable)
+        self.report = report
+        if report.errors:
+            self._failed(report.errors[0])
+        else:
+            self.error = ""
+            self._notices.clear(NoticeCode.SLEEP_FAILED)
+        logger.info("夜间整理做完了：{}", _told(report))
+        return report
+
+    async def _begun(self, reason: str) -> SleepReport:
+        report = await asyncio.to_thread(self._store.unfinished)
+        if report is None:
+            now = self._clock()
+            report = SleepReport(run_id=make_id("s", now), reason=reason, begun=now)
+            await asyncio.to_thread(self._store.begin, report)
+        self.report = report
+        return report
+
+    async def _last_day(self) -> date | None:
+        last = await asyncio.to_thread(self._store.last)
+        return None if last is None or last.begun is None else last.begun.date()
+
+    async def _scopes(self) -> list[Scope]:
+        if not self._learns():
+            return []
+        scopes = await asyncio.to_thread(self._vault.scopes)
+        return [scope for scope in scopes if scope.name != QUARANTINE_NAME]
+
+    def _steps(self, since: date | None) -> list[tuple[SleepStep, Step]]:
+        async def journal(report: SleepReport, scope: Scope) -> SleepReport:
+            done = await self._parts.journals.run(scope, since)
+            return replace(
+                report,
+                journals=report.journals + done.written,
+                postponed_days=report.postponed_days + done.waiting,
+            )
+
+        return [
+            (SleepStep.FADE, self._fade),
+            (SleepStep.MERGE, self._merge),
+            (SleepStep.JOURNAL, journal),
+            (SleepStep.OVERVIEW, self._overview),
+        ]
+
+    async def _step(
+        self, report: SleepReport, step: SleepStep, scope: Scope, work: Step
+    ) -> SleepReport:
+        """One step in one scope. What fails is told, tried again the next night, and stops nothing
+        else but for the store: without that nobody would know how far the run is."""
+        try:
+            report = await work(report, scope)
+        except (StateUnavailable, EngineClosed):
+            raise
+        except VaultWriteFailed as error:
+            report = _with_error(report, step, scope.name, str(error))
+        except Exception as error:  # noqa: BLE001  (one scope's trouble must not cost the others)
+            logger.error("夜间整理的一步出错：{} {} {!r}", step, scope.name, error)
+            report = _with_error(report, step, scope.name, repr(error))
+        self.report = report
+        await asyncio.to_thread(self._store.finish_step, report, step, scope.name)
+        return report
+
+    async def _fade(self, report: SleepReport, scope: Scope) -> SleepReport:
+        faded = await self._parts.fading.run(report.run_id, scope)
+        left = await self._parts.departures.left(report.run_id, scope)
+        return replace(
+            report,
+            faded=report.faded + faded.weaker,
+            raised=report.raised + faded.stronger,
+            archived=report.archived + left[DepartureKind.FADED],
+            waiting=report.waiting + faded.waiting,
+        )
+
+    async def _merge(self, report: SleepReport, scope: Scope) -> SleepReport:
+        whole = await self._parts.merging.run(report.run_id, scope)
+        left = await self._parts.departures.left(report.run_id, scope)
+        return replace(
+            report,
+            merged=report.merged + left[DepartureKind.MERGED],
+            unmerged=report.unmerged + int(not whole),
+        )
+
+    async def _overview(self, report: SleepReport, scope: Scope) -> SleepReport:
+        if not self._pages_open:
+            await asyncio.to_thread(self._pages.open)
+            self._pages_open = True
+        pages = await self._parts.overviews.run(scope)
+        return replace(report, pages=report.pages + pages.written, left=report.left + pages.left)
+
+    async def _back_up(self, report: SleepReport) -> SleepReport:
+        try:
+            if self._learns():
+                await self._parts.purging.run()
+            done = await self._parts.backup.run()
+            report = replace(report, backup=done.name, removed=done.removed)
+        except TransferFailed as error:
+            report = _with_error(report, SleepStep.BACKUP, _EVERY_SCOPE, str(error))
+        except Exception as error:  # noqa: BLE001  (the night ends all the same)
+            logger.error("夜间备份出错：{!r}", error)
+            report = _with_error(report, SleepStep.BACKUP, _EVERY_SCOPE, repr(error))
+        self.report = report
+        await asyncio.to_thread(self._store.finish_step, report, SleepStep.BACKUP, _EVERY_SCOPE)
+        return report
+
+    async def _count_from(self, at: datetime) -> None:
+        await asyncio.to_thread(self._book.put_fact, _COUNTED_FROM, at.isoformat())
+        self._counted_from = at
+
+    def _failed(self, detail: str) -> None:
+        self.error = detail
+        self._notices.post(Notice(NoticeCode.SLEEP_FAILED, params={"detail": detail}))
+
+
+def _with_error(report: SleepReport, step: SleepStep, scope: str, said: str) -> SleepReport:
+    if len(report.errors) >= _ERRORS:
+        return report
+    where = f"{step}:{scope}" if scope else str(step)
+    return replace(report, errors=(*report.errors, f"{where}: {said}"[:_ERROR_CHARS]))
+
+
+def _told(report: SleepReport) -> str:
+    return (
+        f"变弱 {report.faded}，变强 {report.raised}，移进存档 {report.archived}，"
+        f"合并 {report.merged}，日记 {report.journals}，备份 {report.backup or '无'}"
+    )

@@ -1,0 +1,137 @@
+"""Passive memories fade by how they served: weighed once, carried out entry by entry."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import batched
+from typing import Final
+
+from ..catalogue.catalogue import Catalogue
+from ..catalogue.rules.day_journal import is_journal
+from ..catalogue.visibility import LivingMemories
+from ..models.data_models import StoredMemory, Topic
+from ..models.key import Key
+from ..models.scope import Scope
+from ..models.vault_layout import topic_of
+from ..runtime.shielded import to_its_end
+from ..storage.loop_port import Evidence, LoopBook
+from ..vault.ports import Vault
+from .archive_step import Departures
+from .models import Departure, DepartureKind, Fade
+from .ports import SleepStore
+from .rules.decay import WEAK, weigh
+
+_AT_ONCE: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Faded:
+    """How many are weaker and stronger now, and how many weak ones wait for another night."""
+
+    weaker: int = 0
+    stronger: int = 0
+    waiting: int = 0
+
+
+def may_leave(stored: StoredMemory) -> bool:
+    """False for what is kept on purpose: active memories, tasks, which are done or open and not
+    strong or weak, and the journals of days."""
+    memory = stored.memory
+    return not (memory.active or topic_of(stored.path) is Topic.TASKS or is_journal(stored))
+
+
+class Fading:
+    """The strength that each memory is to have is decided in the transaction that takes the
+    evidence off: whatever happens then, nothing is weighed twice."""
+
+    def __init__(
+        self,
+        store: SleepStore,
+        book: LoopBook,
+        vault: Vault,
+        catalogue: Catalogue,
+        living: LivingMemories,
+        departures: Departures,
+    ) -> None:
+        self._store = store
+        self._book = book
+        self._vault = vault
+        self._catalogue = catalogue
+        self._living = living
+        self._departures = departures
+
+    async def run(self, run_id: str, scope: Scope) -> Faded:
+        """Weigh what was counted, write the strengths, choose who leaves, and let them go.
+
+        Raises StateUnavailable, VaultWriteFailed.
+        """
+        evidence = await asyncio.to_thread(self._book.evidence, scope.name)
+        await asyncio.to_thread(self._store.plan, self._weighed(scope, evidence), evidence)
+        plans = await asyncio.to_thread(self._store.plans, scope.name)
+        weaker = stronger = 0
+        for some in batched(plans, _AT_ONCE):
+            changes = await to_its_end(self._apply_all(some))
+            weaker += sum(change < 0 for change in changes)
+            stronger += sum(change > 0 for change in changes)
+            settled = [fade.memory_id for fade in some if not self._is_weak(fade)]
+            await asyncio.to_thread(self._store.drop_plans, scope.name, settled)
+            await asyncio.sleep(0)
+        waiting = await self._let_go(run_id, scope, [fade for fade in plans if self._is_weak(fade)])
+        return Faded(weaker, stronger, waiting)
+
+    async def _apply_all(self, fades: Sequence[Fade]) -> list[int]:
+        return [await self._apply(fade) for fade in fades]
+
+    def _weighed(self, scope: Scope, evidence: Sequence[Evidence]) -> list[Fade]:
+        fades = []
+        for one in evidence:
+            stored = self._catalogue.get(one.key)
+            if stored is None or not may_leave(stored):
+                continue
+            strength = stored.memory.strength
+            found = weigh(strength, useful=one.useful, useless=one.useless)
+            if found.weak or found.strength != strength:
+                name = one.key.memory_id
+                fades.append(Fade(scope.name, name, strength, found.strength, found.weak))
+        return fades
+
+    async def _apply(self, fade: Fade) -> int:
+        """By how much the strength was changed: by nothing where it is right already, or somebody
+        else has changed it since it was weighed."""
+        async with self._living.writing:  # one at a time: whoever remembers something comes between
+            return await self._write(fade)
+
+    async def _write(self, fade: Fade) -> int:
+        stored = self._catalogue.get(Key(fade.scope, fade.memory_id))
+        if stored is None or not may_leave(stored) or stored.memory.strength != fade.base:
+            return 0
+        if fade.strength == fade.base:
+            return 0
+        changed = replace(stored.memory, strength=fade.strength)
+        try:
+            self._living.take(await asyncio.to_thread(self._vault.replace, stored, changed))
+        except KeyError:  # a person has changed it, and the next look at the files tells
+            return 0
+        return fade.strength - fade.base
+
+    def _is_weak(self, fade: Fade) -> bool:
+        """Still to leave: nobody has made it stronger, or kept it on purpose."""
+        stored = self._catalogue.get(Key(fade.scope, fade.memory_id))
+        return (
+            fade.weak and stored is not None and may_leave(stored) and stored.memory.strength < WEAK
+        )
+
+    async def _let_go(self, run_id: str, scope: Scope, weak: Sequence[Fade]) -> int:
+        """The weakest first, as many as may; how many stay for another night."""
+        room = await self._departures.room(run_id, scope)
+        chosen = sorted(weak, key=lambda fade: (fade.strength, fade.memory_id))[:room]
+        await self._departures.choose(
+            run_id,
+            [Departure(scope.name, fade.memory_id, DepartureKind.FADED) for fade in chosen],
+        )
+        await self._departures.carry_out(run_id, scope)
+        gone = [fade.memory_id for fade in weak if not self._is_weak(fade)]
+        await asyncio.to_thread(self._store.drop_plans, scope.name, gone)
+        return len(weak) - len(gone)

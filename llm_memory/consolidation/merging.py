@@ -1,0 +1,143 @@
+"""Near-duplicates inside one scope become one, under the guards of writing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from typing import Final
+
+from ..catalogue.catalogue import Catalogue
+from ..index.rules.deduplication import MergeThresholds, Reinforce, Replace, decide
+from ..models.data_models import StoredMemory
+from ..models.passages import place_name
+from ..models.scope import Scope
+from ..remember.near_duplicates import NearDuplicates
+from ..text.text import content_hash
+from .archive_step import Departures
+from .decay_step import may_leave
+from .models import Departure, DepartureKind
+from .ports import SleepStore
+
+MOST: Final = 300
+"""Memories of a scope that are compared in one run; the others the next night."""
+_AT_ONCE: Final = 20
+_REST_SECONDS: Final = 0.02
+"""Between two of them: an embedder may be the bot's own processor."""
+
+type Near = Sequence[tuple[StoredMemory, float]]
+
+
+class NightMerging:
+    """Each text is compared once with each embedder: what was written while there was no index, by
+    hand, or brought from elsewhere. Only passive memories ever give way."""
+
+    def __init__(
+        self,
+        store: SleepStore,
+        catalogue: Catalogue,
+        near: NearDuplicates,
+        departures: Departures,
+        *,
+        rest_seconds: float = _REST_SECONDS,
+    ) -> None:
+        self._store = store
+        self._catalogue = catalogue
+        self._near = near
+        self._departures = departures
+        self._rest = rest_seconds
+
+    async def run(self, run_id: str, scope: Scope) -> bool:
+        """Choose what gives way, and move it. False if nothing, or not all, could be compared.
+
+        Raises StateUnavailable, VaultWriteFailed.
+        """
+        await self._departures.carry_out(run_id, scope)  # what a crash left
+        compared = dict(await asyncio.to_thread(self._store.compared, scope.name))
+        living = self._catalogue.of_scope(scope)
+        gone = compared.keys() - {stored.memory.memory_id for stored in living}
+        await asyncio.to_thread(self._store.note_compared, scope.name, {}, gone)
+        todo = await asyncio.to_thread(self._unknown, living, compared)
+        room = await self._departures.room(run_id, scope)
+        touched: set[str] = set()
+        digests: dict[str, str] = {}
+        whole = True
+        for stored in todo:
+            thresholds = self._near.thresholds
+            near = await self._near.neighbours(stored)
+            if near is None or thresholds is None:
+                whole = False
+                break
+            found = await asyncio.to_thread(giving_way, stored, near, thresholds)
+            if found:
+                pair = {found[0].memory_id, found[0].into}
+                if not room or not touched.isdisjoint(pair):
+                    continue  # another night, when what is decided now has been done
+                await self._departures.choose(run_id, found[:1])
+                touched |= pair
+                room -= 1
+            if len(found) > 1:
+                continue  # the others of them another night, too
+            digests[stored.memory.memory_id] = self._digest(stored)
+            if len(digests) >= _AT_ONCE:
+                await self._note(scope, digests)
+            await asyncio.sleep(self._rest)
+        await self._note(scope, digests)
+        await self._departures.carry_out(run_id, scope)
+        return whole
+
+    def _unknown(
+        self, living: Sequence[StoredMemory], compared: Mapping[str, str]
+    ) -> list[StoredMemory]:
+        new = (s for s in living if compared.get(s.memory.memory_id) != self._digest(s))
+        return list(islice(new, MOST))
+
+    async def _note(self, scope: Scope, digests: dict[str, str]) -> None:
+        await asyncio.to_thread(self._store.note_compared, scope.name, dict(digests), ())
+        digests.clear()
+
+    def _digest(self, stored: StoredMemory) -> str:
+        memory = stored.memory
+        origin = memory.provenance
+        said = (memory.judgment, origin.person or origin.who, str(origin.trusted), self._near.space)
+        return content_hash("\n".join(said))[:16]
+
+
+def giving_way(stored: StoredMemory, near: Near, thresholds: MergeThresholds) -> list[Departure]:
+    """Who gives way to whom, the nearest first: of each pair the newer one is taken as if it were
+    written now, beside the older."""
+    found = []
+    for other, similarity in sorted(near, key=lambda pair: -pair[1]):
+        # Whatever an index answers: what one person may read never becomes what all may.
+        if other.scope != stored.scope or place_name(other) != place_name(stored):
+            continue
+        older, newer = sorted((stored, other), key=_age)
+        match decide(newer.memory, [(older, similarity)], thresholds):
+            case Reinforce() if may_leave(newer):
+                found.append(_departure(newer, older))
+            case Reinforce() if may_leave(older) and _covers(newer, older, similarity, thresholds):
+                found.append(_departure(older, newer))
+            case Replace() if may_leave(older):
+                found.append(_departure(older, newer))
+    return found
+
+
+def _age(stored: StoredMemory) -> tuple[float, str]:
+    return stored.memory.created_at.timestamp(), stored.memory.memory_id
+
+
+def _covers(
+    stored: StoredMemory, other: StoredMemory, similarity: float, thresholds: MergeThresholds
+) -> bool:
+    """True if the other one, written now, would only make this one stronger."""
+    return isinstance(decide(other.memory, [(stored, similarity)], thresholds), Reinforce)
+
+
+def _departure(loser: StoredMemory, into: StoredMemory) -> Departure:
+    return Departure(
+        loser.scope.name,
+        loser.memory.memory_id,
+        DepartureKind.MERGED,
+        into.memory.memory_id,
+        loser.memory.strength,
+    )

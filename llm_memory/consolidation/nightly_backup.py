@@ -1,0 +1,234 @@
+"""A backup of the whole store: taken while the bot writes, read through, then kept."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager, closing
+from dataclasses import dataclass
+from typing import Final
+
+from ..catalogue.visibility import LivingMemories
+from ..errors import TransferFailed
+from ..log import logger
+from ..models.notices import Notice, NoticeCode
+from ..models.transfer import (
+    End,
+    FileRecord,
+    Header,
+    MemoryRecord,
+    Record,
+    StoreExported,
+    TransferFault,
+)
+from ..runtime.identifiers import Clock
+from ..runtime.notice_board import NoticeBoard
+from ..runtime.shielded import to_its_end
+from ..transfer.ports import Line, LineSource, TransferFiles
+from ..transfer.rules.format import VERSION, LineBroken, line_of, read_line
+from ..transfer.store_transfer import StoreExport
+from .ports import BackupFolder
+
+_WORK_SECONDS: Final = 0.004
+_REST_SECONDS: Final = 0.008
+"""After so long at work the thread leaves the interpreter to the bot for so long."""
+_LINES: Final = 50
+
+
+type Changed = Callable[[Record], Record | None]
+
+
+@dataclass(frozen=True, slots=True)
+class BackedUp:
+    """The new file, empty for none, and how many older ones were removed."""
+
+    name: str = ""
+    removed: int = 0
+
+
+class NightlyBackup:
+    """``keep`` backups, 0 for none at all. An older one goes only when a new one was read through,
+    and only while ``may_rotate`` says that the files lack nothing that it may still have."""
+
+    def __init__(
+        self,
+        folder: BackupFolder,
+        living: LivingMemories,
+        notices: NoticeBoard,
+        clock: Clock,
+        *,
+        keep: int,
+        may_rotate: Callable[[], bool],
+        version: str,
+        settings: Callable[[], Mapping[str, object]],
+    ) -> None:
+        """``settings``: the owner's, without secrets."""
+        self._folder = folder
+        self._living = living
+        self._notices = notices
+        self._clock = clock
+        self._keep = keep
+        self._may_rotate = may_rotate
+        self._version = version
+        self._settings = settings
+        self._making = asyncio.Lock()
+
+    async def run(self) -> BackedUp:
+        """Write today's. Raises TransferFailed: those that stand there still do."""
+        if self._keep <= 0:
+            return BackedUp()
+        stopped = threading.Event()
+        try:
+            async with self._copied():
+                await to_its_end(asyncio.to_thread(self._write, stopped), on_cancel=stopped.set)
+                name = await to_its_end(asyncio.to_thread(self._publish))
+        except TransferFailed as error:
+            params = {"detail": error.detail or str(error)}
+            self._notices.post(Notice(NoticeCode.BACKUP_FAILED, params=params))
+            raise
+        self._notices.clear(NoticeCode.BACKUP_FAILED)
+        return BackedUp(name, await to_its_end(asyncio.to_thread(self._rotate, name)))
+
+    async def carry_out(self, files: TransferFiles) -> tuple[str, StoreExported]:
+        """The whole store as it is now into a new file of ``exports/``: its name, and what it
+        holds. Raises TransferFailed: there is none."""
+        stopped = threading.Event()
+
+        def write() -> tuple[str, StoreExported]:
+            export = self._export()
+            name = f"backup-{self._clock():%Y%m%d-%H%M%S}.jsonl"
+            return files.write(name, _gently(export.lines(), stopped)), export.done()
+
+        async with self._copied():
+            return await to_its_end(asyncio.to_thread(write), on_cancel=stopped.set)
+
+    @asynccontextmanager
+    async def _copied(self) -> AsyncIterator[None]:
+        """While there is a copy of the tree, of one moment. Raises TransferFailed."""
+        folder = self._folder
+        async with self._making:
+            try:
+                await to_its_end(asyncio.to_thread(folder.clear))
+                await to_its_end(asyncio.to_thread(folder.snapshot))
+                async with self._living.writing:  # what has changed since: a look, a few copies
+                    await to_its_end(asyncio.to_thread(folder.snapshot))
+                yield
+            finally:
+                await to_its_end(asyncio.to_thread(folder.clear))
+
+    async def change(self, changed: Changed) -> None:
+        """Have the backups that stand there as ``changed`` makes their records; None leaves a
+        record out. Raises TransferFailed: the others stand as they were."""
+        for name in await asyncio.to_thread(self._folder.names):
+            await to_its_end(asyncio.to_thread(self._change, name, changed))
+
+    def _change(self, name: str, changed: Changed) -> None:
+        stopped = threading.Event()
+        with closing(self._folder.read(name)) as source:
+            records = (_record(line) for line in _gently(_lines(source), stopped))
+            if all(changed(record) == record for record in records):
+                return
+        with closing(self._folder.read(name)) as source:
+            self._folder.write(_gently(_changed_lines(source, changed), stopped))
+        self._folder.publish(name)
+        logger.info("旧备份里彻底删除的已经拿掉：{}", name)
+
+    def _export(self) -> StoreExport:
+        store = self._folder.store()
+        made = self._folder.vault_format
+        header = Header(VERSION, self._version, self._clock(), store.scopes(), True, made)
+        return StoreExport(store, header, None, self._settings())
+
+    def _write(self, stopped: threading.Event) -> None:
+        export = self._export()
+        self._folder.write(_gently(export.lines(), stopped))
+        source = self._folder.written()
+        try:
+            _verify(source, export, stopped)
+        finally:
+            source.close()
+
+    def _publish(self) -> str:
+        now = self._clock()
+        name = f"{now:%Y-%m-%d}.jsonl"
+        if name in self._folder.names() and not self._may_rotate():
+            name = f"{now:%Y-%m-%d-%H%M%S}.jsonl"
+        self._folder.publish(name)
+        logger.info("夜间备份写好了：backups/daily/{}", name)
+        return name
+
+    def _rotate(self, newest: str) -> int:
+        """What cannot be removed is removed the next night."""
+        if not self._may_rotate():
+            return 0
+        try:
+            names = [name for name in self._folder.names() if name != newest]
+            old = names[: max(len(names) - (self._keep - 1), 0)]
+            for name in old:
+                self._folder.remove(name)
+        except TransferFailed as error:
+            logger.warning("旧备份没有删掉：{}", error)
+            return 0
+        return len(old)
+
+
+def _changed_lines(source: LineSource, changed: Changed) -> Iterator[str]:
+    memories = files = 0
+    for line in _lines(source):
+        record = changed(_record(line))
+        memories += isinstance(record, MemoryRecord)
+        files += isinstance(record, FileRecord)
+        if isinstance(record, End):
+            record = End(memories, files)
+        if record is not None:
+            yield line_of(record)
+
+
+def _record(line: Line) -> Record:
+    """Raises TransferFailed for a line that nobody can read: it may hold anything."""
+    try:
+        if line.fault is None:
+            return read_line(line.text)
+    except LineBroken as error:
+        raise TransferFailed(TransferFault.UNREADABLE, f"{line.number}: {error}") from error
+    raise TransferFailed(TransferFault.UNREADABLE, f"{line.number}: {line.fault}")
+
+
+def _gently[L](things: Iterable[L], stopped: threading.Event) -> Iterator[L]:
+    """The same, with rests between: this thread and the bot share one interpreter.
+
+    Raises TransferFailed when the bot closes.
+    """
+    begun = time.monotonic()
+    for thing in things:
+        if stopped.is_set():
+            raise TransferFailed(TransferFault.NOT_WRITTEN, "the engine closes")
+        yield thing
+        if time.monotonic() - begun > _WORK_SECONDS:
+            time.sleep(_REST_SECONDS)
+            begun = time.monotonic()
+
+
+def _verify(source: LineSource, export: StoreExport, stopped: threading.Event) -> None:
+    """Read a file back, line by line. Raises TransferFailed: it is not what was written."""
+    end: End | None = None
+    count = 0
+    for line in _gently(_lines(source), stopped):
+        if line.fault is not None:
+            raise TransferFailed(TransferFault.NOT_WRITTEN, f"{line.number}: {line.fault}")
+        try:
+            record = read_line(line.text)
+        except LineBroken as error:
+            raise TransferFailed(TransferFault.NOT_WRITTEN, f"{line.number}: {error}") from error
+        count += 1
+        end = record if isinstance(record, End) else None
+    whole = End(export.memories, export.files)
+    if end != whole or count != export.count:
+        raise TransferFailed(TransferFault.NOT_WRITTEN, "the file is not whole")
+
+
+def _lines(source: LineSource) -> Iterator[Line]:
+    while lines := source.take(_LINES):
+        yield from lines

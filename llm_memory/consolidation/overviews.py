@@ -1,0 +1,143 @@
+"""MEMORY.md and PRIMER.md of a scope: between the bot's marks, the text before kept."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from ..catalogue.catalogue import Catalogue
+from ..errors import VaultWriteFailed
+from ..log import logger
+from ..models.notices import Notice, NoticeCode
+from ..models.scope import Scope, ScopeFilter
+from ..models.vault_layout import MEMORY_PAGE, PRIMER_PAGE, archive_path, part_path
+from ..remember.corrected_statements import EVER, CorrectedStatements
+from ..runtime.notice_board import NoticeBoard
+from ..runtime.shielded import to_its_end
+from ..vault.markdown.entry import ID_PATTERN
+from ..vault.markdown.marked_block import content_of, harmless, put
+from ..vault.scope_pages_port import Page, ScopePages
+from .rules.overview import memory_page
+
+KEPT: Final = 3
+"""Former texts of each page."""
+_TRIES: Final = 5
+"""So often a page is written where somebody else writes to it meanwhile."""
+_ID: Final = re.compile(ID_PATTERN)
+_TITLES: Final = {MEMORY_PAGE: "记忆概览", PRIMER_PAGE: "开场摘要"}
+
+type PrimerPage = Callable[[Scope], str]
+"""What a conversation that comes back is told of a scope's own entries. Asked in the event loop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pages:
+    """How many were written, and how many were left alone."""
+
+    written: int = 0
+    left: int = 0
+
+
+class Overviews:
+    """Nothing of another scope stands in a scope's pages, not even what is public."""
+
+    def __init__(
+        self,
+        pages: ScopePages,
+        catalogue: Catalogue,
+        corrected: CorrectedStatements,
+        notices: NoticeBoard,
+        primer: PrimerPage,
+    ) -> None:
+        self._pages = pages
+        self._catalogue = catalogue
+        self._corrected = corrected
+        self._notices = notices
+        self._primer = primer
+
+    async def run(self, scope: Scope) -> Pages:
+        """Write what has changed. Raises VaultWriteFailed."""
+        living = list(self._catalogue.visible(ScopeFilter((scope,))))
+        entries = await asyncio.to_thread(self._corrected.without_former, living, living)
+        told = self._primer(scope) if entries else ""
+
+        def memory(previous: str) -> str:
+            return memory_page(entries, previous) if entries else ""
+
+        def primer(_: str) -> str:
+            return told
+
+        written = left = 0
+        for name, make in ((MEMORY_PAGE, memory), (PRIMER_PAGE, primer)):
+            done = await to_its_end(asyncio.to_thread(self._write, scope, name, make))
+            subject = f"{scope.name}/{name}"
+            if done is None:
+                left += 1
+                params = {"scope": scope.name, "path": name}
+                self._notices.post(Notice(NoticeCode.PAGE_LEFT, subject, params))
+            else:
+                written += int(done)
+                self._notices.clear(NoticeCode.PAGE_LEFT, subject)
+            await to_its_end(asyncio.to_thread(self._clear_drafts, scope, name))
+        return Pages(written, left)
+
+    def _write(self, scope: Scope, name: str, make: Callable[[str], str]) -> bool | None:
+        """True if it was written, False if it is as it should be; None for one that was left alone.
+
+        Raises VaultWriteFailed.
+        """
+        for _ in range(_TRIES):
+            page = self._pages.read(scope, name)
+            text = _text(page)
+            if text is None:
+                return None
+            previous = content_of(text)
+            content = make(previous)
+            if not content and not previous:
+                return False
+            if previous == harmless(content):
+                return False
+            whole = put(text, content, title=_TITLES[name])
+            if whole is None:
+                return None
+            if previous.strip():
+                # No line of it may be taken for an entry of the archive.
+                former = previous.replace("^m-", "\\^m-").replace("\\\\^m-", "\\^m-")
+                self._pages.keep(scope, name, self._cleared(scope, former).encode(), most=KEPT)
+            if self._pages.write(scope, name, whole.encode(), page):
+                logger.debug("夜间整理：写了 {}/{}", scope.name, name)
+                return True
+        raise VaultWriteFailed(f"{name}: somebody else writes to it all the time")
+
+    def _clear_drafts(self, scope: Scope, name: str) -> None:
+        """Take out of the former texts what was corrected. Raises VaultWriteFailed."""
+        for number in range(1, KEPT + 1):
+            path = archive_path(part_path(name, number))
+            page = self._pages.read(scope, path)
+            text = _text(page)
+            if text and (left := self._cleared(scope, text)) != text:
+                self._pages.write(scope, path, left.encode(), page)
+
+    def _cleared(self, scope: Scope, text: str) -> str:
+        """Whole lines go: one may hold no more than the beginning of an entry."""
+        corrected = {one.memory_id for one in self._corrected.of_scope(scope.name)}
+        return "".join(
+            line
+            for line in text.splitlines(keepends=True)
+            if corrected.isdisjoint(_ID.findall(line))
+            and self._corrected.text_cleared(scope.name, line, EVER) == line
+        )
+
+
+def _text(page: Page | None) -> str | None:
+    """None for what is no UTF-8: every byte of it is somebody's."""
+    if page is None:
+        return ""
+    try:
+        text = page.raw.decode()
+    except UnicodeDecodeError:
+        return None
+    return text

@@ -1,0 +1,56 @@
+"""What becomes of the lines of a backup that hold what was purged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from ..catalogue.rules.timeline import is_digest
+from ..models.corrections import Correction
+from ..models.data_models import Memory
+from ..models.transfer import FileRecord, MemoryRecord, Record
+from ..remember.corrected_statements import CorrectedStatements
+from ..text.text import same_words
+from ..vault.markdown.topic_file import parse_file
+
+
+class PurgedBackups:
+    """Entries that were purged go, and so do journals that tell of them; pages lose the lines."""
+
+    def __init__(self, purged: Sequence[Correction], corrected: CorrectedStatements) -> None:
+        self._purged = purged
+        self._corrected = corrected
+        self._said = {(one.memory_id, same_words(one.words)) for one in purged}
+        self._words = {same_words(one.words) for one in purged}
+        self._ids = {one.memory_id for one in purged}
+
+    def changed(self, record: Record) -> Record | None:
+        """A record as it may stay; None for one that goes."""
+        match record:
+            case MemoryRecord():
+                return None if self._is_gone(record.memory) else record
+            case FileRecord():
+                return self._file(record)
+            case _:
+                return record
+
+    def _is_gone(self, memory: Memory) -> bool:
+        if (memory.memory_id, same_words(memory.judgment)) in self._said:
+            return True
+        return is_digest(memory) and self._corrected.says(memory.judgment, self._purged)
+
+    def _file(self, record: FileRecord) -> FileRecord:
+        try:
+            text = record.content.decode()
+        except UnicodeDecodeError:
+            return record
+        written = datetime.fromtimestamp(record.modified / 1e9, UTC)
+        file = parse_file(text, fallback_time=written)
+        text = file.without(*(e for e in file.entries if self._is_gone(e.memory)))
+        kept = [line for line in text.splitlines(keepends=True) if not self._tells(line)]
+        return replace(record, content="".join(kept).encode())
+
+    def _tells(self, line: str) -> bool:
+        """A line of an overview names the entry, or repeats its words."""
+        return any(name in line for name in self._ids) or any(said in line for said in self._words)

@@ -1,0 +1,115 @@
+"""MEMORY.md: what a scope remembers, for people who look at its folder. Pure.
+
+Nothing in it is an order to anybody: only what somebody vouches for stands under the standing
+instructions, and whatever nobody vouches for stands between quotation marks with its speaker.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from typing import Final
+
+from ...catalogue.rules.bylines import as_one_name
+from ...catalogue.rules.closing import holding
+from ...models.data_models import Memory, StoredMemory, Topic
+from ...models.vault_layout import topic_of
+from ...recall.rules.same_fact import once
+from ...text.text import clean, preview
+
+_LISTED: Final = 8
+"""Of each topic."""
+_PREVIEW: Final = 80
+_OTHERS: Final = "其他"
+_HEADINGS: Final[Mapping[Topic, str]] = {
+    Topic.INSTRUCTIONS: "长期指示",
+    Topic.PREFERENCES: "偏好",
+    Topic.ENTITIES: "人和事物",
+    Topic.DECISIONS: "决定",
+    Topic.PATTERNS: "规律和经验",
+    Topic.TASKS: "任务",
+    Topic.JOURNAL: "日志",
+}
+_POINTER: Final = re.compile(r"#(m-[0-9a-z]{4,32})\)[ \t\r]*$", re.MULTILINE)
+
+
+def memory_page(entries: Sequence[StoredMemory], previous: str) -> str:
+    """The lines between the bot's marks.
+
+    Args:
+        entries: All living entries of one scope. What something has settled is not told, and what
+            several have said just so is told once.
+        previous: What stood there. Of its lines whose entries still live at most a quarter go: the
+            strongest of the others stay, however many others are stronger.
+    """
+    entries = holding(entries)
+    by_heading: dict[str, list[StoredMemory]] = {}
+    for stored in sorted(entries, key=_rank):
+        by_heading.setdefault(_heading(stored), []).append(stored)
+    chosen = {
+        stored.memory.memory_id for group in by_heading.values() for stored in group[:_LISTED]
+    }
+    chosen |= _kept(entries, previous, chosen)
+    order = [name for name in (*_HEADINGS.values(), _OTHERS) if name in by_heading]
+    counts = " · ".join(f"{name} {len(by_heading[name])}" for name in order)
+    lines = [f"共 {len(entries)} 条记忆：{counts}"]
+    for name in order:
+        shown = [s for s in by_heading[name] if s.memory.memory_id in chosen]
+        more = len(by_heading[name]) - len(shown)
+        lines += ["", f"### {name}", "", *(line_of(*said) for said in once(shown))]
+        lines += [f"- ……还有 {more} 条"] if more else []
+    return "\n".join(lines) + "\n"
+
+
+def pointed_ids(content: str) -> tuple[str, ...]:
+    """The entries that the lines of a page lead to, in their order."""
+    return tuple(_POINTER.findall(content))
+
+
+def line_of(stored: StoredMemory, *also: StoredMemory) -> str:
+    """One entry on one line of a page, with the names of those who said just so; ``memory_page``
+    finds it again by the pointer at its end."""
+    memory = stored.memory
+    date = f"{memory.created_at:%Y-%m-%d}"
+    return f"- {date} {_said(memory, *(one.memory for one in also))} ({stored.pointer})"
+
+
+def inert(text: str, limit: int = _PREVIEW) -> str:
+    """Somebody's words on one line of a page: they end no comment, begin none, and make no entry of
+    the line."""
+    line = preview(clean(text), limit)
+    return line.replace("<!--", "&lt;!--").replace("-->", "--&gt;").replace("^m-", "\\^m-")
+
+
+def is_vouched_for(memory: Memory) -> bool:
+    """True for what may be told as it stands: a trusted speaker's, and no quotation."""
+    return memory.provenance.trusted and not memory.quoted
+
+
+def _said(memory: Memory, *also: Memory) -> str:
+    names = (inert(as_one_name(one.who), 40) for one in (memory, *also))
+    who = "、".join(dict.fromkeys(name for name in names if name))
+    words = inert(memory.judgment)
+    if is_vouched_for(memory):
+        return f"{who}：{words}" if who else words
+    return f"{who or '有人'}说：“{words}”"
+
+
+def _heading(stored: StoredMemory) -> str:
+    topic = topic_of(stored.path)
+    if topic is Topic.INSTRUCTIONS and not is_vouched_for(stored.memory):
+        return _OTHERS
+    return _OTHERS if topic is None else _HEADINGS[topic]
+
+
+def _rank(stored: StoredMemory) -> tuple[int, float, str]:
+    memory = stored.memory
+    return -memory.strength, -memory.created_at.timestamp(), memory.memory_id
+
+
+def _kept(entries: Sequence[StoredMemory], previous: str, chosen: Collection[str]) -> set[str]:
+    shown = set(pointed_ids(previous))
+    before = [s.memory.memory_id for s in sorted(entries, key=_rank) if s.memory.memory_id in shown]
+    dropped = [name for name in before if name not in chosen]
+    may_go = len(before) // 4
+    return set(dropped[: max(len(dropped) - may_go, 0)])

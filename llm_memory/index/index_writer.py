@@ -1,0 +1,173 @@
+"""Writes what is on the queue into the index, a batch at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..catalogue.catalogue import key_of
+from ..catalogue.rules.passage_text import embedded_passage
+from ..errors import EmbeddingFailed
+from ..log import logger
+from ..models.data_models import StoredMemory
+from ..models.key import Key
+from ..models.notes import NoteChunk
+from ..models.passages import Passage, place_name
+from ..text.text import content_hash
+from .cache_port import TextKey, VectorCache
+from .embedding.ports import Embedder, Fingerprint, Vectors
+from .index_queue import Entry, IndexQueue
+from .ports import IndexRecord, VectorStore
+from .store_calls import StoreCalls
+
+NOTE_KIND = "笔记"
+"""Where the index says of a memory what it is about."""
+_OWN_FAULTS = frozenset({"language", "zero_vector", "not_finite"})
+"""Codes that tell of the text, not of the embedder's health. After any other code a text is to
+blame if others were embedded between two of its failures."""
+
+
+class IndexWriter:
+    """Embeds, through the cache, and writes.
+
+    Args:
+        batch: The most texts that an embedder is asked for at once.
+    """
+
+    def __init__(
+        self,
+        queue: IndexQueue,
+        store: VectorStore,
+        calls: StoreCalls,
+        cache: VectorCache,
+        *,
+        batch: int,
+    ) -> None:
+        self._queue = queue
+        self._store = store
+        self._calls = calls
+        self._cache = cache
+        self._most = batch
+        self._batch = batch
+        self._forgotten: list[TextKey] = []
+        self._embedded = 0
+        self._refused: dict[Key, int] = {}
+
+    @property
+    def halvings(self) -> int:
+        """How often a batch fails before the text that is to blame is alone."""
+        return self._most.bit_length()
+
+    def forget(self, stored: Passage) -> None:
+        """The vector of what is gone must not stay behind: it tells of its words."""
+        self._forgotten.append(text_key(stored))
+
+    async def sweep(self) -> None:
+        """Take the vectors of what is gone out of the cache."""
+        if self._forgotten:
+            forgotten, self._forgotten = self._forgotten, []
+            await self._calls.run(self._cache.forget, forgotten)
+
+    async def write_batch(self, embedder: Embedder, fingerprint: Fingerprint) -> None:
+        """Bring the oldest entries into the index and take them off the list.
+
+        Raises:
+            EmbeddingFailed: nothing was written; the next batch is a smaller one.
+            IndexFull: nothing was written.
+            IndexUnavailable: some may be in the index, all are still on the list.
+        """
+        entries = self._queue.first(self._batch)
+        gone = [key for key, stored in entries if stored is None]
+        living = [stored for _, stored in entries if stored is not None]
+        await self.sweep()
+        if gone:
+            await self._calls.run(self._store.delete, gone)
+        if living:
+            try:
+                vectors = await self.vectors(living, embedder, fingerprint)
+            except EmbeddingFailed as error:
+                self._make_way(entries, error.code)
+                raise
+            self._embedded += 1
+            self._batch = min(self._batch * 2, self._most)
+            await self._calls.run(self._store.upsert, [record_of(s) for s in living], vectors)
+        self._queue.settle(entries)
+
+    async def vectors(
+        self, passages: Sequence[Passage], embedder: Embedder, fingerprint: Fingerprint
+    ) -> Vectors:
+        """Shape ``(len(passages), dim)``. Raises EmbeddingFailed."""
+        import numpy as np
+
+        keys = [text_key(passage) for passage in passages]
+        known = await self._calls.run(self._cache.get, fingerprint, keys)
+        missing = {
+            key: embedded_passage(passage)
+            for key, passage in zip(keys, passages, strict=True)
+            if key not in known
+        }
+        if missing:
+            rows = await embedder.embed_documents(list(missing.values()))
+            fresh = dict(zip(missing, rows, strict=True))
+            await self._calls.run(self._cache.put, fingerprint, fresh)
+            known = {**known, **fresh}
+        return np.stack([known[key] for key in keys])
+
+    def _make_way(self, entries: list[Entry], code: str) -> None:
+        """One text that the embedder cannot take must not hold up the others: ask for fewer, and
+        put a single one at the end of the list. Where it is the text's own fault, off the list."""
+        if len(entries) == 1:
+            key, _ = entry = entries[0]
+            before = self._refused.pop(key, None)
+            if before is not None and (code in _OWN_FAULTS or self._embedded > before):
+                logger.info("有一条记忆嵌入不了（{}），只按字词想起", code)
+                self._queue.park(entry)
+            else:
+                self._refused[key] = self._embedded
+                self._queue.postpone(entry)
+        self._batch = max(1, len(entries) // 2)
+
+
+def text_key(passage: Passage) -> TextKey:
+    """Where the cache keeps the vector of a passage."""
+    return TextKey(place_name(passage), content_hash(embedded_passage(passage)))
+
+
+def record_hash(passage: Passage) -> str:
+    """Changes with whatever the index holds of a passage."""
+    text = embedded_passage(passage)
+    if isinstance(passage, NoteChunk):
+        # Its id changes with its words; that its file was saved again means nothing.
+        return content_hash(f"{passage.note_id}|{text}")
+    memory = passage.memory
+    about = f"{memory.kind}|{memory.strength}|{memory.active}|{memory.role}|{passage.path}"
+    return content_hash(f"{about}|{memory.created_at.isoformat()}|{text}")
+
+
+def record_of(passage: Passage) -> IndexRecord:
+    """What the index holds of a passage."""
+    return IndexRecord(
+        key=key_of(passage),
+        text=embedded_passage(passage),
+        content_hash=record_hash(passage),
+        metadata=_note_fields(passage)
+        if isinstance(passage, NoteChunk)
+        else _memory_fields(passage),
+    )
+
+
+def _memory_fields(stored: StoredMemory) -> dict[str, str | int | float | bool]:
+    memory = stored.memory
+    return {
+        "kind": memory.kind.value,
+        "topic": stored.path,
+        "role": memory.role,
+        "strength": memory.strength,
+        "active": memory.active,
+        "created_at": memory.created_at.timestamp(),
+        "who": memory.provenance.who,
+        "conversation_id": memory.provenance.conversation,
+    }
+
+
+def _note_fields(chunk: NoteChunk) -> dict[str, str | int | float | bool]:
+    return {"kind": NOTE_KIND, "topic": chunk.path}

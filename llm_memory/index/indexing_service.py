@@ -1,0 +1,488 @@
+"""Keeps the index equal to the vault, behind the bot, whatever becomes of the index."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+
+from ..catalogue.catalogue import key_of
+from ..errors import EmbeddingFailed, IndexFull, IndexUnavailable
+from ..log import logger
+from ..models.notices import Notice, NoticeCode
+from ..models.passages import Passage
+from ..models.scope import ScopeFilter
+from ..models.settings import IndexPace
+from ..models.status import IndexState
+from ..runtime.notice_board import NoticeBoard
+from .cache_port import TextKey, VectorCache
+from .embedding.ports import Embedder, Fingerprint, Vector, Vectors
+from .index_queue import IndexQueue, Lag
+from .index_writer import IndexWriter, record_hash, text_key
+from .passages import Passages
+from .ports import IndexManifest, Neighbours, VectorStore
+from .rules.circuit_breaker import CircuitBreaker
+from .rules.common_part import apart_from
+from .rules.deduplication import MergeThresholds
+from .store_calls import CLOSED, HANGS, SLOW, StoreCalls
+
+_SLICE = 200
+"""Passages looked at between two looks at the event loop."""
+_UNREADABLE = "language"
+_CHANGED = "model_changed"
+_DIED = "died"
+"""The process ended in which the embedder lives."""
+_MOST_ANNOUNCED = 2
+"""At the same time: of a crowd that speaks at once the others are embedded when they ask."""
+_TOO_OFTEN = 20
+"""Slow answers in a row, after which the owner should know."""
+WORDS_ALONE = "lexical"
+"""The label where there is no embedder: what the setting calls it."""
+BUSY = "busy"
+WORN = "worn"
+FAULTY = "faulty"
+
+
+class IndexingService:
+    """Owns the vector store and the embedder. ``run`` is its one task; it ends by cancellation."""
+
+    def __init__(
+        self,
+        passages: Passages,
+        store: VectorStore,
+        manifest: IndexManifest,
+        cache: VectorCache,
+        notices: NoticeBoard,
+        pace: IndexPace,
+        grown: Callable[[int], None] = lambda _: None,
+        *,
+        embed_query_seconds: float,
+    ) -> None:
+        """``grown`` is told of each passage that is put on the list by a comparison. A query that
+        the index's process has to embed may take ``embed_query_seconds`` longer than others."""
+        self._passages = passages
+        self._store = store
+        self._manifest = manifest
+        self._cache = cache
+        self._notices = notices
+        self._pace = pace
+        self._grown = grown
+        self._embed_query_seconds = embed_query_seconds
+        self._embedder: Embedder | None = None
+        self._fingerprint: Fingerprint | None = None
+        self._queue = IndexQueue()
+        self._calls = StoreCalls(
+            store, query_seconds=pace.query_seconds, on_fault=self._note_trouble
+        )
+        self._writer = IndexWriter(self._queue, store, self._calls, cache, batch=pace.batch)
+        self._fault: IndexUnavailable | EmbeddingFailed | None = None
+        self._faulty = asyncio.Event()
+        self._slow = 0
+        self._announced = 0
+        self._unwritten = False
+        self._doubtful = False
+        self.state = IndexState.WAITING
+
+    @property
+    def label(self) -> str:
+        """The embedder's name for the status, empty while none is chosen."""
+        if self._embedder is None:
+            return WORDS_ALONE if self.words_alone else ""
+        return self._embedder.label
+
+    @property
+    def words_alone(self) -> bool:
+        """Whether it was decided to do without vectors."""
+        return self.state is IndexState.LEXICAL
+
+    @property
+    def fingerprint(self) -> Fingerprint | None:
+        """The space that it is written in, None before the embedder is ready."""
+        return self._fingerprint
+
+    @property
+    def pending(self) -> tuple[Passage, ...]:
+        """Acknowledged, but not in the index yet: the newest last."""
+        return self._queue.living
+
+    @property
+    def backlog(self) -> int:
+        """How many of ``pending`` there are."""
+        return self._queue.lacking
+
+    @property
+    def leaving(self) -> int:
+        """How many are gone, but may still be in the index."""
+        return self._queue.removals
+
+    def lag(self) -> AbstractContextManager[Lag]:
+        """Follows what the index may not know while it is asked."""
+        return self._queue.lag()
+
+    def enqueue(self, stored: Passage) -> None:
+        """It is new or was changed."""
+        if not self.words_alone:
+            self._queue.put(stored)
+
+    def enqueue_removal(self, stored: Passage) -> None:
+        """It is gone."""
+        self._writer.forget(stored)
+        if self.words_alone:
+            self._queue.changed.set()
+        else:
+            self._queue.remove(stored)
+
+    def recheck(self) -> None:
+        """Compare with the vault soon: much of it was read only now."""
+        self._doubtful = True
+        self._queue.changed.set()
+
+    async def embed(self, text: str) -> Vector:
+        """A query's vector.
+
+        Raises:
+            IndexUnavailable: the index is not ready, so that the vector would be of no use.
+            EmbeddingFailed: none for this text now.
+        """
+        if self.state is not IndexState.READY or self._embedder is None:
+            raise IndexUnavailable(f"index is {self.state}", code="not_ready")
+        try:
+            vector = await self._embedder.embed_query(text)
+        except EmbeddingFailed as error:
+            self._note_trouble(error)
+            raise
+        self._embedded()
+        return vector
+
+    async def announce(self, text: str) -> None:
+        """``neighbours`` will be asked of this text in a moment. Where the index's own process
+        embeds, it begins already; elsewhere each call may cost money, and none is made.
+
+        Never raises for a broken index or embedder: that is said to whoever asks.
+        """
+        index = self._embedder.beside_index if self._embedder else None
+        if index is None or self.state is not IndexState.READY:
+            return
+        if self._announced >= _MOST_ANNOUNCED:
+            return
+        self._announced += 1
+        try:
+            await self._calls.run(index.announce, text)
+        except (IndexUnavailable, EmbeddingFailed) as error:
+            logger.debug("没能先算问题的向量：{}", error)
+        finally:
+            self._announced -= 1
+
+    def _embedded(self) -> None:
+        if not self._unwritten:  # else it would be said anew at each attempt to write
+            self._notices.clear(NoticeCode.EMBEDDER_FAILING)
+
+    @property
+    def merge_thresholds(self) -> MergeThresholds | None:
+        """The embedder's own, None while nothing can be compared."""
+        if self.state is not IndexState.READY or self._embedder is None:
+            return None
+        return self._embedder.merge_thresholds
+
+    async def vectors(self, passages: Sequence[Passage]) -> Vectors:
+        """Of what is stored, or about to be: those that the index will hold, so that they are
+        embedded once. Raises IndexUnavailable, EmbeddingFailed."""
+        if self.state is not IndexState.READY or not (self._embedder and self._fingerprint):
+            raise IndexUnavailable(f"index is {self.state}", code="not_ready")
+        return await self._writer.vectors(passages, self._embedder, self._fingerprint)
+
+    async def neighbours(
+        self, text: str, scope_filter: ScopeFilter, k: int, common: Sequence[float] = ()
+    ) -> tuple[Vector, Neighbours]:
+        """The vector of a query's text apart from ``common``, and its visible neighbours, by one
+        call where the index's own process embeds. Raises IndexUnavailable, EmbeddingFailed."""
+        index = self._embedder.beside_index if self._embedder else None
+        if index is None:
+            vector = apart_from(await self.embed(text), common)
+            return vector, await self.nearest(vector, scope_filter, k)
+        found = await self._ask(
+            lambda: index.query_text(text, scope_filter, k, common),
+            more=self._embed_query_seconds,
+        )
+        self._embedded()
+        return found
+
+    async def nearest(self, vector: Vector, scope_filter: ScopeFilter, k: int) -> Neighbours:
+        """The visible neighbours of a vector. Raises IndexUnavailable."""
+        return await self._ask(lambda: self._store.query(vector, scope_filter, k))
+
+    async def _ask[T](self, ask: Callable[[], T], *, more: float = 0.0) -> T:
+        if self.state is not IndexState.READY:
+            raise IndexUnavailable(f"index is {self.state}", code="not_ready")
+        try:
+            found = await self._calls.query(ask, more=more)
+        except (IndexUnavailable, EmbeddingFailed) as error:
+            self._note_trouble(error)
+            raise
+        self._slow = 0
+        self._notices.clear(NoticeCode.INDEX_OFF)
+        return found
+
+    def _note_trouble(self, error: IndexUnavailable | EmbeddingFailed) -> None:
+        """Of a query. Another one may do better, or the owner of the index has to act."""
+        if isinstance(error, EmbeddingFailed):
+            if error.code != _UNREADABLE:  # the model is well, and the scan reads this one
+                self._report_embedder(error)
+            if error.code == _CHANGED:
+                self._hand_over(IndexUnavailable(str(error), code=_CHANGED))
+            elif error.code == _DIED:
+                self._hand_over(error)
+            return
+        self._slow = self._slow + 1 if error.code == SLOW else 0
+        if error.code in (HANGS, BUSY) or self._slow >= _TOO_OFTEN:
+            self._report_index(error)
+        elif error.code != SLOW:
+            self._hand_over(error)
+
+    def _hand_over(self, fault: IndexUnavailable | EmbeddingFailed) -> None:
+        """Let the owner of the index deal with it, behind the bot."""
+        if fault.code == CLOSED:  # let go of meanwhile, because of an earlier fault
+            return
+        self._fault = self._fault or fault
+        self._faulty.set()
+        self._queue.changed.set()
+
+    async def run(self, embedder: Embedder | None) -> None:
+        """Open, catch up, then follow the catalogue until cancelled. Faults are retried.
+
+        With None the store is never opened. Of what an earlier model left on our disk the cached
+        vectors stay for its return, but for those of what is forgotten; the index, in which nobody
+        would notice what is forgotten, goes.
+        """
+        self._embedder = embedder
+        if embedder is None:
+            await self._do_without()
+            return
+        breaker = CircuitBreaker()
+        failures = 0
+        while True:
+            try:
+                self._fingerprint = fingerprint = await embedder.prepare()
+                self._notices.clear(NoticeCode.EMBEDDER_FAILING)
+                failures = 0
+                await self._open(embedder, fingerprint)
+                await self._follow(embedder, fingerprint)
+            except EmbeddingFailed as error:
+                self._report_embedder(error)
+                self.state = IndexState.WAITING
+                self._forget_fault()
+                wait = self._pace.retry(failures)
+                if error.code == _DIED:  # it may load each time, and die of its first query
+                    breaker, decision = breaker.failed(
+                        time.monotonic(), _DIED, self._pace.retry_seconds
+                    )
+                    wait = decision.wait
+                await asyncio.sleep(wait)
+                failures += 1
+            except IndexUnavailable as error:
+                breaker, decision = breaker.failed(
+                    time.monotonic(), error.code, self._pace.retry_seconds
+                )
+                await self._let_go(error, rebuild=decision.rebuild)
+                await asyncio.sleep(decision.wait)
+
+    async def _do_without(self) -> None:
+        self.state = IndexState.LEXICAL
+        self._queue.clear()
+        await self._open_cache(None)
+        cleared = False
+        while True:
+            self._queue.changed.clear()
+            await self._writer.sweep()
+            cleared = cleared or await self._clear()
+            await self._queue.changed.wait()
+
+    async def _clear(self) -> bool:
+        """Delete the index of an earlier model. False where that has to wait."""
+        try:
+            await self._calls.run(self._manifest.deactivate)
+            await self._calls.run(self._store.clear)
+        except IndexUnavailable as error:
+            logger.warning("以前的向量索引现在删不掉，稍后再试：{}", error)
+            return False
+        return True
+
+    async def _let_go(self, error: IndexUnavailable, *, rebuild: bool) -> None:
+        """The vault answers meanwhile. A reopened store is compared with it from the start."""
+        logger.debug("向量索引暂不可用：{}", error)
+        self._report_index(error)
+        self.state = IndexState.OFF
+        with contextlib.suppress(IndexUnavailable):
+            await self._calls.run(self._store.reset)
+            if rebuild:
+                await self._calls.run(self._store.discard, FAULTY)
+        # Only now: queries that were under way have failed of the same fault meanwhile.
+        self._forget_fault()
+
+    def _forget_fault(self) -> None:
+        self._fault = None
+        self._faulty.clear()
+
+    def _report_index(self, error: IndexUnavailable) -> None:
+        params = {"cause": error.code, "detail": str(error)}
+        self._notices.post(Notice(NoticeCode.INDEX_OFF, params=params))
+
+    def _report_embedder(self, error: EmbeddingFailed) -> None:
+        params = {"embedder": self.label, "detail": str(error)}
+        self._notices.post(Notice(NoticeCode.EMBEDDER_FAILING, params=params))
+
+    async def _open(self, embedder: Embedder, fingerprint: Fingerprint) -> None:
+        run = self._calls.run
+        active = await run(self._manifest.active)
+        cause = await run(self._store.open)
+        if cause and cause != WORN:  # being worn is no fault, and mended behind
+            self._notices.post(Notice(NoticeCode.INDEX_REBUILT, params={"cause": cause}))
+        collection = self._store.name_for(fingerprint)
+        known = await run(self._store.use, collection)
+        complete = known and active == collection
+        if not known and active is not None:
+            # What is begun now is not complete before it is filled, whatever stops us.
+            await run(self._manifest.deactivate)
+        self._queue.unpark()
+        await self._compare()
+        await self._open_cache(fingerprint)
+        if not complete:
+            self.state = IndexState.BUILDING
+            await self._fill(embedder, fingerprint)
+            await run(self._manifest.activate, collection, fingerprint)
+            await self._drop_others(collection)
+        self.state = IndexState.READY
+        self._notices.clear(NoticeCode.INDEX_OFF)
+        self._notices.clear(NoticeCode.INDEX_REBUILT)
+        if not self._queue:
+            self._notices.clear(NoticeCode.INDEX_FULL)
+
+    async def _open_cache(self, fingerprint: Fingerprint | None) -> None:
+        """With the vectors of what is living, and no others. None without an embedder: then those
+        of the last model stay, and what is forgotten still goes."""
+        if not await self._calls.run(self._cache.open, create=fingerprint is not None):
+            return
+        living: set[TextKey] = set()
+        for number, stored in enumerate(list(self._passages.all())):
+            living.add(text_key(stored))
+            if number % _SLICE == 0:
+                await asyncio.sleep(0)
+        await self._calls.run(self._cache.keep_only, fingerprint, living)
+
+    async def _compare(self) -> None:
+        """Put on the list whatever differs between the catalogue and the collection."""
+        self._doubtful = False
+        indexed = await self._calls.run(self._store.hashes)
+        # A copy: others write while we pause.
+        for number, stored in enumerate(list(self._passages.all())):
+            key = key_of(stored)
+            if indexed.pop(key, None) == record_hash(stored):
+                self._queue.settle([(key, stored)])  # told anew since the start, and there already
+            else:
+                self._queue.suggest(key, stored)
+                self._grown(1)
+            if number % _SLICE == 0:
+                await asyncio.sleep(0)
+        for key in self._passages.gone(indexed):
+            self._queue.suggest(key, None)
+        if self._queue:
+            logger.info("索引需要更新 {} 条", len(self._queue))
+
+    async def _drop_others(self, active: str) -> None:
+        for name in await self._calls.run(self._store.collections):
+            if name != active:
+                await self._calls.run(self._store.drop, name)
+
+    async def _fill(self, embedder: Embedder, fingerprint: Fingerprint) -> None:
+        """Write all that is pending; texts that the embedder cannot take stay on the list, once
+        each of them has failed by itself."""
+        failures = 0
+        while self._queue and failures <= len(self._queue) + self._writer.halvings:
+            wrote = await self._write(embedder, fingerprint, failures)
+            failures = 0 if wrote else failures + 1
+
+    async def _follow(self, embedder: Embedder, fingerprint: Fingerprint) -> None:
+        """Write what is new; back when the collection had better be built anew."""
+        failures = 0
+        settled = False
+        while True:
+            self._queue.changed.clear()
+            self._raise_fault()
+            if self._doubtful:
+                await self._compare()
+            if self._queue:
+                settled = False
+                wrote = await self._write(embedder, fingerprint, failures)
+                failures = 0 if wrote else failures + 1
+            else:
+                seconds = self._pace.look_seconds if settled else self._pace.idle_seconds
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(seconds):
+                        await self._queue.changed.wait()
+                    continue
+                expected = len(self._passages) - self._queue.parked
+                if await self._calls.run(self._store.count) != expected:
+                    await self._compare()  # somebody else has been at it
+                    if self._queue:
+                        continue
+                await self._calls.run(self._store.settled)
+                settled = True
+                if await self._calls.run(self._store.worn):
+                    self.state = IndexState.BUILDING
+                    await self._calls.run(self._store.discard, WORN)
+                    return
+
+    async def _write(self, embedder: Embedder, fingerprint: Fingerprint, failures: int) -> bool:
+        """One batch, and the pause after it. False if nothing could be written now."""
+        try:
+            await self._writer.write_batch(embedder, fingerprint)
+        except EmbeddingFailed as error:
+            self._unwritten = True
+            self._report_embedder(error)
+            if error.code == _CHANGED:  # other vectors than those in the collection
+                raise IndexUnavailable(str(error), code=_CHANGED) from error
+            if error.code == _DIED:
+                raise
+            if not self._queue:  # what the embedder cannot take is done without
+                self._unwritten = False
+                self._notices.clear(NoticeCode.EMBEDDER_FAILING)
+                return False
+            await self._rest(self._pace.retry(failures))
+            return False
+        except IndexFull as error:
+            params = {"detail": str(error)}
+            self._notices.post(Notice(NoticeCode.INDEX_FULL, params=params))
+            await self._rest(self._pace.retry(failures))
+            return False
+        except IndexUnavailable as error:
+            if error.code != BUSY:
+                raise
+            self._report_index(error)
+            await self._rest(self._pace.retry(failures))
+            return False
+        self._unwritten = False
+        self._notices.clear(NoticeCode.EMBEDDER_FAILING)
+        self._notices.clear(NoticeCode.INDEX_FULL)
+        self._notices.clear(NoticeCode.INDEX_OFF)
+        await asyncio.sleep(self._pace.pause_seconds)
+        return True
+
+    async def _rest(self, seconds: float) -> None:
+        """Until it is time, or a query has met a fault."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._faulty.wait()
+        self._raise_fault()
+
+    def _raise_fault(self) -> None:
+        if self._fault is not None:
+            raise self._fault
+
+    async def close(self) -> None:
+        """Release the store and the embedder. ``run`` must have ended."""
+        self.state = IndexState.OFF
+        await self._calls.close(self._cache.close)
+        if self._embedder is not None:
+            await self._embedder.close()

@@ -1,0 +1,92 @@
+"""What a question asks for, as tokens with weights."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from ...text.question_frames import without_frame
+from ...text.scripts import Script, script_of
+from ...text.tokenizer import Tokenizer
+from .word_weights import says
+
+CHARACTER: Final = 2.25
+"""A single Han character: 爱猫 and 喜欢小猫 share no word, but one that tells."""
+HAN_WORD: Final = 0.75
+"""A Han word, which brings its characters along."""
+WORD: Final = 6.0
+"""Any other word, times what it says wherever it stands: 0.1 to 0.9, see ``word_weights``."""
+RARITY: Final = 0.35
+"""The power of the inverse document frequency. Less than 1, because a rare word of a question is as
+often one that the answer puts in another way as one that it must hold."""
+NOUN: Final = 0.5
+"""How far an answer must hold the noun in 哪种调料, which narrows what is asked for; 名字 and 几点
+narrow nothing and need not stand in any answer."""
+_MANY: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked.
+
+    Attributes:
+        terms: What is looked for, each once.
+        factors: How much each term counts where an answer speaks of it; 0 for some.
+        subject: Which of them an answer has to speak of. Not words that name a time: what was said
+            then need not say when.
+        frame: Words of the subject that say what kind of thing is asked for (公司 in 在哪家公司),
+            and how far an answer has to hold them, 0 to 1. Empty where there is nothing else.
+        around: Terms of what was said before, and of nothing else, those that say the most first:
+            they move an answer up, and none is asked to speak of them.
+    """
+
+    terms: tuple[str, ...]
+    factors: dict[str, float]
+    subject: frozenset[str]
+    frame: dict[str, float] = field(default_factory=dict)
+    around: tuple[str, ...] = ()
+
+    @classmethod
+    def read(cls, tokenizer: Tokenizer, text: str, subject: str, around: str = "") -> Question:
+        """From the whole text, what of it is the subject, and what was said before."""
+        about = frozenset(tokenizer.query_tokens(subject))
+        terms = tuple(dict.fromkeys((*tokenizer.query_tokens(text), *about)))
+        before = dict.fromkeys(tokenizer.query_tokens(around)) if around else {}
+        dictionary = tokenizer.dictionary()
+        factors = {}
+        for term in terms:
+            if term not in about and script_of(term) is Script.DIGIT:
+                continue
+            is_han = script_of(term) is Script.HAN
+            if is_han and len(term) == 1:
+                factors[term] = CHARACTER
+            elif not is_han:
+                factors[term] = WORD * says(term)
+            elif len(term) > 2 or (dictionary is not None and dictionary.look(term)):
+                factors[term] = HAN_WORD
+            # Two characters that are no word stand side by side by chance.
+        others = sorted((term for term in before if term not in set(terms)), key=says, reverse=True)
+        of_talk = tuple(others)
+        return cls(terms, factors, about, _frame(tokenizer, subject, about), of_talk)
+
+    def weights(self, among: int, holding: Sequence[int]) -> list[float]:
+        """Of each term: its factor, times its inverse document frequency to the power ``RARITY``.
+
+        Who has three memories has no common words yet: frequencies are those of a hundred at least.
+        """
+        many = max(among, _MANY)
+        return [
+            self.factors.get(term, 0.0) * math.log1p((many - n + 0.5) / (n + 0.5)) ** RARITY
+            for term, n in zip(self.terms, holding, strict=True)
+        ]
+
+
+def _frame(tokenizer: Tokenizer, subject: str, about: frozenset[str]) -> dict[str, float]:
+    """The words of the frame, and how far an answer has to hold each."""
+    frame = about.difference(tokenizer.query_tokens(without_frame(subject, tokenizer.cut)))
+    if not frame or frame == about:
+        return {}
+    narrowing = set(tokenizer.query_tokens(without_frame(subject, tokenizer.cut, bare=True)))
+    return {term: NOUN if term in narrowing else 0.0 for term in frame}

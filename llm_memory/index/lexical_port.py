@@ -1,0 +1,141 @@
+"""The index of words: a cache beside the vector store, of memories and pieces of notes alike."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from ..models.key import Key
+from ..models.scope import ScopeFilter
+
+
+@dataclass(frozen=True, slots=True)
+class LexicalRecord:
+    """What is searched for words.
+
+    Attributes:
+        key: Where it is kept; ids are opaque.
+        content_hash: Changes with whatever stands here.
+        text: What is said, its speaker in front.
+        context: What stands around it: the message before, the reason. May be empty.
+        session: Names what belongs together, inside its scope: a conversation's day, a file.
+        at: Its place in the session, POSIX seconds; of equals the one written first comes first.
+    """
+
+    key: Key
+    content_hash: str
+    text: str
+    context: str = ""
+    session: str = ""
+    at: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class LexicalQuery:
+    """``text`` is looked for. ``subject`` is what an answer has to speak of: the text without
+    words that name a time, for an entry's date answers those. ``around`` was said before it: it
+    counts for the order alone, and less. ``carried``: the subject is a message of that talk, of
+    which an answer need not speak as of a question."""
+
+    text: str
+    subject: str
+    around: str = ""
+    carried: bool = False
+
+
+class LexicalMatch(NamedTuple):
+    """A record that shares words with a query.
+
+    Attributes:
+        score: 0 to 1, for the order: 1 is the best of this answer.
+        coverage: 0 to 1, absolute: how much of the subject the record and its context speak of.
+    """
+
+    key: Key
+    score: float
+    coverage: float
+
+
+@dataclass(frozen=True, slots=True)
+class LexicalMatches:
+    """Best first. ``dropped`` counts what the scope check refused."""
+
+    found: tuple[LexicalMatch, ...] = ()
+    dropped: int = 0
+
+
+class LexicalIndex(Protocol):
+    """A cache of the vault. Every method blocks, and may raise IndexUnavailable.
+
+    Codes: ``busy`` and ``full`` pass by themselves, ``missing`` and ``fault`` do not; after those
+    two ``discard`` and ``open`` begin anew.
+    """
+
+    def open(self) -> str:
+        """Load the dictionary and make ready. Idempotent.
+
+        Returns why an earlier index was thrown away: a stable code, empty where none was.
+        """
+        ...
+
+    def write(self, records: Sequence[LexicalRecord], gone: Collection[Key]) -> None:
+        """Add or replace, and remove. All of it or nothing. Unknown keys are ignored."""
+        ...
+
+    def hashes(self) -> dict[Key, str]:
+        """Content hashes of all records."""
+        ...
+
+    def count(self) -> int:
+        """How many records there are."""
+        ...
+
+    def search(
+        self,
+        query: LexicalQuery,
+        scope_filter: ScopeFilter,
+        k: int,
+        fresh: Sequence[LexicalRecord] = (),
+    ) -> LexicalMatches:
+        """At most ``k`` visible records that share a word with the query.
+
+        ``fresh`` are not written yet, or not as they are now: they take part as if they were.
+        """
+        ...
+
+    def within(
+        self, scope_filter: ScopeFilter, first: float, last: float, k: int
+    ) -> tuple[Key, ...]:
+        """At most ``k`` visible records of a time, POSIX seconds, ``last`` left out: the newest
+        first."""
+        ...
+
+    def predecessors(self, keys: Collection[Key]) -> dict[Key, tuple[Key, float]]:
+        """What came before in the session, for those that follow on something, and how much
+        records of one session of that scope have to do with each other: 0 to 1."""
+        ...
+
+    def discard(self) -> None:
+        """Throw everything away: the next ``open`` begins with nothing."""
+        ...
+
+    def close(self) -> None:
+        """Give back the file and the dictionary. Idempotent; later calls raise."""
+        ...
+
+
+class Scanner(Protocol):
+    """Compares a question with records that no index is asked for. Blocks; never fails."""
+
+    def prepare(self) -> None:
+        """Load what is needed, so that the first question need not wait for it."""
+        ...
+
+    def coverages(self, query: LexicalQuery, records: Sequence[LexicalRecord]) -> list[float]:
+        """How much of the question each record speaks of, 0 to 1: see ``LexicalMatch``."""
+        ...
+
+    def clear(self) -> None:
+        """Let go of what is kept of records."""
+        ...

@@ -1,0 +1,289 @@
+"""Keeps the index of words equal to what lives, behind the bot, whatever becomes of it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from ..catalogue.catalogue import key_of
+from ..catalogue.rules.pointers import is_note_id
+from ..catalogue.unread_turns import UnreadTurns
+from ..errors import IndexUnavailable
+from ..log import logger
+from ..models.data_models import StoredMemory
+from ..models.key import Key
+from ..models.notices import Notice, NoticeCode
+from ..models.passages import Passage, place_name
+from ..models.scope import ScopeFilter
+from ..models.settings import IndexPace
+from ..models.status import IndexState
+from ..runtime.cooperative import considerate
+from ..runtime.notice_board import NoticeBoard
+from ..text.overlap import shortlist
+from .index_queue import Entry, IndexQueue
+from .lexical_port import LexicalIndex, LexicalMatches, LexicalQuery
+from .lexical_records import lexical_hash, lexical_record
+from .passages import Passages
+
+FRESH = 50
+"""Passages not written yet that take part in a search: those that share the most with it. Each is
+cut into words first, which takes a third of a millisecond."""
+_LOOKED_AT = 5000
+"""Of so many, the newest, among them."""
+_BATCH = 100
+_BULK = 1000
+_SLICE = 200
+_SEARCHES = 2
+_RESTS = 4
+"""The most pauses of the pace that it rests after a batch, where another one waits."""
+_OFTEN = 3
+"""Faults with nothing that went well between them, after which the owner should know."""
+PASSING = ("busy", "full", "no_numpy")
+"""Codes of faults after which the index is as good as before."""
+
+
+class LexicalService:
+    """Owns the index. ``run`` is its one task; it ends by cancellation.
+
+    Waits for no embedder: it is ready as soon as the dictionary is loaded.
+    """
+
+    def __init__(
+        self,
+        passages: Passages,
+        unread: UnreadTurns,
+        index: LexicalIndex,
+        notices: NoticeBoard,
+        pace: IndexPace,
+        grown: Callable[[int], None] = lambda _: None,
+    ) -> None:
+        """``unread`` is searched with what the index holds, and never written into it. ``grown`` is
+        told of each passage that is put on the list by a comparison."""
+        self._passages = passages
+        self._unread = unread
+        self._index = index
+        self._notices = notices
+        self._pace = pace
+        self._grown = grown
+        self._queue = IndexQueue()
+        self._fault: IndexUnavailable | None = None
+        self._faults = 0
+        self._unanswered = False
+        self._doubtful = False
+        self._written = asyncio.Event()
+        # Not the loop's own threads: what waits for a disk must not stop the bot.
+        self._owner = ThreadPoolExecutor(1, "scoped-memory-words")
+        self._askers = ThreadPoolExecutor(_SEARCHES, "scoped-memory-words-ask")
+        self.state = IndexState.WAITING
+
+    @property
+    def pending(self) -> int:
+        """How many changes are not in the index yet."""
+        return len(self._queue)
+
+    @property
+    def catches_up(self) -> bool:
+        """Something is still to be written, and will be."""
+        return bool(self._queue) and self.state is not IndexState.OFF
+
+    def enqueue(self, stored: Passage) -> None:
+        """It is new or was changed."""
+        self._queue.put(stored)
+
+    def enqueue_removal(self, stored: Passage) -> None:
+        """It is gone."""
+        self._queue.remove(stored)
+
+    def recheck(self) -> None:
+        """Compare with the notes soon: they were read only now."""
+        self._doubtful = True
+        self._queue.changed.set()
+
+    async def search(
+        self, query: LexicalQuery, scope_filter: ScopeFilter, k: int
+    ) -> LexicalMatches:
+        """What shares words with the query, written yet or not. Raises IndexUnavailable."""
+        self._check()
+        unwritten = self.waiting(scope_filter)
+        many = len(unwritten) > FRESH
+        folded = [self._folded(passage) for passage in unwritten] if many else []
+
+        def search() -> LexicalMatches:
+            some = _best(query.text, unwritten, folded) if many else unwritten
+            fresh = [lexical_record(passage) for passage in some]
+            return self._index.search(query, scope_filter, k, fresh)
+
+        return await self._ask(search)
+
+    async def within(
+        self, scope_filter: ScopeFilter, first: float, last: float, k: int
+    ) -> tuple[Key, ...]:
+        """What was said in a time, the newest first. Raises IndexUnavailable."""
+        self._check()
+        return await self._ask(lambda: self._index.within(scope_filter, first, last, k))
+
+    async def predecessors(self, keys: Collection[Key]) -> dict[Key, tuple[Key, float]]:
+        """What each follows on, and how much that means. Raises IndexUnavailable."""
+        self._check()
+        return await self._ask(lambda: self._index.predecessors(keys))
+
+    def _check(self) -> None:
+        if self.state not in (IndexState.READY, IndexState.BUILDING):
+            raise IndexUnavailable(f"index of words is {self.state}", code="not_ready")
+
+    def waiting(self, scope_filter: ScopeFilter) -> list[Passage]:
+        """What is visible and not written yet, and what never will be."""
+        newest = self._queue.newest(_LOOKED_AT)
+        visible = [passage for passage in newest if scope_filter.admits(place_name(passage))]
+        return [*visible, *self._unread.visible(scope_filter)]
+
+    def _folded(self, passage: Passage) -> str:
+        known = self._passages.folded(passage)
+        return known or self._unread.folded(passage) if isinstance(passage, StoredMemory) else known
+
+    async def _ask[T](self, call: Callable[[], T]) -> T:
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(self._pace.query_seconds):
+                answer = await loop.run_in_executor(self._askers, call)
+        except TimeoutError as error:
+            raise IndexUnavailable("the index of words took too long", code="slow") from error
+        except IndexUnavailable as error:
+            if error.code not in (*PASSING, "closed"):
+                self._hand_over(error)
+            raise
+        except RuntimeError as error:  # the threads are gone: closed meanwhile
+            raise IndexUnavailable("closed", code="closed") from error
+        self._unanswered = False
+        self._went_well()
+        return answer
+
+    def _hand_over(self, fault: IndexUnavailable) -> None:
+        self._fault = fault
+        self._unanswered = True
+        self._queue.changed.set()
+
+    def _went_wrong(self, fault: IndexUnavailable) -> None:
+        self._faults += 1
+        if self._faults >= _OFTEN:
+            self._notices.post(Notice(NoticeCode.LEXICAL_OFF, params={"detail": str(fault)}))
+
+    def _went_well(self) -> None:
+        if self._faults and not self._unanswered:  # what opens and answers nobody is not well
+            self._faults = 0
+            self._notices.clear(NoticeCode.LEXICAL_OFF)
+
+    async def run(self) -> None:
+        """Open, catch up, then follow until cancelled. What is broken is begun anew."""
+        failures = 0
+        while True:
+            try:
+                await self._open()
+                failures = 0
+                await self._follow()
+            except IndexUnavailable as error:
+                logger.debug("词语索引暂不可用：{}", error)
+                self.state = IndexState.OFF
+                self._went_wrong(error)
+                if error.code not in PASSING:
+                    with contextlib.suppress(IndexUnavailable):
+                        await self._call(self._index.discard)
+                self._fault = None
+                if failures or error.code in PASSING:
+                    await asyncio.sleep(self._pace.retry(failures))
+                failures += 1
+
+    async def _open(self) -> None:
+        cause = await self._call(self._index.open)
+        if cause:
+            logger.info("词语索引（{}）已作废，正在后台重建", cause)
+        await self._compare()
+        self.state = IndexState.BUILDING
+        while self._queue:
+            await self._write(_BULK)
+        self.state = IndexState.READY
+        self._went_well()
+
+    async def _compare(self, *, notes_only: bool = False) -> None:
+        """Put on the list whatever differs between the living and the index."""
+        self._doubtful = False
+        indexed = await self._call(self._index.hashes)
+        if notes_only:
+            indexed = {key: found for key, found in indexed.items() if is_note_id(key.memory_id)}
+        # A copy, in order of time: others write while we pause.
+        living = self._passages.notes() if notes_only else self._passages.all()
+        for number, passage in enumerate(list(living)):
+            if indexed.pop(key_of(passage), None) != lexical_hash(passage):
+                self._queue.suggest(key_of(passage), passage)
+                self._grown(1)
+            if number % _SLICE == 0:
+                await asyncio.sleep(0)
+        for key in self._passages.gone(indexed):
+            self._queue.suggest(key, None)
+
+    async def _follow(self) -> None:
+        failures = 0
+        while True:
+            self._queue.changed.clear()
+            if self._fault is not None:
+                raise self._fault
+            if self._doubtful:
+                await self._compare(notes_only=True)
+            if not self._queue:
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(self._pace.look_seconds):
+                        await self._queue.changed.wait()
+                    continue
+                if await self._call(self._index.count) != len(self._passages):
+                    await self._compare()
+                continue
+            try:
+                began = time.monotonic()
+                await self._write(_BATCH)
+                failures = 0
+                self._went_well()
+                if self._queue:  # thousands at once: half of the time is for the bot
+                    took = time.monotonic() - began
+                    await asyncio.sleep(min(took, _RESTS * self._pace.pause_seconds))
+            except IndexUnavailable as error:
+                if error.code not in PASSING:
+                    raise
+                # What waits is searched all the same.
+                logger.debug("词语索引暂时写不进去：{}", error)
+                self._went_wrong(error)
+                await asyncio.sleep(self._pace.retry(failures))
+                failures += 1
+
+    async def _write(self, most: int) -> None:
+        entries = self._queue.first(most)
+        await self._call(lambda: self._put(entries))
+        self._queue.settle(entries)
+        await asyncio.sleep(0)
+
+    def _put(self, entries: list[Entry]) -> None:
+        """Blocks."""
+        living = (passage for _, passage in entries if passage is not None)
+        records = [lexical_record(passage) for passage in considerate(living)]
+        gone = [key for key, passage in entries if passage is None]
+        self._index.write(records, gone)
+
+    async def _call[T](self, call: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._owner, call)
+
+    async def close(self) -> None:
+        """Release the index. ``run`` must have ended. Idempotent."""
+        if self.state is IndexState.OFF and self._fault is not None:
+            self._fault = None
+        self.state = IndexState.OFF
+        with contextlib.suppress(RuntimeError, IndexUnavailable):
+            await self._call(self._index.close)
+        self._owner.shutdown(wait=False)
+        self._askers.shutdown(wait=False)
+
+
+def _best(query: str, passages: Sequence[Passage], folded: Sequence[str]) -> list[Passage]:
+    """Of many those that could answer; ``folded`` is what each says."""
+    return [passages[place] for place in shortlist(query, folded, FRESH)]

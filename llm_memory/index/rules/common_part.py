@@ -1,0 +1,44 @@
+"""What all questions share is no part of what one of them asks for. Pure.
+
+See ``Cohort`` in ``recall/rules/trust.py`` for what it is taken from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    type Floats = NDArray[np.float32]
+else:
+    Floats = Any
+
+_COMMON = 0.5
+"""Of the mean question, what is taken from each: half, as T-norm and Z-norm count alike."""
+_NO_DIRECTION = 1e-3
+"""The length of a vector that is left of a question and says nothing."""
+
+
+def common_part(questions: Floats) -> Floats:
+    """What is taken from each of them and of their like, shape ``(dim,)``.
+
+    Args:
+        questions: Unit rows, shape ``(n, dim)``, ``n`` at least 1.
+    """
+    part: Floats = questions.mean(axis=0) * _COMMON
+    return part
+
+
+def apart_from(vector: Floats, common: Sequence[float] | Floats) -> Floats:
+    """The unit vector of what is left of a question's, shape ``(dim,)``; itself where nothing is,
+    or ``common`` is empty or of another embedder."""
+    import numpy as np
+
+    if len(common) != len(vector):
+        return vector
+    rest: Floats = vector - np.asarray(common, dtype=np.float32)
+    length = float(np.linalg.norm(rest))
+    return rest / np.float32(length) if length > _NO_DIRECTION else vector

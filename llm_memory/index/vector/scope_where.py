@@ -1,0 +1,43 @@
+"""The only maker of scope filters for Chroma.
+
+A filter decides who reads what, so nothing but validated scopes may enter one: a scope that is a
+dict, ``{"$ne": "x"}``, would be an operator and show everything.
+"""
+
+from __future__ import annotations
+
+from ...models.scope import MARKER_FIELD, QUARANTINE_NAME, SCOPE_FIELD, Scope, ScopeFilter
+from ...models.shelf import Shelf
+
+type Condition = str | dict[str, str | list[str] | int] | list[dict[str, Condition]]
+
+
+def scope_where(scope_filter: ScopeFilter) -> dict[str, Condition]:
+    """What Chroma is asked for: the records stored under one of the filter's scopes or shelves.
+
+    ``everything`` also matches records that lack the field, because ``$ne`` does; the check in
+    Python that follows each query refuses those. ``migrating`` matches whatever is not marked as
+    ours, records with a foreign or an illegal scope among them, because a missing field cannot be
+    asked for: there the check in Python is what decides.
+
+    Raises:
+        TypeError: anything but a ScopeFilter made of Scope and Shelf values.
+        ValueError: a filter that names no scope.
+    """
+    if type(scope_filter) is not ScopeFilter or type(scope_filter.everything) is not bool:
+        raise TypeError(f"not a scope filter: {type(scope_filter).__name__}")
+    if type(scope_filter.migrating) is not bool:
+        raise TypeError("migrating is a bool")
+    if any(type(scope) is not Scope for scope in scope_filter.scopes):
+        raise TypeError("a scope filter is made of Scope values only")
+    if any(type(shelf) is not Shelf for shelf in scope_filter.shelves):
+        raise TypeError("a scope filter's shelves are Shelf values only")
+    if scope_filter.everything:
+        return {SCOPE_FIELD: {"$ne": QUARANTINE_NAME}}
+    names = list(dict.fromkeys(scope_filter.names))
+    if not scope_filter.scopes:
+        raise ValueError("a scope filter names at least one scope")
+    strict: dict[str, Condition] = {SCOPE_FIELD: names[0] if len(names) == 1 else {"$in": names}}
+    if not scope_filter.migrating:
+        return strict
+    return {"$or": [strict, {MARKER_FIELD: {"$ne": 1}}]}

@@ -1,0 +1,200 @@
+"""The process in which embedded Chroma and a model live; started by ``worker_store.py``.
+
+    python worker.py OPTIONS
+
+OPTIONS is JSON: ``folder``, the index; ``native``, where the answer of the native probe is kept;
+``path``, where packages are found, for a Python that does not look at PYTHONPATH; ``greeting``,
+what whoever started us expects to hear first.
+
+Embedded Chroma holds the interpreter's lock from the beginning of a call to its end, does not give
+back what it took, and may end the process that opens a broken folder; so may a model's native
+library. Here that costs the bot nothing, and a question's words cross to us but once: they are
+embedded and looked for in one call. The process ends when its standard input does, when it is told
+to, or at SIGTERM: it closes the folder in order first.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import json
+import os
+import signal
+import sys
+import threading
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, NoReturn, TextIO
+
+if TYPE_CHECKING:
+    from ..embedding.bundled_packages import BundledPackage
+    from ..embedding.native_probe import NativeProbe
+    from .frames import Frame
+    from .worker_calls import Served
+
+_AT_ONCE: Final = 14
+"""Calls: three queries, what is late of them, two that are announced, one of the owner's, four of
+texts to embed."""
+_THREAD_LIMITS: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+_CLOSING_SECONDS: Final = 5.0
+_ASLEEP_SECONDS: Final = 300.0
+"""No call of Chroma's takes so long."""
+_LOOK_SECONDS: Final = 30.0
+_OWNER_PATIENCE: Final = _CLOSING_SECONDS + 2.0
+"""The process of a bot that was killed is still closing the folder when the next one comes."""
+
+
+class Worker:
+    """Answers calls of one store and one model. Each has a thread of its own."""
+
+    def __init__(self, served: Served, output: BinaryIO) -> None:
+        self._served = served
+        self._output = output
+        self._sending = threading.Lock()
+        self._pool = ThreadPoolExecutor(_AT_ONCE)
+
+    def serve(self, source: BinaryIO) -> None:
+        """Until the other end of ``source`` is closed, or says that this is the end."""
+        from .frames import read_frame
+        from .worker_process import END
+
+        while (frame := read_frame(source)) is not None and frame.head["call"] != END:
+            self._pool.submit(self._answer, frame)
+
+    def log(self, message: Any) -> None:
+        """A sink for the engine's logger."""
+        record = message.record
+        self._send({"log": [record["level"].name, record["message"]]})
+
+    def _answer(self, frame: Frame) -> None:
+        from ...errors import IndexUnavailable
+        from .worker_calls import CALLS, Rows
+
+        number = frame.head["id"]
+        try:
+            call = CALLS[frame.head["call"]]
+            for part in call(self._served, frame.head["args"], frame.body):
+                body = part.body if isinstance(part, Rows) else b""
+                said = part.shape if isinstance(part, Rows) else part
+                self._send({"id": number, "part": said}, body)
+        except BaseException as error:  # noqa: BLE001 - a panic of Chroma's is no Exception
+            code = error.code if isinstance(error, IndexUnavailable) else ""
+            self._send({"id": number, "error": [type(error).__name__, str(error), code]})
+        else:
+            self._send({"id": number})
+
+    def _send(self, head: Mapping[str, Any], body: bytes = b"") -> None:
+        from .frames import Frame, write_frame
+
+        # Nobody listens any more: our input has ended, too.
+        with contextlib.suppress(OSError, ValueError), self._sending:
+            write_frame(self._output, Frame(head, body))
+
+
+class Asked(Exception):
+    """SIGTERM came."""
+
+
+def run(options: Mapping[str, Any]) -> None:
+    """Serve a store over the folder until nobody asks any more, and end the process."""
+    from ...log import logger
+    from ..embedding.bundled_model import BundledModel
+    from ..embedding.encoder import probed_libraries
+    from ..embedding.native_probe import NativeProbe
+    from ..embedding.remote_model import OpenedModel
+    from .embedded import CHROMA_TRIED, EmbeddedChroma
+    from .frames import GREETING
+    from .pace import WORKER_LONG, WritePace
+    from .vector_store import ChromaVectorStore
+    from .worker_calls import Served
+
+    if options["greeting"] != GREETING.decode():
+        # The plugin's files were replaced under a bot that runs: it would wait for us in vain.
+        sys.exit("another version of the plugin than the one that runs; reload it")
+    source, output = _streams()
+    # Threads that contend for a core cost tenfold; read when the libraries are loaded.
+    os.environ.update(dict.fromkeys(_THREAD_LIMITS, "1"))
+    record = Path(options["native"])
+    native = NativeProbe("chromadb", CHROMA_TRIED, record)
+    connection = EmbeddedChroma(
+        Path(options["folder"]), native=native, owner_patience=_OWNER_PATIENCE
+    )
+    store = ChromaVectorStore(connection, pace=WritePace(long=WORKER_LONG))
+    model = BundledModel(partial(_model_probe, record.parent))
+    local = OpenedModel(probed_libraries(record.parent))
+    worker = Worker(Served(store, model, local), output)
+    if (add := getattr(logger, "add", None)) is not None:
+        add(worker.log, level="DEBUG", format="{message}", catch=True)
+    with Path(os.devnull).open("w") as nowhere:
+        over = threading.Event()
+        awake = threading.Thread(target=_stay_awake, args=(over, nowhere), daemon=True)
+        awake.start()
+        with contextlib.suppress(Asked):
+            worker.serve(source)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        if not connection.held:  # importing, say: there is nothing to close
+            os._exit(0)
+        connection.abandoned()
+        over.set()
+        awake.join()
+        faulthandler.dump_traceback_later(_CLOSING_SECONDS, exit=True, file=nowhere)
+        with contextlib.suppress(BaseException):
+            store.close()
+        os._exit(0)  # what is left of Chroma is not asked to end in order
+
+
+def _model_probe(folder: Path, package: BundledPackage) -> NativeProbe:
+    from ..embedding.native_probe import NativeProbe
+
+    assert package.program is not None  # noqa: S101  (no other is probed)
+    record = folder / f"native-{package.module}.json"
+    return NativeProbe(package.module, package.program, record, distribution=package.distribution)
+
+
+def _stay_awake(over: threading.Event, nowhere: TextIO) -> None:
+    """Where Chroma hangs and holds the interpreter's lock, nobody here hears that the bot is gone.
+    A thread of C's ends us then: it is put off as long as Python runs."""
+    while not over.is_set():
+        faulthandler.dump_traceback_later(_ASLEEP_SECONDS, exit=True, file=nowhere)
+        over.wait(_LOOK_SECONDS)
+
+
+def _streams() -> tuple[BinaryIO, BinaryIO]:
+    """Where calls come from and answers go. What a library prints goes to the errors instead, or
+    it would stand between our messages."""
+    from .frames import GREETING
+
+    for name in ("SIGINT", "SIGHUP"):  # meant for the bot: it closes us in order
+        if (number := getattr(signal, name, None)) is not None:
+            signal.signal(number, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, _asked)
+    source = os.fdopen(os.dup(0), "rb")
+    output = os.fdopen(os.dup(1), "wb")
+    with Path(os.devnull).open("rb") as nothing:
+        os.dup2(nothing.fileno(), 0)
+    os.dup2(2, 1)
+    output.write(GREETING)
+    output.flush()
+    return source, output
+
+
+def _asked(_number: int, _frame: object) -> NoReturn:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise Asked
+
+
+if __name__ == "__main__":
+    # Found by its folder, whatever the host calls the package that we are part of.
+    given = json.loads(sys.argv[1])
+    os.umask(0o077)  # people's words stand in what is made here
+    sys.path += [entry for entry in given["path"] if entry not in sys.path]
+    # Not by the engine's front door, which brings in all of it: thirty megabytes.
+    engine = ModuleType("llm_memory")
+    engine.__path__ = [str(Path(__file__).resolve().parents[2])]
+    sys.modules["llm_memory"] = engine
+    from llm_memory.index.vector import worker
+
+    worker.run(given)

@@ -1,0 +1,324 @@
+"""The port VectorStore over an embedded Chroma that lives in a process of its own, and the way to
+the model that lives there, too."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from ...errors import EmbeddingFailed, IndexFull, IndexUnavailable
+from ...models.key import Key
+from ...models.scope import ScopeFilter
+from ...storage.child_process import import_path, python_program
+from ..embedding.ports import Fingerprint, Vector, Vectors
+from ..embedding.prompts import Prompts
+from ..embedding.remote_model import Which
+from ..ports import IndexRecord, Neighbours
+from . import wire
+from .embedded import EmbeddedChroma
+from .frames import GREETING
+from .names import collection_name
+from .worker_process import WorkerEnded, WorkerLate, WorkerProcess, WorkerRefused
+
+WORKER: Final = Path(__file__).with_name("worker.py")
+DIED: Final = "died"
+"""The code where the process ended by itself, or was ended."""
+
+_QUERY_SECONDS: Final = 120.0
+"""Reading a large graph from a slow disk, the first time, takes long. Past it there is no hope."""
+_LOADING_SECONDS: Final = 280.0
+"""For a model to be tried and loaded from the slowest disk."""
+_EMBEDDING_SECONDS: Final = 120.0
+"""For a few texts. Past it there is no hope."""
+_LETTING_GO_SECONDS: Final = 10.0
+_ENDING_SECONDS: Final = 6.0
+_LEAVING_SECONDS: Final = 30.0
+"""For a process to end that nobody waits for."""
+
+
+def worker_command(folder: Path, native: Path) -> tuple[str, ...]:
+    """How the process is started; empty where this Python cannot start another."""
+    options = {
+        "folder": str(folder),
+        "native": str(native),
+        "path": import_path(),
+        "greeting": GREETING.decode(),
+    }
+    return python_program(WORKER, json.dumps(options))
+
+
+class WorkerStore:
+    """Thread-safe. A store that was closed stays closed; make another for the same directory."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        folder: Path | None = None,
+        start: Callable[[Sequence[str]], WorkerProcess] = WorkerProcess,
+        query_seconds: float = _QUERY_SECONDS,
+    ) -> None:
+        """
+        Args:
+            command: Starts the process.
+            folder: Where the index lies, for whoever has it cleared; None where it is elsewhere.
+            start: Starts it, and raises OSError if it cannot.
+            query_seconds: After this long without an answer the process is ended.
+        """
+        self._command = tuple(command)
+        self._folder = folder
+        self._start = start
+        self._query_seconds = query_seconds
+        self._opening = threading.Lock()
+        self._worker: WorkerProcess | None = None
+        self._named: dict[str, Fingerprint] = {}
+        self._closed = threading.Event()
+        self._counting = threading.Lock()
+        self._embedding = 0
+        """Calls under way that the model has a part in."""
+
+    def open(self) -> str:
+        with self._opening:
+            self._have_worker()
+            return str(self._ask("open"))
+
+    def _have_worker(self) -> None:
+        if self._closed.is_set():
+            raise IndexUnavailable("the index is closed", code="closed")
+        if self._worker is None or not self._worker.alive:
+            self._give_up()
+            try:
+                self._embedding = 0
+                self._worker = self._start(self._command)
+            except (OSError, ValueError) as error:
+                raise IndexUnavailable(f"no process: {error}", code=DIED) from error
+        if self._closed.is_set():  # meanwhile
+            self._give_up()
+
+    def name_for(self, fingerprint: Fingerprint) -> str:
+        name = collection_name(fingerprint)
+        self._named[name] = fingerprint
+        return name
+
+    def collections(self) -> tuple[str, ...]:
+        return tuple(self._ask("collections"))
+
+    def use(self, collection: str) -> bool:
+        known = self._named.get(collection)
+        said = None if known is None else wire.fingerprint_said(known)
+        return bool(self._ask("use", {"collection": collection, "fingerprint": said}))
+
+    def drop(self, collection: str) -> None:
+        self._ask("drop", {"collection": collection})
+
+    def upsert(self, records: Sequence[IndexRecord], vectors: Vectors) -> None:
+        shape, body = wire.rows_said(vectors)
+        self._ask("upsert", {"records": wire.records_said(records), "shape": shape}, body)
+
+    def delete(self, keys: Sequence[Key]) -> None:
+        self._ask("delete", {"keys": wire.keys_said(keys)})
+
+    def hashes(self) -> dict[Key, str]:
+        found: dict[Key, str] = {}
+        with self._translated():
+            for page, _ in self._running().answers("hashes", {}):
+                found.update(wire.hashes_heard(page or ()))
+        return found
+
+    def count(self) -> int:
+        return int(self._ask("count"))
+
+    def query(self, vector: Vector, scope_filter: ScopeFilter, k: int) -> Neighbours:
+        shape, body = wire.rows_said(vector)
+        args = {"shape": shape, "filter": wire.filter_said(scope_filter), "k": k}
+        return wire.neighbours_heard(self._ask("query", args, body, seconds=self._query_seconds))
+
+    def query_text(
+        self, text: str, scope_filter: ScopeFilter, k: int, common: Sequence[float] = ()
+    ) -> tuple[Vector, Neighbours]:
+        shape, body = wire.rows_said(common)
+        args = {"text": text, "shape": shape, "filter": wire.filter_said(scope_filter), "k": k}
+        answers = self._running().answers("query_text", args, body, seconds=self._query_seconds)
+        with self._embeds(), self._translated(embeds=True):
+            shape, body = next(answers)
+        with self._translated():
+            ((said, _),) = answers
+        return wire.rows_heard(shape, body), wire.neighbours_heard(said)
+
+    def announce(self, text: str) -> None:
+        self._ask_model("announce", {"text": text}, _EMBEDDING_SECONDS)
+
+    def load_model(self) -> Fingerprint:
+        """Of the bundled model, loaded in the process, which is started if need be. Idempotent.
+
+        Raises:
+            EmbeddingFailed: ``died``, the process ended; ``closed``; or the model's own reason.
+        """
+        with _as_the_models():
+            with self._opening:
+                self._have_worker()
+            said, _ = self._ask_model("load_model", {}, _LOADING_SECONDS)
+        return wire.fingerprint_heard(said)
+
+    def embed(self, texts: Sequence[str], *, is_query: bool) -> Vectors:
+        """Unit rows, shape ``(len(texts), dim)``. Raises EmbeddingFailed as ``load_model``."""
+        args = {"texts": list(texts), "is_query": is_query}
+        with _as_the_models():
+            shape, body = self._ask_model("embed", args, _EMBEDDING_SECONDS)
+        return wire.rows_heard(shape, body)
+
+    def open_local(self, which: Which) -> tuple[Which, Prompts, str]:
+        """A local model, in the process, which is started if need be; its variant comes last.
+
+        Raises EmbeddingFailed as ``load_model``."""
+        with _as_the_models():
+            with self._opening:
+                self._have_worker()
+            (found, prompts, variant), _ = self._ask_model(
+                "open_local", {"which": which}, _LOADING_SECONDS
+            )
+        return Which(*found), Prompts(*prompts), variant
+
+    def encode_local(self, which: Which, texts: Sequence[str], prompt: str) -> Vectors:
+        """A row a text. Raises EmbeddingFailed as ``load_model``; ``model_changed``."""
+        args = {"which": which, "texts": list(texts), "prompt": prompt}
+        with _as_the_models():
+            shape, body = self._ask_model("encode_local", args, _EMBEDDING_SECONDS)
+        return wire.rows_heard(shape, body)
+
+    def settled(self) -> None:
+        self._ask("settled")
+
+    def worn(self) -> bool:
+        return bool(self._ask("worn"))
+
+    def discard(self, reason: str) -> None:
+        with self._opening:  # also what holds so much that its process dies of it
+            self._have_worker()
+            self._ask("discard", {"reason": reason})
+
+    def clear(self) -> None:
+        """Here: no process is started for it."""
+        if self._folder is not None:
+            EmbeddedChroma(self._folder, owner_patience=_LETTING_GO_SECONDS).clear()
+
+    def reset(self) -> None:
+        worker = self._worker
+        if worker is None or not worker.alive:
+            return
+        try:
+            self._ask("reset", seconds=_LETTING_GO_SECONDS)
+        except IndexUnavailable:
+            worker.kill()
+
+    def close(self) -> None:
+        self._closed.set()
+        opening = not self._opening.acquire(blocking=False)
+        worker, self._worker = self._worker, None
+        if opening:
+            # Importing Chroma, or looking into the folder, may take long: whoever opens next waits
+            # for it, and not who closes.
+            if worker is not None:
+                worker.leave()
+                late = threading.Timer(_LEAVING_SECONDS, worker.kill)
+                late.daemon = True
+                late.start()
+            return
+        self._opening.release()
+        if worker is not None:
+            with contextlib.suppress(WorkerEnded, WorkerLate, WorkerRefused):
+                worker.call("close", {}, seconds=_LETTING_GO_SECONDS)
+            worker.end(_ENDING_SECONDS)
+
+    def _running(self) -> WorkerProcess:
+        worker = self._worker
+        if worker is None:
+            raise IndexUnavailable("the index is not open", code="closed")
+        return worker
+
+    def _ask(
+        self,
+        name: str,
+        args: Mapping[str, Any] | None = None,
+        body: bytes = b"",
+        *,
+        seconds: float | None = None,
+    ) -> Any:
+        worker = self._running()
+        with self._translated():
+            return worker.call(name, args or {}, body, seconds=seconds)
+
+    def _ask_model(self, name: str, args: Mapping[str, Any], seconds: float) -> tuple[Any, bytes]:
+        worker = self._running()
+        with self._embeds(), self._translated(embeds=True):
+            return worker.whole(name, args, seconds=seconds)
+
+    @contextlib.contextmanager
+    def _embeds(self) -> Iterator[None]:
+        """While this goes on, the model is to blame if the process ends: not the folder, which
+        would be begun anew. One that has ended is replaced, and its calls are no more."""
+        with self._counting:
+            self._embedding += 1
+        died = False
+        try:
+            yield
+        except EmbeddingFailed as error:
+            died = error.code == DIED
+            raise
+        finally:
+            with self._counting:
+                self._embedding -= not died and self._embedding > 0
+
+    @contextlib.contextmanager
+    def _translated(self, *, embeds: bool = False) -> Iterator[None]:
+        worker = self._running()
+        try:
+            yield
+        except WorkerRefused as refused:
+            raise _error(refused) from refused
+        except WorkerLate as late:
+            # Whatever holds it up holds up everything else, too.
+            worker.kill()
+            if embeds:
+                raise EmbeddingFailed(f"{DIED}: no answer in time") from late
+            raise IndexUnavailable("the index does not answer", code="hangs") from late
+        except WorkerEnded as ended:
+            if embeds and not self._closed.is_set():
+                raise EmbeddingFailed(f"{DIED}: {ended}") from ended
+            # What dies of its folder again and again has it begun anew, as after any other fault.
+            code = "fault" if ended.crashed and not self._embedding else DIED
+            code = "closed" if self._closed.is_set() else code
+            raise IndexUnavailable(f"the index's process ended: {ended}", code=code) from ended
+
+    def _give_up(self) -> None:
+        worker, self._worker = self._worker, None
+        if worker is not None:
+            worker.kill()
+
+
+@contextlib.contextmanager
+def _as_the_models() -> Iterator[None]:
+    """Whoever asks the model knows of no index."""
+    try:
+        yield
+    except IndexUnavailable as error:
+        raise EmbeddingFailed(f"{error.code}: {error}") from error
+
+
+def _error(refused: WorkerRefused) -> Exception:
+    """What the store in the process has raised."""
+    match refused.kind:
+        case "EmbeddingFailed":
+            return EmbeddingFailed(str(refused))
+        case "IndexFull":
+            return IndexFull(str(refused))
+        case "ValueError":
+            return ValueError(str(refused))
+        case "TypeError":
+            return TypeError(str(refused))
+        case _:
+            return IndexUnavailable(str(refused), code=refused.code or "fault")

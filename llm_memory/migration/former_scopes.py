@@ -1,0 +1,180 @@
+"""Which scopes a policy derived for a conversation before its settings were changed, and what
+still stands there."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Collection, Iterator
+
+from ..catalogue.catalogue import Catalogue
+from ..errors import EngineClosed, InvalidConversationId, StateUnavailable
+from ..log import logger
+from ..models.consent import is_private_chat
+from ..models.conversation import ConversationId, ConversationKind
+from ..models.data_models import StoredMemory
+from ..models.left_behind import DerivedScope, LeftBehind, Remainder
+from ..models.resolution import Resolution, Usable, WhyCode
+from ..models.scope import Scope, ScopeFilter
+from ..scopes.rules.scope_resolution import ALL_PRIVATE_CHATS, as_derived
+from ..scopes.scope_book import ScopeBook
+from ..storage.loop_port import TurnStore
+from ..storage.ports import StateStore
+
+_AT_ONCE = 50
+"""Conversations that are looked at before the bot has its turn."""
+_BY_POLICY = (WhyCode.DM_POLICY, WhyCode.GROUP_POLICY, WhyCode.UNKNOWN_KIND)
+
+
+class FormerScopes:
+    """A conversation is told of what was derived for it, and of nothing else: never of a scope that
+    the map names, and of one that others have or had only of its own words there."""
+
+    def __init__(
+        self, state: StateStore, book: ScopeBook, catalogue: Catalogue, turns: TurnStore
+    ) -> None:
+        self._state = state
+        self._book = book
+        self._catalogue = catalogue
+        self._turns = turns
+        self._noted: set[DerivedScope] = set()
+        self._owners: dict[str, dict[str, ConversationId]] = {}
+        self._names: dict[str, set[str]] = {}
+        self._moved: dict[str, ConversationId] = {}
+        """Conversations, by map key, that have another scope now than one that was noted."""
+
+    def open(self) -> None:
+        """Read what the state knows. Blocks; the scope book is open. A state that cannot be read
+        tells of nothing."""
+        with contextlib.suppress(StateUnavailable):
+            for record in self._state.derived_scopes():
+                self._take(record)
+
+    def look_again(self) -> None:
+        """The map was changed: who has another scope now than one that was noted is told anew."""
+        self._moved.clear()
+        for record in tuple(self._noted):
+            self._take(record)
+
+    def _take(self, record: DerivedScope) -> None:
+        try:
+            owner = record.conversation_id
+        except InvalidConversationId:
+            return
+        self._noted.add(record)
+        self._owners.setdefault(record.scope, {})[record.conversation] = owner
+        self._names.setdefault(record.conversation, set()).add(record.scope)
+        now = self._book.resolve(owner)
+        if not isinstance(now, Usable) or now.scope.name != record.scope:
+            self._moved[record.conversation] = owner
+
+    async def note(self, conversation_id: ConversationId, resolution: Resolution) -> None:
+        """A message came: keep which scope was derived for its conversation, and which earlier ones
+        still hold memories."""
+        living = self._catalogue.counts()
+        scopes = {s for s in self._book.derived_scopes(conversation_id) if s.name in living}
+        if isinstance(resolution, Usable) and _is_derived(resolution):
+            scopes.add(resolution.scope)
+        records = {DerivedScope.of(conversation_id, scope) for scope in scopes} - self._noted
+        if not records:
+            return
+        for record in records:
+            self._take(record)
+        try:
+            await asyncio.to_thread(self._state.note_derived_scopes, records)
+        except StateUnavailable as error:
+            logger.warning("状态未能写入：{}", error)
+
+    def of(self, conversation_id: ConversationId) -> list[Remainder]:
+        """What belongs to a conversation and may stand in a former scope of its own."""
+        noted = map(as_derived, self._names.get(conversation_id.map_key, ()))
+        scopes = {scope for scope in noted if scope is not None}
+        return self._among(scopes | self._book.derived_scopes(conversation_id), conversation_id)
+
+    async def everywhere(self) -> list[Remainder]:
+        """The same of all conversations that are noted and have another scope now: for admins."""
+        held = self._catalogue.counts().keys() | await self._queued()
+        found: dict[Remainder, None] = {}
+        for number, (key, owner) in enumerate(list(self._moved.items())):
+            scopes = {scope for name in self._names[key] & held if (scope := as_derived(name))}
+            found |= dict.fromkeys(self._among(scopes, owner))
+            if number % _AT_ONCE == 0:
+                await asyncio.sleep(0)
+        return list(found)
+
+    async def _queued(self) -> frozenset[str]:
+        """The scopes of queued turns. A queue that cannot be read holds nothing."""
+        try:
+            return await asyncio.to_thread(self._turns.scopes)
+        except (StateUnavailable, EngineClosed):
+            return frozenset()
+
+    def _among(
+        self, scopes: set[Scope] | frozenset[Scope], owner: ConversationId
+    ) -> list[Remainder]:
+        now = self._book.resolve(owner)
+        if not isinstance(now, Usable):
+            return []
+        former = sorted(scopes - {now.scope}, key=str)
+        return [self._remainder(scope, now, owner) for scope in former]
+
+    def _remainder(self, source: Scope, now: Usable, conversation_id: ConversationId) -> Remainder:
+        here = frozenset({conversation_id.umo, conversation_id.map_key})
+        target = now.scope
+        own = _is_derived(now) and target != ALL_PRIVATE_CHATS
+        shared = not (own or self._book.owns_alone(conversation_id, target))
+        others = self._others(source, target, here)
+        whole = others is not None and (
+            conversation_id.kind is not ConversationKind.PRIVATE
+            or not self._told_privately(source, here | others)
+        )
+        theirs = others if whole and others is not None else frozenset[str]()
+        return Remainder(source, target, here | theirs, whole, shared)
+
+    def _others(self, source: Scope, target: Scope, here: frozenset[str]) -> frozenset[str] | None:
+        """The other conversations that had the scope, where all of them have the same target now;
+        None where some do not: then each takes along its own words only."""
+        if source == ALL_PRIVATE_CHATS:
+            return None
+        owners = self._owners.get(source.name, {})
+        others = {key: owner for key, owner in owners.items() if key not in here}
+        for owner in others.values():
+            now = self._book.resolve(owner)
+            if not isinstance(now, Usable) or now.scope != target:
+                return None
+        return frozenset(others)
+
+    def _told_privately(self, source: Scope, ours: frozenset[str]) -> bool:
+        """True if the scope holds words of a private chat that is not one of ours."""
+        said = {one.memory.provenance.conversation for one in self._all_in(source)} - ours
+        return any(map(is_private_chat, said))
+
+    def _all_in(self, scope: Scope) -> Iterator[StoredMemory]:
+        return self._catalogue.visible(ScopeFilter((scope,)))
+
+    def memories(self, remainder: Remainder) -> list[StoredMemory]:
+        """Those that belong to it now."""
+        return [
+            stored
+            for stored in self._all_in(remainder.source)
+            if remainder.whole or stored.memory.provenance.conversation in remainder.conversations
+        ]
+
+    async def count(self, remainders: Collection[Remainder]) -> list[LeftBehind]:
+        """In numbers, those that hold something."""
+        queued = await self._queued() if remainders else frozenset[str]()
+        found = []
+        for one in remainders:
+            source, memories, turns = one.source.name, len(self.memories(one)), 0
+            if source in queued:
+                with contextlib.suppress(StateUnavailable, EngineClosed):
+                    ask = self._turns.tickets
+                    turns = len(await asyncio.to_thread(ask, source, one.conversations))
+            if memories or turns:
+                found.append(LeftBehind(one, memories, turns))
+        return found
+
+
+def _is_derived(resolution: Usable) -> bool:
+    """True for a private scope that a policy derived for the conversation."""
+    return resolution.why.code in _BY_POLICY and not resolution.scope.is_public

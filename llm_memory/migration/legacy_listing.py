@@ -1,0 +1,330 @@
+"""Somebody else's records as a walk lists them: read a page at a time, judged, recalled already,
+and planned."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from itertools import batched
+from typing import Final
+
+from ..catalogue.catalogue import Catalogue
+from ..errors import EngineClosed, IndexUnavailable, StateUnavailable
+from ..index.pending_records import PendingRecords, Waiting
+from ..log import logger
+from ..models.data_models import Memory, StoredMemory
+from ..models.key import Key
+from ..models.migration import Fate, Tally
+from ..models.scope import MARKER_FIELD, SCOPE_FIELD, Scope, ScopeFilter
+from ..models.settings import MigrationMode
+from ..models.vault_layout import topic_path
+from ..remember.rules.routing import route
+from ..runtime.cooperative import considerate
+from ..runtime.gc_freeze import LongLived
+from ..runtime.identifiers import Clock
+from ..text.overlap import pieces
+from ..vault.ports import Vault
+from .ports import ForeignCollection, ForeignRecord
+from .rules.legacy_plan import Planned, plan, scope_names
+from .rules.legacy_records import Adopted, Foreign, Judged, judge
+
+_PAGE: Final = 1000
+_SLICE: Final = 50
+"""Records judged and handed over at once, before the bot has its turn."""
+_AHEAD_SECONDS: Final = 0.1
+_AHEAD_RECORDS: Final = 60
+_MOST_PIECES: Final = 16
+_MOST_LATE: Final = 3
+"""Answers that came late, after which nobody waits for one: the collection is too large for it."""
+
+
+class OwnThreads:
+    """Not the loop's own: what waits for a server must not stop the bot."""
+
+    def __init__(self) -> None:
+        self._pool = ThreadPoolExecutor(2, "scoped-memory-legacy")
+
+    async def call[**P, T](self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Raises EngineClosed, and whatever the call raises."""
+        try:
+            answer = self._pool.submit(call, *args, **kwargs)
+        except RuntimeError as error:  # the threads are gone
+            raise EngineClosed("the engine is closed") from error
+        return await asyncio.wrap_future(answer)
+
+    def close(self, last: Callable[[], None]) -> None:
+        """After one last call. Idempotent; waits for nothing."""
+        try:
+            self._pool.submit(last)
+        except RuntimeError:
+            return
+        self._pool.shutdown(wait=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A record as it was when it was listed; ``mark`` tells whether it still is."""
+
+    record_id: str
+    judged: Judged
+    mark: int
+    lacks: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    planned: Planned
+    mark: int
+
+
+class LegacyListing:
+    """What is left of a collection, and what is to become of it. Touched from the event loop only.
+
+    Attributes:
+        listed: What is planned, by the record's id.
+        memories: What is to enter the vault, by scope and id.
+        scopes: Those of the memories, by name.
+    """
+
+    def __init__(
+        self,
+        collection: ForeignCollection,
+        vault: Vault,
+        catalogue: Catalogue,
+        pending: PendingRecords,
+        long_lived: LongLived,
+        threads: OwnThreads,
+        clock: Clock,
+        rest: Callable[[float], Awaitable[None]],
+        mode: MigrationMode,
+    ) -> None:
+        """``rest``: between two slices, told when the last one began."""
+        self._collection = collection
+        self._vault = vault
+        self._catalogue = catalogue
+        self._pending = pending
+        self._long_lived = long_lived
+        self._call = threads.call
+        self._clock = clock
+        self._rest = rest
+        self._mode = mode
+        self._settled: frozenset[str] = frozenset()
+        self._archived: set[str] = set()
+        self._late = 0
+        self._asking: asyncio.Future[None] | None = None
+        self.listed: dict[str, Listed] = {}
+        self.memories: dict[tuple[str, str], Memory] = {}
+        self.scopes: dict[str, Scope] = {}
+
+    async def make(self, settled: frozenset[str], only: frozenset[str]) -> frozenset[str]:
+        """List anew what has no outcome yet, ``only`` those if there are any: their ids. Each is
+        recalled from the moment it was read.
+
+        Raises IndexUnavailable.
+        """
+        self.forget()
+        self._settled = settled
+        self._archived = await self._call(self._vault.archived_ids)
+        self._pending.look_ahead_with(self._ahead)
+        try:
+            read = await self._read_all(show=True)
+            living = list(self._catalogue.all())
+            with self._long_lived.at_once(len(read)):
+                wanted, left = await self._call(_wanted, read, only)
+                self.listed, self.memories = await self._call(self._planned, left, living)
+                self.scopes = await self._call(scope_names, self.memories)
+            self._pending.drop(await self._call(self._unplanned, read))
+        finally:
+            self._pending.look_ahead_with(None)
+        return wanted
+
+    def forget(self) -> None:
+        """Nothing is listed, and nothing of it recalled."""
+        self.listed, self.memories, self.scopes = {}, {}, {}
+        self._pending.look_ahead_with(None)
+        self._pending.clear()
+
+    def go_on_looking(self, settled: frozenset[str]) -> None:
+        """After the walk: what was written there since is recalled from there."""
+        self._settled = settled
+        self._pending.look_ahead_with(self._ahead)
+
+    @property
+    def mode_on(self) -> bool:
+        """Records that state no scope are recalled now, as public ones."""
+        return self._mode is not MigrationMode.OFF and (
+            self._pending.looks_ahead or bool(len(self._pending))
+        )
+
+    async def _read_all(self, *, show: bool) -> list[Read]:
+        """What has no outcome yet, a page at a time."""
+        found: list[Read] = []
+        count = await self._call(self._collection.count)
+        offset = 0
+        while offset < count:
+            page = await self._call(self._collection.page, offset, _PAGE)
+            if not page:
+                break
+            offset += len(page)
+            for some in batched(page, _SLICE):
+                began = time.monotonic()
+                read = await self._call(self._judged, some)
+                found += read
+                if show:
+                    await self._show(read)
+                await self._rest(began)
+        return found
+
+    def _judged(self, records: Iterable[ForeignRecord]) -> list[Read]:
+        """Blocks."""
+        now, source = self._clock(), self._collection.label
+        return [
+            Read(
+                one.record_id,
+                # "later": what states no scope is public here, whatever else says the same.
+                judge(Foreign(source, one.record_id, one.document, one.metadata, later=True), now),
+                mark(one),
+                lacks_scope(one.metadata),
+            )
+            for one in considerate(records)
+            if one.record_id not in self._settled and not _is_ours(one.metadata)
+        ]
+
+    async def _show(self, read: Sequence[Read]) -> None:
+        """Have them recalled from now on: each under its own scope, none that is quarantined."""
+        strict = self._mode is MigrationMode.OFF
+        shown = (one.judged for one in read if not (strict and one.lacks))
+        adopted = [judged for judged in shown if isinstance(judged, Adopted)]
+        self._pending.add(await self._call(self._waiting, adopted))
+
+    def _waiting(self, adopted: Sequence[Adopted]) -> list[Waiting]:
+        """Blocks."""
+        scopes = {one.scope.name: one.scope for one in adopted}
+        places = [(one.scope.name, one.memory.memory_id) for one in adopted]
+        forgotten = self.forgotten(places, scopes)
+        return [
+            _to_wait(one.scope, one.memory)
+            for one, place in considerate(zip(adopted, places, strict=True))
+            if place not in forgotten
+        ]
+
+    def _unplanned(self, read: Sequence[Read]) -> list[Key]:
+        """What is shown and must not be: in the end its scope is no legal name. Blocks."""
+        shown = {
+            (one.judged.scope.name, one.judged.memory.memory_id)
+            for one in considerate(read)
+            if isinstance(one.judged, Adopted)
+        }
+        return [Key(*place) for place in shown if place not in self.memories]
+
+    def _planned(
+        self, read: Sequence[Read], living: Sequence[StoredMemory]
+    ) -> tuple[dict[str, Listed], dict[tuple[str, str], Memory]]:
+        """Blocks."""
+        # An id is made of the scope, too: where it lives in another one, a person moved it there.
+        stands = {one.memory.memory_id for one in considerate(living)}
+        made = plan(
+            ((one.record_id, one.judged) for one in read),
+            scopes={scope.name for scope in self._vault.scopes()},
+            stands=lambda _, memory_id: memory_id in stands,
+            each=considerate,
+        )
+        marks = {one.record_id: one.mark for one in considerate(read)}
+        planned = considerate(made.planned)
+        listed = {one.record_id: Listed(one, marks[one.record_id]) for one in planned}
+        return listed, made.memories
+
+    def forgotten(
+        self, places: Collection[tuple[str, str]], scopes: Mapping[str, Scope]
+    ) -> set[tuple[str, str]]:
+        """Those that somebody has forgotten since an earlier walk brought them, here or where they
+        were moved. What lives is not asked for. Blocks."""
+        elsewhere = {place for place in places if place[1] in self._archived}
+        by_scope: dict[str, set[str]] = {}
+        for scope, memory_id in places:
+            by_scope.setdefault(scope, set()).add(memory_id)
+        return elsewhere | {
+            (scope, memory_id)
+            for scope, ids in by_scope.items()
+            for memory_id in self._vault.forgotten(scopes[scope], ids)
+        }
+
+    async def _ahead(self, query: str, scope_filter: ScopeFilter) -> None:
+        """Ask the server for records that share words with a question, and have them recalled."""
+        words = sorted(pieces(query).items(), key=lambda pair: -pair[1])
+        best = [word for word, weight in words if weight == words[0][1]][:_MOST_PIECES]
+        if not best or self._asking is not None:
+            return
+        self._asking = asking = asyncio.ensure_future(
+            self._look(best, replace(scope_filter, migrating=self._mode is not MigrationMode.OFF))
+        )
+        if self._late < _MOST_LATE:  # else it is found when it is asked for again
+            done, _ = await asyncio.wait([asking], timeout=_AHEAD_SECONDS)
+            self._late += not done
+
+    async def _look(self, words: Sequence[str], scope_filter: ScopeFilter) -> None:
+        try:
+            found = await self._call(self._collection.search, words, scope_filter, _AHEAD_RECORDS)
+            read = await self._call(self._judged, found)
+            if self._pending.looks_ahead:
+                await self._show(read)
+        except (IndexUnavailable, StateUnavailable, EngineClosed) as error:
+            logger.debug("旧集合暂时查不了：{}", error)
+        finally:
+            self._asking = None
+
+    async def dry_run(self, settled: frozenset[str]) -> Tally:
+        """What a run would do, in numbers. Changes nothing. Raises IndexUnavailable."""
+        self._settled = settled
+        read = await self._read_all(show=False)
+        listed, _ = await self._call(self._planned, read, list(self._catalogue.all()))
+        fates = Counter(one.planned.fate for one in listed.values())
+        patched = sum(
+            one.lacks and listed[one.record_id].planned.fate is not Fate.BROKEN for one in read
+        )
+        return Tally(
+            scanned=len(read),
+            patched=patched,
+            skipped=len(read) - patched,
+            adopted=fates[Fate.ADOPTED],
+            merged=fates[Fate.MERGED],
+            quarantined=fates[Fate.QUARANTINED],
+            broken=fates[Fate.BROKEN],
+        )
+
+
+def _wanted(read: Sequence[Read], only: frozenset[str]) -> tuple[frozenset[str], list[Read]]:
+    """The ids that are asked for, ``only`` those if there are any, and what was read of them."""
+    wanted = only or frozenset(one.record_id for one in considerate(read))
+    return wanted, [one for one in considerate(read) if one.record_id in wanted]
+
+
+def lacks_scope(metadata: Mapping[str, object] | None) -> bool:
+    """It states none: a blank one is none. Anything else in the field is not ours to overwrite."""
+    scope = None if metadata is None else metadata.get(SCOPE_FIELD)
+    return scope is None or (isinstance(scope, str) and not scope.strip())
+
+
+def _is_ours(metadata: Mapping[str, object] | None) -> bool:
+    return metadata is not None and MARKER_FIELD in metadata
+
+
+def as_json(metadata: Mapping[str, object] | None) -> str:
+    """A record's metadata as it is noted."""
+    return json.dumps(metadata, ensure_ascii=False, sort_keys=True)
+
+
+def mark(record: ForeignRecord) -> int:
+    """Whether it is as it was."""
+    return hash((record.document, as_json(record.metadata)))
+
+
+def _to_wait(scope: Scope, memory: Memory) -> Waiting:
+    obeyed = memory.provenance.trusted and not memory.quoted
+    topic = route(memory.kind, memory.judgment, trusted=obeyed)
+    return Waiting.of(StoredMemory(scope, topic_path(topic, memory.created_at), memory))

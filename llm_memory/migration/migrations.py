@@ -1,0 +1,315 @@
+"""All that comes from elsewhere, brought one after the other behind the bot; and taken back."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+from ..catalogue.catalogue import Catalogue
+from ..catalogue.visibility import LivingMemories
+from ..errors import EngineClosed, StateUnavailable
+from ..log import logger
+from ..models.migration import (
+    DeadLetter,
+    Job,
+    JobState,
+    MigrationState,
+    MigrationStatus,
+    ReverseReport,
+    Tally,
+)
+from ..models.settings import MigrationMode
+from ..runtime.identifiers import Clock
+from ..vault.ports import Vault
+from .batch_undo import BringBack, TakeBack
+from .ports import MigrationStore, Walk
+from .record_walker import RecordWalker
+from .scope_migration import Phase
+
+_PHASES = {
+    JobState.RUNNING: Phase.RUNNING,
+    JobState.DONE: Phase.DONE,
+    JobState.REVERSED: Phase.REVERSED,
+}
+
+
+class Migration(Protocol):
+    """One source of other people's records. ``run`` brings it to its end, however often it is
+    called; it reads the state of its jobs from the store, and leaves those alone that are REVERSED:
+    its phase is that, then."""
+
+    phase: Phase
+    waiting: str
+    """Why it does not get on just now: a stable code, empty if it does."""
+    detail: str
+    """Why it failed."""
+    at: Job | None
+    """The job that it works on, or worked on last, as it is kept."""
+
+    @property
+    def mode_on(self) -> bool:
+        """Records that state no scope are recalled from there now, as public ones."""
+        ...
+
+    async def run(self) -> None:
+        """To the end. Sets ``phase``; may raise, and then it is FAILED."""
+        ...
+
+    async def reverse(self, job: Job) -> ReverseReport | None:
+        """Undo what it did outside our vault for a job; None if the job is another's.
+
+        May be stopped anywhere and called again.
+        """
+        ...
+
+    async def dry_run(self) -> Tally:
+        """What ``run`` would do, in numbers. Changes nothing."""
+        ...
+
+    async def close(self) -> None:
+        """``run`` has ended. Idempotent."""
+        ...
+
+
+class Migrations:
+    """``open``, then ``run`` as the one task; the rest may be called beside it at any time: what
+    runs is interrupted first."""
+
+    def __init__(
+        self,
+        store: MigrationStore,
+        walker: RecordWalker,
+        parts: Sequence[Migration],
+        vault: Vault,
+        catalogue: Catalogue,
+        living: LivingMemories,
+        clock: Clock,
+        *,
+        mode: MigrationMode,
+    ) -> None:
+        self._store = store
+        self._walker = walker
+        self._parts = tuple(parts)
+        self._vault = vault
+        self._catalogue = catalogue
+        self._living = living
+        self._clock = clock
+        self._mode = mode
+        self._turn = asyncio.Lock()
+        self._again = asyncio.Event()
+        self._walking: asyncio.Task[None] | None = None
+        self._known: dict[str, tuple[Job, Tally]] = {}
+        self._bringing = False
+        self._undoing = 0
+        self._ran = False
+        self._detail = ""
+
+    async def open(self) -> None:
+        """Read what is known. A store that cannot be used stops nothing but migrations."""
+        try:
+            if not await asyncio.to_thread(self._store.open):
+                logger.warning("迁移的记录损坏，已另存并新建；记忆不受影响，迁移会从头看一遍")
+            await self._refresh()
+        except StateUnavailable as error:
+            self._detail = str(error)
+            logger.error("迁移的记录用不了，暂不迁移：{}", error)
+
+    async def _refresh(self) -> None:
+        self._known = await asyncio.to_thread(self._read)
+
+    def _read(self) -> dict[str, tuple[Job, Tally]]:
+        return {job.name: (job, self._store.tally(job.name)) for job in self._store.jobs()}
+
+    async def run(self) -> None:
+        """Bring everything to its end; then again whenever somebody asks. Until cancelled."""
+        while True:
+            self._again.clear()
+            await self.run_once()
+            await self._again.wait()
+
+    async def run_once(self) -> None:
+        """Bring everything to its end, or until somebody interrupts it."""
+        async with self._turn:
+            self._walking = asyncio.create_task(self._run_all(), name="scoped-memory-migration")
+            try:
+                await asyncio.wait([self._walking])
+            finally:
+                await self._stop_walking()
+
+    async def _run_all(self) -> None:
+        if self._detail:
+            return
+        self._bringing = True
+        try:
+            for part in self._parts:
+                await self._run_one(part)
+            await self._refresh()
+        finally:
+            self._bringing, self._ran = False, True
+
+    async def _run_one(self, part: Migration) -> None:
+        try:
+            await part.run()
+        except EngineClosed:
+            return
+        except Exception as error:  # noqa: BLE001  (what one meets must not end the others)
+            logger.error("迁移出错，停在这里，下次启动再接着来：{!r}", error)
+
+    async def _stop_walking(self) -> None:
+        walking, self._walking = self._walking, None
+        if walking is not None:
+            walking.cancel()
+            await asyncio.gather(walking, return_exceptions=True)
+
+    @property
+    def going(self) -> bool:
+        """Records are being brought, or a person has what was brought undone. Not while a source is
+        waited for: nobody knows for how long."""
+        status = self.status()
+        brings = status.state is MigrationState.RUNNING and not status.waiting
+        return self._undoing > 0 or brings
+
+    def wait_for(self, others_done: Callable[[], Awaitable[None]]) -> None:
+        """No batch is begun before this returns."""
+        self._walker.others_done = others_done
+
+    def status(self) -> MigrationStatus:
+        """Now. Asks nobody, so it costs nothing."""
+        tally, remaining = Tally(), 0
+        for name, (_, stored) in self._known.items():
+            progress = self._walker.progress(name)
+            tally += stored if progress is None else progress.tally
+        for name in self._walker.names():
+            progress = self._walker.progress(name)
+            if progress is not None:
+                remaining += progress.remaining
+                tally += Tally() if name in self._known else progress.tally
+        phases = [part.phase for part in self._parts]
+        if not self._ran and set(phases) <= {Phase.IDLE}:  # what the last session left
+            phases = [_PHASES[job.state] for job, _ in self._known.values()]
+        waiting = [part.waiting for part in self._parts if part.waiting]
+        details = [self._detail, *(part.detail for part in self._parts)]
+        return MigrationStatus(
+            state=self._state(phases),
+            tally=tally,
+            remaining=remaining,
+            reversed=Phase.REVERSED in phases,
+            waiting=next(iter((*waiting, *self._walker.waits())), ""),
+            detail=next((text for text in details if text), ""),
+            batches={job.batch: job.source for job in self._jobs()},
+            mode=self._mode,
+            mode_on=any(part.mode_on for part in self._parts),
+        )
+
+    def _jobs(self) -> list[Job]:
+        """Those that were known, and those that were begun since."""
+        known = [job for job, _ in self._known.values()]
+        return [*known, *(part.at for part in self._parts if part.at is not None)]
+
+    def _state(self, phases: Sequence[Phase]) -> MigrationState:
+        if self._detail or Phase.FAILED in phases:
+            return MigrationState.FAILED
+        if Phase.RUNNING in phases:
+            return MigrationState.PAUSED if self._walker.paused else MigrationState.RUNNING
+        if Phase.DONE in phases:
+            return MigrationState.RUNNING if self._bringing else MigrationState.DONE
+        return MigrationState.IDLE
+
+    async def begin_again(self) -> int:
+        """Let go on what was taken back, and look for more: how many jobs begin anew."""
+        async with self._interrupted():
+            jobs = [job for job, _ in self._known.values() if job.state is JobState.REVERSED]
+            for job in jobs:
+                walk = BringBack(job.batch, self._store, self._vault, self._living)
+                await self._walker.run(walk, though_paused=True)
+                self._walker.forget(walk.name)
+                running = replace(job, state=JobState.RUNNING)
+                await asyncio.to_thread(self._store.put_job, running)
+            await self._refresh()
+        return len(jobs)
+
+    async def reverse(self) -> ReverseReport:
+        """Give other people's records back what they held before; the memories stay. What was
+        reversed does not begin again by itself.
+
+        Raises IndexUnavailable, StateUnavailable; the rest is done when it is called again.
+        """
+        restored = left = 0
+        async with self._interrupted():
+            for job, _ in list(self._known.values()):
+                for part in self._parts:
+                    report = await part.reverse(job)
+                    if report is not None:
+                        restored, left = restored + report.restored, left + report.left
+                        self._walker.forget(job.name)
+            await self._refresh()
+        return ReverseReport(restored, left)
+
+    async def take_back(self, batch: str) -> ReverseReport | None:
+        """Take what a batch brought out of the vault, into the archives; None if there is no such
+        batch. It does not begin again by itself.
+
+        Raises StateUnavailable, VaultError.
+        """
+        async with self._interrupted():
+            job = next((job for job, _ in self._known.values() if job.batch == batch), None)
+            if job is None:
+                return None
+            reversed_job = replace(job, state=JobState.REVERSED)
+            await asyncio.to_thread(self._store.put_job, reversed_job)
+            walk = TakeBack(
+                batch, self._store, self._vault, self._catalogue, self._living, self._clock
+            )
+            await self._walker.run(walk, though_paused=True)
+            await asyncio.to_thread(self._store.unsettle, job.name)
+            self._walker.forget(job.name)
+            self._walker.forget(walk.name)
+            await self._refresh()
+        return ReverseReport(walk.taken, walk.left)
+
+    async def dry_run(self) -> Tally:
+        """What a run would do now, in numbers. Changes nothing. Raises IndexUnavailable."""
+        async with self._interrupted():
+            found = [await part.dry_run() for part in self._parts]
+        total = Tally()
+        for one in found:
+            total += one
+        return total
+
+    async def dead_letters(self, limit: int) -> list[DeadLetter]:
+        """What was left behind, with the reasons: for whoever owns the files."""
+        found: list[DeadLetter] = []
+        for name in self._known:
+            found += await asyncio.to_thread(self._store.dead_letters, name, limit - len(found))
+        return found
+
+    async def run_aside(self, walk: Walk) -> None:
+        """A walk over memories of ours that a person asked for. Nothing is brought from elsewhere
+        meanwhile, and no night begins."""
+        async with self._interrupted():
+            await self._walker.run(walk, though_paused=True)
+            self._walker.forget(walk.name)
+
+    @contextlib.asynccontextmanager
+    async def _interrupted(self) -> AsyncIterator[None]:
+        """Nothing is brought meanwhile; the batch under way has come to its end. What was
+        interrupted goes on, however this ends."""
+        self._undoing += 1
+        try:
+            await self._stop_walking()
+            async with self._turn:
+                await self._refresh()
+                yield
+        finally:
+            self._undoing -= 1
+            self._again.set()
+
+    async def close(self) -> None:
+        """``run`` has ended. Idempotent."""
+        await self._stop_walking()
+        for part in self._parts:
+            await part.close()
+        await asyncio.to_thread(self._store.close)

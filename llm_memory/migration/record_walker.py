@@ -1,0 +1,233 @@
+"""Walks over all records of a source behind the running bot: in batches, with pauses, and again
+after whatever stopped it.
+
+What goes over many records and comes to an end goes through here: filling in scopes, adoption,
+their reverse. The queue of an index (``index_queue.py``) is another thing and stays one: it is fed
+while it is worked on, holds of each memory the newest state only, has no end, and keeps no
+progress, because the index itself tells by its hashes what it lacks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from ..errors import EngineClosed, IndexUnavailable, StateUnavailable, VaultError
+from ..log import logger
+from ..models.migration import Fate, Outcome, Tally
+from ..models.settings import MOST_AT_ONCE, WalkPace
+from .ports import MigrationStore, Walk
+
+_TELL_SECONDS: Final = 10.0
+_SHOWN: Final = 64
+"""Characters of somebody else's id in a line of the log."""
+_TOO_MANY: Final = 50
+"""Single records in a row that fail unexpectedly: then it is no record's fault."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a walk is. ``waiting``: why it does not get on just now, empty if it does."""
+
+    tally: Tally
+    remaining: int = 0
+    waiting: str = ""
+
+
+class RecordWalker:
+    """Runs walks, one after the other or several at once. Every walk can be cancelled anywhere: the
+    batch under way is brought to its end, and the next ``run`` goes on with what is left."""
+
+    def __init__(self, store: MigrationStore, pace: WalkPace) -> None:
+        self._store = store
+        self._pace = pace
+        self._going = asyncio.Event()
+        self._going.set()
+        self._progress: dict[str, Progress] = {}
+        self.others_done: Callable[[], Awaitable[None]] = _at_once
+        """Waits for whoever else goes over all memories; awaited before each batch."""
+
+    @property
+    def paused(self) -> bool:
+        """The owner's switch."""
+        return not self._going.is_set()
+
+    @paused.setter
+    def paused(self, pause: bool) -> None:
+        if pause:
+            self._going.clear()
+        else:
+            self._going.set()
+
+    def retry(self, failures: int) -> float:
+        """Seconds to wait for a source that has not answered so often."""
+        return self._pace.retry(failures)
+
+    async def rest(self, began: float) -> None:
+        """After work that began then, by ``time.monotonic()``: the bot's turn."""
+        await asyncio.sleep(self._pace.pause(time.monotonic() - began))
+
+    def progress(self, name: str) -> Progress | None:
+        """Of a walk that was begun since this start."""
+        return self._progress.get(name)
+
+    def names(self) -> tuple[str, ...]:
+        """The walks that were begun since this start."""
+        return tuple(self._progress)
+
+    def waits(self) -> tuple[str, ...]:
+        """Why walks do not get on just now."""
+        return tuple(one.waiting for one in self._progress.values() if one.waiting)
+
+    def forget(self, name: str) -> None:
+        """Nothing is known of a walk any more: somebody took back what it did."""
+        self._progress.pop(name, None)
+
+    async def run(self, walk: Walk, *, though_paused: bool = False) -> Tally:
+        """Until nothing is left. A source that does not answer is waited for.
+
+        Args:
+            though_paused: A person asked for it: the switch is for what goes on by itself.
+
+        Raises:
+            EngineClosed: the engine was closed meanwhile.
+            Exception: what ``list`` raises unexpectedly, or what ``step`` raises for one record
+                after the other.
+        """
+        failures = 0
+        while True:
+            before = self._known(walk).tally.scanned
+            try:
+                return await self._run(walk, though_paused=though_paused)
+            except (IndexUnavailable, VaultError, StateUnavailable) as error:
+                progress = self._known(walk)
+                got_on = progress.tally.scanned > before
+                failures = 0 if got_on else failures
+                why = _cause(error)
+                self._progress[walk.name] = Progress(progress.tally, progress.remaining, why)
+                if failures == 0:
+                    logger.warning("{} 暂时走不下去（{}），稍后接着来", walk.name, error)
+                await asyncio.sleep(self._pace.retry(failures))
+                failures += 1
+
+    def _known(self, walk: Walk) -> Progress:
+        return self._progress.get(walk.name) or Progress(Tally())
+
+    async def _run(self, walk: Walk, *, though_paused: bool) -> Tally:
+        listed = await walk.list()
+        left = await asyncio.to_thread(self._left, walk.name, listed)
+        tally = await asyncio.to_thread(self._store.tally, walk.name)
+        told = time.monotonic()
+        luck = _Luck()
+        self._progress[walk.name] = Progress(tally, len(left))
+        while left:
+            if not though_paused:
+                await self._going.wait()
+            await self.others_done()
+            began = time.monotonic()
+            most = min(self._pace.batch, MOST_AT_ONCE)
+            ids = [left.popleft() for _ in range(min(most, len(left)))]
+            tally = await self._to_its_end(walk, ids, len(left), luck)
+            now = time.monotonic()
+            if now - told > _TELL_SECONDS:
+                told = now
+                logger.info("{}：已处理 {} 条，还剩 {} 条", walk.name, tally.scanned, len(left))
+            if left:
+                await self.rest(began)
+        return tally
+
+    def _left(self, name: str, listed: Sequence[str]) -> deque[str]:
+        settled = self._store.settled(name)
+        return deque(one for one in dict.fromkeys(listed) if one not in settled)
+
+    async def _to_its_end(self, walk: Walk, ids: Sequence[str], left: int, luck: _Luck) -> Tally:
+        """One batch, whole even if we are cancelled: nothing is written once our task has ended."""
+        batch = asyncio.ensure_future(self._batch(walk, ids, left, luck))
+        try:
+            return await asyncio.shield(batch)
+        except asyncio.CancelledError:
+            await asyncio.wait([batch])
+            raise
+
+    async def _batch(self, walk: Walk, ids: Sequence[str], left: int, luck: _Luck) -> Tally:
+        try:
+            outcomes = await self._step(walk, ids, luck)
+        except _NoRecordsFault as error:
+            await asyncio.to_thread(self._store.unsettle, walk.name, luck.failed)
+            raise error.cause from error
+        broken = [one for one in outcomes if one.fate is Fate.BROKEN]
+        if broken:
+            told = "；".join(f"{one.record_id[:_SHOWN]}（{one.reason}）" for one in broken)
+            logger.warning("{}：有 {} 条坏了，跳过：{}", walk.name, len(broken), told)
+        # A crash before this line leaves records that are done and not counted: the next walk finds
+        # them done and counts them then.
+        await asyncio.to_thread(self._store.settle, walk.name, outcomes)
+        tally = self._progress[walk.name].tally + counted(outcomes)
+        self._progress[walk.name] = Progress(tally, left)
+        return tally
+
+    async def _step(self, walk: Walk, ids: Sequence[str], luck: _Luck) -> list[Outcome]:
+        """A batch that fails is cut in two until the record that is to blame is alone."""
+        try:
+            outcomes = list((await walk.step(ids)).outcomes)
+        except (EngineClosed, IndexUnavailable, VaultError, StateUnavailable, _NoRecordsFault):
+            raise
+        except Exception as error:
+            if len(ids) > 1:
+                half = len(ids) // 2
+                first = await self._step(walk, ids[:half], luck)
+                return first + await self._step(walk, ids[half:], luck)
+            luck.failed.append(ids[0])
+            if len(luck.failed) >= _TOO_MANY:
+                raise _NoRecordsFault(error) from error
+            logger.debug("{}：{} 处理不了：{!r}", walk.name, ids[0][:_SHOWN], error)
+            return [Outcome(ids[0], Fate.BROKEN, patched=False, reason=type(error).__name__)]
+        luck.failed.clear()
+        return outcomes
+
+
+async def _at_once() -> None:
+    return
+
+
+@dataclass(slots=True)
+class _Luck:
+    """Single records in a row that failed unexpectedly."""
+
+    failed: list[str] = field(default_factory=list)
+
+
+class _NoRecordsFault(Exception):
+    """One record after the other fails: something else is wrong, and none of them is broken."""
+
+    def __init__(self, cause: Exception) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
+
+
+def _cause(error: Exception) -> str:
+    match error:
+        case IndexUnavailable(code=code):
+            return code
+        case StateUnavailable():
+            return "state"
+        case _:
+            return "vault"
+
+
+def counted(outcomes: Sequence[Outcome]) -> Tally:
+    """How many came to which end."""
+    fates = [one.fate for one in outcomes]
+    return Tally(
+        scanned=len(outcomes),
+        patched=sum(one.patched is True for one in outcomes),
+        skipped=sum(one.patched is False for one in outcomes),
+        adopted=fates.count(Fate.ADOPTED),
+        merged=fates.count(Fate.MERGED),
+        quarantined=fates.count(Fate.QUARANTINED),
+        broken=fates.count(Fate.BROKEN),
+    )

@@ -1,0 +1,82 @@
+"""Where things stand inside a scope's folder."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from datetime import datetime
+from pathlib import PurePosixPath
+
+from .data_models import Topic
+
+ARCHIVE = "archive"
+MEMORY_PAGE = "MEMORY.md"
+PRIMER_PAGE = "PRIMER.md"
+_NOT_RECALLED = frozenset({"primer.md", "memory.md"})
+_CONFLICT_MARKS = (".conflict", ".sync-conflict", "conflicted copy")
+"""How we, and the usual programs that keep folders the same, call the other version of a file."""
+_BY_STEM = {topic.value.casefold(): topic for topic in Topic}
+_STEM = re.compile(r"([a-z]+)(?:[^a-z].*)?\.md", re.DOTALL)
+
+
+def topic_path(topic: Topic, moment: datetime) -> str:
+    """The file for an entry, relative to the scope.
+
+    A journal entry goes to the day on which it was written, in its own time zone.
+    """
+    if topic is Topic.JOURNAL:
+        return f"{topic.value}/{moment:%Y-%m-%d}.md"
+    return f"{topic.value}.md"
+
+
+def topic_of(path: str) -> Topic | None:
+    """The topic whose file this is, by its name: ``TASKS.md``, ``preferences-2.md``; None for a
+    file that somebody named."""
+    if path.startswith(f"{Topic.JOURNAL.value}/"):
+        return Topic.JOURNAL
+    named = _STEM.fullmatch(path.rpartition("/")[2].casefold())
+    return _BY_STEM.get(named[1]) if named else None
+
+
+def part_path(path: str, part: int) -> str:
+    """``entities-2.md``: what goes on where a file is full. The first part has the plain name."""
+    whole = PurePosixPath(path)
+    return whole.with_stem(f"{whole.stem}-{part}").as_posix() if part > 1 else path
+
+
+def archive_path(path: str) -> str:
+    """Where an entry of ``path`` goes when it is forgotten."""
+    return f"{ARCHIVE}/{path}"
+
+
+def conflict_path(path: str) -> str:
+    """Where the bot's version goes of an entry that a person changed at the same time."""
+    whole = PurePosixPath(path)
+    return whole.with_name(f"{whole.stem}.conflict.md").as_posix()
+
+
+def is_recalled(path: str) -> bool:
+    """True for files whose entries may be recalled; ``path`` is relative to the scope."""
+    name = path.rpartition("/")[2].lower()
+    return (
+        name.endswith(".md")
+        and name not in _NOT_RECALLED
+        and not is_other_version(name)
+        and not is_passed_by(path)
+    )
+
+
+def folded(name: str) -> str:
+    """The same for all names, or paths, that some disk takes for one."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
+
+
+def is_other_version(name: str) -> bool:
+    """True for a file that is kept beside another because two had changed it at once."""
+    return any(mark in name.lower() for mark in _CONFLICT_MARKS)
+
+
+def is_passed_by(path: str) -> bool:
+    """True for the archive, for what is hidden, and for all that lies in them."""
+    first = path.partition("/")[0]
+    return first.lower() == ARCHIVE or path.startswith(".") or "/." in path

@@ -1,0 +1,1 @@
+"""What the first turn after a pause is told."""

@@ -1,0 +1,291 @@
+"""Tells a conversation that comes back after a pause where things stand."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta
+from itertools import islice
+
+from ..catalogue.acquaintances import Acquaintances
+from ..catalogue.catalogue import Catalogue
+from ..errors import VaultWriteFailed
+from ..log import logger
+from ..models.conversation import Actor, ConversationId, ConversationKind
+from ..models.data_models import StoredMemory, Topic
+from ..models.recall import Hit
+from ..models.scope import Scope, ScopeFilter
+from ..models.settings import LoopSettings
+from ..models.vault_layout import PRIMER_PAGE, topic_of
+from ..remember.corrected_statements import CorrectedStatements
+from ..runtime.identifiers import Clock
+from ..scopes.last_seen import LastSeen
+from ..storage.loop_port import LoopBook
+from ..text.text import clean
+from ..vault.markdown.marked_block import outside
+from ..vault.scope_pages_port import ScopePages
+from .models import Primed, Primer, PrimerPart
+from .rules import primer as policy
+from .rules.primer import (
+    MOST_PEOPLE,
+    Company,
+    Material,
+    make_primer,
+    markdown_line,
+    primer_markdown,
+)
+
+_DAYS_BACK = 14
+_SPEAKERS_BACK = 30
+READ = 1000
+"""Entries of each topic and place that are told of: those that came last."""
+_LOOKED_AT = 5000
+"""Of so many, the last: strangers' entries in public are passed over."""
+_KEPT = 200
+"""Conversations of which is known that they got a primer."""
+_LONGEST_PAGE = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """How a primer is written, line ends included: its tokens are what is counted."""
+
+    line: Callable[[Hit], str]
+    heading: Callable[[PrimerPart, Sequence[str]], str]
+    words: Callable[[str], str]
+
+
+class PrimerService:
+    """Takes an already resolved scope filter. Asks no index: the catalogue, and one file."""
+
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        book: LoopBook,
+        pages: ScopePages,
+        settings: LoopSettings,
+        acquaintances: Acquaintances,
+        clock: Clock,
+        company: Callable[[Scope, str, Actor], Company],
+        corrected: CorrectedStatements,
+    ) -> None:
+        """``company``: the people of a conversation, by its scope, its id and who speaks."""
+        self._corrected = corrected
+        self._company = company
+        self._acquaintances = acquaintances
+        self._catalogue = catalogue
+        self._seen = LastSeen(book)
+        self._pages = pages
+        self._settings = settings
+        self._clock = clock
+        self._primed: OrderedDict[str, Primed] = OrderedDict()
+
+    async def prime(
+        self,
+        conversation: ConversationId,
+        scope_filter: ScopeFilter,
+        actor: Actor,
+        written: Written,
+        token_budget: int,
+    ) -> Primer:
+        """Note that a turn begins; what is to be told, if it is the first after a pause.
+
+        Raises StateUnavailable where nobody can tell when the last turn was.
+        """
+        # With the filter switched off all scopes would speak at once, instructions too.
+        if self._settings.prime_after_hours <= 0 or scope_filter.everything:
+            return Primer()
+        now, scope = self._clock(), scope_filter.scopes[0]
+        before = await self._seen.before(conversation.umo, scope, now)
+        pause = timedelta(hours=self._settings.prime_after_hours)
+        if before is None or now - before < pause:
+            return Primer()
+        try:
+            owner = await asyncio.to_thread(self._owners_words, scope)
+            known = self._acquaintances.of(scope, now, conversation=conversation.umo)
+            people = self._people(conversation, scope, actor, now, known)
+            company = self._company(scope, conversation.umo, actor)
+            entries = self._entries(scope_filter, now, known, actor, company.is_told)
+            made = await asyncio.to_thread(
+                _made, entries, people, owner, scope, now, written, token_budget
+            )
+        except asyncio.CancelledError:  # the turn could not wait: the next one is told
+            self._seen.take_back(conversation.umo, before)
+            raise
+        self._seen.told(conversation.umo)
+        if made.sections:
+            self._note(conversation, scope_filter, made, Primed(now, now - before, (), 0, 0))
+        return replace(made, away=now - before)
+
+    def primed(self, conversation: str, scope_filter: ScopeFilter) -> Primed | None:
+        """The last primer of a conversation, if the reader still sees what it was made of."""
+        known = self._primed.get(conversation)
+        if known is None or not all(scope_filter.admits(name) for name in known.scopes):
+            return None
+        return known
+
+    def overview(self, scope: Scope) -> str:
+        """The same for PRIMER.md: of a scope's own entries alone, and for nobody in particular."""
+        now = self._clock()
+        own = ScopeFilter((scope,))
+        known = self._acquaintances.of(scope, now)
+        people = [] if scope.is_public else self._speakers(scope, now, known)
+        written = Written(
+            lambda hit: markdown_line(hit) + "\n", lambda part, names: "## 最近几天\n\n\n", str
+        )
+        entries = self._entries(own, now, known, None)
+        budget = self._settings.prime_tokens
+        return primer_markdown(_made(entries, people, "", scope, now, written, budget))
+
+    def clear(self) -> None:
+        """Let go of what is kept."""
+        self._primed.clear()
+        self._seen.clear()
+
+    def _note(
+        self, conversation: ConversationId, scope_filter: ScopeFilter, made: Primer, when: Primed
+    ) -> None:
+        memories = sum(len(section.hits) for section in made.sections)
+        scopes = tuple(scope.name for scope in scope_filter.scopes)
+        told = replace(when, scopes=scopes, memories=memories, tokens=made.tokens)
+        self._primed[conversation.umo] = told
+        self._primed.move_to_end(conversation.umo)
+        while len(self._primed) > _KEPT:
+            self._primed.popitem(last=False)
+
+    def _owners_words(self, scope: Scope) -> str:
+        """What a person wrote into PRIMER.md beside the bot's lines. Blocks."""
+        try:
+            page = self._pages.read(scope, PRIMER_PAGE)
+        except VaultWriteFailed as error:
+            logger.warning("读不了 {}/{}，开场摘要里没有它：{}", scope.name, PRIMER_PAGE, error)
+            return ""
+        if page is None or len(page.raw) > _LONGEST_PAGE:
+            return ""
+        try:
+            return clean(outside(page.raw.decode()) or "")
+        except UnicodeDecodeError:
+            return ""
+
+    def _entries(
+        self,
+        scope_filter: ScopeFilter,
+        now: datetime,
+        known: frozenset[str],
+        asker: Actor | None,
+        is_told: Callable[[StoredMemory], bool] = lambda _: True,
+    ) -> _Entries:
+        """What may be told of each section to somebody who has not asked."""
+        since = _back(now, _DAYS_BACK)
+        days = list(
+            self._catalogue.of_days(since, now.date(), scope_filter, now.tzinfo, _LOOKED_AT)
+        )
+
+        def of(*topics: Topic) -> list[StoredMemory]:
+            found: list[StoredMemory] = []
+            for topic in topics:
+                for one in _one_by_one(scope_filter):
+                    some = islice(self._catalogue.of_topics({topic}, one), _LOOKED_AT)
+                    found += islice(filter(is_told, some), READ)
+            return found
+
+        def told(entries: Iterable[StoredMemory]) -> list[StoredMemory]:
+            return self._acquaintances.told_unasked(entries, known, asker)
+
+        journal = [one for one in days if topic_of(one.path) is Topic.JOURNAL and is_told(one)]
+        return _Entries(
+            rules=of(Topic.INSTRUCTIONS),
+            about=told(of(Topic.ENTITIES, Topic.PREFERENCES)),
+            tasks=told(of(Topic.TASKS)),
+            days=self._corrected.without_former(told(journal), days),
+        )
+
+    def _people(
+        self,
+        conversation: ConversationId,
+        scope: Scope,
+        actor: Actor,
+        now: datetime,
+        known: frozenset[str],
+    ) -> list[Actor]:
+        """Who speaks; in a group the last others of its scope's own people, too."""
+        if conversation.kind is ConversationKind.PRIVATE:
+            return [actor]
+        others = self._speakers(scope, now, known - {actor.person}, conversation.umo)
+        return [actor, *others][:MOST_PEOPLE]
+
+    def _speakers(
+        self, scope: Scope, now: datetime, known: frozenset[str], conversation: str = ""
+    ) -> list[Actor]:
+        """The last of the ``known`` people who spoke; in public of this conversation alone, for
+        others there are strangers."""
+        lately = self._catalogue.of_days(
+            _back(now, _SPEAKERS_BACK), now.date(), ScopeFilter((scope,)), now.tzinfo, READ
+        )
+        return _named(
+            stored
+            for stored in lately
+            if stored.memory.provenance.person in known
+            and (not scope.is_public or stored.memory.provenance.conversation == conversation)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Entries:
+    """What a primer is chosen from."""
+
+    rules: Sequence[StoredMemory]
+    about: Sequence[StoredMemory]
+    tasks: Sequence[StoredMemory]
+    days: Sequence[StoredMemory]
+
+
+def _made(
+    entries: _Entries,
+    people: Sequence[Actor],
+    owner: str,
+    scope: Scope,
+    now: datetime,
+    written: Written,
+    token_budget: int,
+) -> Primer:
+    material = Material(
+        rules=policy.rules(entries.rules),
+        owner=owner,
+        people=people,
+        about=policy.about_people(people, entries.about, scope.name),
+        tasks=policy.open_tasks(entries.tasks, scope.name),
+        days=policy.last_days(entries.days, scope.name, now.tzinfo),
+    )
+    return make_primer(
+        material,
+        token_budget=token_budget,
+        line=written.line,
+        heading=written.heading,
+        words=written.words,
+    )
+
+
+def _one_by_one(scope_filter: ScopeFilter) -> Iterator[ScopeFilter]:
+    """Each place of a filter alone, so that none takes the room of another."""
+    for scope in scope_filter.scopes:
+        yield ScopeFilter((scope,))
+    for shelf in scope_filter.shelves:
+        yield ScopeFilter((), shelves=(shelf,))
+
+
+def _back(now: datetime, days: int) -> date:
+    return now.date() - timedelta(days=days)
+
+
+def _named(said: Iterable[StoredMemory]) -> list[Actor]:
+    people: dict[str, Actor] = {}
+    for stored in said:
+        origin = stored.memory.provenance
+        if origin.person and origin.who:
+            people.setdefault(origin.person, Actor(origin.person, origin.who))
+        if len(people) >= MOST_PEOPLE:
+            break
+    return list(people.values())

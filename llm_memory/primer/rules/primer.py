@@ -1,0 +1,310 @@
+"""What a returning conversation is told, within a budget: which memories, in which order. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, tzinfo
+
+from ...catalogue.rules.bylines import as_one_name
+from ...catalogue.rules.closing import holding
+from ...catalogue.rules.tasks import is_done
+from ...catalogue.rules.timeline import is_digest, local_day
+from ...models.conversation import Actor
+from ...models.data_models import Memory, Source, StoredMemory
+from ...models.passages import place_name
+from ...models.recall import Hit
+from ...models.scope import PUBLIC_NAME
+from ...recall.rules.ranking import Candidate, as_hit
+from ...recall.rules.salience import is_first_person
+from ...recall.rules.same_fact import once
+from ...remember.rules.instructions import order_like
+from ...text.text import estimate_tokens, one_line
+from ..models import Primer, PrimerPart, PrimerSection
+
+SHARES = {
+    PrimerPart.RULES: 0.25,
+    PrimerPart.OWNER: 0.15,
+    PrimerPart.PEOPLE: 0.15,
+    PrimerPart.TASKS: 0.2,
+    PrimerPart.DAYS: 0.25,
+}
+"""Of the budget: no section starves another. What one leaves goes to the others, in their order."""
+PREVIEW = 160
+"""Characters of a memory, 240 of a digest: a line must fit into its section's share."""
+_PREVIEW_OF_A_DIGEST = 240
+_MOST = {
+    PrimerPart.RULES: 20,
+    PrimerPart.OWNER: 30,
+    PrimerPart.PEOPLE: 10,
+    PrimerPart.TASKS: 20,
+    PrimerPart.DAYS: 12,
+}
+_OF_A_PERSON = 3
+_DAYS = 3
+"""The last so many days that have something, of each scope."""
+MOST_PEOPLE = 5
+_LEAST_NAME = 2
+_COMMENT = re.compile("<!--.*?(?:-->|\\Z)", re.DOTALL)
+_TITLE = re.compile("# ")
+_LONGEST_NAME = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """All that may be told, best first in each; see the functions below.
+
+    ``owner``: the owner's own text. ``people``: whom ``about`` speaks of.
+    """
+
+    rules: Sequence[StoredMemory] = ()
+    owner: str = ""
+    people: Sequence[Actor] = ()
+    about: Sequence[StoredMemory] = ()
+    tasks: Sequence[StoredMemory] = ()
+    days: Sequence[StoredMemory] = ()
+
+
+def tellable(entries: Iterable[StoredMemory]) -> list[StoredMemory]:
+    """Without what somebody would like to be obeyed and nobody vouches for, and what something has
+    settled: whoever asks for it finds it, but nobody is told of it unasked."""
+    return [stored for stored in holding(entries) if not stored.memory.quoted]
+
+
+@dataclass(frozen=True, slots=True)
+class Company:
+    """Whom a primer is for: the ids of the people of its conversation, and that conversation."""
+
+    persons: Collection[str] = ()
+    conversation: str = ""
+
+    def is_told(self, stored: StoredMemory) -> bool:
+        """False for what a stranger said, to the bot elsewhere: it is found if somebody asks for
+        it, but a conversation that comes back is not told of it.
+
+        Of public these are told what they, or somebody in this conversation, said, what an admin
+        vouches for, and what was written by hand or brought along without a speaker.
+        """
+        if place_name(stored) != PUBLIC_NAME:
+            return True
+        origin = stored.memory.provenance
+        if origin.vouched or stored.memory.speaker in self.persons:
+            return True
+        if origin.conversation and origin.conversation == self.conversation:
+            return True
+        unsigned = not (origin.person or origin.who or origin.conversation)
+        return unsigned and origin.source is not Source.REFLECTION
+
+
+def rules(entries: Iterable[StoredMemory]) -> list[StoredMemory]:
+    """Of the instructions those that somebody vouches for, the strongest first, then the newest.
+    What nobody vouches for is no rule, wherever it stands."""
+    own = [s for s in tellable(entries) if s.memory.provenance.trusted]
+    return sorted(own, key=_strongest)[: _MOST[PrimerPart.RULES]]
+
+
+def open_tasks(entries: Iterable[StoredMemory], own: str) -> list[StoredMemory]:
+    """Of the tasks those that are not done: of the scope named ``own`` first, the strongest first,
+    then the newest."""
+    left = [stored for stored in tellable(entries) if not is_done(stored)]
+    left.sort(key=lambda stored: (stored.scope.name != own, *_strongest(stored)))
+    return left[: _MOST[PrimerPart.TASKS]]
+
+
+def last_days(entries: Iterable[StoredMemory], own: str, zone: tzinfo | None) -> list[StoredMemory]:
+    """Of the journal the last days that have something, the newest day first, of a day its digest
+    before its entries; the scope named ``own`` before others."""
+    by_scope: dict[str, dict[date, list[StoredMemory]]] = {}
+    for stored in tellable(entries):
+        days = by_scope.setdefault(stored.scope.name, {})
+        days.setdefault(local_day(stored, zone), []).append(stored)
+    chosen: list[StoredMemory] = []
+    for name in sorted(by_scope, key=lambda scope: (scope != own, scope)):
+        for day in sorted(by_scope[name], reverse=True)[:_DAYS]:
+            chosen += sorted(by_scope[name][day], key=_digest_first)
+    return chosen[: 4 * _MOST[PrimerPart.DAYS]]
+
+
+def about_people(
+    people: Sequence[Actor], entries: Iterable[StoredMemory], own: str
+) -> list[StoredMemory]:
+    """What entities and preferences tell of them: what names them, and what they said of
+    themselves. A few of each, the strongest first, in the order of the people."""
+    known = sorted(tellable(entries), key=lambda s: (s.scope.name != own, *_strongest(s)))
+    chosen: dict[tuple[str, str], StoredMemory] = {}
+    for person in people:
+        of_this = [stored for stored in known if _speaks_of(person, stored.memory)]
+        for stored in of_this[:_OF_A_PERSON]:
+            chosen.setdefault((place_name(stored), stored.memory.memory_id), stored)
+    return list(chosen.values())[: _MOST[PrimerPart.PEOPLE]]
+
+
+def _speaks_of(person: Actor, memory: Memory) -> bool:
+    if len(person.name) >= _LEAST_NAME and person.name in memory.judgment:
+        return True
+    own = bool(person.person) and memory.provenance.person == person.person
+    return own and is_first_person(memory.judgment)
+
+
+def _strongest(stored: StoredMemory) -> tuple[int, float]:
+    return -stored.memory.strength, -stored.memory.created_at.timestamp()
+
+
+def _digest_first(stored: StoredMemory) -> tuple[bool, int, float]:
+    return (not is_digest(stored.memory), *_strongest(stored))
+
+
+def make_primer(
+    material: Material,
+    *,
+    token_budget: int,
+    line: Callable[[Hit], str],
+    heading: Callable[[PrimerPart, Sequence[str]], str],
+    words: Callable[[str], str],
+) -> Primer:
+    """What fits the budget: each section up to its share, then what is left, in their order. What
+    does not fit is skipped and the next tried. Empty where nothing but names would be told.
+
+    Args:
+        token_budget: For all that is written, line ends too.
+        line: What is written of a memory, its line end included.
+        heading: What is written above a section, of the section of people with their names.
+        words: What is written of a line of the owner's.
+    """
+    shelves = [_Shelf.of(part, material, line, heading, words) for part in PrimerPart]
+    left = token_budget
+    for shelf in shelves:
+        left -= shelf.fill(min(left, int(token_budget * SHARES[shelf.part])))
+    for shelf in shelves:
+        left -= shelf.fill(left)
+    sections = tuple(shelf.section() for shelf in shelves if shelf.begun)
+    if not any(section.hits or section.words for section in sections):
+        return Primer()
+    return Primer(sections, tokens=token_budget - left)
+
+
+class _Shelf:
+    """One section while it is being filled."""
+
+    def __init__(self, part: PrimerPart, head: int, costs: Sequence[int]) -> None:
+        self.part = part
+        self.begun = False
+        self.names: tuple[str, ...] = ()
+        self.hits: Sequence[Hit] = ()
+        self.words: Sequence[str] = ()
+        self._head = head
+        self._costs = costs
+        self._taken: set[int] = set()
+
+    @classmethod
+    def of(
+        cls,
+        part: PrimerPart,
+        material: Material,
+        line: Callable[[Hit], str],
+        heading: Callable[[PrimerPart, Sequence[str]], str],
+        words: Callable[[str], str],
+    ) -> _Shelf:
+        names: tuple[str, ...] = ()
+        if part is PrimerPart.OWNER:
+            lines = _lines(material.owner)[: _MOST[part]]
+            shelf = cls(part, _cost(heading(part, ())), [_cost(words(text)) for text in lines])
+            shelf.words = lines
+            return shelf
+        if part is PrimerPart.PEOPLE:
+            known = (one_line(person.name)[:_LONGEST_NAME] for person in material.people)
+            plain = (name for name in known if name and order_like(name) is None)
+            names = tuple(dict.fromkeys(plain))[:MOST_PEOPLE]
+        hits = [_hit(*said) for said in once(_of_part(part, material))]
+        costs = [_cost(line(hit)) for hit in hits]
+        shelf = cls(part, _cost(heading(part, names)), costs)
+        shelf.names = names
+        shelf.hits = [replace(hit, tokens=cost) for hit, cost in zip(hits, costs, strict=True)]
+        return shelf
+
+    def fill(self, allowance: int) -> int:
+        """Take what fits; how much of the allowance is spent."""
+        spent = 0 if self.begun else self._head
+        if spent > allowance:
+            return 0
+        taken = [] if self.begun or not self.names else [-1]
+        for place, cost in enumerate(self._costs):
+            if place not in self._taken and spent + cost <= allowance:
+                spent += cost
+                taken.append(place)
+        if not taken:
+            return 0
+        self.begun = True
+        self._taken.update(taken)
+        return spent
+
+    def section(self) -> PrimerSection:
+        """What was taken, in its order."""
+        kept = sorted(place for place in self._taken if place >= 0)
+        hits = tuple(self.hits[place] for place in kept) if self.hits else ()
+        words = tuple(self.words[place] for place in kept) if self.words else ()
+        return PrimerSection(self.part, hits, self.names, words)
+
+
+def _of_part(part: PrimerPart, material: Material) -> Sequence[StoredMemory]:
+    return {
+        PrimerPart.RULES: material.rules,
+        PrimerPart.PEOPLE: material.about,
+        PrimerPart.TASKS: material.tasks,
+        PrimerPart.DAYS: material.days,
+    }[part]
+
+
+def _hit(stored: StoredMemory, *others: StoredMemory) -> Hit:
+    limit = _PREVIEW_OF_A_DIGEST if is_digest(stored.memory) else PREVIEW
+    also = tuple(Candidate(other, 0.0) for other in others)
+    return as_hit(Candidate(stored, 0.0, also=also), limit)
+
+
+def _cost(text: str) -> int:
+    return estimate_tokens(text)
+
+
+def _lines(text: str) -> list[str]:
+    """What the owner says, without the file's title and what he wrote for himself."""
+    said = _COMMENT.sub("\n", text).splitlines()
+    return [one_line(line)[:PREVIEW] for line in said if line.strip() and not _TITLE.match(line)]
+
+
+_TITLES = {
+    PrimerPart.RULES: "长期指示",
+    PrimerPart.PEOPLE: "常来的人",
+    PrimerPart.TASKS: "待办",
+    PrimerPart.DAYS: "最近几天",
+}
+_BRACKETS = str.maketrans("<>", "‹›")
+
+
+def primer_markdown(primer: Primer) -> str:
+    """The same as a person reads it in PRIMER.md: a heading of level 2 a section, a memory a list
+    item with date, speaker and pointer. No word of a memory opens a comment, an entry or a tag."""
+    lines: list[str] = []
+    for section in primer.sections:
+        if section.part is PrimerPart.OWNER:
+            continue
+        lines += [f"## {_TITLES[section.part]}", ""]
+        if section.names:
+            lines += [_plain("、".join(section.names)), ""]
+        vouched = section.part is PrimerPart.RULES
+        lines += [markdown_line(hit, vouched=vouched) for hit in section.hits]
+        lines += [""] if section.hits else []
+    return "\n".join(lines).strip() + "\n" if lines else ""
+
+
+def markdown_line(hit: Hit, *, vouched: bool = False) -> str:
+    """A memory as a list item: as what somebody said, unless somebody vouches for it."""
+    names = dict.fromkeys(_plain(as_one_name(one.who)) for one in (hit, *hit.also) if one.who)
+    who, text = "、".join(names) or "佚名", _plain(hit.preview)
+    said = text if vouched else f"“{text}”"
+    return f"- {hit.created_at:%Y-%m-%d} {who}：{said}（{_plain(hit.pointer, mark=False)}）"
+
+
+def _plain(text: str, *, mark: bool = True) -> str:
+    line = one_line(text).translate(_BRACKETS)
+    return line.replace("^m-", "＾m-").replace("#m-", "＃m-") if mark else line

@@ -1,0 +1,144 @@
+"""What recall asks: the index of words, the embedder's index, and the passages themselves."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+
+from ..catalogue.catalogue import key_of
+from ..index.embedding.ports import Vector
+from ..index.index_queue import Lag
+from ..index.indexing_service import IndexingService
+from ..index.lexical_port import LexicalMatch, LexicalQuery, Scanner
+from ..index.lexical_records import lexical_record
+from ..index.lexical_service import LexicalService
+from ..index.passages import Passages
+from ..models.key import Key
+from ..models.passages import Passage, moment_of, place_name
+from ..models.scope import ScopeFilter
+from ..runtime.cooperative import considerate
+from ..text.overlap import shortlist
+from .rules.fusion import beside
+from .rules.ranking import Candidate, above_floor
+
+CANDIDATES = 50
+NEIGHBOURS = 100
+"""Of vectors: with fewer the last of them seem to say nothing, and those left out do."""
+DEEP = 200
+"""Of words more are asked for, which costs nothing: a date or a speaker lifts what is deep."""
+SHORTLIST = 200
+"""Passages that a scan compares: those that share the most with the query."""
+SCAN_LIMIT = 5000
+"""The newest that a scan looks at: of the reader's own scope, and of the others."""
+SCAN_FLOOR = 0.36
+"""How much of the question a memory must speak of, where words are not told from characters."""
+_IN_SESSIONS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What an arm found: ``words`` and their ``scores``, 0 to 1; or ``similarities`` to the
+    question's ``vector``."""
+
+    scores: dict[Key, float] = field(default_factory=dict)
+    words: dict[Key, LexicalMatch] = field(default_factory=dict)
+    similarities: dict[Key, float] = field(default_factory=dict)
+    vector: Vector | None = None
+    refused: int = 0
+
+
+class Arms:
+    """Asks one of them at a time. Whatever they answer is checked against the filter here."""
+
+    def __init__(
+        self,
+        passages: Passages,
+        lexical: LexicalService,
+        indexing: IndexingService,
+        scanner: Scanner,
+    ) -> None:
+        self._passages = passages
+        self._lexical = lexical
+        self._indexing = indexing
+        self._scanner = scanner
+
+    async def words(self, query: LexicalQuery, scope_filter: ScopeFilter) -> Found:
+        """Raises IndexUnavailable."""
+        answer = await self._lexical.search(query, scope_filter, DEEP)
+        kept = {m.key: m for m in answer.found if scope_filter.admits(m.key.scope)}
+        refused = answer.dropped + len(answer.found) - len(kept)
+        return Found({key: m.score for key, m in kept.items()}, words=kept, refused=refused)
+
+    async def vectors(
+        self, query: str, scope_filter: ScopeFilter, common: Sequence[float] = ()
+    ) -> Found:
+        """The neighbours of a query apart from what it has in ``common`` with all others.
+
+        Raises IndexUnavailable, EmbeddingFailed."""
+        vector, answer = await self._indexing.neighbours(query, scope_filter, NEIGHBOURS, common)
+        kept = {n.key: n.similarity for n in answer.found if scope_filter.admits(n.key.scope)}
+        refused = answer.dropped + len(answer.found) - len(kept)
+        return Found(similarities=kept, vector=vector, refused=refused)
+
+    async def in_sessions(self, scores: dict[Key, float]) -> dict[Key, float]:
+        """The best, each with a share of its neighbours'. Raises IndexUnavailable."""
+        best = sorted(scores, key=lambda key: -scores[key])[:_IN_SESSIONS]
+        return beside(scores, await self._lexical.predecessors(best))
+
+    async def of_days(self, scope_filter: ScopeFilter, first: float, last: float) -> list[Key]:
+        """What was said from one POSIX time to another, the newest first, written yet or not.
+
+        Raises IndexUnavailable.
+        """
+        keys = await self._lexical.within(scope_filter, first, last, CANDIDATES)
+        fresh = [
+            (moment_of(passage).timestamp(), key_of(passage))
+            for passage in self._lexical.waiting(scope_filter)
+            if first <= moment_of(passage).timestamp() < last
+        ]
+        newest = [key for _, key in sorted(fresh, key=lambda pair: -pair[0])]
+        return list(dict.fromkeys((*newest, *(k for k in keys if scope_filter.admits(k.scope)))))
+
+    def lag(self) -> AbstractContextManager[Lag]:
+        """Follows what the embedder's index may not know while it is asked."""
+        return self._indexing.lag()
+
+    async def scan(
+        self, query: LexicalQuery, scope_filter: ScopeFilter, passages: Iterable[Passage]
+    ) -> list[Candidate]:
+        """The visible passages that share words with the query, by how much of it they speak of."""
+        # All that is visible may be a hundred thousand: a copy is quick, looking through it is not.
+        chosen = await asyncio.to_thread(_newest, scope_filter, list(passages))
+        if not chosen:
+            return []
+        folded = [self._passages.folded(passage) for passage in chosen]
+        places = await asyncio.to_thread(shortlist, query.text, folded, SHORTLIST)
+        best = [chosen[place] for place in places]
+        shares = await asyncio.to_thread(self._covered, query, best)
+        return [
+            Candidate(passage, above_floor(share, SCAN_FLOOR), coverage=share)
+            for passage, share in zip(best, shares, strict=True)
+        ]
+
+    def _covered(self, query: LexicalQuery, passages: Iterable[Passage]) -> list[float]:
+        return self._scanner.coverages(query, [lexical_record(p) for p in considerate(passages)])
+
+    def clear(self) -> None:
+        """Let go of what a scan keeps."""
+        self._scanner.clear()
+
+
+def _newest(scope_filter: ScopeFilter, passages: Iterable[Passage]) -> list[Passage]:
+    """The visible ones. A busy public scope must not push a family's out of sight."""
+    own: list[Passage] = []
+    others: list[Passage] = []
+    for passage in passages:
+        name = place_name(passage)
+        if scope_filter.admits(name):
+            (own if name == scope_filter.scopes[0].name else others).append(passage)
+    for part in (own, others):
+        if len(part) > SCAN_LIMIT:
+            part.sort(key=moment_of)
+    return own[-SCAN_LIMIT:] + others[-SCAN_LIMIT:]

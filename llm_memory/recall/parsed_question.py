@@ -1,0 +1,98 @@
+"""A question as it is read before anything is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from ..models.conversation import Actor
+from ..models.scope import ScopeFilter
+from ..models.talk import NO_TALK, ContextLine, TalkUsed
+from ..scopes.rules.identity import ids_of
+from ..text.dates.expressions import TimeSpan, find_times
+from ..text.language import Language, language_of
+from ..text.text import clean
+from .rules.salience import is_first_person, without_times
+from .rules.talk import Talk, asks, talk_for
+
+MAX_QUERY = 800
+"""Characters: what is looked for costs time in proportion to its length."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One question, read.
+
+    Attributes:
+        text: Cleaned, bounded.
+        asker: The ids of who asks of himself; none in any other question.
+        times: The times that it names.
+        subject: The text without them.
+        embedded: What an embedder is asked: the text, behind whom it points to.
+        around: What was said before, for the order of the words' arm alone.
+        used: What of that, for the trace.
+        dense_weight: How far the embedder is trusted for the language.
+        remark: It is a message of a talk, and no question as far as its form tells.
+    """
+
+    text: str
+    scope_filter: ScopeFilter
+    asker: frozenset[str]
+    now: datetime
+    times: tuple[TimeSpan, ...]
+    subject: str
+    language: Language | None
+    dense_weight: float
+    embedded: str = ""
+    around: str = ""
+    used: TalkUsed = NO_TALK
+    remark: bool = False
+
+
+def readable(query: str) -> str:
+    """What can be asked of a message: of a long one the beginning and the end, for a question
+    stands at either. Empty where nobody could see anything in it."""
+    text = clean(query)
+    if len(text) <= MAX_QUERY:
+        return text
+    return f"{text[: MAX_QUERY // 2]} {text[-MAX_QUERY // 2 :]}"
+
+
+def read_question(
+    query: str,
+    scope_filter: ScopeFilter,
+    asker: Actor | None,
+    now: datetime,
+    weight: Callable[[Language | None], float],
+    links: Mapping[str, str],
+    context: Sequence[ContextLine] = (),
+    in_talk: bool = False,
+) -> Ask:
+    """``query`` is readable; ``weight`` tells the embedder's share for a language; ``links`` who is
+    the same person; ``context`` what was said before, the earliest first, in the same view;
+    ``in_talk`` that the query is a message somebody sent, not a search."""
+    times = find_times(query, now)
+    subject = without_times(query, times)
+    talk = talk_for(query, subject, context, now) if context else Talk()
+    text = f"{talk.topic} {query}".strip()
+    language = language_of(text)
+    return Ask(
+        text=text,
+        scope_filter=scope_filter,
+        asker=ids_of(asker.person, links) if asker and is_first_person(query) else frozenset(),
+        now=now,
+        times=times,
+        subject=_timeless(talk.topic, now) or subject,
+        language=language,
+        dense_weight=weight(language),
+        embedded=f"{talk.pointed} {query}".strip(),
+        around=talk.around,
+        used=talk.used,
+        remark=in_talk and not asks(query),
+    )
+
+
+def _timeless(text: str, now: datetime) -> str:
+    """``text`` without the times that it names."""
+    return without_times(text, find_times(text, now))

@@ -1,0 +1,132 @@
+"""Asks a reranker for the order of what a recall is about to show."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, NamedTuple
+
+from ..errors import RerankFailed
+from ..index.rules.circuit_breaker import CircuitBreaker
+from ..models.settings import EngineSettings
+from .ports import Reranker
+from .rules.ranking import Candidate
+from .rules.reranking import TOP, question_text, reordered
+
+_FEWEST = 2
+RESTS: Final = (0.0, 0.0, 30.0, 120.0, 300.0)
+"""Seconds that it is left alone after the first, second, … failure within the breaker's window: one
+that keeps timing out would make every recall wait for nothing."""
+_AT_ONCE = ("gone", "no_time")
+"""What costs no waiting, and says nothing of how it will do next time."""
+
+
+class Reranked(NamedTuple):
+    """The candidates, in the reranker's order where ``label`` names it; else as they were, and
+    ``note`` says why if somebody was asked."""
+
+    best: Sequence[Candidate]
+    label: str = ""
+    note: str = ""
+
+
+class Reranking:
+    """Whatever the reranker does, the recall has an order, in time.
+
+    Args:
+        reranker: None where the owner wants none.
+        clock: Seconds that only grow.
+    """
+
+    def __init__(
+        self,
+        reranker: Reranker | None,
+        settings: EngineSettings,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._reranker = reranker
+        self._settings = settings
+        self._clock = clock
+        self._breaker = CircuitBreaker()
+        self._rests_until = -math.inf
+        self._running: set[asyncio.Task[Any]] = set()
+
+    async def order(self, query: str, best: Sequence[Candidate], *, spent: float) -> Reranked:
+        """The first ``TOP`` ordered anew. Never raises for what the reranker does.
+
+        Args:
+            best: Relevant and visible to the asker: their texts go out of the house.
+            spent: Seconds that the recall has taken so far.
+        """
+        if self._reranker is None or len(best) < _FEWEST:
+            return Reranked(best)
+        label = self._reranker.label
+        if (rest := self._rests_until - self._clock()) > 0:
+            return Reranked(best, note=f"rerank {label}: resting: {rest:.0f} s")
+        seconds = min(self._settings.rerank_seconds, self._settings.rerank_within_seconds - spent)
+        width = self._settings.preview_chars
+        texts = [question_text(candidate, query, width) for candidate in best[:TOP]]
+        try:
+            scores = await self._scores(self._reranker, query, texts, seconds)
+        except RerankFailed as error:
+            self._failed(str(error).partition(":")[0])
+            return Reranked(best, note=f"rerank {label}: {error}")
+        self._breaker = CircuitBreaker()
+        return Reranked(reordered(best, scores), label)
+
+    def _failed(self, code: str) -> None:
+        if code not in _AT_ONCE:
+            now = self._clock()
+            # Named, so that the breaker blames nothing of ours that could be made anew.
+            self._breaker, decision = self._breaker.failed(now, f"rerank_{code}", RESTS)
+            self._rests_until = now + decision.wait
+
+    async def _scores(
+        self, reranker: Reranker, query: str, texts: Sequence[str], seconds: float
+    ) -> list[float]:
+        """One finite number a text. Returns in time even from a call that ignores its
+        cancellation."""
+        if seconds <= 0:
+            raise RerankFailed("no_time")
+        task = asyncio.ensure_future(reranker.rerank(query, texts))
+        self._running.add(task)
+        task.add_done_callback(self._finished)
+        try:
+            await asyncio.wait({task}, timeout=seconds)
+        finally:
+            task.cancel()  # nothing to a task that is done
+        if not task.done():
+            raise RerankFailed(f"timeout: {seconds:.2g} s")
+        if task.cancelled():
+            raise RerankFailed("cancelled")
+        error = task.exception()
+        if isinstance(error, RerankFailed):
+            raise error
+        if error is not None:
+            # The type alone: a foreign message may quote a text, or a key.
+            raise RerankFailed(f"error: {type(error).__name__}") from error
+        return _accepted(task.result(), len(texts))
+
+    def _finished(self, task: asyncio.Task[Any]) -> None:
+        self._running.discard(task)
+        if not task.cancelled():
+            task.exception()  # seen, so that asyncio does not print it for an abandoned call
+
+    def clear(self) -> None:
+        """End calls that nobody waits for any more."""
+        for task in self._running:
+            task.cancel()
+
+
+def _accepted(answer: Iterable[Any], count: int) -> list[float]:
+    try:
+        scores = [float(score) for score in answer]
+    except (TypeError, ValueError, OverflowError) as error:
+        raise RerankFailed("not_numeric") from error
+    if len(scores) != count:
+        raise RerankFailed(f"wrong_count: {len(scores)} for {count}")
+    if not all(math.isfinite(score) for score in scores):
+        raise RerankFailed("not_finite")
+    return scores

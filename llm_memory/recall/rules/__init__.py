@@ -1,0 +1,1 @@
+"""Pure rules of recall: what is relevant, and in which order."""

@@ -1,0 +1,249 @@
+"""Which of several statements of one thing comes first: the newest; of history the oldest. Pure.
+
+What somebody said in March is no lie because it was said otherwise in May; but who reads both
+without a hint takes the first for the answer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
+from typing import Final
+
+from ...catalogue.rules.closing import closed_by
+from ...catalogue.rules.timeline import is_digest
+from ...models.data_models import StoredMemory
+from ...models.passages import Passage, place_name
+from ...text.content import content
+from .change_questions import Wanted, states_a_change
+from .places import tells_a_later_place
+from .ranking import Candidate, Sifted
+from .spoken_corrections import VALUE, SpokenCorrection, weight
+
+_LOOKED_AT: Final = 20
+"""Of the best: what stands further back is hardly shown."""
+_SHARED: Final = 0.5
+"""Of the content of the shorter one."""
+_LEAST: Final = 3
+"""Shared, where a Han character counts one and a word two."""
+_NAMED: Final = 2
+"""Shared by a question and two answers: a name, or a word."""
+_HALF: Final = 0.5
+"""Of what the older one says of the question, the newer one says so much."""
+_NEARLY: Final = 0.6
+"""This part of the older one's match is asked of what says something newer: it answers, too."""
+_BEGINNING: Final = 12
+"""Bytes that two statements of one thing begin with, where the newer one does not say that it
+changed: four Han characters, or two words."""
+
+
+_ASKS_FOR: Final = re.compile(
+    r"谁|哪|什么|啥|咋|几|多[少久大远长]|怎么|\b(?:who|whose|what|which|where|when|how)\b",
+    re.IGNORECASE,
+)
+_PIECE: Final = re.compile(r"[0-9A-Za-z']+|\S")
+
+
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    """A memory among the candidates, by the place at which it stands."""
+
+    place: int
+    stored: StoredMemory
+    about: frozenset[str]
+    named: frozenset[str]
+    """What the question is about, too."""
+    weight: int
+    match: float
+    correction: SpokenCorrection | None = None
+
+    @classmethod
+    def of(
+        cls,
+        place: int,
+        candidate: Candidate,
+        asked: frozenset[str],
+        is_unread: Callable[[Passage], bool],
+    ) -> _Statement | None:
+        """None for a note."""
+        stored = candidate.passage
+        if not isinstance(stored, StoredMemory):
+            return None
+        correction = SpokenCorrection.of(stored.memory) if is_unread(stored) else None
+        about = content(stored.memory.judgment)
+        return cls(
+            place, stored, about, about & asked, weight(about), _match(candidate), correction
+        )
+
+    def is_corrected_by(self, other: _Statement) -> bool:
+        """Whether ``other`` says so, to the same people, and no reader has judged it yet."""
+        if other.correction is None or place_name(self.stored) != place_name(other.stored):
+            return False
+        return other.correction.corrects(self.stored.memory)
+
+    def was_elsewhere(self, other: _Statement, question: str) -> bool:
+        """Whether ``other`` says later, to the same people, where what is asked for is."""
+        old, new = self.stored.memory, other.stored.memory
+        if old.created_at >= new.created_at or other.match < _NEARLY * self.match:
+            return False
+        if place_name(self.stored) != place_name(other.stored):
+            return False
+        if any(one.quoted or is_digest(one) or closed_by(one) for one in (old, new)):
+            return False
+        return tells_a_later_place(old.judgment, new.judgment, question)
+
+    def was_so_until(self, other: _Statement, question: str) -> bool:
+        """Whether ``other`` says later what may answer the question, too: how it is now."""
+        old, new = self.stored.memory, other.stored.memory
+        if old.created_at >= new.created_at or other.match < _HALF * self.match:
+            return False
+        if new.quoted or closed_by(new) or is_digest(new) or is_digest(old):
+            return False
+        if weight(self.named & other.named) < _NAMED:
+            return False
+        if weight(other.named) < _HALF * weight(self.named):
+            return False
+        return not _is_of_another(old.judgment, new.judgment, question)
+
+    def is_before(self, other: _Statement, wanted: Wanted, question: str) -> bool:
+        """Whether ``other`` says something newer of the same thing."""
+        if self.is_corrected_by(other):
+            return True
+        old, new = self.stored.memory, other.stored.memory
+        if old.created_at >= new.created_at or other.match < _NEARLY * self.match:
+            return False
+        if not self._speaks_of(other) or new.quoted or is_digest(new) or closed_by(new):
+            return False
+        asked = wanted is not Wanted.ANY or states_a_change(new.judgment)
+        if not asked and not _differ_in_a_value(old.judgment, new.judgment):
+            return False
+        return not _is_of_another(old.judgment, new.judgment, question)
+
+    def _speaks_of(self, other: _Statement) -> bool:
+        """Whether both are about one thing, in other words."""
+        if self.about == other.about:
+            return False
+        shared = weight(self.about & other.about)
+        return shared >= _LEAST and shared >= _SHARED * min(self.weight, other.weight)
+
+
+def newest_first(
+    sifted: Sifted,
+    wanted: Wanted,
+    question: str = "",
+    is_unread: Callable[[Passage], bool] = lambda _: False,
+) -> Sifted:
+    """The relevant ones, none before what says something newer of the same thing; for history, none
+    before what is older. What has a newer one is ``earlier`` either way.
+
+    Where the question does not ask for either, the newer one has to say itself that something
+    changed, or both begin alike and differ in a number or a day. What is told of another than the
+    one whom the question names is no newer statement. Where a thing was said to be last comes
+    before where it was said to be earlier, unmarked: there may be two. So does, where the question
+    is how something is now, what was said last of that which it names.
+
+    Args:
+        is_unread: Tells what nobody has compared with what it corrects. That comes before it
+            however few words of the question it has, and beside it if it was below the floor.
+    """
+    asked = content(question)
+    known = {
+        place: one
+        for place, candidate in enumerate(sifted.best[:_LOOKED_AT])
+        if (one := _Statement.of(place, candidate, asked, is_unread)) is not None
+    }
+    corrections = _corrections(known.values(), sifted, asked, is_unread)
+    best = [*sifted.best, *(sifted.below[place] for place in corrections)]
+    below = [one for place, one in enumerate(sifted.below) if place not in corrections]
+    for place, one in enumerate(corrections.values(), start=len(sifted.best)):
+        known[place] = replace(one, place=place)
+    newer = {
+        place: [other for other in known.values() if one.is_before(other, wanted, question)]
+        for place, one in known.items()
+    }
+    older: dict[int, list[_Statement]] = {place: [] for place in known}
+    for place, ones in newer.items():
+        for one in ones:
+            older[one.place].append(known[place])
+    is_history = wanted is Wanted.HISTORY
+    first = (
+        older
+        if is_history
+        else {
+            place: [
+                *newer[place],
+                *(
+                    other
+                    for other in known.values()
+                    if one.was_elsewhere(other, question)
+                    or (wanted is Wanted.NEWEST and one.was_so_until(other, question))
+                ),
+            ]
+            for place, one in known.items()
+        }
+    )
+    order: dict[int, None] = {}
+    for place in range(len(best)):
+        ahead = sorted(
+            first.get(place, ()),
+            key=lambda one: one.stored.memory.created_at,
+            reverse=not is_history,
+        )
+        order.update(dict.fromkeys((*(one.place for one in ahead), place)))
+    ordered = [
+        replace(best[place], earlier=True) if newer.get(place) else best[place] for place in order
+    ]
+    return Sifted(ordered, below)
+
+
+def _corrections(
+    known: Collection[_Statement],
+    sifted: Sifted,
+    asked: frozenset[str],
+    is_unread: Callable[[Passage], bool],
+) -> dict[int, _Statement]:
+    """By their places below the floor, what was said to correct something above it."""
+    found: dict[int, _Statement] = {}
+    for place, candidate in enumerate(sifted.below):
+        if is_unread(candidate.passage):
+            one = _Statement.of(place, candidate, asked, is_unread)
+            if one is not None and any(other.is_corrected_by(one) for other in known):
+                found[place] = one
+    return found
+
+
+def _match(candidate: Candidate) -> float:
+    """How well its words answer: 月底 in the question lifts what says 月底, newer or not."""
+    return candidate.order / candidate.factor if candidate.factor > 0 else candidate.order
+
+
+def _is_of_another(old: str, new: str, question: str) -> bool:
+    """Whether they differ in what the question names, and in what it asks for: of Jack, who is 8,
+    and of Mark, who is 5."""
+    if not _ASKS_FOR.search(question):
+        return False
+    before, after = _PIECE.findall(old), _PIECE.findall(new)
+    steps = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+    replaced = [(first, last) for step, first, last, *_ in steps if step == "replace"]
+    asked = "\0".join(["", *_PIECE.findall(question), ""])
+    return len(replaced) > 1 and any(
+        weight([one for one in before[first:last] if content(one)]) > 1
+        and (_is_ordinal(before, first) or not VALUE.fullmatch("".join(before[first:last])))
+        and "\0".join(["", *before[first:last], ""]) in asked
+        for first, last in replaced
+    )
+
+
+def _is_ordinal(pieces: list[str], place: int) -> bool:
+    """Whether a number names one of many: 第3号用户 is not 第989号用户, however alike they are."""
+    return place > 0 and pieces[place - 1] == "第"
+
+
+def _differ_in_a_value(one: str, other: str) -> bool:
+    """Whether both begin alike and name other numbers or days: 排练在周三, 排练在周日."""
+    if one.encode()[:_BEGINNING] != other.encode()[:_BEGINNING]:
+        return False
+    values, others = VALUE.findall(one), VALUE.findall(other)
+    return bool(values) and bool(others) and values != others

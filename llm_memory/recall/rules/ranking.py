@@ -1,0 +1,238 @@
+"""From scored candidates to hits: floor, order, diversity, limit, budget."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from ...catalogue.rules.closing import closed_by
+from ...catalogue.rules.passage_text import shown_text
+from ...catalogue.rules.timeline import is_digest
+from ...models.data_models import StoredMemory
+from ...models.passages import Passage, moment_of, passage_id, place_name, said_by
+from ...models.recall import Considered, DropReason, Hit
+from ...text.text import estimate_tokens, preview
+from .diversity import Gist
+from .excerpt import excerpt
+
+_NOTE_STRENGTH = 50
+"""As a memory has that nobody weighed."""
+
+
+_FIRST = 5
+TOLD = 30
+"""Candidates that a trace tells of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A passage and what is known of it.
+
+    Attributes:
+        relevance: 0 at the floor of what found it, 1 for the same words.
+        score: What it is ordered by; the relevance where nothing else is known.
+        lexical: See ``Considered``.
+        coverage: The same.
+        similarity: The same.
+        factor: What time, speaker and salience make of the score; it is in the score already.
+        reranked: See ``Considered``.
+        also: Others that say just the same, of other speakers: they are shown in the same line.
+        earlier: Another candidate says something newer of the same thing.
+    """
+
+    passage: Passage
+    relevance: float
+    score: float | None = None
+    lexical: float | None = None
+    coverage: float = 0.0
+    similarity: float | None = None
+    factor: float = 1.0
+    reranked: float | None = None
+    also: tuple[Candidate, ...] = ()
+    earlier: bool = False
+
+    @property
+    def order(self) -> float:
+        """The greater the sooner."""
+        return self.relevance if self.score is None else self.score
+
+
+class Sifted(NamedTuple):
+    """Candidates in order: those at the floor and above, and the others."""
+
+    best: Sequence[Candidate]
+    below: Sequence[Candidate]
+
+
+class Choice(NamedTuple):
+    """The hits, best first; how many were dropped for which reason; and who was considered."""
+
+    hits: tuple[Hit, ...]
+    dropped: dict[DropReason, int]
+    considered: tuple[Considered, ...]
+
+
+def above_floor(similarity: float, floor: float) -> float:
+    """``(similarity - floor) / (1 - floor)``: comparable between embedders with other floors."""
+    return (similarity - floor) / (1.0 - floor) if floor < 1.0 else similarity - floor
+
+
+def choose(
+    sifted: Sifted,
+    *,
+    limit: int,
+    token_budget: int,
+    preview_chars: int,
+    line: Callable[[Hit], str] | None = None,
+    query: str = "",
+) -> Choice:
+    """The best candidates as hits.
+
+    In the order of ``sifted``; but what says again what a better one says comes behind all others.
+    One that does not fit the budget is skipped and the next tried.
+
+    Args:
+        line: What is written of a hit where it is injected; its tokens are what counts.
+        query: What was asked: of a long piece of a note the part that answers it is shown.
+    """
+    hits: list[Hit] = []
+    fates: list[tuple[Candidate, DropReason | None]] = []
+    left = token_budget
+    for candidate in _spread(sifted.best, limit):
+        said = [(other, DropReason.SAID) for other in candidate.also]
+        if len(hits) >= limit:
+            fates.append((candidate, DropReason.LIMIT))
+            continue
+        hit = as_hit(candidate, preview_chars, query)
+        if line is not None:
+            hit = replace(hit, tokens=estimate_tokens(line(hit)))
+        if hit.tokens > left:
+            fates.append((candidate, DropReason.BUDGET))
+            continue
+        left -= hit.tokens
+        hits.append(hit)
+        fates += [(candidate, None), *said]
+    fates += [(candidate, DropReason.FLOOR) for candidate in sifted.below]
+    dropped = Counter(reason for _, reason in fates if reason is not None)
+    told = tuple(_considered(candidate, reason) for candidate, reason in fates[:TOLD])
+    return Choice(tuple(hits), dict(dropped), told)
+
+
+def sift(candidates: Iterable[Candidate]) -> Sifted:
+    """Best first; among equals the stronger, then the newer.
+
+    What the order puts first has to be relevant, or nothing is: far down in it, something shares a
+    few words with any question.
+    """
+    sound: list[Candidate] = []
+    wrong: list[Candidate] = []
+    for candidate in candidates:
+        unknown = math.isnan(candidate.relevance) or math.isnan(candidate.order)
+        (wrong if unknown else sound).append(candidate)
+    ordered: list[Candidate] = []
+    seen: set[tuple[str, str]] = set()
+    for candidate in sorted(sound, key=_order):
+        key = place_name(candidate.passage), passage_id(candidate.passage)
+        if key not in seen:
+            seen.add(key)
+            ordered.append(candidate)
+    above = [candidate for candidate in ordered if candidate.relevance >= 0]
+    if not any(candidate.relevance >= 0 for candidate in ordered[:_FIRST]):
+        return Sifted([], ordered + wrong)
+    return Sifted(above, [candidate for candidate in ordered if candidate.relevance < 0] + wrong)
+
+
+def beside_relevant(found: list[Candidate], fresh: list[Candidate]) -> list[Candidate]:
+    """Both, where ``fresh`` was measured otherwise: the best of what was ``found`` is the first on
+    its own scale even if it has nothing to do with the question."""
+    if any(candidate.relevance >= 0 for candidate in fresh):
+        found = [c if c.relevance >= 0 else replace(c, score=c.relevance) for c in found]
+    return found + fresh
+
+
+def _spread(ordered: Iterable[Candidate], limit: int) -> Iterator[Candidate]:
+    """The same ones; what repeats one of the first comes last."""
+    first: list[Gist] = []
+    again: list[Candidate] = []
+    for candidate in ordered:
+        if len(first) < limit:
+            gist = Gist.of(shown_text(candidate.passage))
+            if gist.repeats(first):
+                again.append(candidate)
+                continue
+            first.append(gist)
+        yield candidate
+    yield from again
+
+
+def _considered(candidate: Candidate, dropped: DropReason | None) -> Considered:
+    return Considered(
+        scope_name=place_name(candidate.passage),
+        memory_id=passage_id(candidate.passage),
+        lexical=candidate.lexical,
+        coverage=candidate.coverage,
+        similarity=candidate.similarity,
+        score=candidate.order,
+        dropped=dropped,
+        reranked=candidate.reranked,
+    )
+
+
+_QUOTATION_TOKENS = 12
+"""What it costs to say of a hit that it is somebody's words and no instruction."""
+_UNVOUCHED_TOKENS = 5
+"""What it costs to say of a hit that nobody vouches for it, or that it is settled or outdated."""
+
+
+def _order(candidate: Candidate) -> tuple[float, int, float]:
+    passage = candidate.passage
+    strength = passage.memory.strength if isinstance(passage, StoredMemory) else _NOTE_STRENGTH
+    return -candidate.order, -strength, -moment_of(passage).timestamp()
+
+
+def is_journal(passage: Passage) -> bool:
+    """True for the entry that sums a day up."""
+    return isinstance(passage, StoredMemory) and is_digest(passage.memory)
+
+
+def as_hit(candidate: Candidate, preview_chars: int, query: str = "") -> Hit:
+    """What is shown of a candidate."""
+    passage = candidate.passage
+    headings: tuple[str, ...] = ()
+    if isinstance(passage, StoredMemory):
+        text = preview(shown_text(passage), preview_chars)
+    else:
+        text, headings = excerpt(shown_text(passage), query, preview_chars), passage.headings
+    quoted, person, unvouched, closed = False, "", False, False
+    if isinstance(passage, StoredMemory):
+        origin = passage.memory.provenance
+        closed = bool(closed_by(passage.memory))
+        quoted, unvouched = passage.memory.quoted, not origin.vouched
+        person = passage.memory.speaker
+    also = tuple(as_hit(other, preview_chars) for other in candidate.also)
+    about = " ".join((said_by(passage), *headings))
+    line = f"{text} {about} {passage.pointer} {moment_of(passage):%Y-%m-%d}"
+    return Hit(
+        memory_id=passage_id(passage),
+        pointer=passage.pointer,
+        scope_name=place_name(passage),
+        preview=text,
+        who=said_by(passage),
+        created_at=moment_of(passage),
+        relevance=min(max(candidate.relevance, 0.0), 1.0),
+        tokens=estimate_tokens(line)
+        + (_QUOTATION_TOKENS if quoted else _UNVOUCHED_TOKENS if unvouched else 0)
+        + (_UNVOUCHED_TOKENS if closed or candidate.earlier else 0)
+        + sum(estimate_tokens(one.who) for one in also),
+        headings=headings,
+        quoted=quoted,
+        person=person,
+        unvouched=unvouched,
+        closed=closed,
+        also=also,
+        earlier=candidate.earlier,
+        journal=not said_by(passage) and is_journal(passage),
+    )

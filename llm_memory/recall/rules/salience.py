@@ -1,0 +1,131 @@
+"""What moves a candidate up or down beside its words: time, speaker, salience. Factors, pure."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Collection, Sequence
+from datetime import date, tzinfo
+
+from ...catalogue.rules.passage_text import shown_text
+from ...catalogue.rules.timeline import local_day
+from ...models.data_models import StoredMemory
+from ...models.passages import Passage, moment_of, said_by
+from ...text.dates.spans import Precision, TimeSpan
+
+_BY_PRECISION = {
+    Precision.DAY: 4.0,
+    Precision.WEEK: 2.5,
+    Precision.MONTH: 2.0,
+    Precision.SPAN: 2.0,
+    Precision.YEAR: 1.3,
+}
+"""What a match of the date named is worth: the more exact, the more."""
+SPEAKER = 1.5
+"""What somebody said whom the question names, or who asks about themselves."""
+SALIENCE = 0.15
+_HALF_LIFE_DAYS = 30.0
+_MIDDLE = 50
+_STRENGTH, _RECENCY, _ACCESS = 0.65, 0.1, 0.25
+"""Shares of ``SALIENCE``. Little for recency: what is asked for is as often old, and more of it
+costs recall."""
+_USES = 8.0
+"""After so many accesses half of what access can give is given."""
+_FIRST_PERSON = re.compile(
+    r"我(?!们)|俺|咱(?!们)|\b(?:i|i'm|i've|i'd|me|my|mine|myself)\b", re.IGNORECASE
+)
+_WIDE = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_LEAST_NAME = 2
+
+
+def is_first_person(query: str) -> bool:
+    """True for a question in which somebody speaks of themselves."""
+    return _FIRST_PERSON.search(query) is not None
+
+
+def in_time(
+    passage: Passage, spans: Sequence[TimeSpan], zone: tzinfo | None = None
+) -> TimeSpan | None:
+    """The most exact of the spans that the passage's own day lies in, or that it speaks of.
+    ``zone`` is the asker's; without one, days are those of the zone in which it was written."""
+    if not spans:
+        return None
+    day = local_day(passage, zone)
+    text = ""
+    matches = []
+    for span in spans:
+        text = text or shown_text(passage).casefold()
+        named = span.words.casefold() in text or f"{span.start:%Y-%m-%d}" in text
+        if span.start <= day <= span.end or (named and not span.vague):
+            matches.append(span)
+    return max(matches, key=lambda span: _BY_PRECISION[span.precision], default=None)
+
+
+def time_factor(span: TimeSpan | None) -> float:
+    """1 where no time that the question names is met."""
+    return 1.0 if span is None else _BY_PRECISION[span.precision]
+
+
+def named_speaker(query: str, passages: Collection[Passage]) -> str:
+    """Who of those that speak is named in a question; empty for nobody, and for several."""
+    folded = _folded(query)
+    named = {name for name in {said_by(p) for p in passages} if _is_named(_folded(name), folded)}
+    if len(named) > 1:
+        # 小明 in 小明明: the longer name is meant. Two people: a question about both.
+        named = {n for n in named if not any(n != other and n in other for other in named)}
+    return next(iter(named)) if len(named) == 1 else ""
+
+
+def _is_named(name: str, query: str) -> bool:
+    if len(name) < _LEAST_NAME:
+        return False
+    if _WIDE.search(name):
+        return name in query
+    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", query) is not None
+
+
+def _folded(text: str) -> str:
+    return unicodedata.normalize("NFKC", text).casefold().strip()
+
+
+def speaker_factor(passage: Passage, name: str, asker: Collection[str]) -> float:
+    """More for what the one named said, and for what was said under an id of ``asker``'s."""
+    if not isinstance(passage, StoredMemory):
+        return 1.0
+    origin = passage.memory.provenance
+    if name and origin.who == name:
+        return SPEAKER
+    return SPEAKER if origin.person in asker else 1.0
+
+
+def salience(passage: Passage, now: float, uses: int = 0) -> float:
+    """0.85 to 1.15: how strong it is (reinforced, important), how new, half so in a month, and how
+    often it was shown and found useful. What was never used is not held back for it: it may be new.
+
+    ``now`` is a POSIX time: hundreds are weighed in one recall, and to take the difference of two
+    times is to ask a zone for its offset.
+    """
+    if not isinstance(passage, StoredMemory):
+        return 1.0
+    age = max((now - moment_of(passage).timestamp()) / 86_400, 0.0)
+    recency = 2 * float(0.5 ** (age / _HALF_LIFE_DAYS)) - 1
+    strength = (passage.memory.strength - _MIDDLE) / _MIDDLE
+    access = 1 - float(0.5 ** (uses / _USES)) if uses > 0 else 0.0
+    return 1 + SALIENCE * (_STRENGTH * strength + _RECENCY * recency + _ACCESS * access)
+
+
+def without_times(query: str, spans: Sequence[TimeSpan]) -> str:
+    """What is asked apart from when."""
+    parts = []
+    end = 0
+    for span in spans:
+        parts.append(query[end : span.first])
+        end = span.last
+    return " ".join((*parts, query[end:]))
+
+
+def days(spans: Sequence[TimeSpan]) -> tuple[date, date] | None:
+    """From the first to the last day of all spans."""
+    if not spans:
+        return None
+    return min(span.start for span in spans), max(span.end for span in spans)

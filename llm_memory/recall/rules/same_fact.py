@@ -1,0 +1,127 @@
+"""One fact that several people have told is one line with all their names. Pure.
+
+The entries stay apart, for who said what, and who vouches for it, differs. Only what says just the
+same, of the same people, is shown as one.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from ...catalogue.rules.timeline import is_digest
+from ...index.rules.deduplication import same_speaker
+from ...models.data_models import MODEL_WORDED, Memory, StoredMemory
+from ...models.passages import passage_id
+from ...text.statements import agree, statement
+from .ranking import Candidate, Sifted
+from .salience import is_first_person
+
+_FIRST: Final = 20
+"""So many of the best are compared: no more are ever shown."""
+_KIN: Final = "(?:老公|老婆|丈夫|妻子|媳妇|儿子|女儿|孩子|宝宝|男朋友|女朋友)"
+"""Of one speaker alone; a family has the same 奶奶."""
+OF_SPEAKER: Final = re.compile(
+    f"用户|本人|自己|自家|^家里|^{_KIN}|"
+    r"\bthe\suser\b|^(?:husband|wife|son|daughter|boyfriend|girlfriend)\b",
+    re.IGNORECASE,
+)
+"""Says whose it is no more than 我 does: each speaker has his own daughter."""
+_ALIKE: Final = 0.6
+"""Share of the letters of both that two texts have in common which may say the same."""
+
+
+def told_once(sifted: Sifted) -> Sifted:
+    """Each fact once, where the best of what tells it stands, told by whom most can be said for."""
+    groups: list[tuple[frozenset[str], list[Candidate]]] = []
+    for candidate in sifted.best[:_FIRST]:
+        letters = _letters_of(candidate)
+        alike = (group for others, group in groups if _overlap(letters, others))
+        group = next((group for group in alike if _same(group[0], candidate)), None)
+        if group is None:
+            groups.append((letters, [candidate]))
+        else:
+            group.append(candidate)
+    told = [_one(group) for _, group in groups]
+    return Sifted([*told, *sifted.best[_FIRST:]], sifted.below)
+
+
+def once(entries: Iterable[StoredMemory]) -> list[tuple[StoredMemory, ...]]:
+    """The same for entries that are listed: in their order, each with those that tell the same."""
+    sifted = Sifted([Candidate(stored, 0.0) for stored in entries], [])
+    found = []
+    for candidate in told_once(sifted).best:
+        told = (candidate, *candidate.also)
+        found.append(tuple(c.passage for c in told if isinstance(c.passage, StoredMemory)))
+    return found
+
+
+def _one(group: Sequence[Candidate]) -> Candidate:
+    if len(group) == 1:
+        return group[0]
+    best = group[0]
+    first = min(group, key=_doubt)
+    others = tuple(one for one in group if one is not first)
+    return replace(first, relevance=best.relevance, score=best.score, also=others)
+
+
+def _doubt(candidate: Candidate) -> bool:
+    """False for what somebody vouches for: it is that one's line. The first of equals is taken."""
+    passage = candidate.passage
+    return not (isinstance(passage, StoredMemory) and passage.memory.provenance.vouched)
+
+
+def _same(one: Candidate, other: Candidate) -> bool:
+    first, second = one.passage, other.passage
+    if not (isinstance(first, StoredMemory) and isinstance(second, StoredMemory)):
+        return False
+    return passage_id(first) != passage_id(second) and says_the_same(first.memory, second.memory)
+
+
+def says_the_same(one: Memory, other: Memory) -> bool:
+    """Whether two speakers tell one fact. What reads like an order, or speaks of 我, is nobody
+    else's line."""
+    if not _alike(one.judgment, other.judgment):
+        return False
+    if same_speaker(one, other) or any(map(_is_ones_own, (one, other))):
+        return False
+    if one.kind is not other.kind:
+        return False
+    if _noted(one) != _noted(other):
+        return False  # one is settled, or done, and the other is not
+    said = statement(one.judgment, one.created_at)
+    again = statement(other.judgment, other.created_at)
+    if said.vague or again.vague or not said.words:
+        return False
+    return agree(said.words, again.words)
+
+
+def _is_ones_own(memory: Memory) -> bool:
+    if memory.quoted or is_digest(memory) or is_first_person(memory.judgment):
+        return True
+    return OF_SPEAKER.search(memory.judgment) is not None
+
+
+def _noted(memory: Memory) -> set[str]:
+    return set(memory.extra) - {MODEL_WORDED}
+
+
+def _alike(one: str, other: str) -> bool:
+    return _overlap(_letters(one), _letters(other))
+
+
+def _overlap(letters: frozenset[str], others: frozenset[str]) -> bool:
+    shared = len(letters & others)
+    return shared >= _ALIKE * (len(letters) + len(others) - shared)
+
+
+def _letters_of(candidate: Candidate) -> frozenset[str]:
+    passage = candidate.passage
+    return _letters(passage.memory.judgment if isinstance(passage, StoredMemory) else "")
+
+
+def _letters(text: str) -> frozenset[str]:
+    return frozenset(unicodedata.normalize("NFKC", text).casefold())

@@ -1,0 +1,171 @@
+"""What of the talk before belongs to a question. Pure.
+
+``那他呢？`` asks for what was spoken of before. Whoever tells a story says a part of it in each
+message. And ``哈哈`` or ``好的`` asks for nothing, whatever was said before.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import Enum, auto
+
+from ...models.talk import NO_TALK, ContextLine, TalkUsed, Voice
+from ...text.text import one_line
+from ...text.turn_text import spoken
+from .relevance import is_about_time_alone
+
+LONGEST_AGO = timedelta(minutes=30)
+"""What was said before is no context: whoever comes back begins anew."""
+MOST_LINES = 3
+"""Earlier messages of the asker."""
+MOST_CHARS = 200
+"""Of the asker's earlier messages together, the newest first; and of a quoted message."""
+MOST_ANSWER = 100
+"""Of the bot's answer, from its beginning: it says more words than it was asked with."""
+
+MOST_POINTED = 60
+"""Of what a question points to, for an embedder: the time that it takes grows with each one."""
+
+_PERSON = re.compile(
+    r"[他她它](?:们|俩)?|\b(?:he|him|his|she|her|hers|they|them|their|theirs)\b", re.IGNORECASE
+)
+_REFERS = re.compile(
+    "[他她它](?:们|俩)?|[这那](?:个|位|次|天|边|里|儿|家|件|只|条|些|本|部|年|段|种|句|时候?)|"
+    "后来|然后|之后|接着|结果|还有|其他|其它|别的|另(?:外|一)|"
+    r"\b(?:he|him|his|she|her|hers|it|its|they|them|their|theirs|that|those|this|these|there|then|"
+    r"others?|else)\b",
+    re.IGNORECASE,
+)
+_ASKS_FOR = re.compile(
+    "为什么|为何|为啥|怎么[样办]?|如何|谁|哪|什么时候|什么|啥|咋|几|多[少久大远长]|"
+    r"\b(?:why|when|where|who|whose|which|how|what)\b",
+    re.IGNORECASE,
+)
+_OF_US = re.compile(
+    r"[我你您俺咱]|大家|人家|群|聊|日记|\b(?:i|me|my|you|your|we|us|our|everybody|everyone)\b",
+    re.IGNORECASE,
+)
+"""What asks of the speaker, the bot or the whole talk points to nobody who was spoken of."""
+_QUESTION = re.compile(r"[?？]\s*$|[呢吗么]\W*$")
+_CONNECTING = re.compile(
+    "为(?:什么|何|啥)|怎么[样办]?|如何|咋|后来|然后|之后|接着|结果|还有|其[他它]|别的|另外?|现在|"
+    "目前|嗯|噢|喔|唉|诶|欸|那么|所以|可是|但是|不过|以前|[里边儿位次只条些本部年段种句时候久少大远长最最近近样为何]|"
+    r"\b(?:why|when|where|who|whose|which|how|what|him|his|her|hers|its|their|theirs|them|those|"
+    r"these|there|then|others?|else|so|but|or|now|s|re|come|him|no|not|yes)\b",
+    re.IGNORECASE,
+)
+_SMALL_TALK = re.compile(
+    "^\\W*(?:[真是对好行可]的?(?:以|吗|么)+|怎么[了啦]|干嘛|什么呀?|啥|哈+|谁知道(?:呢)?|那怎么行|"
+    "(?:really|what|huh|is it|is that so|ok(?:ay)?|right))\\W*$",
+    re.IGNORECASE,
+)
+
+
+class Leaning(Enum):
+    """How a message stands to what was said before it."""
+
+    NONE = auto()
+    """It asks for nothing and says nothing: no context makes a question of it."""
+    ADDS = auto()
+    """It has a subject of its own, and the talk may say more of it."""
+    CARRIES = auto()
+    """It asks for something and names nothing: the talk is what is asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Talk:
+    """What was said before, as far as it belongs to the question.
+
+    Attributes:
+        topic: What the asker spoke of last, or quotes: the subject where the question has none.
+        pointed: The same, short, where the question only points to whom it asks about: an embedder
+            reads it in front of the question.
+        around: All of it, the earliest first.
+        used: What the trace says of it.
+    """
+
+    topic: str = ""
+    pointed: str = ""
+    around: str = ""
+    used: TalkUsed = NO_TALK
+
+
+def leaning_of(query: str, subject: str) -> Leaning:
+    """``subject`` is the query without the times that it names."""
+    if not is_empty(subject):
+        return Leaning.ADDS
+    names_time = subject.strip() != query.strip()
+    asks_itself = _ASKS_FOR.search(query) and not names_time and not _OF_US.search(query)
+    points = asks_itself or _PERSON.search(query) or (not names_time and _REFERS.search(query))
+    if asks(query) and points and not _SMALL_TALK.match(query):
+        return Leaning.CARRIES
+    return Leaning.NONE
+
+
+def asks(query: str) -> bool:
+    """True for a question, as far as its form tells."""
+    return bool(_QUESTION.search(query) or _ASKS_FOR.search(query))
+
+
+def is_empty(text: str) -> bool:
+    """True for a message that names nothing: only words that point, ask or connect."""
+    return is_about_time_alone(text) or is_about_time_alone(_CONNECTING.sub("", text))
+
+
+def talk_for(query: str, subject: str, lines: Sequence[ContextLine], now: datetime) -> Talk:
+    """What of ``lines``, the earliest first, is context of a question asked now."""
+    leaning = leaning_of(query, subject)
+    if leaning is Leaning.NONE:
+        return Talk()
+    heard = [line for line in lines if _is_near(line, now)]
+    own = _newest([line for line in heard if line.voice is Voice.ASKER])
+    answer = [line for line in heard if line.voice is Voice.BOT][-1:]
+    quoted = [line for line in heard if line.voice is Voice.QUOTED][-1:]
+    parts: dict[Voice, str] = {
+        Voice.ASKER: " ".join(own),
+        Voice.BOT: _text(answer, MOST_ANSWER),
+        Voice.QUOTED: _text(quoted, MOST_CHARS),
+    }
+    parts = {voice: text for voice, text in parts.items() if text}
+    named = (text for text in (parts.get(Voice.QUOTED, ""), *reversed(own)) if not is_empty(text))
+    before = next(named, "")
+    around, used = " ".join(parts.values()), TalkUsed(tuple(parts))
+    if leaning is Leaning.CARRIES:
+        # Where nothing was named before either, there is nothing to ask for.
+        carried = replace(used, carried=True)
+        return Talk(before, before[-MOST_POINTED:], around, carried) if before else Talk()
+    return Talk("", before[-MOST_POINTED:] if _points(query) else "", around, used)
+
+
+def stands_alone(query: str, subject: str) -> bool:
+    """True where an embedder is asked the query and nothing more, whatever was said before."""
+    leaning = leaning_of(query, subject)
+    return leaning is Leaning.NONE or (leaning is Leaning.ADDS and not _points(query))
+
+
+def _points(query: str) -> bool:
+    return bool(_PERSON.search(query)) and asks(query)
+
+
+def _is_near(line: ContextLine, now: datetime) -> bool:
+    return line.voice is Voice.QUOTED or abs(now - line.at) <= LONGEST_AGO
+
+
+def _newest(lines: Sequence[ContextLine]) -> list[str]:
+    """The last messages that fit, the earliest first."""
+    kept: list[str] = []
+    left = MOST_CHARS
+    for line in reversed(lines[-MOST_LINES:]):
+        text = one_line(spoken(line.text))
+        if not text or left <= 0:
+            continue
+        kept.append(text[-left:])
+        left -= len(text)
+    return kept[::-1]
+
+
+def _text(lines: Sequence[ContextLine], most: int) -> str:
+    return one_line(spoken(lines[-1].text))[:most] if lines else ""

@@ -1,0 +1,171 @@
+"""One question to the reader of turns: within its budget, in its time, and not again and again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from ..errors import ChatFailed
+from ..models.loop import Resting
+from ..models.settings import LoopSettings
+from ..models.turns import QueuedTurn
+from ..runtime.identifiers import Clock
+from ..storage.loop_port import LoopBook
+from .chat_port import ChatModel, Completion
+from .rules.due import seconds_until_asked, wait_after
+from .rules.fair_shares import LEAST_CALL, Allowance, party_of
+from .rules.prompt import REPLY_TOKENS, Prompt
+from .token_budget import Spending
+
+_FAILURES = "reader_failures"
+_FAILED_AT = "reader_failed_at"
+_SUCCEEDED_AT = "reader_succeeded_at"
+_ERROR = "reader_error"
+_FREE = ("gone", "refused", "failed")
+"""Faults for which no service asks money."""
+
+
+class Asking:
+    """Failures, and when the last one was, stand on disk: a restart makes nobody impatient.
+
+    A call counts as failed from before it is made: where the bot dies in it, over and over, each
+    start waits longer, too.
+    """
+
+    def __init__(
+        self,
+        chat: ChatModel | None,
+        spending: Spending,
+        book: LoopBook,
+        settings: LoopSettings,
+        clock: Clock,
+    ) -> None:
+        self._chat = chat
+        self._spending = spending
+        self._book = book
+        self._settings = settings
+        self._clock = clock
+
+    @property
+    def label(self) -> str:
+        """Who is asked, empty for nobody."""
+        return self._chat.label if self._chat is not None and self._settings.reads_turns else ""
+
+    def nobody(self, conversation: str = "") -> Resting:
+        """Why nobody can be asked for a conversation, or for any: NO where somebody can."""
+        if self._chat is None or not self._settings.reads_turns:
+            return Resting.OFF
+        return Resting.NO if self._chat.is_there(conversation) else Resting.NO_PROVIDER
+
+    async def seconds_to_wait(self) -> float:
+        """Until the next call after failures, 0 for none. Raises StateUnavailable."""
+        return await asyncio.to_thread(self._seconds_to_wait)
+
+    async def resting(
+        self, prompt: Prompt, turns: Sequence[QueuedTurn], *, urgent: bool = False
+    ) -> Resting:
+        """Why these turns of one conversation are not read now. ``urgent``: somebody waits for it,
+        so it is tried at once, as far as the budget goes. Raises StateUnavailable."""
+        if nobody := self.nobody(turns[0].conversation):
+            return nobody
+        if not urgent and await self.seconds_to_wait() > 0:
+            return Resting.BACKOFF
+        if not await self._spending.allows(prompt.user, prompt.system, answer=REPLY_TOKENS):
+            return Resting.BUDGET
+        if urgent or any(party_of(turn).known for turn in turns):
+            return Resting.NO
+        left = (await self.allowance()).left_for_strangers
+        return Resting.NO if left >= prompt.tokens + REPLY_TOKENS else Resting.SHARE
+
+    async def allowance(self) -> Allowance:
+        """What of the day's tokens may be used now, and by whom. Raises StateUnavailable."""
+        return await self._spending.allowance()
+
+    async def affords_any(self) -> bool:
+        """Whether the smallest question still fits into the day. Raises StateUnavailable."""
+        return await self._spending.left() >= LEAST_CALL
+
+    async def ask(self, prompt: Prompt, turns: Sequence[QueuedTurn]) -> str:
+        """The answer; the speakers of the turns share what it costs. Raises ChatFailed,
+        StateUnavailable."""
+        if self._chat is None:
+            raise ChatFailed("gone")
+        await asyncio.to_thread(self._note_failure)
+        try:
+            completion = await self._complete(self._chat, prompt, turns[0].conversation)
+        except ChatFailed as error:
+            paid = str(error).partition(":")[0] not in _FREE
+            await self._spending.count(prompt.user, prompt.system, None, paid=paid, turns=turns)
+            raise
+        await self._spending.count(prompt.user, prompt.system, completion, turns=turns)
+        if not completion.text.strip():
+            raise ChatFailed("empty")
+        await asyncio.to_thread(self._note_success)
+        return completion.text
+
+    async def last_error(self) -> str:
+        """What was noted. Raises StateUnavailable."""
+        return await asyncio.to_thread(self._book.fact, _ERROR)
+
+    async def note_error(self, error: str) -> None:
+        """What went wrong last, empty for nothing any more. Raises StateUnavailable."""
+        await asyncio.to_thread(self._book.put_fact, _ERROR, error)
+
+    async def succeeded_since(self, moment: datetime) -> bool:
+        """Whether any call was answered after ``moment``. Raises StateUnavailable."""
+        at = _moment(await asyncio.to_thread(self._book.fact, _SUCCEEDED_AT))
+        return at is not None and at > moment
+
+    async def _complete(self, chat: ChatModel, prompt: Prompt, conversation: str) -> Completion:
+        call = asyncio.ensure_future(
+            chat.complete(prompt.user, system=prompt.system, conversation=conversation)
+        )
+        try:
+            # Not asyncio.timeout: a service that swallows a cancellation would hold us up for good.
+            done, _ = await asyncio.wait([call], timeout=self._settings.call_seconds)
+        finally:
+            if not call.done():
+                call.cancel()
+                call.add_done_callback(_forget)
+        if not done:
+            raise ChatFailed("timeout")
+        return call.result()
+
+    def _seconds_to_wait(self) -> float:
+        failures = _number(self._book.fact(_FAILURES))
+        failed_at = _moment(self._book.fact(_FAILED_AT))
+        if not failures or failed_at is None:
+            return 0.0
+        now = self._clock()
+        if now < failed_at:  # the clock went back: begin to wait anew, and once
+            failed_at = now
+            self._book.put_fact(_FAILED_AT, now.isoformat())
+        wait: timedelta = wait_after(failures, self._settings.retry_seconds)
+        return seconds_until_asked(now, failed_at, wait)
+
+    def _note_failure(self) -> None:
+        failures = _number(self._book.fact(_FAILURES))
+        self._book.put_fact(_FAILED_AT, self._clock().isoformat())
+        self._book.put_fact(_FAILURES, str(failures + 1))
+
+    def _note_success(self) -> None:
+        self._book.put_fact(_FAILURES, "")
+        self._book.put_fact(_SUCCEEDED_AT, self._clock().isoformat())
+
+
+def _forget(call: asyncio.Future[Completion]) -> None:
+    if not call.cancelled():
+        call.exception()
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isdecimal() else 0
+
+
+def _moment(text: str) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return moment if moment.tzinfo is not None else None

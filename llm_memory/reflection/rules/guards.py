@@ -1,0 +1,240 @@
+"""What a reader of turns may not do, whatever it answers: the guards of its answer. Pure.
+
+A reader can be talked into anything by the words that it reads. So what it says of memories that
+exist is measured by what was really said, and by whom.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from typing import Final
+
+from ...catalogue.rules.timeline import is_digest
+from ...index.rules.deduplication import same_speaker
+from ...models.data_models import Memory, MemoryKind, Source, StoredMemory, Topic
+from ...models.turns import QueuedTurn
+from ...models.vault_layout import topic_of
+from ...text.content import CHANGED, NARROW, WIDE, content
+from ...text.same_meaning import LIGHT, NEGATIONS, TURNS
+from ...text.statements import Statement, Words, statement
+from .speakers import Speaker
+
+_HALF = 0.5
+_SAME_THING: Final = 4
+"""What settles a thing has this part of its words: at least one in so many."""
+_LEAST_NAME: Final = 2
+_DENIAL: Final = re.compile(r"[不没未无]|n['’]t\b|\b(?:not|no|never|none|nothing)\b", re.IGNORECASE)
+_SHARED: Final = frozenset({Topic.ENTITIES, Topic.DECISIONS, Topic.JOURNAL})
+"""What is everybody's to tell of; what one likes, and cannot stand, is not."""
+_NO_MORE: Final = re.compile(
+    r"了|再|已|取消|作废|改|换|推迟|提前|还清|算了|"
+    r"\b(?:now|longer|any ?more|already|cancel\w*|instead|moved|paid|back|off)\b",
+    re.IGNORECASE,
+)
+SENTENCE: Final = re.compile(r"[^。！？!?；;\n]+[。！？!?；;\n]?")
+_CLAUSE: Final = re.compile(r"[^，,。！？!?；;\n]+[，,。！？!?；;\n]?")
+_IF: Final = re.compile(
+    r"(?:要是|如果|假如|万一|除非|倘若|\b(?:if|unless)\b).*", re.IGNORECASE | re.DOTALL
+)
+_ASKED: Final = re.compile(
+    r"[?？]\s*$|吗\W*$|是不是|有没有|是否|[会能要]不[会能要]|"
+    r"^\W*(?:is|are|was|were|do|does|did|can|could|would|should)\b",
+    re.IGNORECASE,
+)
+_STAYS: Final = re.compile(
+    r"(?:(?<!不得)[不没未别勿莫]|甭)有?(?:打算|准备|可能|可以|[会能用要想必再是该肯敢])?"
+    r"(?:取消|作废|提前|还[清了回给]?|[改推挪延换])|"
+    r"(?:(?:\bnot|\bnever|\bcannot|n['’]t)\b(?!.*\b(?:any ?more|longer)\b)).*",
+    re.IGNORECASE,
+)
+"""Said of what is neither dropped nor moved nor done with."""
+_DEBT: Final = re.compile(r"欠|借|\b(?:owes?|owed|lend|lent|borrow\w*)\b", re.IGNORECASE)
+_JOINING: Final = frozenset(["和", "与", "跟", "及", "以", "还", "并", "且", "and", "both", "plus"])
+
+
+def said_by(text: str, speaker: Speaker, turns: Sequence[QueuedTurn]) -> bool:
+    """Whether this one said as much of a text as anybody else in the turns, and anything at all:
+    else it was taken from somebody else, whatever turn is named for it."""
+    wanted = content(text) - content(speaker.name)
+    if not wanted:
+        return True
+    said: dict[bool, list[str]] = {True: [], False: []}
+    for turn in turns:
+        said[_is(speaker, turn)].append(turn.user_text)
+    own = len(wanted & content("\n".join(said[True])))
+    return own > 0 and all(len(wanted & content(text)) <= own for text in said[False])
+
+
+def may_replace(stored: StoredMemory, text: str, turn: QueuedTurn) -> bool:
+    """Whether ``text``, learned from a turn, may take the place of an older entry of its speaker.
+
+    He must have said at least half of what is new in it, and a negation where one comes or goes,
+    and leave no more unsaid of the entry than he says.
+    What a person wrote by hand stays, and so do standing instructions. What was said before the
+    entry took nothing of it back: conversations are not read in the order in which people talked.
+    """
+    old = stored.memory
+    if turn.observed_at < old.created_at:
+        return False
+    if old.provenance.source is Source.PERSON or topic_of(stored.path) is Topic.INSTRUCTIONS:
+        return False
+    if len(content(old.judgment) - content(text)) > len(content(text)):
+        return False  # most of it nobody took back
+    known = content(old.judgment) | content(turn.who) | content(old.provenance.who)
+    wanted = content(text) - known or content(text) - content(turn.who)
+    told = stated(turn.user_text)
+    if not wanted or len(wanted & content(told)) < len(wanted) * _HALF:
+        return False
+    return _turned(old.judgment) == _turned(text) or _turned(told)
+
+
+def may_close(stored: StoredMemory, text: str, turn: QueuedTurn, *, own: bool) -> bool:
+    """Whether ``text``, learned from a turn, settles an older entry that it may not replace: the
+    entry stays, marked. ``own``: who spoke in the turn has said the entry, too.
+
+    It speaks of the same matter, not only of the same people, and was said in the turn. Others
+    settle what names them, plans of the same conversation that they say are changed, and, but in
+    public, facts. What an admin vouches for only an admin settles. Who flatly denies what another
+    said settles nothing.
+    """
+    old, origin = stored.memory, stored.memory.provenance
+    if turn.observed_at < old.created_at or old.quoted or is_digest(old):
+        return False
+    if origin.source is Source.PERSON or topic_of(stored.path) is Topic.INSTRUCTIONS:
+        return False
+    if origin.trusted and not (own or turn.admin):
+        return False
+    about, new, said = content(old.judgment), content(text), content(stated(turn.user_text))
+    names = frozenset() if own else content(turn.who) | content(origin.who)
+    matter = about - names, new - names
+    shared = len(matter[0] & matter[1])
+    if not shared or _SAME_THING * shared < min(map(len, matter)):
+        return False
+    wanted = new - about - content(turn.who) or new - content(turn.who)
+    if not wanted or len(wanted & said) < len(wanted) * _HALF:
+        return False
+    denied = _denies(text) and not _denies(old.judgment)
+    return own or (_is_party(stored, text, turn) and not denied)
+
+
+def stated(text: str) -> str:
+    """What a text says to be so: without its questions, and what hangs on an if."""
+    sentences = (_IF.sub("", one) for one in SENTENCE.findall(text))
+    clauses = (clause for one in sentences for clause in _CLAUSE.findall(one))
+    return "".join(clause for clause in clauses if not _ASKED.search(clause))
+
+
+def _is_party(stored: StoredMemory, text: str, turn: QueuedTurn) -> bool:
+    old = stored.memory
+    if turn.who == old.provenance.who:
+        return False  # another account under the speaker's name
+    if len(turn.who) >= _LEAST_NAME and _names(old.judgment, turn.who):
+        return True
+    if _DEBT.search(old.judgment) and _names(text, turn.who):
+        return False  # it is his own debt, not that of the others
+    shared = old.kind in (MemoryKind.EVENT, MemoryKind.TASK)
+    if not stored.scope.is_public:  # among people whom the owner has put together
+        shared = shared or topic_of(stored.path) in _SHARED
+    here = old.provenance.conversation == turn.conversation
+    changed = _without_what_stays(stated(turn.user_text))
+    return shared and here and CHANGED.search(changed) is not None
+
+
+def _names(text: str, who: str) -> bool:
+    bound = r"\b" if who.isascii() else ""
+    return bool(who) and re.search(f"{bound}{re.escape(who)}{bound}", text) is not None
+
+
+def _denies(text: str) -> bool:
+    """Whether a text says that something is not so, and not that it is so no more."""
+    rest = _without_what_stays(text)
+    return _DENIAL.search(text) is not None and _NO_MORE.search(rest) is None
+
+
+def _without_what_stays(text: str) -> str:
+    return "".join(_STAYS.sub("", clause) for clause in _CLAUSE.findall(text))
+
+
+def may_merge(memories: Sequence[Memory], text: str) -> bool:
+    """Whether ``text`` says all that each of the memories says, in its own words, and no more."""
+    if len(memories) < 2:
+        return False
+    first = memories[0]
+    if any(
+        memory.provenance.source is Source.PERSON
+        or memory.provenance.trusted
+        or memory.quoted
+        or memory.model_worded
+        or memory.kind is not first.kind
+        or memory.role != first.role
+        or not same_speaker(memory, first)
+        for memory in memories
+    ):
+        return False
+    said = [statement(memory.judgment, memory.created_at) for memory in memories]
+    whole = statement(text, max(memory.created_at for memory in memories))
+    if whole.vague or any(one.vague for one in said):
+        return False
+    return _is_made_of(_heavy(whole), [_heavy(one) for one in said])
+
+
+def _is_made_of(whole: Words, parts: Sequence[Words]) -> bool:
+    """Whether ``whole`` is what the parts begin with in common, and then the rest of each."""
+    shared = 0
+    while all(len(part) > shared and part[shared] == parts[0][shared] for part in parts):
+        shared += 1
+    beginning = parts[0][:shared]
+    rests = {part[shared:] for part in parts} - {()}
+    if not rests:
+        return whole == beginning
+    place, left = 0, set(rests)
+    while place < len(whole):
+        found = _next_part(whole, place, beginning, rests, first=not place)
+        if found is None:
+            return False
+        rest, place = found
+        left.discard(rest)
+    return not left
+
+
+def _next_part(
+    whole: Words, place: int, beginning: Words, rests: set[Words], *, first: bool
+) -> tuple[Words, int] | None:
+    """The rest of a part that stands at ``place``, behind so much of the beginning as is said
+    again, and the place behind it."""
+    if not first:
+        while place < len(whole) and whole[place] in _JOINING:
+            place += 1
+    for skipped in range(len(beginning) + 1):
+        again = beginning[skipped:]
+        left_out = frozenset(beginning[:skipped])
+        if skipped and first:
+            return None  # what all have in common stands at the beginning
+        if again and not TURNS.isdisjoint(left_out):
+            continue  # 不喜欢茶，喜欢咖啡 is not 不喜欢茶，不喜欢咖啡
+        if whole[place : place + len(again)] != again:
+            continue
+        at = place + len(again)
+        for rest in sorted(rests, key=len, reverse=True):
+            if whole[at : at + len(rest)] == rest:
+                return rest, at + len(rest)
+    return None
+
+
+def _heavy(said: Statement) -> Words:
+    light = LIGHT if NEGATIONS.isdisjoint(said.words) else frozenset()
+    return tuple(word for word in said.words if word not in light)
+
+
+def _turned(text: str) -> bool:
+    """Whether a text denies something or takes it back."""
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    words = set(NARROW.findall(WIDE.sub(" ", folded)))
+    wide = (word for word in TURNS if not word.isascii())
+    return bool(words & TURNS) or any(word in folded for word in wide)
+
+
+def _is(speaker: Speaker, turn: QueuedTurn) -> bool:
+    return turn.person == speaker.person and (bool(turn.person) or turn.who == speaker.name)

@@ -1,0 +1,169 @@
+"""What a reader of turns may answer, and nothing else: one JSON object, every type as it must be.
+
+``{}`` says that nothing was learned. Fields that the protocol does not know are ignored, a scope
+among them; a wrong type is a fault of the whole answer, for half an answer is a wrong one.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from ...models.data_models import MemoryKind
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+MOST_CHARS: Final = 65_536
+"""Of a whole answer."""
+MOST_ITEMS: Final = 120
+"""Of each list of memories in it: three a turn. Ids are bounded by the length of the answer."""
+KINDS: Final = {
+    "knowledge": MemoryKind.KNOWLEDGE,
+    "event": MemoryKind.EVENT,
+    "skill": MemoryKind.SKILL,
+    "task": MemoryKind.TASK,
+    "emotional": MemoryKind.EMOTIONAL,
+    **{kind.value: kind for kind in MemoryKind},
+}
+_START = re.compile(r'\{\s*["}]')
+"""Of an object; in {words} a brace means something else."""
+_FIELDS = ("useful_ids", "useless_ids", "new_memories", "contradictions", "merges")
+_THOUGHTS = re.compile(r"<think>.*?</think>", re.DOTALL)
+_FENCE = re.compile(r"```[A-Za-z]*\s*\n(.*?)\n\s*```", re.DOTALL)
+_STRICT: Final[dict[str, Any]] = {"strict": True, "extra": "ignore"}
+
+
+@dataclass(frozen=True, slots=True)
+class NewMemory:
+    """One memory as the reader words it. ``turn`` counts from 1, ``who`` is a speaker's label."""
+
+    __pydantic_config__: ClassVar[Any] = _STRICT
+
+    judgment: str
+    reasoning: str | None = None
+    tags: tuple[str, ...] | None = None
+    kind: str | None = None
+    strength: int | None = None
+    turn: int | None = None
+    who: str | None = None
+    when: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """What is remembered under an id is not so any more."""
+
+    __pydantic_config__: ClassVar[Any] = _STRICT
+
+    old_id: str
+    new: NewMemory
+
+
+@dataclass(frozen=True, slots=True)
+class Joining:
+    """Several memories that say one thing."""
+
+    __pydantic_config__: ClassVar[Any] = _STRICT
+
+    ids: tuple[str, ...]
+    new: NewMemory
+
+
+@dataclass(frozen=True, slots=True)
+class ReflectionReply:
+    """A whole answer."""
+
+    __pydantic_config__: ClassVar[Any] = _STRICT
+
+    useful_ids: tuple[str, ...] = ()
+    useless_ids: tuple[str, ...] = ()
+    new_memories: tuple[NewMemory, ...] = ()
+    contradictions: tuple[Correction, ...] = ()
+    merges: tuple[Joining, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """Why an answer is none. ``reason`` quotes nothing of it but names of fields."""
+
+    reason: str
+
+
+def parse_reply(text: str) -> ReflectionReply | Unreadable:
+    """The one JSON object of an answer; a Markdown fence and words around it do not matter."""
+    if len(text) > MOST_CHARS:
+        return Unreadable(f"too_long: more than {MOST_CHARS} characters")
+    found = _objects(_THOUGHTS.sub(" ", text))
+    if not found:
+        return Unreadable("no_json: no complete JSON object")
+    if len(set(found)) > 1:
+        return Unreadable("several: more than one JSON object")
+    return _checked(found[0])
+
+
+def _objects(text: str) -> list[str] | None:
+    """The JSON objects at the top level of a text, each as it stands there; None where one begins
+    and does not end: what stands inside it is no answer."""
+    whole = text.strip()
+    if _is_object(whole):
+        return [whole]
+    fenced = [block.strip() for block in _FENCE.findall(text)]
+    if inside := [block for block in fenced if _is_object(block)]:
+        return inside
+    decoder = json.JSONDecoder()
+    found: list[str] = []
+    start = _START.search(text)
+    while start is not None and len(found) <= 1:
+        try:
+            _, end = decoder.raw_decode(text, start.start())
+        except (ValueError, RecursionError):
+            return None
+        found.append(text[start.start() : end])
+        start = _START.search(text, end)
+    return found
+
+
+def _is_object(text: str) -> bool:
+    if not text.startswith("{"):
+        return False
+    try:
+        return isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _checked(text: str) -> ReflectionReply | Unreadable:
+    from pydantic import ValidationError
+
+    given = json.loads(text)
+    if given and given.keys().isdisjoint(_FIELDS):
+        return Unreadable(f"no_field: none of {', '.join(_FIELDS)}")
+    try:
+        reply = _adapter().validate_json(text.encode("utf-8", "replace"))
+    except ValidationError as error:
+        # Values are left out: what somebody said does not belong into a log.
+        told = [
+            f"{'.'.join(map(str, one['loc'])) or 'answer'}: {one['type']}"
+            for one in error.errors(include_url=False, include_context=False, include_input=False)
+        ]
+        return Unreadable(f"wrong_type: {'; '.join(told[:5])}"[:500])
+    return _bounded(reply)
+
+
+def _bounded(reply: ReflectionReply) -> ReflectionReply | Unreadable:
+    lists = (reply.new_memories, reply.contradictions, reply.merges)
+    if max(map(len, lists)) > MOST_ITEMS:
+        return Unreadable(f"too_many: more than {MOST_ITEMS} in one list")
+    return reply
+
+
+@cache
+def _adapter() -> TypeAdapter[ReflectionReply]:
+    # Here, so that the engine can be imported with the standard library alone.
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(ReflectionReply)

@@ -1,0 +1,56 @@
+"""How much a waiting turn adds to what pays for a call of the reader. Pure.
+
+An estimate that costs nothing, and errs to reading: whatever says something that is no greeting, no
+question and no request counts as a whole turn, and all others for a little, so that they are read
+in the end.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from ...models.turns import QueuedTurn
+from ...remember.rules.quality import flaw
+from ...text.lazy_pattern import LazyPattern
+
+_LITTLE: Final = 0.2
+_LEAST_HAN, _LEAST_WORDS = 4, 3
+"""Of a clause that says something: to miss it would cost more than to read it."""
+_TOLD_HAN, _TOLD_WORDS = 6, 5
+"""Of clauses that are told as they were said: remarks on the weather are shorter."""
+_CLAUSE_ENDS = re.compile(r"(?<=[?？])|[，,。!！;；…~～\n]|\.(?!\w)")
+_HAN = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]")
+_WORD = re.compile(r"[^\W\d_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]+|\d+")
+_ASKS = LazyPattern(
+    r"[?？]\s*$|(?:吗|呢|么|嘛|呗)\s*$|什么|啥|谁|哪|几[点号天个次]|多少|多久|怎么|怎样|咋|为何|"
+    r"是不是|有没有|要不要|能不能|会不会|好不好|是否|^\s*(?:请|帮我|给我|讲个|来个|查一下|翻译)|"
+    r"^\s*(?:what|who|whom|whose|where|when|why|how|which|is|are|am|was|were|do|does|did|can|could|"
+    r"will|would|should|shall|may|have|has|please|tell me|give me|translate)\b",
+    re.IGNORECASE,
+)
+
+
+def worth_of(turn: QueuedTurn) -> float:
+    """1 for a turn that says something, a fifth for any other."""
+    return 1.0 if says_something(turn.user_text) else _LITTLE
+
+
+def says_something(text: str) -> bool:
+    """Whether some clause of a text states what could be worth remembering."""
+    return any(map(_is_statement, _CLAUSE_ENDS.split(text)))
+
+
+def tells_something(text: str) -> bool:
+    """Whether it states enough to be recalled as it was said, before anybody has judged it."""
+    stated = " ".join(filter(_is_statement, _CLAUSE_ENDS.split(text)))
+    return _is_as_long(stated, _TOLD_HAN, _TOLD_WORDS)
+
+
+def _is_statement(clause: str) -> bool:
+    long_enough = _is_as_long(clause, _LEAST_HAN, _LEAST_WORDS)
+    return long_enough and not _ASKS.search(clause) and flaw(clause) is None
+
+
+def _is_as_long(text: str, han: int, words: int) -> bool:
+    return len(_HAN.findall(text)) >= han or len(_WORD.findall(text)) >= words

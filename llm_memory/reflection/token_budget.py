@@ -1,0 +1,97 @@
+"""What the loop's calls may cost, and have cost: one budget a local day, for all that ask a
+model."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from datetime import date
+
+from ..models.loop import Spent
+from ..models.turns import QueuedTurn
+from ..runtime.identifiers import Clock
+from ..storage.loop_port import LoopBook
+from ..text.text import estimate_tokens
+from .chat_port import Completion
+from .rules.fair_shares import Allowance, split
+from .rules.prompt import REPLY_TOKENS
+
+_MOST_ANSWER = 4 * REPLY_TOKENS
+"""No answer counts for more, whatever its length and whatever the service says that it cost: as
+much as a model that thinks aloud may need for one."""
+_IMPLAUSIBLE = 10_000_000
+"""A service that says that one call cost so many tokens says nothing."""
+_CHARS_A_TOKEN = 4
+"""The most that are estimated as one."""
+
+
+class Spending:
+    """Counted where it is durable, so that a restart makes nothing free."""
+
+    def __init__(self, book: LoopBook, daily_tokens: int, clock: Clock) -> None:
+        self._book = book
+        self._daily = daily_tokens
+        self._clock = clock
+
+    @property
+    def daily(self) -> int:
+        """Tokens a day; 0 for none at all."""
+        return self._daily
+
+    async def today(self) -> Spent:
+        """All calls of this local day. Raises StateUnavailable."""
+        return await asyncio.to_thread(self._book.spent, self._today())
+
+    async def left(self) -> int:
+        """Tokens of this local day. Raises StateUnavailable."""
+        return max(self._daily - (await self.today()).tokens, 0)
+
+    async def allowance(self) -> Allowance:
+        """What may be used now, and who used what of today. Raises StateUnavailable."""
+        return await asyncio.to_thread(self._allowance)
+
+    def _allowance(self) -> Allowance:
+        now = self._clock()
+        used = {party: use.tokens for party, use in self._book.used(now.date()).items()}
+        return Allowance.at(now, self._daily, self._book.spent(now.date()).tokens, used)
+
+    async def allows(self, prompt: str, system: str, *, answer: int = 0) -> bool:
+        """Whether a call with this prompt, and an answer of so many tokens, still fits, as far as
+        one can tell before it. Raises StateUnavailable."""
+        asked = estimate_tokens(prompt) + estimate_tokens(system)
+        return await self.left() >= asked + answer
+
+    async def count(
+        self,
+        prompt: str,
+        system: str,
+        completion: Completion | None,
+        *,
+        paid: bool = True,
+        turns: Sequence[QueuedTurn] = (),
+    ) -> None:
+        """One call more. What the service does not say is estimated; None stands for a call that
+        failed, whose prompt may have been ``paid`` all the same. An answer counts for
+        ``_MOST_ANSWER`` at most, and half of the day: one long reply must not end all reading until
+        tomorrow.
+
+        Args:
+            turns: What was read; their speakers share the cost.
+
+        Raises StateUnavailable.
+        """
+        asked = estimate_tokens(prompt) + estimate_tokens(system)
+        if completion is None:
+            tokens = asked if paid else 0
+        else:
+            most = max(min(_MOST_ANSWER, self._daily // 2), REPLY_TOKENS)
+            tokens = completion.tokens or 0
+            if not 0 < tokens < _IMPLAUSIBLE:
+                tokens = asked + estimate_tokens(completion.text[: most * _CHARS_A_TOKEN])
+            tokens = min(tokens, asked + most)
+        parts = split(tokens, turns) if turns else {}
+        day, failed = self._today(), completion is None
+        await asyncio.to_thread(self._book.spend, day, tokens=tokens, failed=failed, parts=parts)
+
+    def _today(self) -> date:
+        return self._clock().date()

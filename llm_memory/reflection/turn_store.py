@@ -1,0 +1,314 @@
+"""Finished turns and the batches they are read in, in ``state/loop.sqlite``."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from datetime import date, datetime
+from itertools import batched
+from typing import Any, Final
+
+from ..models.conversation import ConversationKind
+from ..models.loop import Batch, BatchState, Party, QueueSize, Use, WaitingLine
+from ..models.scope import is_mapped_name
+from ..models.turns import QueuedTurn
+from ..storage.loop_file import SqliteLoopFile, sound
+from .shares import add_use
+
+_AT_ONCE: Final = 500
+"""Values in one question: SQLite takes some thousand at most."""
+_TURN: Final = (
+    "SELECT ticket_id, scope, conversation, persona, observed_at, person, who, user_text,"
+    " reply_text, recalled, map_key, is_admin, place FROM turn WHERE "
+)
+_PUT: Final = (
+    "INSERT OR IGNORE INTO turn (ticket_id, scope, conversation, persona, observed_at, instant,"
+    " day, person, who, user_text, reply_text, recalled, map_key, is_admin)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_SPEAKER: Final = "CASE person WHEN '' THEN conversation ELSE person END"
+_BATCH: Final = (
+    "SELECT batch_id, scope, conversation, persona, made_at, state, reply, attempts, error"
+    " FROM batch ORDER BY place"
+)
+_ADDRESSED: Final = (
+    f"(? = 0 OR reply_text <> '' OR conversation LIKE '%:{ConversationKind.PRIVATE}:%')"
+)
+"""Was said to the bot; with 0 any turn is as good."""
+_LINES: Final = f"""
+SELECT l.scope, l.conversation, l.persona, l.turns, oldest.observed_at, newest.observed_at,
+    newest.map_key, l.last, l.chars, oldest.person, l.is_admin
+FROM (SELECT scope, conversation, persona, is_admin, COUNT(*) AS turns, MIN(place) AS first,
+        MAX(place) AS last, SUM(LENGTH(user_text) + LENGTH(reply_text)) AS chars
+    FROM turn WHERE batch_id = '' AND is_read = 0 AND {_ADDRESSED}
+    GROUP BY scope, conversation, persona, person, is_admin) l
+JOIN turn oldest ON oldest.place = l.first JOIN turn newest ON newest.place = l.last
+ORDER BY l.first"""  # noqa: S608  (a constant)
+"""A row for each party of a line."""
+_WAITING: Final = f"""
+WITH mine AS (
+    SELECT place AS at, ROW_NUMBER() OVER (PARTITION BY {_SPEAKER} ORDER BY place) AS nth
+    FROM turn WHERE batch_id = '' AND is_read = 0 AND scope = ? AND conversation = ?
+        AND persona = ? AND {_ADDRESSED}
+        AND (? = '' OR {_SPEAKER} IN (SELECT value FROM json_each(?))))
+{_TURN}place IN (SELECT at FROM mine ORDER BY nth, at LIMIT ?) ORDER BY place"""  # noqa: S608
+_HELD: Final = f"""
+SELECT scope, person, conversation, is_admin, COUNT(*) FROM turn
+WHERE ? = 0 OR (is_read = 0 AND batch_id NOT IN (SELECT batch_id FROM batch WHERE state = ?))
+GROUP BY scope, {_SPEAKER}, is_admin"""  # noqa: S608  (a constant)
+_LEAVES: Final = f"""
+DELETE FROM turn WHERE place = (
+    SELECT place FROM turn
+    WHERE scope = ? AND {_SPEAKER} = ? AND is_admin BETWEEN ? AND ?
+        AND batch_id NOT IN (SELECT batch_id FROM batch WHERE state <> ?)
+    ORDER BY is_read, place LIMIT 1)"""  # noqa: S608  (a constant)
+_UNREAD: Final = """
+SELECT ticket_id, scope FROM turn
+WHERE is_read = 0 AND batch_id NOT IN (SELECT batch_id FROM batch WHERE state = ?)
+ORDER BY place DESC LIMIT ?"""
+_SIZE: Final = """
+WITH told AS (
+    SELECT t.place, t.observed_at, t.is_read, b.batch_id IS NOT NULL AS is_dead
+    FROM turn t LEFT JOIN batch b ON b.batch_id = t.batch_id AND b.state = ?)
+SELECT TOTAL(NOT is_read AND NOT is_dead), TOTAL(NOT is_read AND is_dead),
+    (SELECT observed_at FROM told WHERE NOT is_read AND NOT is_dead ORDER BY place LIMIT 1)
+FROM told"""
+
+
+class SqliteTurnStore:
+    """Implements the ``TurnStore`` port."""
+
+    def __init__(self, file: SqliteLoopFile) -> None:
+        self._file = file
+
+    def put(self, turn: QueuedTurn) -> None:
+        self._file.write(_PUT, [_turn_row(turn)])
+
+    def put_instead(self, turn: QueuedTurn, party: Party, *, day: date) -> bool:
+        # In a mapped scope an admin's turns and those of others are of one party.
+        mapped = is_mapped_name(party.scope)
+        least, most = (0, 1) if mapped else (int(party.known), int(party.known))
+        names = (sound(party.scope), sound(party.speaker))
+        with self._file.transaction() as connection:
+            left = connection.execute(_LEAVES, (*names, least, most, BatchState.DEAD.value))
+            if not left.rowcount:
+                return False
+            _drop_empty_batches(connection)
+            add_use(connection, day, {party: Use(gave_way=1)})
+            connection.execute(_PUT, [sound(value) for value in _turn_row(turn)])
+        return True
+
+    def held(self, *, unread: bool = False) -> Mapping[Party, int]:
+        rows = self._file.rows(_HELD, (int(unread), BatchState.DEAD.value))
+        held: Counter[Party] = Counter()
+        for scope, person, conversation, is_admin, count in rows:
+            held[Party.of(scope, person, conversation, admin=bool(is_admin))] += int(count)
+        return held
+
+    def turns(self, ticket_ids: Collection[str]) -> list[QueuedTurn]:
+        found: list[tuple[Any, ...]] = []
+        for some in batched(dict.fromkeys(ticket_ids), _AT_ONCE):
+            named = f"ticket_id IN ({_marks(some)}) AND is_read = 0"
+            found += self._file.rows(_TURN + named, some)
+        return [_turn(row) for row in sorted(found, key=lambda row: int(row[-1]))]
+
+    def lines(self, *, addressed: bool = False) -> list[WaitingLine]:
+        found: dict[tuple[str, str, str], list[tuple[Any, ...]]] = {}
+        for row in self._file.rows(_LINES, (int(addressed),)):
+            found.setdefault(row[:3], []).append(row[3:])
+        return [_line(name, rows) for name, rows in found.items()]
+
+    def waiting(
+        self,
+        line: WaitingLine,
+        limit: int,
+        *,
+        addressed: bool = False,
+        speakers: Collection[str] = (),
+    ) -> list[QueuedTurn]:
+        named = json.dumps(list(speakers)) if speakers else ""
+        rows = self._file.rows(_WAITING, (*line.name, int(addressed), named, named, limit))
+        return [_turn(row) for row in rows]
+
+    def unread(self, limit: int) -> list[tuple[str, str]]:
+        rows = self._file.rows(_UNREAD, (BatchState.DEAD.value, limit))
+        return [(str(ticket), str(scope)) for ticket, scope in rows]
+
+    def make_batch(self, batch: Batch, ticket_ids: Collection[str]) -> None:
+        with self._file.transaction() as connection:
+            connection.execute(
+                "INSERT INTO batch (batch_id, scope, conversation, persona, made_at, state, reply,"
+                " attempts, error) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                _batch_row(batch),
+            )
+            # Whatever the caller says, a batch holds turns of its own scope alone.
+            connection.executemany(
+                "UPDATE turn SET batch_id = ? WHERE ticket_id = ? AND batch_id = ''"
+                " AND is_read = 0 AND scope = ?",
+                [(batch.batch_id, ticket_id, batch.scope) for ticket_id in ticket_ids],
+            )
+
+    def put_batch(self, batch: Batch) -> None:
+        batch_id, *_, state, reply, attempts, error = _batch_row(batch)
+        self._file.write(
+            "UPDATE batch SET state = ?, reply = ?, attempts = ?, error = ? WHERE batch_id = ?",
+            [(state, reply, attempts, error, batch_id)],
+        )
+
+    def batches(self) -> list[Batch]:
+        return [_batch(row) for row in self._file.rows(_BATCH)]
+
+    def of_batch(self, batch_id: str) -> list[QueuedTurn]:
+        rows = self._file.rows(_TURN + "batch_id = ? ORDER BY place", (batch_id,))
+        return [_turn(row) for row in rows]
+
+    def of_scope(self, scope: str) -> list[QueuedTurn]:
+        return [_turn(row) for row in self._file.rows(_TURN + "scope = ? ORDER BY place", (scope,))]
+
+    def reword(self, turns: Sequence[QueuedTurn]) -> None:
+        self._file.write(
+            "UPDATE turn SET user_text = ?, reply_text = ? WHERE ticket_id = ?",
+            [(turn.user_text, turn.reply_text, turn.ticket_id) for turn in turns],
+        )
+
+    def scopes(self) -> frozenset[str]:
+        return frozenset(str(row[0]) for row in self._file.rows("SELECT DISTINCT scope FROM turn"))
+
+    def tickets(self, scope: str, conversations: Collection[str]) -> list[str]:
+        rows = self._file.rows(
+            "SELECT ticket_id, conversation, map_key FROM turn WHERE scope = ? ORDER BY place",
+            (scope,),
+        )
+        return [str(row[0]) for row in rows if row[1] in conversations or row[2] in conversations]
+
+    def rescope(self, ticket_ids: Collection[str], source: str, target: str) -> list[str]:
+        named = frozenset(ticket_ids)
+        with self._file.transaction() as connection:
+            rows = connection.execute(
+                "SELECT ticket_id, batch_id FROM turn WHERE scope = ? ORDER BY place", (source,)
+            ).fetchall()
+            kept = {batch for ticket, batch in rows if batch and ticket not in named}
+            moved = [(t, batch) for t, batch in rows if t in named and batch not in kept]
+            connection.executemany(
+                "UPDATE turn SET scope = ? WHERE ticket_id = ?",
+                [(target, ticket) for ticket, _ in moved],
+            )
+            connection.executemany(
+                "UPDATE batch SET scope = ? WHERE batch_id = ?",
+                [(target, batch) for batch in {batch for _, batch in moved if batch}],
+            )
+        return [str(ticket) for ticket, _ in moved]
+
+    def drop(self, ticket_ids: Collection[str]) -> None:
+        with self._file.transaction() as connection:
+            connection.executemany(
+                "DELETE FROM turn WHERE ticket_id = ?", [(ticket_id,) for ticket_id in ticket_ids]
+            )
+            _drop_empty_batches(connection)
+
+    def drop_read(self) -> None:
+        self._file.write("DELETE FROM turn WHERE is_read = 1", [()])
+
+    def count(self) -> int:
+        return int(self._file.rows("SELECT COUNT(*) FROM turn")[0][0])
+
+    def size(self) -> QueueSize:
+        ((waiting, dead, oldest),) = self._file.rows(_SIZE, (BatchState.DEAD.value,))
+        moment = datetime.fromisoformat(oldest) if oldest else None
+        return QueueSize(int(waiting), int(dead), moment)
+
+
+def _marks(values: Sequence[object]) -> str:
+    return ", ".join("?" * len(values))
+
+
+def _drop_empty_batches(connection: sqlite3.Connection) -> None:
+    connection.execute(
+        "DELETE FROM batch WHERE NOT EXISTS"
+        " (SELECT 1 FROM turn WHERE turn.batch_id = batch.batch_id)"
+    )
+
+
+def _line(name: tuple[str, str, str], rows: Sequence[tuple[Any, ...]]) -> WaitingLine:
+    """Of a row for each party, the one that came first first."""
+    scope, conversation, persona = name
+    parties = [
+        Party.of(scope, person, conversation, admin=bool(is_admin)) for *_, person, is_admin in rows
+    ]
+    newest = max(rows, key=lambda row: int(row[4]))
+    return WaitingLine(
+        scope,
+        conversation,
+        persona,
+        sum(int(count) for count, *_ in rows),
+        datetime.fromisoformat(rows[0][1]),
+        datetime.fromisoformat(newest[2]),
+        newest[3],
+        tuple(dict.fromkeys(parties)),
+        sum(int(row[5]) for row in rows),
+    )
+
+
+def _turn_row(turn: QueuedTurn) -> tuple[object, ...]:
+    return (
+        turn.ticket_id,
+        turn.scope,
+        turn.conversation,
+        turn.persona,
+        turn.observed_at.isoformat(),
+        turn.observed_at.timestamp(),
+        turn.observed_at.date().isoformat(),
+        turn.person,
+        turn.who,
+        turn.user_text,
+        turn.reply_text,
+        json.dumps(turn.recalled),
+        turn.map_key,
+        int(turn.admin),
+    )
+
+
+def _turn(row: tuple[Any, ...]) -> QueuedTurn:
+    *columns, is_admin, _ = row
+    ticket_id, scope, conversation, persona, observed_at, *words, recalled, map_key = columns
+    person, who, user_text, reply_text = words
+    return QueuedTurn(
+        ticket_id,
+        scope,
+        conversation,
+        persona,
+        datetime.fromisoformat(observed_at),
+        person,
+        who,
+        user_text,
+        reply_text,
+        tuple(str(one) for one in json.loads(recalled)),
+        map_key,
+        bool(is_admin),
+    )
+
+
+def _batch(row: tuple[Any, ...]) -> Batch:
+    batch_id, scope, conversation, persona, made_at, state, reply, attempts, error = row
+    moment = datetime.fromisoformat(made_at)
+    known = BatchState(state)
+    return Batch(batch_id, scope, conversation, persona, moment, known, reply, int(attempts), error)
+
+
+def _batch_row(batch: Batch) -> tuple[object, ...]:
+    return tuple(
+        sound(value)
+        for value in (
+            batch.batch_id,
+            batch.scope,
+            batch.conversation,
+            batch.persona,
+            batch.made_at.isoformat(),
+            batch.state.value,
+            batch.reply,
+            batch.attempts,
+            batch.error,
+        )
+    )

@@ -1,0 +1,119 @@
+"""Keeps what is recalled of unread turns equal to the queue, and the index of vectors to that."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from ..catalogue.unread_turns import Unread, UnreadTurns
+from ..models.conversation import Actor
+from ..models.data_models import MemoryDraft, MemoryKind, Rejected, Source, StoredMemory, Topic
+from ..models.scope import Scope
+from ..models.turns import QueuedTurn
+from ..models.vault_layout import topic_path
+from ..remember.corrected_statements import CorrectedStatements
+from ..remember.memory_handlers import MemoryHandlers
+from ..scopes.paused_conversations import OffTheRecord
+from ..storage.loop_port import TurnStore
+from ..text.derived_ids import derived_id
+from ..text.overlap import fold
+from ..text.text import embedded_text, preview
+from ..vault.ports import Vault
+from .rules.worth_reading import tells_something
+
+_MOST: Final = 2_000
+"""The newest turns of all scopes."""
+_LONGEST: Final = 400
+"""Characters of one."""
+
+
+class UnreadFollower:
+    """Told whenever turns were queued or read."""
+
+    def __init__(
+        self,
+        unread: UnreadTurns,
+        turns: TurnStore,
+        vault: Vault,
+        handlers: MemoryHandlers,
+        corrected: CorrectedStatements,
+        off_record: OffTheRecord,
+    ) -> None:
+        self._unread = unread
+        self._turns = turns
+        self._vault = vault
+        self._handlers = handlers
+        self._corrected = corrected
+        self._off_record = off_record
+        self._passed_over: set[str] = set()
+        self._stands: dict[str, tuple[int, bool]] = {}
+        """Whether what was said was not corrected since, and after how many changes that was so."""
+        unread.show_only(self._is_shown)
+
+    async def follow(self) -> None:
+        """Take in what was queued, let go of what waits no more. Raises StateUnavailable."""
+        await self._take_in()
+        await self._unread.review()
+
+    async def _take_in(self) -> None:
+        waiting, scopes = await asyncio.to_thread(self._queue)
+        known = self._unread.scopes()
+        self._unread.drop([t for t, scope in known.items() if waiting.get(t) != scope])
+        self._passed_over &= waiting.keys()
+        self._stands = {t: found for t, found in self._stands.items() if t in waiting}
+        new = waiting.keys() - self._unread.scopes().keys() - self._passed_over
+        if not new:
+            return
+        for turn in await asyncio.to_thread(self._turns.turns, new):
+            scope = scopes.get(turn.scope)
+            made = None if scope is None else await self._made(turn, scope)
+            if made is None:
+                self._passed_over.add(turn.ticket_id)
+            else:
+                self._unread.put(made)
+
+    def _queue(self) -> tuple[dict[str, str], dict[str, Scope]]:
+        """Scopes by ticket of what waits, and those that have a folder."""
+        waiting = dict(self._turns.unread(_MOST))
+        scopes = {scope.name: scope for scope in self._vault.scopes()} if waiting else {}
+        return {ticket: name for ticket, name in waiting.items() if name in scopes}, scopes
+
+    async def _made(self, turn: QueuedTurn, scope: Scope) -> Unread | None:
+        """None for what says nothing, or may not be remembered."""
+        if not tells_something(turn.user_text):
+            return None
+        draft = MemoryDraft(
+            preview(turn.user_text, _LONGEST),
+            kind=MemoryKind.EVENT,
+            active=False,
+            source=Source.REFLECTION,
+            actor=Actor(turn.person, turn.who),
+            said_at=turn.observed_at,
+        )
+        memory = await self._handlers.as_memory(
+            draft,
+            scope,
+            conversation=turn.conversation,
+            role=turn.persona,
+            memory_id=derived_id("m", "unread", turn.ticket_id),
+        )
+        if isinstance(memory, Rejected):
+            return None
+        stored = StoredMemory(scope, topic_path(Topic.JOURNAL, memory.created_at), memory)
+        return Unread(turn.ticket_id, turn.map_key, stored, fold(embedded_text(memory)))
+
+    def _is_shown(self, one: Unread) -> bool:
+        origin = one.stored.memory.provenance
+        if not self._off_record.known:
+            return False
+        if self._off_record.is_paused(origin.conversation) or self._off_record.is_paused(
+            one.map_key
+        ):
+            return False
+        changes = self._corrected.changes
+        asked, stands = self._stands.get(one.ticket_id, (-1, True))
+        if asked != changes:
+            scope, memory = one.stored.scope.name, one.stored.memory
+            stands = not self._corrected.would_revive(scope, memory, memory.created_at)
+            self._stands[one.ticket_id] = (changes, stands)
+        return stands

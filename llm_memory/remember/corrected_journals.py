@@ -1,0 +1,51 @@
+"""Journals that stand, without what people have corrected since their day."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from dataclasses import replace
+
+from ..catalogue.catalogue import Catalogue
+from ..catalogue.rules.day_journal import NOTHING, is_journal
+from ..catalogue.rules.timeline import is_digest
+from ..catalogue.visibility import LivingMemories
+from ..models.data_models import StoredMemory
+from ..models.scope import Scope, ScopeFilter
+from ..runtime.shielded import to_its_end
+from ..vault.ports import Vault
+from .corrected_statements import CorrectedStatements
+
+
+class CorrectedJournals:
+    """Rewrites them in their place."""
+
+    def __init__(
+        self,
+        vault: Vault,
+        catalogue: Catalogue,
+        living: LivingMemories,
+        corrected: CorrectedStatements,
+    ) -> None:
+        self._vault = vault
+        self._catalogue = catalogue
+        self._living = living
+        self._corrected = corrected
+
+    async def clear(self, scope: Scope | None = None) -> None:
+        """Take out of all of them, or those of a scope, what was corrected."""
+        catalogue = self._catalogue
+        found = catalogue.all() if scope is None else catalogue.visible(ScopeFilter((scope,)))
+        for stored in list(found):
+            memory = stored.memory
+            if not is_digest(memory) or not is_journal(stored):
+                continue
+            left = await asyncio.to_thread(self._corrected.diary_cleared, stored)
+            if left != memory.judgment:
+                await to_its_end(self._rewrite(stored, left))
+
+    async def _rewrite(self, stored: StoredMemory, words: str) -> None:
+        async with self._living.writing:
+            told = replace(stored.memory, judgment=words or NOTHING)
+            with contextlib.suppress(KeyError):  # a person has just changed it
+                self._living.take(await asyncio.to_thread(self._vault.replace, stored, told))

@@ -1,0 +1,359 @@
+"""What people have corrected, and whether something said before would bring it back."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
+
+from ..catalogue.rules.closing import closed_by
+from ..catalogue.rules.day_journal import is_listed
+from ..catalogue.rules.timeline import MADE_OF_ENTRIES, is_digest
+from ..errors import EngineClosed, StateUnavailable
+from ..log import logger
+from ..models.corrections import Correction, CorrectionKind, is_hand_edit
+from ..models.data_models import Memory, StoredMemory
+from ..models.scope import PUBLIC
+from ..models.turns import QueuedTurn
+from ..runtime.identifiers import Clock
+from ..storage.ports import StateStore
+from ..text.text import same_words
+from .rules.corrected import Removed, answered, marks_of, named, says, without
+from .rules.current_diary import current
+
+TYPING = timedelta(minutes=10)
+"""An entry that a person changes in its file again within this time is still being typed."""
+EVER = datetime.min.replace(tzinfo=UTC)
+"""For a text of which it is not known when it was said."""
+
+
+class CorrectedStatements:
+    """The record of corrections, durable in the state store, held in memory.
+
+    A service that removes a memory for a person notes it here first. A service that writes what was
+    said before, though no person asks for it now, asks here.
+    """
+
+    def __init__(self, state: StateStore, clock: Clock) -> None:
+        self._state = state
+        self._clock = clock
+        self._removed: dict[int, Removed] = {}
+        self._by_scope: dict[str, list[Removed]] = {}
+        self._by_entry: dict[tuple[str, str], list[Removed]] = {}
+        self._purged: set[tuple[str, str]] = set()
+        self._key = b""
+        self.changes = 0
+        """How often what was corrected has changed since the start."""
+
+    def load(self) -> None:
+        """Read the record. Where the state store cannot be read, nothing is known. Blocks."""
+        try:
+            self._key = bytes.fromhex(self._state.correction_key())
+            found = self._state.corrections()
+        except StateUnavailable as error:
+            logger.warning("读不到改过、忘掉过什么，这次学来的不比对：{}", error)
+            return
+        self._removed = {one.number: Removed(one) for one in found}
+        self._sort()
+
+    async def note(
+        self,
+        kind: CorrectionKind,
+        scope: str,
+        memory: Memory,
+        *,
+        by: str = "",
+        target: str = "",
+        at: datetime | None = None,
+    ) -> int:
+        """One correction, on disk when it returns. Its number, for ``drop``; below 0 where the
+        store refused it, and then it holds until the bot is restarted. ``at``: now by default."""
+        made = self._made(kind, scope, memory, by, target)
+        (number,) = await self.note_many([made if at is None else replace(made, at=at)])
+        return number
+
+    async def note_many(self, corrections: Sequence[Correction]) -> list[int]:
+        """Several at once."""
+        if not corrections:
+            return []
+        try:
+            numbers = await asyncio.to_thread(self._state.add_corrections, corrections)
+        except (StateUnavailable, EngineClosed) as error:
+            logger.warning("没能记下改了什么，重新启动后旧的说法可能再学回来：{}", error)
+            lowest = min(self._removed, default=0)
+            numbers = [min(lowest, 0) - place for place in range(1, len(corrections) + 1)]
+        for number, one in zip(numbers, corrections, strict=True):
+            self._removed[number] = Removed(replace(one, number=number))
+        self._sort()
+        return numbers
+
+    async def forgotten_by_hand(self, entries: Iterable[tuple[str, Memory]]) -> None:
+        """Scope and entry of what a person deleted in the files."""
+        kind = CorrectionKind.FORGOTTEN
+        await self.note_many([self._made(kind, scope, memory) for scope, memory in entries])
+
+    async def changed_by_hand(self, changes: Iterable[tuple[str, Memory, str, Memory]]) -> None:
+        """Former scope and entry, present scope and entry of what a person changed in the files:
+        moved from one scope's folder to another one's, or given other words."""
+        found, back = [], []
+        for scope, before, target, now in changes:
+            if scope != target:
+                found.append(self._made(CorrectionKind.MOVED, scope, before, target=target))
+            old, new = same_words(before.judgment), same_words(now.judgment)
+            if old != new:
+                back += self._same(CorrectionKind.EDITED, target, now)
+                if not new.startswith(old) and not self._is_typing(target, before.memory_id):
+                    found.append(self._made(CorrectionKind.EDITED, target, before))
+        await self.drop(back)
+        await self.note_many(found)
+
+    async def back_by_hand(self, entries: Iterable[tuple[str, Memory]]) -> None:
+        """Scope and entry of what stands in the files again: a person has put it back."""
+        kind = CorrectionKind.FORGOTTEN
+        await self.drop([n for scope, memory in entries for n in self._same(kind, scope, memory)])
+
+    async def edited(self, scope: str, memory: Memory) -> None:
+        """An entry was given these words: they count no more as edited away."""
+        await self.drop(self._same(CorrectionKind.EDITED, scope, memory))
+
+    async def withdraw(self, kind: CorrectionKind, scope: str, memory_id: str) -> None:
+        """The last correction of this kind was undone."""
+        found = [
+            number
+            for number, one in self._removed.items()
+            if (one.correction.kind, one.correction.scope) == (kind, scope)
+            and one.correction.memory_id == memory_id
+        ]
+        await self.drop(found[-1:])
+
+    async def drop(self, numbers: Sequence[int]) -> None:
+        """They count no more."""
+        if not numbers:
+            return
+        for number in numbers:
+            self._removed.pop(number, None)
+        self._sort()
+        try:
+            await asyncio.to_thread(self._state.drop_corrections, numbers)
+        except (StateUnavailable, EngineClosed) as error:
+            logger.warning("没能撤回改过的记录：{}", error)
+
+    def would_revive(self, scope: str, memory: Memory, said_at: datetime) -> bool:
+        """Whether a correction keeps ``memory``, said at that time, out of a scope. May take
+        milliseconds."""
+        near = self._before(scope, said_at)
+        if not near:
+            return False
+        text = named(memory.judgment, memory.provenance.who)
+        return says(text, memory.created_at, near, self._mark) is not None
+
+    def cleared(self, turns: Sequence[QueuedTurn]) -> list[QueuedTurn]:
+        """The turns as a model may read them: without what was corrected since they were said, and
+        without what the bot alone says again."""
+        return [self._cleared(turn) for turn in turns]
+
+    def _cleared(self, turn: QueuedTurn) -> QueuedTurn:
+        turn = self._cut(turn, self._before(turn.scope, turn.observed_at, told=True))
+        if not turn.reply_text:
+            return turn
+        # From its chat history the bot may repeat what was corrected before: nobody says it anew,
+        # but where the person does so in the same turn.
+        ever = self._before(turn.scope, EVER, told=True)
+        if says(named(turn.user_text, turn.who), turn.observed_at, ever, self._mark) is not None:
+            return turn
+        return replace(turn, reply_text=self._reply_without(turn, ever))
+
+    def _cut(self, turn: QueuedTurn, near: Sequence[Removed]) -> QueuedTurn:
+        if not near:
+            return turn
+        as_named = partial(named, who=turn.who)
+        said = without(turn.user_text, turn.observed_at, near, self._mark, as_named=as_named)
+        return replace(turn, user_text=said, reply_text=self._reply_without(turn, near))
+
+    def _reply_without(self, turn: QueuedTurn, near: Sequence[Removed]) -> str:
+        as_named = partial(answered, who=turn.who)
+        return without(turn.reply_text, turn.observed_at, near, self._mark, as_named=as_named)
+
+    def text_cleared(self, scope: str, text: str, since: datetime) -> str:
+        """What was made of things that were said, without what was corrected in the scope from
+        ``since`` on."""
+        near = self._before(scope, since, told=True)
+        return without(text, since, near, self._mark) if near else text
+
+    def diary_cleared(self, stored: StoredMemory) -> str:
+        """The words of a diary, without what was corrected in its scope since its day."""
+        near = self._before(stored.scope.name, stored.memory.created_at, told=True)
+        return self._diary_without(stored.memory, near)
+
+    def without_former(
+        self, told: Sequence[StoredMemory], beside: Iterable[StoredMemory]
+    ) -> list[StoredMemory]:
+        """Of what is told unasked, the diaries without what their people took back since, or
+        something among ``beside`` has settled; one that has nothing left is not told."""
+        settled: dict[str, list[Removed]] = {}
+        for one in beside:
+            if closed_by(one.memory):
+                name = one.scope.name
+                removed = Removed(self._made(CorrectionKind.TAKEN_BACK, name, one.memory))
+                settled.setdefault(name, []).append(removed)
+        now = (self._diary(stored, settled.get(stored.scope.name, ())) for stored in told)
+        return [stored for stored in now if stored.memory.judgment]
+
+    def _diary(self, stored: StoredMemory, settled: Sequence[Removed]) -> StoredMemory:
+        """The entry as it may be told now; anything but a diary as it is."""
+        memory = stored.memory
+        if not is_digest(memory):
+            return stored
+        since = self._before(stored.scope.name, memory.created_at)
+        back = [one for one in since if one.correction.kind is CorrectionKind.TAKEN_BACK]
+        words = self._diary_without(memory, [*back, *settled])
+        return replace(stored, memory=replace(memory, judgment=words))
+
+    def _diary_without(self, memory: Memory, removed: Sequence[Removed]) -> str:
+        if not removed:
+            return memory.judgment
+
+        def left(words: str, who: str) -> str:
+            if any(is_listed(one.correction.words, words) for one in removed):
+                return ""
+            as_named = partial(named, who=who)
+            return without(words, memory.created_at, removed, self._mark, as_named=as_named)
+
+        return current(memory.judgment, left, listed=MADE_OF_ENTRIES in memory.extra)
+
+    def turn_without(self, turn: QueuedTurn, purged: Sequence[Correction]) -> QueuedTurn:
+        """A turn without these statements, unless they were said anew in it."""
+        return self._cut(turn, [Removed(one) for one in purged if one.at >= turn.observed_at])
+
+    def says(self, text: str, purged: Sequence[Correction]) -> bool:
+        """Whether a text of the bot's own says one of these statements."""
+        return without(text, EVER, [Removed(one) for one in purged], self._mark) != text
+
+    def all_in_words(self) -> list[Correction]:
+        """All corrections whose words are known."""
+        return [one.correction for one in self._removed.values() if one.correction.words]
+
+    def was_taken_out(self, scope: str, memory_id: str) -> bool:
+        """True for an entry of the scope that a person has forgotten, or moved to another one."""
+        gone = (CorrectionKind.FORGOTTEN, CorrectionKind.MOVED)
+        return any(
+            one.correction.kind in gone and one.correction.scope == scope
+            for one in self._by_entry.get((scope, memory_id), ())
+        )
+
+    def is_purged(self, scope: str, memory_id: str) -> bool:
+        """True where the words of an entry were purged and it may not come back."""
+        return (scope, memory_id) in self._purged
+
+    async def seal(self, purged: Sequence[Correction]) -> None:
+        """Keep keyed hashes in the place of the words. Raises StateUnavailable."""
+        marks = {one.number: marks_of(one, self._mark) for one in purged}
+        await asyncio.to_thread(self._state.seal_corrections, marks)
+        for one in purged:
+            sealed = replace(one, words="", who="", marks=marks[one.number])
+            self._removed[one.number] = Removed(sealed)
+        self._sort()
+        await asyncio.to_thread(self._state.settle_log)
+
+    async def carry(self, source: str, target: str, persons: Collection[str] | None) -> None:
+        """What was corrected in a scope is so in another one, too, to which what was said there is
+        brought: all of it, or what these persons had said."""
+        there = {
+            (one.correction.kind, one.correction.memory_id, one.correction.at)
+            for one in self._by_scope.get(target, ())
+        }
+        found = [
+            replace(
+                one.correction,
+                scope=target if one.correction.scope == source else one.correction.scope,
+                target=target if one.correction.target == source else one.correction.target,
+                number=0,
+            )
+            for one in self._by_scope.get(source, ())
+            if persons is None or one.correction.person in persons
+        ]
+        await self.note_many(
+            [one for one in found if (one.kind, one.memory_id, one.at) not in there]
+        )
+
+    def of_scope(self, scope: str) -> list[Correction]:
+        """All corrections of a scope by people, the oldest first."""
+        return [
+            one.correction
+            for one in self._by_scope.get(scope, ())
+            if one.correction.kind is not CorrectionKind.TAKEN_BACK
+        ]
+
+    def _before(self, scope: str, said_at: datetime, *, told: bool = False) -> list[Removed]:
+        """Corrections that came after ``said_at``. ``told``: for what is read or told, and is no
+        entry of the scope."""
+        return [
+            one
+            for one in self._by_scope.get(scope, ())
+            if one.correction.at >= said_at and not (told and _may_be_told(one.correction, scope))
+        ]
+
+    def _sort(self) -> None:
+        self.changes += 1
+        self._by_scope, self._by_entry, self._purged = {}, {}, set()
+        for _, one in sorted(self._removed.items(), key=lambda pair: pair[1].correction.at):
+            for scope in _scopes(one.correction):
+                self._by_scope.setdefault(scope, []).append(one)
+                self._by_entry.setdefault((scope, one.correction.memory_id), []).append(one)
+                if not one.correction.words:
+                    self._purged.add((scope, one.correction.memory_id))
+
+    def _same(self, kind: CorrectionKind, scope: str, memory: Memory) -> list[int]:
+        words = same_words(memory.judgment)
+        return [
+            one.correction.number
+            for one in self._by_entry.get((scope, memory.memory_id), ())
+            if (one.correction.kind, one.correction.scope) == (kind, scope)
+            and same_words(one.correction.words) == words
+        ]
+
+    def _is_typing(self, scope: str, memory_id: str) -> bool:
+        since = self._clock() - TYPING
+        return any(
+            is_hand_edit(one.correction) and one.correction.at >= since
+            for one in self._by_entry.get((scope, memory_id), ())
+        )
+
+    def _made(
+        self, kind: CorrectionKind, scope: str, memory: Memory, by: str = "", target: str = ""
+    ) -> Correction:
+        origin = memory.provenance
+        return Correction(
+            kind,
+            scope,
+            memory.memory_id,
+            memory.judgment,
+            memory.created_at,
+            max(self._clock(), memory.created_at),  # somebody may have set the clock back
+            origin.person,
+            origin.who,
+            target,
+            by,
+        )
+
+    def _mark(self, text: str) -> str:
+        return hmac.new(self._key, text.encode("utf-8", "replace"), hashlib.sha256).hexdigest()
+
+
+def _may_be_told(correction: Correction, scope: str) -> bool:
+    """True for what was moved into the scope, and for what its speaker took back later."""
+    if correction.kind is CorrectionKind.MOVED:
+        return correction.target == scope
+    return correction.kind is CorrectionKind.TAKEN_BACK
+
+
+def _scopes(correction: Correction) -> tuple[str, ...]:
+    """Where it may not come back. What was moved stands in its new scope already, and was not meant
+    for all."""
+    if correction.kind is not CorrectionKind.MOVED:
+        return (correction.scope,)
+    return tuple(dict.fromkeys((correction.scope, correction.target, PUBLIC.name)))

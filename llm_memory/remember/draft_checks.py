@@ -1,0 +1,40 @@
+"""Before a draft becomes a memory: is it worth one, may its scope's readers know it, and is there
+anything private in it?"""
+
+from __future__ import annotations
+
+import asyncio
+
+from ..models.data_models import MemoryDraft, Rejected, RejectReason
+from ..models.scope import Scope
+from ..models.settings import PrivacyMode
+from .rules.confidences import may_be_told
+from .rules.normalise import tidy
+from .rules.privacy import Finder, Protected, protect
+from .rules.quality import flaw
+
+
+class DraftChecks:
+    """Every door but a person's own hand goes through here: tools, commands, what turns taught."""
+
+    def __init__(self, mode: PrivacyMode, finder: Finder) -> None:
+        self._mode = mode
+        self._finder = finder
+
+    async def examine(self, draft: MemoryDraft, scope: Scope) -> Protected | Rejected:
+        """The draft as it may be stored in the scope, or why it is not."""
+        # Tidied first: what nobody can see must not hide a number from those who look for one.
+        tidied = tidy(draft)
+        if isinstance(tidied, Rejected):
+            return tidied
+        reason = flaw(tidied.judgment)
+        if reason is not None:
+            return Rejected(reason)
+        said = (tidied.judgment, tidied.reasoning, *tidied.tags, tidied.context, draft.heard or "")
+
+        def step() -> Protected | Rejected:
+            if not may_be_told(said, scope):
+                return Rejected(RejectReason.CONFIDENCE)
+            return protect(tidied, self._mode, self._finder)
+
+        return await asyncio.to_thread(step)

@@ -1,0 +1,295 @@
+"""What an admin has done to a memory by command, and how it is undone."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from ..catalogue.catalogue import Catalogue
+from ..catalogue.visibility import LivingMemories
+from ..errors import StateUnavailable, VaultWriteFailed
+from ..log import logger
+from ..models.conversation import Actor
+from ..models.corrections import CorrectionKind
+from ..models.data_models import (
+    Edited,
+    Memory,
+    MemoryDraft,
+    Moved,
+    Rejected,
+    Source,
+    StoredMemory,
+    Undone,
+)
+from ..models.key import Key
+from ..models.notices import NoticeCode
+from ..models.scope import Scope
+from ..runtime.identifiers import Clock
+from ..runtime.notice_board import NoticeBoard
+from ..text.dates.relative import resolve_dates
+from ..text.text import content_hash
+from ..vault.ledger_port import Deed, DeedKind
+from ..vault.ports import Vault
+from .corrected_statements import CorrectedStatements
+from .draft_checks import DraftChecks
+from .refusals import not_written
+from .rules.instructions import is_quotation
+
+_CORRECTION_OF: Final = {
+    DeedKind.FORGET: CorrectionKind.FORGOTTEN,
+    DeedKind.EDIT: CorrectionKind.EDITED,
+    DeedKind.MOVE: CorrectionKind.MOVED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Doer:
+    """Who does something, and in which conversation."""
+
+    actor: Actor
+    conversation: str
+
+
+class MemoryEditor:
+    """Edits, moves and takes both back. None stands for an entry that a person has taken out."""
+
+    def __init__(
+        self,
+        vault: Vault,
+        catalogue: Catalogue,
+        living: LivingMemories,
+        notices: NoticeBoard,
+        checks: DraftChecks,
+        corrected: CorrectedStatements,
+        clock: Clock,
+    ) -> None:
+        self._vault = vault
+        self._catalogue = catalogue
+        self._living = living
+        self._notices = notices
+        self._checks = checks
+        self._corrected = corrected
+        self._clock = clock
+
+    async def edit(self, stored: StoredMemory, text: str, doer: Doer) -> Edited | Rejected | None:
+        """Other words in an entry's place; who said it and all else stays."""
+        draft = MemoryDraft(text, source=Source.COMMAND, actor=doer.actor)
+        passed = await self._checks.examine(draft, stored.scope)
+        if isinstance(passed, Rejected):
+            return passed
+        now = self._clock().replace(microsecond=0)
+        words = resolve_dates(passed.draft.judgment, now)
+
+        def step() -> StoredMemory:
+            current = self._vault.current(stored)
+            if current is None:
+                raise KeyError(stored.memory.memory_id)
+            memory = current.memory
+            said = (words, memory.reasoning, *memory.tags)
+            quoted = is_quotation(said, trusted=memory.provenance.trusted)
+            changed = replace(memory, judgment=words, quoted=quoted)
+            return self._vault.edit(current, changed, by=doer.actor, at=now)
+
+        edited = await self._corrected_by(CorrectionKind.EDITED, stored, step, doer)
+        if isinstance(edited, StoredMemory):
+            await self._corrected.edited(edited.scope.name, edited.memory)
+            await self.note(DeedKind.EDIT, edited, edited.scope, doer, _words(edited))
+            return Edited(edited, stored.memory.judgment, passed.hidden)
+        return edited
+
+    async def amend(
+        self, stored: StoredMemory, made: Callable[[Memory], Memory], doer: Doer
+    ) -> StoredMemory | Rejected | None:
+        """What ``made`` makes of an entry as it stands now; how it was goes to the archive, and
+        comes back when the deed is taken back."""
+
+        def step() -> StoredMemory:
+            current = self._vault.current(stored)
+            if current is None:
+                raise KeyError(stored.memory.memory_id)
+            changed = made(current.memory)
+            if changed == current.memory:
+                return current
+            at = self._clock().replace(microsecond=0)
+            return self._vault.edit(current, changed, by=doer.actor, at=at)
+
+        amended = await self._change(stored, step)
+        if isinstance(amended, StoredMemory):
+            await self.note(DeedKind.EDIT, amended, amended.scope, doer, _words(amended))
+        return amended
+
+    async def move(
+        self, stored: StoredMemory, target: Scope, doer: Doer
+    ) -> Moved | Rejected | None:
+        """The entry, in the other scope from now on, and only there."""
+        moved = await self._corrected_by(
+            CorrectionKind.MOVED, stored, lambda: self._vault.move(stored, target), doer, target
+        )
+        if isinstance(moved, StoredMemory):
+            # Where an entry of that id was there already, its words are not this scope's to undo.
+            same = _words(moved) == _words(stored)
+            words = _words(stored) if same else ""
+            await self.note(DeedKind.MOVE, moved, stored.scope, doer, words)
+            return Moved(moved, stored.scope.name)
+        return moved
+
+    async def deed(self, doer: Doer, memory_id: str, source: Scope) -> Deed | None:
+        """The last one on a memory; without an id, of this person in this conversation. What was
+        done to a memory of another scope is none of it."""
+        if memory_id:
+            found = await self._asked(lambda: self._vault.ledger.deeds(memory_id))
+        elif doer.actor.person:
+            person, conversation = doer.actor.person, doer.conversation
+            found = await self._asked(
+                lambda: self._vault.ledger.deeds(person=person, conversation=conversation)
+            )
+        else:
+            found = []
+        return next(
+            (
+                deed
+                for deed in found
+                if deed.source == source.name and deed.kind is not DeedKind.BRING
+            ),
+            None,
+        )
+
+    def standing(self, deed: Deed) -> StoredMemory | None:
+        """The memory where the deed left it; None if it is not there any more."""
+        return self._catalogue.get(Key(deed.target, deed.memory_id))
+
+    async def folders(self) -> list[str]:
+        """The names of the scopes that have a folder."""
+        return [scope.name for scope in await asyncio.to_thread(self._vault.scopes)]
+
+    async def take_back(self, deed: Deed) -> Undone | Rejected | None:
+        """Undo an edit or a move."""
+        stored = self.standing(deed)
+        if stored is None:
+            return None
+        back: StoredMemory | Rejected | None
+        if deed.kind is DeedKind.MOVE:
+            home = self._vault.named(deed.source)
+            if home is None:
+                return None
+            back = await self._change(stored, lambda: self._back(stored, home, deed))
+        else:
+            back = await self._change(stored, lambda: self._unedited(stored, deed))
+        if isinstance(back, StoredMemory):
+            await self.settle(deed)
+            kind = _CORRECTION_OF[deed.kind]
+            await self._corrected.withdraw(kind, deed.source, deed.memory_id)
+            return Undone(back, moved=deed.kind is DeedKind.MOVE)
+        return back
+
+    def _back(self, stored: StoredMemory, home: Scope, deed: Deed) -> StoredMemory:
+        """Home again, as it left: what the other scope has made of it since stays there."""
+        return self._vault.move(self._unchanged(stored, deed), home)
+
+    def _unedited(self, stored: StoredMemory, deed: Deed) -> StoredMemory | None:
+        """With its former words: what a person has made of it since is not thrown away."""
+        return self._vault.unedit(self._unchanged(stored, deed))
+
+    def _unchanged(self, stored: StoredMemory, deed: Deed) -> StoredMemory:
+        """The entry as the deed left it. Raises KeyError: it is another one by now."""
+        current = self._vault.current(stored)
+        if current is None or not deed.words or _words(current) != deed.words:
+            raise KeyError(deed.memory_id)
+        return current
+
+    async def note(
+        self, kind: DeedKind, stored: StoredMemory, source: Scope, doer: Doer, words: str = ""
+    ) -> None:
+        """What cannot be noted was done all the same."""
+        memory_id, target = stored.memory.memory_id, stored.scope.name
+        person, conversation = doer.actor.person, doer.conversation
+        deed = Deed(0, kind, memory_id, source.name, target, person, conversation, words)
+        await self._told(lambda: self._vault.ledger.add_deed(deed))
+
+    async def note_batch(self, batch: str, source: Scope, target: Scope, doer: Doer) -> None:
+        """A batch of memories is about to be brought from one scope to another."""
+        person, conversation = doer.actor.person, doer.conversation
+        names = (batch, source.name, target.name)
+        deed = Deed(0, DeedKind.BRING, *names, person, conversation)
+        await self._told(lambda: self._vault.ledger.add_deed(deed))
+
+    async def last_batch(self, doer: Doer) -> Deed | None:
+        """The batch that this person had brought in this conversation, if that was the last thing
+        done there."""
+        if not doer.actor.person:
+            return None
+        person, conversation = doer.actor.person, doer.conversation
+        found = await self._asked(
+            lambda: self._vault.ledger.deeds(person=person, conversation=conversation)
+        )
+        return found[0] if found and found[0].kind is DeedKind.BRING else None
+
+    async def settle_batch(self, deed: Deed) -> None:
+        """It went back, however often it was brought."""
+        for one in await self._asked(lambda: self._vault.ledger.deeds(deed.memory_id)):
+            await self.settle(one)
+
+    async def settle(self, deed: Deed) -> None:
+        """It was undone."""
+        await self._told(lambda: self._vault.ledger.drop_deed(deed.number))
+
+    async def _corrected_by(
+        self,
+        kind: CorrectionKind,
+        stored: StoredMemory,
+        step: Callable[[], StoredMemory | None],
+        doer: Doer,
+        target: Scope | None = None,
+    ) -> StoredMemory | Rejected | None:
+        """The correction is noted first: a kill between must not lose it."""
+        number = await self._corrected.note(
+            kind,
+            stored.scope.name,
+            stored.memory,
+            by=doer.actor.name or doer.actor.person,
+            target=target.name if target else "",
+        )
+        changed = await self._change(stored, step)
+        if not isinstance(changed, StoredMemory):
+            await self._corrected.drop([number])
+        return changed
+
+    async def _change(
+        self, stored: StoredMemory, step: Callable[[], StoredMemory | None]
+    ) -> StoredMemory | Rejected | None:
+        async with self._living.writing:
+            try:
+                changed = await asyncio.to_thread(step)
+            except VaultWriteFailed as error:
+                return not_written(error, self._notices)
+            except KeyError:
+                # A person changed it or took it out; the next look at the files tells which.
+                return None
+            if changed is not None:
+                if changed.scope != stored.scope:
+                    self._living.drop(stored)
+                self._living.take(changed)
+            self._notices.clear(NoticeCode.VAULT_UNWRITABLE)
+            return changed
+
+    async def _told(self, step: Callable[[], None]) -> None:
+        try:
+            await asyncio.to_thread(step)
+        except StateUnavailable as error:
+            logger.warning("没能记下做过什么，不能用 undo 撤销：{}", error)
+
+    async def _asked(self, step: Callable[[], list[Deed]]) -> list[Deed]:
+        try:
+            return await asyncio.to_thread(step)
+        except StateUnavailable as error:
+            logger.warning("查不到做过什么：{}", error)
+            return []
+
+
+def _words(stored: StoredMemory) -> str:
+    """A hash of all that an entry says. How strong it is may change without anybody's words."""
+    memory = stored.memory
+    said = (memory.judgment, memory.reasoning, memory.tags, memory.context)
+    return content_hash(repr((*said, memory.provenance.who, memory.extra)))

@@ -1,0 +1,154 @@
+"""The door for memories that pass no gate: adopted, migrated and restored ones."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from itertools import batched
+from typing import Final
+
+from ..catalogue.catalogue import Catalogue
+from ..catalogue.rules.strengthened import strengthened
+from ..catalogue.visibility import LivingMemories
+from ..errors import EngineClosed, StateUnavailable, VaultWriteFailed
+from ..log import logger
+from ..models.data_models import Memory, StoredMemory, Topic
+from ..models.key import Key
+from ..models.notices import NoticeCode
+from ..models.scope import Scope
+from ..runtime.notice_board import NoticeBoard
+from ..storage.ports import StateStore
+from ..vault.ports import PartlyWritten, Vault
+from .corrected_statements import CorrectedStatements
+from .refusals import not_written
+from .rules.routing import route
+
+_SLICE: Final = 50
+"""Memories told to the indexes between two looks at the event loop."""
+
+
+class Intake:
+    """Takes many at once, as they are. The caller vouches for their scope, and for their ids: the
+    same record has the same id each time it is brought."""
+
+    def __init__(
+        self,
+        vault: Vault,
+        catalogue: Catalogue,
+        living: LivingMemories,
+        notices: NoticeBoard,
+        state: StateStore,
+        corrected: CorrectedStatements,
+    ) -> None:
+        self._vault = vault
+        self._catalogue = catalogue
+        self._living = living
+        self._notices = notices
+        self._state = state
+        self._brought: set[str] = set()
+        self._corrected = corrected
+        self._closed = False
+        self._begun: set[asyncio.Task[list[StoredMemory]]] = set()
+
+    async def take(self, scope: Scope, memories: Sequence[Memory]) -> list[StoredMemory]:
+        """Write what the scope does not hold yet, and have it recalled: what was written.
+
+        What lives in the scope already, or was forgotten or corrected there, stays as it is: a
+        batch that is brought again adds nothing. A batch that was begun is written to its end,
+        also if the caller goes away.
+
+        Raises:
+            VaultWriteFailed: some may have been written; brought again, the rest will be.
+            EngineClosed: nothing was written.
+        """
+        if self._closed:
+            raise EngineClosed("the engine is closed")
+        task = asyncio.create_task(self._take(scope, memories))
+        self._begun.add(task)
+        task.add_done_callback(self._begun.discard)
+        return await asyncio.shield(task)
+
+    async def strengthen(self, scope: Scope, memories: Sequence[Memory]) -> None:
+        """Of what lives in the scope already under these ids: it gets the larger strength, and what
+        else is noted of where it came from. Its words stay.
+
+        Raises VaultWriteFailed, EngineClosed.
+        """
+        if self._closed:
+            raise EngineClosed("the engine is closed")
+        async with self._living.writing:
+            for memory in memories:
+                stored = self._catalogue.get(Key(scope.name, memory.memory_id))
+                if stored is None:
+                    continue
+                stronger = strengthened(stored.memory, memory)
+                if stronger != stored.memory:
+                    try:
+                        known = await asyncio.to_thread(self._vault.replace, stored, stronger)
+                    except KeyError:  # a person has just changed it, and wins
+                        continue
+                    self._living.take(known)
+
+    async def close(self) -> None:
+        """Wait for what was begun. Idempotent."""
+        self._closed = True
+        await asyncio.gather(*self._begun, return_exceptions=True)
+
+    async def _take(self, scope: Scope, memories: Sequence[Memory]) -> list[StoredMemory]:
+        async with self._living.writing:
+            forgotten = await asyncio.to_thread(
+                self._vault.forgotten, scope, {memory.memory_id for memory in memories}
+            )
+            fresh = {
+                memory.memory_id: memory
+                for memory in memories
+                if memory.memory_id not in forgotten
+                and self._catalogue.get(Key(scope.name, memory.memory_id)) is None
+            }
+            corrected = await asyncio.to_thread(self._corrected_of, scope, fresh.values())
+            fresh = {name: memory for name, memory in fresh.items() if name not in corrected}
+            if not fresh:
+                return []
+            await self._note(scope)
+            entries = [(_topic(memory), memory) for memory in fresh.values()]
+            try:
+                stored = await asyncio.to_thread(self._vault.append_many, scope, entries)
+            except PartlyWritten as error:
+                await self._know(error.written)
+                not_written(error, self._notices)
+                raise
+            except VaultWriteFailed as error:
+                not_written(error, self._notices)
+                raise
+            self._notices.clear(NoticeCode.VAULT_UNWRITABLE)
+            await self._know(stored)
+        return stored
+
+    async def _note(self, scope: Scope) -> None:
+        """The owner has this scope brought: its folder is not one that lost its map."""
+        if scope.name in self._brought:
+            return
+        self._brought.add(scope.name)
+        try:
+            await asyncio.to_thread(self._state.know_scopes, [scope.name], brought=True)
+        except StateUnavailable as error:  # at the next start it will look as if it had
+            logger.warning("状态未能写入：{}", error)
+
+    def _corrected_of(self, scope: Scope, memories: Iterable[Memory]) -> set[str]:
+        return {
+            memory.memory_id
+            for memory in memories
+            if self._corrected.would_revive(scope.name, memory, memory.created_at)
+        }
+
+    async def _know(self, written: Sequence[StoredMemory]) -> None:
+        for some in batched(written, _SLICE):
+            for stored in some:
+                self._living.take(stored)
+            await asyncio.sleep(0)
+        logger.debug("收下 {} 条记忆", len(written))
+
+
+def _topic(memory: Memory) -> Topic:
+    obeyed = memory.provenance.trusted and not memory.quoted
+    return route(memory.kind, memory.judgment, trusted=obeyed)

@@ -1,0 +1,339 @@
+"""Writing: draft -> gate -> privacy -> quote -> neighbours -> route -> vault -> index."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from datetime import datetime
+
+from ..catalogue.catalogue import Catalogue, entry_key
+from ..catalogue.rules.closing import closed, closed_by
+from ..catalogue.rules.closing import reopened as still_open
+from ..catalogue.rules.tasks import done, is_task, reopened
+from ..catalogue.visibility import LivingMemories
+from ..errors import VaultWriteFailed
+from ..index.rules.deduplication import Decision, Reinforce, Replace
+from ..log import logger
+from ..models.conversation import Actor
+from ..models.data_models import (
+    MAX_STRENGTH,
+    MODEL_WORDED,
+    Memory,
+    MemoryDraft,
+    MemoryKind,
+    Provenance,
+    Reinforced,
+    Rejected,
+    RejectReason,
+    RememberOutcome,
+    Replaced,
+    Source,
+    Stored,
+    StoredMemory,
+)
+from ..models.key import Key
+from ..models.notices import NoticeCode
+from ..models.passages import place_name
+from ..models.scope import Scope
+from ..models.vault_layout import ARCHIVE, topic_of
+from ..runtime.identifiers import Clock
+from ..runtime.notice_board import NoticeBoard
+from ..text.content import is_model_worded
+from ..text.dates.relative import resolve_dates
+from ..text.text import same_words
+from ..vault.ports import Vault
+from .closings import Closings
+from .corrected_statements import CorrectedStatements
+from .draft_checks import DraftChecks
+from .near_duplicates import NearDuplicates
+from .refusals import not_written
+from .rules.instructions import is_quotation
+from .rules.normalise import MAX_TAGS
+from .rules.routing import beside
+
+_REINFORCE_BY = 5
+
+
+class MemoryHandlers:
+    """The one writer of memories. A write that began is finished, also if its caller goes away."""
+
+    def __init__(
+        self,
+        vault: Vault,
+        catalogue: Catalogue,
+        living: LivingMemories,
+        notices: NoticeBoard,
+        checks: DraftChecks,
+        near: NearDuplicates,
+        corrected: CorrectedStatements,
+        closings: Closings,
+        clock: Clock,
+    ) -> None:
+        self._near = near
+        self._closings = closings
+        self._corrected = corrected
+        self._checks = checks
+        self._vault = vault
+        self._catalogue = catalogue
+        self._living = living
+        self._notices = notices
+        self._clock = clock
+        self._lock = living.writing
+
+    async def write(
+        self,
+        draft: MemoryDraft,
+        scope: Scope,
+        *,
+        conversation: str,
+        trusted: bool,
+        role: str,
+        memory_id: str = "",
+        asked: bool = True,
+        former: StoredMemory | None = None,
+    ) -> RememberOutcome:
+        """Acknowledged means on disk. The same words of the same speaker only grow stronger.
+
+        ``memory_id`` is for who writes what may have been written before; else it is a new one.
+        ``former``: an entry whose place it is to take; it stands where that one stood.
+        Without ``asked`` nobody wants it written now: what was corrected since it was said stays
+        corrected.
+        """
+        passed = await self._checks.examine(draft, scope)
+        if isinstance(passed, Rejected):
+            return passed
+        memory = self._memory(passed.draft, conversation=conversation, trusted=trusted, role=role)
+        memory = replace(memory, memory_id=memory_id)
+        known = self._said_before(scope, memory)
+        # Before the lock: an embedder that takes its time must not hold up the others.
+        near = Reinforce(known) if known else await self._near.decide(scope, memory)
+        said_at = passed.draft.said_at or self._clock()
+        async with self._lock:
+            if not asked and await self._is_corrected(scope, memory, said_at):
+                logger.debug("没有记：说过之后有人忘掉、改过或移走了它")
+                return Rejected(RejectReason.CORRECTED)
+            try:
+                outcome = await self._settle(scope, memory, near, former)
+            except VaultWriteFailed as error:
+                return not_written(error, self._notices)
+            self._notices.clear(NoticeCode.VAULT_UNWRITABLE)
+        return replace(outcome, redacted=passed.hidden)
+
+    async def as_memory(
+        self, draft: MemoryDraft, scope: Scope, *, conversation: str, role: str, memory_id: str
+    ) -> Memory | Rejected:
+        """What would be stored of words that nobody vouches for, or why it would not."""
+        passed = await self._checks.examine(draft, scope)
+        if isinstance(passed, Rejected):
+            return passed
+        memory = self._memory(passed.draft, conversation=conversation, trusted=False, role=role)
+        return replace(memory, memory_id=memory_id)
+
+    async def _is_corrected(self, scope: Scope, memory: Memory, said_at: datetime) -> bool:
+        ask = self._corrected.would_revive
+        return await asyncio.to_thread(ask, scope.name, memory, said_at)
+
+    async def _settle(
+        self, scope: Scope, memory: Memory, near: Decision, former: StoredMemory | None
+    ) -> Stored | Reinforced | Replaced:
+        # Again: somebody may have said it while the embedder was asked.
+        known = self._said_before(scope, memory)
+        stored = known or (near.stored if isinstance(near, Reinforce | Replace) else None)
+        current = await self._unchanged(stored) if stored else None
+        if current is None:
+            return await self._append(scope, memory, former)
+        if known or isinstance(near, Reinforce):
+            active = current.memory.active or memory.active
+            again = memory.active or await self._is_open_again(current, memory)
+            reinforced = await self._reinforce(current, active=active, again=again)
+            return reinforced or await self._append(scope, memory, former)
+        return await self._supersede(current, memory)
+
+    def _said_before(self, scope: Scope, memory: Memory) -> StoredMemory | None:
+        """The same words: also where they were stored as an event or a task, whose bare weekdays
+        have their dates, and now are said as neither. Another week's Friday is another day."""
+        known = self._catalogue.same_words(scope, memory)
+        if known or memory.quoted:
+            return known
+        dated = resolve_dates(memory.judgment, memory.created_at, weekdays=True)
+        if dated == memory.judgment:
+            return None
+        return self._catalogue.same_words(scope, replace(memory, judgment=dated))
+
+    async def _unchanged(self, known: StoredMemory) -> StoredMemory | None:
+        """The entry as it stands; None if a person has changed its words or taken it out."""
+        current = await asyncio.to_thread(self._vault.current, known)
+        if current is None:
+            self._living.drop(known)
+            return None
+        if current != known:
+            self._living.take(current)
+        same = same_words(current.memory.judgment) == same_words(known.memory.judgment)
+        return current if same else None
+
+    async def _supersede(self, former: StoredMemory, memory: Memory) -> Stored | Replaced:
+        """The new one first, then the former into the archive: a crash between leaves both."""
+        tags = tuple(dict.fromkeys((*former.memory.tags, *memory.tags)))[:MAX_TAGS]
+        strength = max(former.memory.strength, memory.strength)
+        successor = replace(memory, tags=tags, strength=strength)
+        stored = await self._append(former.scope, successor, former)
+        if not await self._put_away(former, stored.memory):
+            return stored
+        return Replaced(stored.memory, former)
+
+    async def _put_away(self, former: StoredMemory, successor: StoredMemory) -> bool:
+        memory = successor.memory
+        by = Actor(memory.provenance.person, f"被 {memory.memory_id} 取代")
+        await self._closings.hand_on(former, successor)
+        try:
+            await asyncio.to_thread(self._vault.archive, former, by=by, at=memory.created_at)
+        except (KeyError, VaultWriteFailed) as error:
+            logger.debug("旧的一条没有移进存档：{}", error)
+            return False
+        self._living.drop(former)
+        return True
+
+    async def supersede(self, former: StoredMemory, successor: StoredMemory) -> bool:
+        """Put an entry into the archive, for another one of its scope, which is on disk, takes its
+        place. False if it could not be, or a person has changed its words or taken it out."""
+        async with self._lock:
+            current = await self._unchanged(former)
+            return current is not None and await self._put_away(current, successor)
+
+    async def close(self, former: StoredMemory, by: StoredMemory) -> bool:
+        """Mark an entry as settled by another one that the same people read. False if it could not
+        be, or a person has changed its words or taken it out."""
+        if place_name(former) != place_name(by) or entry_key(former) == entry_key(by):
+            return False
+        async with self._lock:
+            current = await self._unchanged(former)
+            if current is None:
+                return False
+            memory = current.memory
+            if is_task(current):
+                day, who = f"{by.memory.created_at:%Y-%m-%d}", by.memory.who
+                memory = done(memory, day, who)
+            try:
+                settled = closed(memory, by.memory.memory_id)
+                stored = await asyncio.to_thread(self._vault.replace, current, settled)
+            except (KeyError, VaultWriteFailed) as error:
+                logger.debug("旧的一条没有标成了结：{}", error)
+                return False
+            self._living.take(stored)
+        return True
+
+    async def stands(self, scope: Scope, memory_id: str) -> StoredMemory | bool:
+        """The living entry of the scope with this id; True where it lies in the archive."""
+        living = self._catalogue.get(Key(scope.name, memory_id))
+        if living is not None:
+            return living
+        return bool(await asyncio.to_thread(self._vault.forgotten, scope, [memory_id]))
+
+    async def _append(
+        self, scope: Scope, memory: Memory, former: StoredMemory | None = None
+    ) -> Stored:
+        obeyed = memory.provenance.trusted and not memory.quoted
+        place = None if former is None else topic_of(former.path)
+        topic = beside(place, memory.kind, memory.judgment, trusted=obeyed)
+        stored = await asyncio.to_thread(self._vault.append, scope, topic, memory)
+        self._living.take(stored)
+        logger.debug("记住了 {} -> {}", stored.memory.memory_id, stored.path)
+        return Stored(stored)
+
+    async def _is_open_again(self, current: StoredMemory, memory: Memory) -> bool:
+        """Whether it was said after something had settled it."""
+        by, scope = closed_by(current.memory), current.scope
+        if not by:
+            return False
+        living = self._catalogue.get(Key(scope.name, by))
+        if living is not None:
+            return memory.created_at > living.memory.created_at
+        settled = await asyncio.to_thread(self._vault.archived, scope, by)
+        return settled is None or memory.created_at > settled.created_at
+
+    async def _reinforce(
+        self, current: StoredMemory, *, active: bool, again: bool
+    ) -> Reinforced | None:
+        """None if a person has just changed the entry: said again, it is written. ``again``: it was
+        said on purpose, or after it was settled; so a task that was done is to be done again, and
+        what was settled is open."""
+        strength = min(current.memory.strength + _REINFORCE_BY, MAX_STRENGTH)
+        before = current.memory
+        if again:
+            before = still_open(reopened(before) if is_task(current) else before)
+        stronger = replace(before, strength=strength, active=active)
+        try:
+            stored = await asyncio.to_thread(self._vault.replace, current, stronger)
+        except KeyError:  # changed again between our two looks
+            return None
+        self._living.take(stored)
+        return Reinforced(stored)
+
+    def _memory(self, draft: MemoryDraft, *, conversation: str, trusted: bool, role: str) -> Memory:
+        now = (draft.said_at or self._clock()).replace(microsecond=0)
+        worded = is_model_worded(draft.judgment, draft.heard)
+        trusted = trusted and not worded
+        quoted = is_quotation((draft.judgment, draft.reasoning, *draft.tags), trusted=trusted)
+        judgment, reasoning = draft.judgment, draft.reasoning
+        if not quoted:  # a quotation stays as it was said
+            once = draft.kind in (MemoryKind.EVENT, MemoryKind.TASK)
+            judgment = resolve_dates(judgment, now, weekdays=once)
+            reasoning = resolve_dates(reasoning, now)
+        actor = draft.actor or Actor(person="", name="")
+        source = draft.source if actor.spoke else Source.AGENT
+        return Memory(
+            memory_id="",  # the vault gives it one
+            judgment=judgment,
+            created_at=now,
+            reasoning=reasoning,
+            tags=draft.tags,
+            kind=draft.kind,
+            active=draft.active,
+            strength=draft.strength,
+            provenance=Provenance(actor.name, actor.person, conversation, source, trusted),
+            role=role,
+            context=draft.context,
+            extra=(MODEL_WORDED,) if worded else (),
+            quoted=quoted,
+        )
+
+    async def archive(self, stored: StoredMemory, by: Actor) -> str | Rejected | None:
+        """The archive's path; None if a person has taken the entry out already."""
+        async with self._lock:
+            try:
+                at = self._clock().replace(microsecond=0)
+                target = await asyncio.to_thread(self._vault.archive, stored, by=by, at=at)
+            except VaultWriteFailed as error:
+                return not_written(error, self._notices)
+            except KeyError:
+                self._living.drop(stored)
+                return None
+            self._living.drop(stored)
+        return target
+
+    async def purge(self, scope: Scope, memory_id: str) -> Rejected | None:
+        """Take every copy of a forgotten entry out of the archive."""
+        async with self._lock:
+            try:
+                await asyncio.to_thread(
+                    self._vault.erase, scope, lambda memory: memory.memory_id == memory_id
+                )
+            except VaultWriteFailed as error:
+                return not_written(error, self._notices)
+        return None
+
+    async def archived(self, scope: Scope, memory_id: str) -> StoredMemory | None:
+        """A forgotten entry of the scope."""
+        memory = await asyncio.to_thread(self._vault.archived, scope, memory_id)
+        return None if memory is None else StoredMemory(scope, ARCHIVE, memory)
+
+    async def restore(self, scope: Scope, memory_id: str) -> StoredMemory | Rejected | None:
+        """The entry, living again; None if the archive has none."""
+        async with self._lock:
+            try:
+                stored = await asyncio.to_thread(self._vault.restore, scope, memory_id)
+            except VaultWriteFailed as error:
+                return not_written(error, self._notices)
+            if stored is not None:
+                self._living.take(stored)
+        return stored

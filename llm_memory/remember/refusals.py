@@ -1,0 +1,15 @@
+"""What is answered, and shown, where the vault cannot be written."""
+
+from __future__ import annotations
+
+from ..errors import VaultWriteFailed
+from ..models.data_models import Rejected, RejectReason
+from ..models.notices import Notice, NoticeCode, Severity
+from ..runtime.notice_board import NoticeBoard
+
+
+def not_written(error: VaultWriteFailed, notices: NoticeBoard) -> Rejected:
+    """The owner reads of it in the status; whoever asked, in the answer."""
+    params = {"detail": str(error)}
+    notices.post(Notice(NoticeCode.VAULT_UNWRITABLE, params=params, severity=Severity.ERROR))
+    return Rejected(RejectReason.NOT_WRITTEN, detail=str(error))

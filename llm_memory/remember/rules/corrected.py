@@ -1,0 +1,223 @@
+"""Whether a text says again what a person has corrected. Pure.
+
+The comparison forgives the differences that deduplication forgives (``statements``), and words
+that were added before, behind or between. Numbers, negations and the order of names must agree.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import Final
+
+from ...models.corrections import Correction
+from ...text.dates.relative import without_weekday_dates
+from ...text.same_meaning import LIGHT, PERSONS, TURNS
+from ...text.statements import Statement, Words, agree, extends, statement
+
+_PIECE: Final = re.compile(
+    r"(?:[^，,。！？!?；;：:…\n.]|[,:](?=\d)|\.(?=\w))+(?:[，,。！？!?；;：:…\n.]|\s)*|.", re.DOTALL
+)
+_MOST_CLAUSES: Final = 4
+"""A statement is looked for in so many neighbouring clauses at most."""
+_LEAST_WORDS: Final = 2
+"""A shorter statement is found only where it is all that a clause says."""
+_FEW_WORDS: Final = 4
+"""A shorter statement is found only where it is half of what a clause says: 去北京 is in many."""
+_LEAST_CLAUSE: Final = 3
+"""A clause of a longer statement counts as a statement from so many words on."""
+_SPEAKER: Final = re.compile("(?:我|俺)(?!们)|用户|本人")
+_ENGLISH: Final = (
+    (re.compile(r"\bI(?:'m| am)\b"), "{} is"),
+    (re.compile(r"\b(?:I|the user)\b", re.IGNORECASE), "{}"),
+    (re.compile(r"\bmy\b", re.IGNORECASE), "{}'s"),
+)
+_PERSON: Final = re.compile(
+    "|".join(rf"\b{word}\b" if word.isascii() else word for word in sorted(PERSONS))
+)
+_ADDRESSED: Final = re.compile("(?:你|您)(?!们)")
+
+type Mark = Callable[[str], str]
+"""A keyed hash of a statement, hexadecimal."""
+
+
+@dataclass(frozen=True)
+class Removed:
+    """A correction with what its words say, made once."""
+
+    correction: Correction
+
+    @cached_property
+    def parts(self) -> tuple[Statement, ...]:
+        """The statement, and each of its clauses that says something alone."""
+        correction = self.correction
+        if not correction.words:
+            return ()
+        # People say 周六; the date is ours.
+        said = dict.fromkeys((correction.words, without_weekday_dates(correction.words)))
+        return tuple(part for words in said for part in self._parts(words))
+
+    def _parts(self, words: str) -> tuple[Statement, ...]:
+        whole = statement(named(words, self.correction.who), self.correction.said_at)
+        clauses = whole.clauses if len(whole.clauses) > 1 else ()
+        alone = (Statement((c,), whole.vague) for c in clauses if len(_heavy(c)) >= _LEAST_CLAUSE)
+        return (whole, *alone)
+
+    @cached_property
+    def words(self) -> tuple[frozenset[str], ...]:
+        """Everything that each of the parts says, without order."""
+        return tuple(_folded(part.words) for part in self.parts if part.words)
+
+    def may_be_in(self, clauses: Sequence[frozenset[str]], whole: frozenset[str]) -> bool:
+        """False where a text with these words cannot say it: cheap. What says it has all words of
+        a part, or a clause that has none but those of the statement."""
+        if not self.words:
+            return bool(self.correction.marks)
+        if any(part <= whole for part in self.words):
+            return True
+        return any(clause <= self.words[0] for clause in clauses)
+
+
+def named(text: str, who: str) -> str:
+    """``text`` with its speaker's name in place of the first person."""
+    if not who:
+        return text
+    text = _SPEAKER.sub(lambda _: who, text)
+    for pattern, put in _ENGLISH:
+        text = pattern.sub(lambda _, put=put: put.format(who), text)  # type: ignore[misc]
+    return text
+
+
+def answered(text: str, who: str) -> str:
+    """``text``, said to a person, with that person's name in place of the second person."""
+    return _ADDRESSED.sub(lambda _: who, text) if who else text
+
+
+def marks_of(correction: Correction, mark: Mark) -> tuple[str, ...]:
+    """By what a statement is known once its words are gone."""
+    return tuple(dict.fromkeys(mark(_plain(part.words)) for part in Removed(correction).parts))
+
+
+def says(text: str, said_at: datetime, removed: Sequence[Removed], mark: Mark) -> Removed | None:
+    """The first of the removed statements that ``text`` says, as a whole or in some clauses.
+
+    Args:
+        text: With the speaker's name in place of the first person, see ``named``.
+        said_at: When it was said: the days that it names are counted from there.
+    """
+    said = statement(text, said_at)
+    for one in _near(said, removed):
+        if _says(said, one, mark):
+            return one
+    return None
+
+
+def without(
+    text: str,
+    said_at: datetime,
+    removed: Sequence[Removed],
+    mark: Mark,
+    *,
+    as_named: Callable[[str], str] = lambda piece: piece,
+) -> str:
+    """``text`` without the clauses that say one of the removed statements.
+
+    ``as_named`` gives a text with names in place of the persons that it speaks of.
+    """
+    near = list(_near(statement(as_named(text), said_at), removed))
+    if not near:
+        return text
+    pieces = _PIECE.findall(text)
+    kept = [True] * len(pieces)
+    for length in range(1, _MOST_CLAUSES + 1):
+        for first in range(len(pieces) - length + 1):
+            if not all(kept[first : first + length]):
+                continue
+            some = "".join(pieces[first : first + length])
+            if says(as_named(some), said_at, near, mark) is not None:
+                kept[first : first + length] = [False] * length
+    if all(kept):
+        return text
+    return "".join(piece for piece, stays in zip(pieces, kept, strict=True) if stays).strip()
+
+
+def _near(said: Statement, removed: Sequence[Removed]) -> Iterator[Removed]:
+    """Those that the text may say."""
+    clauses = [words for clause in said.clauses if (words := _folded(clause))]
+    whole = frozenset[str]().union(*clauses)
+    return (one for one in removed if one.may_be_in(clauses, whole))
+
+
+def _says(said: Statement, removed: Removed, mark: Mark) -> bool:
+    marks = removed.correction.marks
+    if marks and any(mark(_plain(some)) in marks for some in _runs(said)):
+        return True
+    if removed.parts and said.words and extends(removed.parts[0], said):
+        return True
+    return any(_is_said(said, part) for part in removed.parts if part.words)
+
+
+def _is_said(said: Statement, removed: Statement) -> bool:
+    if not said.words:
+        return False
+    if agree(said.words, removed.words) or extends(said, removed):
+        return True
+    return any(_holds(some, removed.words) for some in _runs(said))
+
+
+def _runs(said: Statement) -> Iterator[Words]:
+    """The words of each few neighbouring clauses."""
+    for first in range(len(said.clauses)):
+        for last in range(first + 1, min(first + _MOST_CLAUSES, len(said.clauses)) + 1):
+            yield tuple(word for clause in said.clauses[first:last] for word in clause)
+
+
+def _holds(words: Words, removed: Words) -> bool:
+    """Whether all of ``removed`` stands in ``words``, in its order and close together, of the same
+    person, and both deny and take back the same."""
+    if agree(words, removed):
+        return True
+    wanted, there = _heavy(removed), _heavy(words)
+    if len(wanted) < _LEAST_WORDS or _turns(wanted) != _turns(there):
+        return False
+    if len(wanted) < _FEW_WORDS and 2 * len(wanted) < len(there):
+        return False
+    most = len(wanted) + len(wanted) // 2
+    return any(
+        word == wanted[0] and _begins(there[first : first + most], wanted)
+        for first, word in enumerate(there)
+    )
+
+
+def _begins(words: Words, wanted: Words) -> bool:
+    """Whether ``wanted`` stands there, with no word for another person in between."""
+    between, place = "", 0
+    for word in words:
+        if word == wanted[place]:
+            place += 1
+            if place == len(wanted):
+                return _PERSON.search(between) is None
+            between += " "
+        else:
+            between += word if not word.isascii() else f" {word}"
+    return False
+
+
+def _turns(words: Words) -> list[str]:
+    return sorted(word for word in words if word in TURNS)
+
+
+def _heavy(words: Words) -> Words:
+    return tuple(word for word in words if word not in LIGHT)
+
+
+def _folded(words: Words) -> frozenset[str]:
+    """A sentence's first word is in lower case where it begins the text, too."""
+    return frozenset(word.casefold() for word in _heavy(words))
+
+
+def _plain(words: Words) -> str:
+    return "\n".join(_heavy(words))

@@ -1,0 +1,121 @@
+"""What of a draft is not to be kept in plain words, and the draft without it.
+
+Judgment, reasoning, tags and context are treated alike. A speaker's name is only ever hidden: it is
+no reason to refuse what they say.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from ...models.data_models import MemoryDraft, PrivateKind, Rejected, RejectReason
+from ...models.settings import PrivacyMode
+from .privacy_text import searchable
+from .private_keys import Span, keys, passwords
+from .private_numbers import numbers
+
+Finder = Callable[[str], Sequence[Span]]
+"""Where private things stand in a text."""
+
+HIDDEN = {
+    PrivateKind.PRIVATE_KEY: ("[私钥已隐藏]", "[private key hidden]"),
+    PrivateKind.TOKEN: ("[密钥已隐藏]", "[token hidden]"),
+    PrivateKind.PASSWORD: ("[密码已隐藏]", "[password hidden]"),
+    PrivateKind.CARD: ("[银行卡号已隐藏]", "[card number hidden]"),
+    PrivateKind.ID_NUMBER: ("[身份证号已隐藏]", "[ID number hidden]"),
+    PrivateKind.PHONE: ("[电话号码已隐藏]", "[phone number hidden]"),
+}
+"""What stands in for each, in Chinese and in English."""
+
+_HAN = re.compile("[\u3400-\u9fff]")
+_RANK = {kind: rank for rank, kind in enumerate(PrivateKind)}
+# Words that only name what was hidden, or its owner: "my phone is" is nothing to remember.
+_ITS_NAME = re.compile(
+    r"手机|电话|银行卡|身份证|密码|口令|密钥|私钥|号码|账号|卡号|号|我们?|的|是|为|"
+    r"\b(?:my|the|mobile|cell|phone|telephone|bank|credit|card|id|password|token|key|number|is)\b",
+    re.IGNORECASE,
+)
+_MARKS = tuple(mark for marks in HIDDEN.values() for mark in marks)
+
+
+def find(text: str, more: Iterable[Span] = ()) -> tuple[Span, ...]:
+    """What is private in a text, from left to right, without overlaps.
+
+    ``more``: what others found in it. Of two that overlap the graver is taken (see PrivateKind),
+    and it reaches as far as both.
+    """
+    plain = searchable(text)
+    found = sorted((*keys(plain), *passwords(plain), *numbers(plain), *more), key=lambda s: s[1])
+    merged: list[Span] = []
+    for kind, start, end in found:
+        if merged and start < merged[-1][2]:
+            known, since, until = merged[-1]
+            merged[-1] = (min(known, kind, key=_RANK.__getitem__), since, max(until, end))
+        else:
+            merged.append((kind, start, end))
+    return tuple(merged)
+
+
+def hide(text: str, found: Iterable[Span], *, chinese: bool) -> str:
+    """``text`` with a word in the place of each thing found."""
+    pieces, at = [], 0
+    for kind, start, end in found:
+        pieces += [text[at:start], HIDDEN[kind][0 if chinese else 1]]
+        at = end
+    return "".join([*pieces, text[at:]])
+
+
+def without_private(text: str, mode: PrivacyMode, finder: Finder = find) -> str:
+    """``text`` with what is private hidden: also in the mode that refuses drafts."""
+    if mode is PrivacyMode.OFF:
+        return text
+    return hide(text, finder(text), chinese=_HAN.search(text) is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Protected:
+    """A draft that may be kept, and what was hidden in it."""
+
+    draft: MemoryDraft
+    hidden: tuple[PrivateKind, ...] = ()
+
+
+def protect(draft: MemoryDraft, mode: PrivacyMode, finder: Finder = find) -> Protected | Rejected:
+    """The draft with nothing private in it, or why it is not kept.
+
+    A draft that says nothing beside what would be hidden is refused in either mode.
+    """
+    if mode is PrivacyMode.OFF:
+        return Protected(draft)
+    kinds: dict[PrivateKind, None] = {}
+    chinese = _HAN.search(draft.judgment + draft.reasoning) is not None
+
+    def without(text: str) -> str:
+        found = finder(text)
+        kinds.update((kind, None) for kind, _, _ in found)
+        return hide(text, found, chinese=chinese)
+
+    cleared = replace(
+        draft,
+        judgment=without(draft.judgment),
+        reasoning=without(draft.reasoning),
+        tags=tuple(dict.fromkeys(without(tag) for tag in draft.tags)),
+        context=without(draft.context),
+    )
+    refused = bool(kinds) and (mode is PrivacyMode.REJECT or not _says_more(cleared.judgment))
+    if refused:
+        return Rejected(RejectReason.PRIVATE, private=tuple(kinds))
+    if draft.actor is not None:
+        name = draft.actor.name
+        name = hide(name, finder(name), chinese=chinese)
+        cleared = replace(cleared, actor=replace(draft.actor, name=name))
+    return Protected(cleared, tuple(kinds))
+
+
+def _says_more(judgment: str) -> bool:
+    rest = judgment
+    for mark in _MARKS:
+        rest = rest.replace(mark, " ")
+    return any(letter.isalnum() for letter in _ITS_NAME.sub(" ", rest))

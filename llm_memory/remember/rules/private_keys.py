@@ -1,0 +1,210 @@
+"""Keys and tokens that are told by their form, and passwords that are told by words before them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ...models.data_models import PrivateKind
+from ...text.lazy_pattern import LazyPattern
+
+Span = tuple[PrivateKind, int, int]
+"""What, and where ``[start, end)``."""
+
+_PRIVATE_KEY = LazyPattern(
+    r"-----BEGIN (?:[A-Z0-9]+ ){0,4}PRIVATE KEY(?: BLOCK)?-----"
+    r"(?:(?!-----END)[\s\S]){16,16000}(?:-----END [A-Z0-9 ]{0,40}-----)?"
+    r"|PuTTY-User-Key-File-[23]:[\s\S]{40,16000}|\bAGE-SECRET-KEY-1[0-9A-Z]{40,70}\b"
+)
+# Each begins with what its issuer puts before its tokens; a word of that form is nothing else.
+_TOKENS = tuple(
+    LazyPattern(rf"(?<![A-Za-z0-9_])(?:{form})(?![A-Za-z0-9])")
+    for form in (
+        r"gh[pousr]_[A-Za-z0-9]{30,255}|github_pat_[A-Za-z0-9_]{40,255}",
+        r"gl(?:pat|dt|ft|soat|rt|cbt|imt|ptt|agent|oas)-[A-Za-z0-9_-]{20,1024}"
+        r"|GR1348941[A-Za-z0-9_-]{20,50}",
+        r"(?:AKIA|ASIA|ABIA|ACCA|A3T[A-Z0-9])[A-Z0-9]{16}",
+        r"LTAI[A-Za-z0-9]{12,30}|AKID[A-Za-z0-9]{32,48}|AKLT[A-Za-z0-9_-]{20,60}",
+        r"AIza[A-Za-z0-9_-]{35}|GOCSPX-[A-Za-z0-9_-]{28}|ya29\.[A-Za-z0-9_-]{20,600}",
+        r"(?:sk|rk|pk)-(?=[A-Za-z0-9_-]{0,250}\d)(?:[A-Za-z0-9]{1,12}-){0,3}"
+        r"[A-Za-z0-9_-]{20,250}",
+        r"(?:sk|rk)_(?:live|test)_[A-Za-z0-9]{16,250}|whsec_[A-Za-z0-9]{24,80}",
+        r"xox[abeoprs]-[A-Za-z0-9-]{10,250}|xapp-\d-[A-Za-z0-9-]{20,250}",
+        r"hf_[A-Za-z0-9]{30,60}|npm_[A-Za-z0-9]{36}|pypi-Ag[A-Za-z0-9_-]{60,300}",
+        r"SG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{30,60}|[0-9a-f]{32}-us\d{1,2}",
+        r"sq0(?:csp|atp|idp)-[A-Za-z0-9_-]{20,50}|(?:AC|SK)(?=[a-z]*\d)[0-9a-f]{32}",
+        r"\d{8,10}:[A-Za-z0-9_-]{35}",
+        r"[MNO][A-Za-z\d_-]{23,27}\.[A-Za-z\d_-]{6}\.[A-Za-z\d_-]{27,40}",
+        r"eyJ[A-Za-z0-9_-]{8,2000}\.eyJ[A-Za-z0-9_-]{8,4000}(?:\.[A-Za-z0-9_-]{0,1000})?",
+        r"(?:dop|doo|dor)_v1_[0-9a-f]{64}|dapi[0-9a-f]{32}|shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}",
+    )
+)
+# A secret inside something that need not be one: only the group is hidden.
+_INSIDE = (
+    LazyPattern(r"[a-z][a-z0-9+.-]{1,20}://[^\s:/@]{0,80}:([^\s/@]{3,200})@[A-Za-z0-9\[]"),
+    LazyPattern(
+        r"(?i)[?&](?:access_?token|auth_?token|token|api_?key|key|app_?secret|secret|signature|sig|"
+        r"sign|passw(?:or)?d|pwd)=([A-Za-z0-9_.~%+/=-]{12,600})"
+    ),
+    LazyPattern(r"(?i)\b(?:bearer|basic)\s+([A-Za-z0-9._~+/-]{16,2000}={0,2})"),
+    LazyPattern(r"AccountKey=([A-Za-z0-9+/]{40,100}={0,2})"),
+    LazyPattern(
+        r"hooks\.slack\.com/services/(T[A-Za-z0-9_]+/B[A-Za-z0-9_]+/[A-Za-z0-9_]+)"
+        r"|open\.(?:feishu\.cn|larksuite\.com)/open-apis/bot/v2/hook/([A-Za-z0-9-]{20,60})"
+        r"|discord(?:app)?\.com/api/webhooks/(\d{5,25}/[A-Za-z0-9_-]{30,120})"
+    ),
+    LazyPattern(
+        r"(?i)(?:api[ _-]?key|app[ _-]?(?:key|secret)|secret[ _-]?(?:access[ _-]?)?key|"
+        r"access[ _-]?key(?:[ _-]?(?:id|secret))?|client[ _-]?secret|(?:access|auth|refresh|"
+        r"bot)[ _-]?"
+        r"token|\btoken|\bsecret|private[ _-]?key|api ?密钥|密钥|秘钥|令牌|私钥|公众号密匙)"
+        r"\s*(?:值|串|码)?\s*(?:is|was|are|should be|是|为|為|:|=)+\s*[\"'`]?"
+        r"((?=[!-~]{0,200}\d)(?=[!-~]{0,200}[A-Za-z])[A-Za-z0-9_.~+/=-]{12,600})"
+    ),
+)
+_NAMED_LONG = LazyPattern(
+    r"(?i)(?:密钥|秘钥|令牌|私钥|api[ _-]?key|secret[ _-]?key|access[ _-]?token|"
+    r"access[ _-]?key[ _-]?secret|app[ _-]?secret)\s+[\"'`]?"
+    r"(?P<v>(?=[!-~]{0,200}\d)(?=[!-~]{0,200}[A-Za-z])[A-Za-z0-9_-]{24,200})(?![!-~])"
+)
+_HAS_DIGIT = re.compile(r"\d")
+
+
+def keys(text: str) -> Iterator[Span]:
+    """Private keys and tokens in a searchable text."""
+    for match in _PRIVATE_KEY.finditer(text):
+        yield PrivateKind.PRIVATE_KEY, match.start(), match.end()
+    for form in _TOKENS:
+        for match in form.finditer(text):
+            yield PrivateKind.TOKEN, match.start(), match.end()
+    for form in _INSIDE:
+        for match in form.finditer(text):
+            group = match.lastindex or 0
+            if _HAS_DIGIT.search(match[group]):
+                yield PrivateKind.TOKEN, match.start(group), match.end(group)
+    for match in _NAMED_LONG.finditer(text):
+        yield PrivateKind.TOKEN, match.start("v"), match.end("v")
+
+
+_NAMES = (
+    r"(?:密码|密碼|口令|暗号密|开机码|验证码|驗證碼|校验码|动态码|激活码|提取码|取件码|解锁码|"
+    r"锁屏码|"
+    r"(?:门|保险柜|保险箱|门禁|开门)(?:的)?密?码)"
+)
+_IS = (
+    r"(?:我们?|他|她|已经|已|现在|目前|暂时|还|都|就|统一)*"
+    r"(?:是|为|為|叫|改成了?|改为了?|设成了?|设为了?|换成了?|设置成|设置为|:|=)+"
+)
+_SAID = LazyPattern(
+    rf"(?i)(?:{_NAMES})(?:[(（][^()（）]{{0,12}}[)）])?\s*{_IS}\s*[\"'`「『]?\s*(?P<v>[!-~]"
+    rf"{{3,64}})"
+)
+_BESIDE = LazyPattern(rf"(?i){_NAMES}\s*[\"'`「『]?(?P<v>[!-~]{{4,64}})")
+_TOLD = LazyPattern(
+    r"(?i)\b(?P<name>passwords?|(?<=fi )pass|passwd|passphrase|pass ?code|passkey|pwd|"
+    r"pin(?: code| number)?|otp|"
+    r"(?:verification|security|access|door|gate|alarm|unlock|lock|safe|login) code|combination|"
+    r"psk)\b"
+    r"(?:\s+(?:for|of|to|on)\s+(?:[\w'’.-]+\s+){0,4}?[\w'’.-]+)?\s*"
+    r"(?P<is>(?:now |still |currently )?(?:is|was|are|to be|to|will be)(?: now| still|"
+    r" currently)?\b|[:=])"
+    r"[:\s]*(?P<q>[\"'`]?)(?P<v>[!-~]{3,64})"
+)
+_PIN = LazyPattern(
+    r"\bPIN(?![A-Za-z])(?:\s*(?:码|code|number))?\s*(?:is|是|为|:|=)?\s*(?P<v>\d{4,12})(?!\d)"
+)
+_PIN_SMALL = LazyPattern(
+    r"(?i)\b(?:pin|otp|passcode|password|pwd)\s+(?P<v>(?=[A-Za-z]*\d)[A-Za-z0-9@#$!_]{4,32})\b"
+)
+_EDGE = "\"'`,.;:!?()[]{}<>"
+_NO_SECRET = LazyPattern(
+    r"weak|wrong|expired|strong|incorrect|secret|private|missing|required|changed|reset|"
+    r"correct|long|short|simple|complicated|complex|safe|secure|invalid|unknown|blank|"
+    r"empty|default|different|same|encrypted|hashed|optional|mandatory|important|needed|"
+    r"stored|saved|written|hidden|lost|forgotten|shared|known|public|easy|hard|good|bad|"
+    r"fine|old|new|null|none|true|false|undefined|string|text|case-sensitive|protected|"
+    r"password|username|login|email|name|something|anything|nothing|what|here|there|below|"
+    r"above|unchanged|valid|ready|ok|okay|disabled|enabled|visible"
+)
+_MASKED = re.compile(r"[*xX•#?_.\-·]+|<[^>]*>|\$?\{[^}]*\}?|%\w+%?")
+_WORD = re.compile(r"[A-Za-z][a-z]*(?:['-][a-z]+)*")
+_SENTENCE_END = LazyPattern(r"[\"'`]?\s*(?:[.!?,;)。！？，；）]|$|\n|and\b|but\b)")
+_UNITS = LazyPattern(r"\s?(?:位|个|次|年|月|日|号|天|分钟|小时|秒|人|条|遍|元|块|道|种|层|楼|%)")
+
+
+def passwords(text: str) -> Iterator[Span]:
+    """Passwords, codes and PINs that a searchable text says in words."""
+    for match in _SAID.finditer(text):
+        if _is_said(match["v"], text[match.end("v") :]):
+            yield _span(match)
+    for match in _BESIDE.finditer(text):
+        if _is_beside(match["v"], text[match.end("v") :]):
+            yield _span(match)
+    for match in _TOLD.finditer(text):
+        if _is_told(match, text):
+            yield _span(match)
+    for form in (_PIN, _PIN_SMALL):
+        for match in form.finditer(text):
+            yield _span(match)
+
+
+def _span(match: re.Match[str]) -> Span:
+    value = match["v"]
+    kept = value.rstrip(_EDGE.replace("!", "")) or value
+    if len(kept) > 1 and kept.endswith("!") and not re.search(r"\d|[@#$%^&*]", kept):
+        kept = kept.rstrip("!")
+    return PrivateKind.PASSWORD, match.start("v"), match.start("v") + len(kept)
+
+
+def _is_said(value: str, behind: str) -> bool:
+    """Behind "密码是": a digit or a sign inside, or a word that nothing follows."""
+    core = value.strip(_EDGE)
+    if len(core) < 3 or _MASKED.fullmatch(value.strip(",.;")):
+        return False
+    if core.isdigit():
+        return len(core) >= 4 and not _UNITS.match(behind)
+    if re.search(r"\d|[@#$%^&*_+=]", core):
+        return True
+    return (
+        len(core) >= 4
+        and _NO_SECRET.fullmatch(core.lower()) is None
+        and bool(_SENTENCE_END.match(behind))
+    )
+
+
+def _is_beside(value: str, behind: str) -> bool:
+    """Right behind "密码", without a word between: digits and letters, or six digits."""
+    core = value.strip(_EDGE)
+    if _UNITS.match(behind) or _MASKED.fullmatch(core or "*"):
+        return False
+    if core.isdigit():
+        return len(core) >= 4
+    if re.fullmatch(r"\d{4,12}[#*]?|\d{1,2}(?:-\d{1,2}){2,3}", value):
+        return True
+    return len(core) >= 6 and bool(re.search(r"\d", core)) and bool(re.search(r"[A-Za-z]", core))
+
+
+def _is_told(match: re.Match[str], text: str) -> bool:
+    """Behind "password is": what is no plain word, or a plain word that ends the sentence."""
+    value, behind = match["v"], text[match.end("v") :]
+    core = value.strip(_EDGE)
+    if len(core) < 3 or _MASKED.fullmatch(value.strip(",.;")) or _NO_SECRET.fullmatch(core.lower()):
+        return False
+    if match["q"] or not _WORD.fullmatch(core):
+        if core.isdigit():
+            return len(core) >= 3 and not re.match(
+                r"\s?(?:characters|digits|letters|years|days|times|chars|%)", behind
+            )
+        return (
+            bool(match["q"])
+            or re.search(r"\d|[@#$%^&*_+=!]|[a-z][A-Z]", core) is not None
+            or (match["is"] in (":", "="))
+        )
+    if match["name"].lower().startswith(("pin", "comb", "otp")):
+        return False  # "the pin is loose"
+    ends = value != value.rstrip(_EDGE) or _SENTENCE_END.match(behind) is not None
+    if match["is"] in (":", "="):
+        return len(core) >= 4 and ends
+    return (
+        len(core) >= 5 and ends and match["is"].lower() != "to" and not core.endswith(("ed", "ing"))
+    )

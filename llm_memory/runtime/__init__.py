@@ -1,0 +1,1 @@
+"""Life of tasks: lifecycle, ids, notices, cooperative threads."""

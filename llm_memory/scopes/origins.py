@@ -1,0 +1,83 @@
+"""What persons' messages have told of the origins of conversations, kept durably."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+from ..errors import StateUnavailable
+from ..log import logger
+from ..models.conversation import Actor, ConversationId, SeenSender
+from ..models.resolution import Refused, Usable
+from ..models.scope import PUBLIC
+from ..storage.ports import StateStore
+from .rules.origins import complete, on_behalf_of
+from .scope_book import ScopeBook
+
+_REMEMBERED = 4096
+
+
+class Origins:
+    """The cognitive service's own. The map and the policies are asked with what it completes."""
+
+    def __init__(self, state: StateStore, book: ScopeBook) -> None:
+        self._state = state
+        self._book = book
+        self._written: set[SeenSender] = set()
+
+    async def note(self, conversation_id: ConversationId, actor: Actor) -> None:
+        """A person has spoken in a conversation. Where it cannot be kept, the next message is."""
+        adapter = conversation_id.adapter
+        if not actor.spoke or not adapter:
+            return
+        seen = SeenSender(
+            umo=conversation_id.umo,
+            scope=self._scope_of(conversation_id),
+            adapter=adapter,
+            group=conversation_id.group or "",
+            peer=actor.person.removeprefix(f"{adapter}:"),
+            name=actor.name,
+        )
+        if seen in self._written:
+            return
+        try:
+            await asyncio.to_thread(self._state.note_sender, seen)
+        except StateUnavailable as error:
+            logger.warning("状态未能写入：{}", error)
+            return
+        if len(self._written) >= _REMEMBERED:
+            self._written.clear()
+        self._written.add(seen)
+
+    async def completed(self, parsed: ConversationId, adapter: str | None) -> ConversationId:
+        """``parsed`` with what its string hides, ``hidden`` where nobody's message has told it.
+
+        Args:
+            adapter: The type of the account, None where it is unknown.
+        """
+        return complete(parsed, adapter, await self._senders(parsed.umo))
+
+    async def on_behalf_of(self, conversation_id: ConversationId, sender: str) -> SeenSender | None:
+        """For whom an agent acts in a completed conversation; None where it cannot be told. The
+        name is empty where it was told in another scope than the conversation has now.
+
+        Args:
+            sender: The id of the person who set the timer, empty where the job names nobody.
+        """
+        if isinstance(self._book.resolve(conversation_id), Refused):
+            return None
+        found = on_behalf_of(conversation_id, await self._senders(conversation_id.umo), sender)
+        if found is not None and found.scope not in (PUBLIC.name, self._scope_of(conversation_id)):
+            return replace(found, name="")
+        return found
+
+    async def _senders(self, umo: str) -> list[SeenSender]:
+        try:
+            return await asyncio.to_thread(self._state.senders, umo)
+        except StateUnavailable as error:
+            logger.warning("状态未能读取：{}", error)
+            return []
+
+    def _scope_of(self, conversation_id: ConversationId) -> str:
+        resolution = self._book.resolve(conversation_id)
+        return resolution.scope.name if isinstance(resolution, Usable) else PUBLIC.name

@@ -1,0 +1,52 @@
+"""Which files are notes, what a piece of one is called, and who reads the shelves."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import PurePosixPath
+
+from ...models.conversation import ConversationId
+from ...models.data_models import Topic
+from ...models.notes import NotePlace
+from ...models.resolution import Refused, Resolution, Usable
+from ...models.shelf import SHARED, Shelf
+from ...models.vault_layout import is_recalled
+
+_TOPICS = "|".join(topic.value for topic in Topic if topic is not Topic.JOURNAL)
+_TOPIC_FILE = re.compile(
+    rf"(?:{_TOPICS})(?:-\d+)?\.md|{Topic.JOURNAL.value}/\d{{4}}-\d\d-\d\d(?:-\d+)?\.md",
+    re.IGNORECASE,
+)
+_ID_DIGITS = 20
+
+
+def is_topic_file(path: str) -> bool:
+    """True for files that entries are routed to; ``path`` is relative to the scope."""
+    return _TOPIC_FILE.fullmatch(path) is not None
+
+
+def may_be_note(path: str) -> bool:
+    """True for a file of a scope that is a note, if no entry stands in it."""
+    return is_recalled(path) and not is_topic_file(path)
+
+
+def note_id(place: NotePlace, path: str, headings: tuple[str, ...], text: str, nth: int) -> str:
+    """The id of a piece. ``nth`` counts pieces of a file that agree in headings and text."""
+    parts = (place.name, PurePosixPath(path).as_posix(), *headings, text, str(nth))
+    # With its length before each part, no two lists of parts look the same.
+    spelt = "".join(f"{len(part)}:{part}" for part in (str(len(headings)), *parts))
+    digest = hashlib.sha256(spelt.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"n-{digest[:_ID_DIGITS]}"
+
+
+def shelves_of(conversation_id: ConversationId, resolution: Resolution) -> tuple[Shelf, ...]:
+    """``shared/`` for everybody; a persona's notes where it is known which persona is in force.
+
+    A conversation that the owner's map is wrong about reads what is everybody's, and no more: its
+    persona may be what the map would have kept apart.
+    """
+    if isinstance(resolution, Refused):
+        return ()
+    persona = conversation_id.persona if isinstance(resolution, Usable) else None
+    return (SHARED, Shelf.of_role(persona)) if persona else (SHARED,)

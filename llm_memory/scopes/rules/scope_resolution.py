@@ -1,0 +1,222 @@
+"""Which scope a conversation has: the one function that says so."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Iterator
+
+from ...errors import InvalidScope
+from ...models.conversation import ConversationId, ConversationKind
+from ...models.resolution import ReadPublicOnly, Refused, Resolution, Usable, Why, WhyCode
+from ...models.scope import PUBLIC, Scope
+from ...models.settings import DmScope, GroupScope, IllegalName, ScopeMap, ScopeSettings
+from .map_keys import PERSONA_PREFIX, chat_of, is_persona_key, seems_to_mean, without_account
+
+
+def resolve(conversation_id: ConversationId, settings: ScopeSettings) -> Resolution:
+    """The scope of a conversation: map, then persona, then policy, then public.
+
+    The first key found decides, also when its value is illegal or on hold, and so does one that
+    only seems to mean the conversation: a typo in a family's entry must not send the family's words
+    to a wider scope.
+    """
+    parts = conversation_id.umo.split(":", 2)
+    if len(parts) != 3 or not all(part.strip() for part in parts):
+        return Refused(Why(WhyCode.MALFORMED_ID, value=conversation_id.umo))
+    found = (
+        _by_keys(_own_keys(conversation_id), settings.scope_map)
+        or _by_doubtful_key(conversation_id, settings.scope_map)
+        or _by_keys(_persona_key(conversation_id), settings.scope_map)
+    )
+    if found is not None:
+        return found
+    if conversation_id.hidden:
+        # Its group's key, or a policy's scope, might be its own: public would publish it.
+        return ReadPublicOnly(Why(WhyCode.UNKNOWN_ORIGIN))
+    if conversation_id.persona is None and _maps_personas(settings):
+        # One of these keys might be this conversation's: guessing "none" would publish it.
+        return ReadPublicOnly(Why(WhyCode.UNKNOWN_PERSONA))
+    found = _by_policy(conversation_id, settings)
+    widest = isinstance(found, Usable) and found.scope.is_public
+    if widest and settings.scope_map.withheld is not None:
+        return ReadPublicOnly(Why(settings.scope_map.withheld))
+    return found
+
+
+def _by_keys(candidates: Iterable[tuple[WhyCode, str]], scope_map: ScopeMap) -> Resolution | None:
+    """What the first key says that the map has or had."""
+    for code, key in candidates:
+        entry = scope_map.entries.get(key)
+        if isinstance(entry, Scope):
+            return Usable(entry, Why(code, key, entry.name))
+        if isinstance(entry, IllegalName):
+            return ReadPublicOnly(Why(WhyCode.ILLEGAL_NAME, key, entry.value))
+        if key in scope_map.held:
+            return ReadPublicOnly(Why(WhyCode.MAP_DAMAGED, key))
+    return None
+
+
+def _by_doubtful_key(conversation_id: ConversationId, scope_map: ScopeMap) -> ReadPublicOnly | None:
+    """For a conversation that no key matches: reading only, if a key that can match none seems to
+    mean it."""
+    if scope_map.gone:
+        own = {without_account(key) for _, key in _own_keys(conversation_id)}
+        for key in sorted(scope_map.gone):
+            if without_account(key) in own:
+                return ReadPublicOnly(Why(WhyCode.ACCOUNT_GONE, key, _written(key, scope_map)))
+    for key in sorted(scope_map.unreadable):
+        if seems_to_mean(key, conversation_id):
+            return ReadPublicOnly(Why(WhyCode.UNREADABLE_KEY, key, _written(key, scope_map)))
+    return None
+
+
+def _written(key: str, scope_map: ScopeMap) -> str:
+    """What stands beside a key, empty where it stands there no more."""
+    entry = scope_map.entries.get(key)
+    if entry is None:
+        return ""
+    return entry.name if isinstance(entry, Scope) else entry.value
+
+
+def _maps_personas(settings: ScopeSettings) -> bool:
+    keys = {*settings.scope_map.entries, *settings.scope_map.held}
+    return any(is_persona_key(key) for key in keys)
+
+
+def _own_keys(conversation_id: ConversationId) -> Iterator[tuple[WhyCode, str]]:
+    """Keys of the conversation itself, the most exact first."""
+    umo, group = conversation_id.umo, conversation_id.group
+    yield WhyCode.MAPPED, umo
+    if conversation_id.kind is not ConversationKind.PRIVATE:
+        yield from _parents(umo)
+        if group and conversation_id.kind is ConversationKind.GROUP:
+            own = f"{conversation_id.account}:{ConversationKind.GROUP}:{group}"
+            if own != umo:
+                yield WhyCode.MAPPED_GROUP, own
+                yield from _parents(own)
+
+
+def _persona_key(conversation_id: ConversationId) -> Iterator[tuple[WhyCode, str]]:
+    persona_key = f"{PERSONA_PREFIX}{conversation_id.persona}"
+    if conversation_id.hidden:
+        return  # the group's own key would come before the persona's
+    if conversation_id.persona and is_persona_key(persona_key):
+        yield WhyCode.MAPPED_PERSONA, persona_key
+
+
+def _parents(key: str) -> Iterator[tuple[WhyCode, str]]:
+    """``tg:GroupMessage:-100#7`` (a topic) belongs to ``tg:GroupMessage:-100``."""
+    account, kind, session = key.split(":", 2)
+    chat = chat_of(session)
+    if chat != session:
+        yield WhyCode.MAPPED_PARENT, f"{account}:{kind}:{chat}"
+
+
+def _by_policy(conversation_id: ConversationId, settings: ScopeSettings) -> Resolution:
+    match conversation_id.kind:
+        case ConversationKind.PRIVATE:
+            return _private(conversation_id, settings)
+        case ConversationKind.GROUP:
+            return _group(conversation_id, settings)
+        case ConversationKind.OTHER:
+            return _unknown_kind(conversation_id, settings)
+
+
+def _private(conversation_id: ConversationId, settings: ScopeSettings) -> Resolution:
+    account = conversation_id.account
+    policy, setting = settings.dm_policy(account), settings.dm_setting(account)
+    if policy is None:
+        return ReadPublicOnly(Why(WhyCode.UNKNOWN_POLICY, setting))
+    why = Why(WhyCode.DM_POLICY, policy, setting)
+    if policy is DmScope.PUBLIC:
+        return Usable(PUBLIC, why)
+    if policy is DmScope.MAIN:
+        return Usable(ALL_PRIVATE_CHATS, why)
+    adapter, peer = conversation_id.adapter, conversation_id.peer
+    if not adapter:
+        return Refused(Why(WhyCode.NO_ADAPTER, policy))
+    if not peer:
+        return Usable(_derive("dm", "nobody", ["umo", conversation_id.umo]), why)
+    link = settings.identity_links.get(f"{adapter}:{peer}")
+    person, shown = (["link", link], link) if link else (["id", adapter, peer], peer)
+    match policy:
+        case DmScope.PER_PEER:
+            return Usable(_derive("dm", shown, [policy, *person]), why)
+        case DmScope.PER_CHANNEL_PEER:
+            return Usable(_derive("dm", f"{adapter}-{shown}", [policy, adapter, *person]), why)
+        case DmScope.PER_ACCOUNT_CHANNEL_PEER:
+            payload = [policy, account, adapter, *person]
+            return Usable(_derive("dm", f"{account}-{adapter}-{shown}", payload), why)
+
+
+def _group(conversation_id: ConversationId, settings: ScopeSettings) -> Resolution:
+    policy = settings.group_scope
+    if policy is None:
+        return ReadPublicOnly(Why(WhyCode.UNKNOWN_POLICY, "group_scope"))
+    why = Why(WhyCode.GROUP_POLICY, policy)
+    if policy is GroupScope.PUBLIC:
+        return Usable(PUBLIC, why)
+    if not conversation_id.adapter:
+        return Refused(Why(WhyCode.NO_ADAPTER, policy))
+    group = conversation_id.group
+    if not group:
+        return Usable(_derive("group", "unnamed", ["umo", conversation_id.umo]), why)
+    # A topic shares its group's scope: both are the same people, and the map works that way, too.
+    chat = chat_of(group)
+    return Usable(_derive("group", chat, [policy, conversation_id.account, chat]), why)
+
+
+def _unknown_kind(conversation_id: ConversationId, settings: ScopeSettings) -> Resolution:
+    private = settings.dm_policy(conversation_id.account)
+    if private is DmScope.PUBLIC and settings.group_scope is GroupScope.PUBLIC:
+        return Usable(PUBLIC, Why(WhyCode.DEFAULT))
+    own = _derive("dm", "unknown", ["kind", conversation_id.umo])
+    return Usable(own, Why(WhyCode.UNKNOWN_KIND))
+
+
+_HASH_CHARS = 16
+_SLUG_CHARS = 40
+
+
+def _derive(prefix: str, shown: str, payload: list[str]) -> Scope:
+    """``<prefix>-<readable>-<hash>``: stable, legal, and different for different payloads.
+
+    The hash is the first 80 bits of SHA-256 over the payload as a JSON list (so that parts cannot
+    run into one another), in lower-case base32: it survives file systems that fold case.
+    """
+    digest = hashlib.sha256(json.dumps([prefix, *payload], ensure_ascii=True).encode()).digest()
+    tag = base64.b32encode(digest).decode().lower()[:_HASH_CHARS]
+    slug = re.sub(r"[^a-zA-Z0-9\u4e00-\u9fff_]+", "-", shown)[:_SLUG_CHARS].strip("-")
+    return Scope.parse(f"{prefix}-{slug}-{tag}" if slug else f"{prefix}-{tag}", derived=True)
+
+
+ALL_PRIVATE_CHATS = _derive("dm", "main", ["main"])
+"""What all unmapped private chats share under ``DmScope.MAIN``: the scope of no single person."""
+
+
+def derived_scopes(conversation_id: ConversationId, settings: ScopeSettings) -> frozenset[Scope]:
+    """Every private scope that some policy derives for a conversation, with its identity link and
+    without."""
+    found = (
+        _by_policy(
+            conversation_id,
+            ScopeSettings(dm_scope=dm_scope, group_scope=group_scope, identity_links=links),
+        )
+        for links in (settings.identity_links, {})
+        for dm_scope in DmScope
+        for group_scope in GroupScope
+    )
+    scopes = (one.scope for one in found if isinstance(one, Usable))
+    return frozenset(scope for scope in scopes if not scope.is_public)
+
+
+def as_derived(name: str) -> Scope | None:
+    """The scope that a policy derived under this name; None for a name that none derives."""
+    try:
+        scope = Scope.parse(name, derived=True)
+    except InvalidScope:
+        return None
+    return scope if name.startswith(("dm-", "group-")) else None

@@ -1,0 +1,320 @@
+"""What the owner said about scopes, and what has been seen of conversations so far."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final
+
+from ..errors import InvalidConversationId, StateUnavailable
+from ..log import logger
+from ..models.consent import is_private_chat
+from ..models.conversation import Actor, ConversationId, ConversationKind
+from ..models.data_models import StoredMemory
+from ..models.notices import Notice, NoticeCode, Severity
+from ..models.resolution import Refused, Resolution, Usable, WhyCode
+from ..models.scope import Scope
+from ..models.settings import BY_ACCOUNT, DmScope, EngineSettings, ScopeSettings
+from ..models.shelf import Shelf
+from ..models.status import MapSummary
+from ..runtime.notice_board import NoticeBoard
+from ..storage.ports import StateStore
+from .map_guard import Accounts, MapGuard
+from .rules.identity import ids_of
+from .rules.scope_map import MapFault
+from .rules.scope_resolution import ALL_PRIVATE_CHATS, derived_scopes, resolve
+
+_STRANGERS_TOLD: Final = "strangers_told"
+"""Noted in the state: an admin was told in chat that strangers write privately in public."""
+
+
+_TOLD: Final = "told:"
+"""Begins a mark in the state: an admin was told of this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Meeting:
+    """A conversation's message: its resolution, and whether it is the first since the start."""
+
+    resolution: Resolution
+    first: bool
+
+
+_BY_A_KEY = frozenset(
+    {
+        WhyCode.MAPPED,
+        WhyCode.MAPPED_PARENT,
+        WhyCode.MAPPED_GROUP,
+        WhyCode.MAPPED_PERSONA,
+    }
+)
+_MEANT_BY_A_KEY = frozenset({WhyCode.ACCOUNT_GONE, WhyCode.UNREADABLE_KEY})
+
+
+class ScopeBook:
+    """The one caller of ``resolve``. Call ``open`` (it blocks) before anything else."""
+
+    def __init__(
+        self,
+        settings: EngineSettings,
+        state: StateStore,
+        notices: NoticeBoard,
+        accounts: Accounts = lambda: None,
+    ) -> None:
+        self._settings = settings
+        self._state = state
+        self._notices = notices
+        self._guard = MapGuard(settings, state, notices, accounts)
+        self._scopes = ScopeSettings(
+            dm_scope=settings.dm_scope,
+            group_scope=settings.group_scope,
+            identity_links=settings.identity_links,
+            dm_scope_by_account=settings.dm_scope_by_account,
+        )
+        self._met: set[str] = set()
+        self._public_peers: frozenset[str] = frozenset()
+        self._admin_was_told = False
+
+    def open(self, folders: Collection[str]) -> None:
+        """Read the map and compare it with what the state remembers, and with the scopes that have
+        a folder. What may have been lost is published only once somebody says that it was meant."""
+        self._guard.open(folders)
+        self._public_peers = self._state.public_peers()
+        self._admin_was_told = self._state.has_mark(_STRANGERS_TOLD)
+        self._report()
+        self._look_at_strangers()
+
+    async def change_map(
+        self,
+        raw: Mapping[str, object],
+        conversation_id: ConversationId,
+        folders: Collection[str],
+    ) -> None:
+        """An admin has set or dropped this conversation's entry in chat: from now on the map is
+        this one."""
+        keys = {conversation_id.umo, conversation_id.map_key}
+        await self._guard.change(raw, keys, folders)
+
+    def near_keys(self, conversation_id: ConversationId) -> list[MapFault]:
+        """Entries that match no conversation and look as if they meant this one."""
+        return self._guard.near({conversation_id.umo, conversation_id.map_key})
+
+    def sharing(self, scope: Scope) -> int:
+        """How many keys of the map give this scope."""
+        return sum(1 for value in self._guard.scope_map.entries.values() if value == scope)
+
+    def mapped(self) -> frozenset[str]:
+        """The names of the scopes that the map gives to conversations."""
+        values = self._guard.scope_map.entries.values()
+        return frozenset(value.name for value in values if isinstance(value, Scope))
+
+    def _report(self) -> None:
+        post = self._notices.post
+        for name in self._unknown_policies():
+            post(Notice(NoticeCode.POLICY_UNKNOWN, name, {"name": name}))
+        if not self._settings.scope_filter_enabled:
+            post(Notice(NoticeCode.SCOPE_FILTER_OFF, severity=Severity.ERROR))
+
+    def _unknown_policies(self) -> Iterator[str]:
+        """The settings whose value is no policy."""
+        scopes = self._scopes
+        if scopes.dm_scope is None:
+            yield "dm_scope"
+        if scopes.group_scope is None:
+            yield "group_scope"
+        if scopes.dm_scope_by_account is None:
+            yield BY_ACCOUNT
+        else:
+            accounts = scopes.dm_scope_by_account.items()
+            yield from (f"{BY_ACCOUNT} {name}" for name, policy in accounts if policy is None)
+
+    @property
+    def misses_keys(self) -> bool:
+        """True while scopes have a folder and no key in the map."""
+        return self._guard.misses_keys
+
+    def offer_keys(self, memories: Iterable[StoredMemory]) -> None:
+        """Tell the owner which conversations the scopes without a key seem to belong to."""
+        self._guard.offer(memories)
+
+    async def bring(self, scope: Scope) -> None:
+        """Note a scope that the owner has brought from elsewhere: for want of a key it is not
+        taken for one that lost its map."""
+        await self._keep(partial(self._state.know_scopes, brought=True), [scope.name])
+
+    def _settings_now(self) -> ScopeSettings:
+        scope_map = self._guard.scope_map
+        if scope_map is not self._scopes.scope_map:
+            self._scopes = replace(self._scopes, scope_map=scope_map)
+        return self._scopes
+
+    def resolve(self, conversation_id: ConversationId) -> Resolution:
+        """The scope of a conversation. A malformed id is refused and said in the log."""
+        resolution = resolve(conversation_id, self._settings_now())
+        if isinstance(resolution, Refused) and resolution.why.code is WhyCode.MALFORMED_ID:
+            params = {"id": repr(conversation_id.umo)[:200]}
+            self._notices.clear(NoticeCode.REFUSED_ID)  # the latest stands, and each is said
+            self._notices.post(
+                Notice(NoticeCode.REFUSED_ID, params=params, severity=Severity.ERROR)
+            )
+        return resolution
+
+    def derived_scopes(self, conversation_id: ConversationId) -> frozenset[Scope]:
+        """Every private scope that some policy derives for a conversation, whatever holds now."""
+        return derived_scopes(conversation_id, self._scopes)
+
+    async def meet(self, conversation_id: ConversationId, actor: Actor) -> Meeting:
+        """Note that a message came from a conversation."""
+        resolution = self.resolve(conversation_id)
+        if isinstance(resolution, Refused):
+            return Meeting(resolution, first=False)
+        umo, map_key = conversation_id.umo, conversation_id.map_key
+        # Of a group that the platform splits by member, the group's: it is what an owner maps.
+        first = map_key not in self._met
+        self._met.add(map_key)
+        why = resolution.why
+        if why.code in _MEANT_BY_A_KEY:
+            self._guard.tell_meant(why, map_key)
+        decided = {why.key} if why.code in _BY_A_KEY else set()
+        for key in {umo, map_key, *decided} - self._guard.seen:
+            self._guard.see(key)
+            await self._keep(self._state.mark_seen, key)
+        if actor.admin and actor.person in self._public_peers:
+            self._public_peers -= {actor.person}
+            await self._keep(self._state.drop_public_peer, actor.person)
+        if (
+            not actor.admin
+            and conversation_id.kind is ConversationKind.PRIVATE
+            and isinstance(resolution, Usable)
+            and resolution.scope.is_public
+            and resolution.why.code is WhyCode.DM_POLICY
+            and actor.person
+            and actor.person not in self._public_peers
+        ):
+            self._public_peers |= {actor.person}
+            await self._keep(self._state.add_public_peer, actor.person)
+            self._look_at_strangers()
+        return Meeting(resolution, first)
+
+    @staticmethod
+    async def _keep[T](write: Callable[[T], None], value: T) -> None:
+        """What is not kept is met again after the next start: no reason to fail a turn."""
+        try:
+            await asyncio.to_thread(write, value)
+        except StateUnavailable as error:
+            logger.warning("状态未能写入：{}", error)
+
+    def _look_at_strangers(self) -> None:
+        if self.strangers_in_public:
+            params = {"count": str(len(self._persons()))}
+            self._notices.post(Notice(NoticeCode.STRANGERS_IN_PUBLIC, params=params))
+
+    @property
+    def strangers_in_public(self) -> bool:
+        """True once anybody but an admin wrote privately while the chat fell to public, and still
+        would."""
+        return bool(self._public_peers) and bool(self._persons())
+
+    async def claim_strangers_warning(self) -> int:
+        """How many strangers an admin is to be told of in chat; 0 for none, and once it was
+        claimed, also before a restart."""
+        if self._admin_was_told or not self.strangers_in_public:
+            return 0
+        self._admin_was_told = True
+        await self._keep(self._state.set_mark, _STRANGERS_TOLD)
+        return len(self._persons())
+
+    async def claim_untold(self, names: Sequence[str]) -> list[str]:
+        """Of these, what was not claimed yet, also before a restart: it is said once."""
+        marked = [f"{_TOLD}{name}" for name in names]
+        try:
+            told = await asyncio.to_thread(lambda: [self._state.has_mark(one) for one in marked])
+        except StateUnavailable as error:
+            logger.warning("状态未能读出：{}", error)
+            return []
+        untold = [name for name, known in zip(names, told, strict=True) if not known]
+        for name in untold:
+            await self._keep(self._state.set_mark, f"{_TOLD}{name}")
+        return untold
+
+    async def return_strangers_warning(self) -> None:
+        """What was claimed could not be said: another time, then."""
+        self._admin_was_told = False
+        await self._keep(partial(self._state.set_mark, there=False), _STRANGERS_TOLD)
+
+    def _persons(self) -> frozenset[str]:
+        """Who wrote privately and fell to public, and would again by an account of now."""
+        links, accounts = self._settings.identity_links, self._accounts_by_peer()
+        return frozenset(
+            links.get(person, person)
+            for person in self._public_peers
+            if any(map(self._publishes, accounts.get(person.partition(":")[2], {""})))
+        )
+
+    def _accounts_by_peer(self) -> dict[str, set[str]]:
+        """The bot accounts that somebody has written to privately, by that person's id."""
+        found: dict[str, set[str]] = {}
+        for umo in self._guard.seen:
+            with contextlib.suppress(InvalidConversationId):
+                seen = ConversationId.parse(umo)
+                if seen.peer:
+                    found.setdefault(seen.peer, set()).add(seen.account)
+        return found
+
+    def _publishes(self, account: str) -> bool:
+        """True if unmapped private chats of a bot account fall to public. An empty account is one
+        that cannot be told: then it may be any."""
+        policies = [self._scopes.dm_policy(account)]
+        if not account:
+            policies += (self._scopes.dm_scope_by_account or {}).values()
+        return DmScope.PUBLIC in policies
+
+    @property
+    def damaged(self) -> bool:
+        """True while something is on hold that the map may have lost."""
+        return self._guard.damaged
+
+    async def confirm_map(self) -> int:
+        """An admin says that the map is meant as it is: how many keys it was held back for."""
+        return await self._guard.confirm()
+
+    def owns_alone(self, conversation_id: ConversationId, scope: Scope) -> bool:
+        """True if a private chat is the only conversation with this scope."""
+        shared = scope.is_public or scope == ALL_PRIVATE_CHATS
+        if conversation_id.kind is not ConversationKind.PRIVATE or shared:
+            return False
+        entries = self._guard.scope_map.entries
+        keys = [key for key, value in entries.items() if value == scope]
+        return not keys or keys == [conversation_id.umo]
+
+    def same_person(self, one: str, other: str) -> bool:
+        """True if two person ids are the same, or linked to the same person."""
+        links = self._settings.identity_links
+        return bool(one) and links.get(one, one) == links.get(other, other)
+
+    def shelves_of(self, conversation: str, person: str) -> tuple[Shelf, ...]:
+        """Where a private chat's person reads what the bot learned from them alone; none in a
+        group, whoever speaks there."""
+        if not is_private_chat(conversation):
+            return ()
+        owners = self.ids_of(person) | {conversation}
+        return tuple(Shelf.of_person(owner) for owner in sorted(owners))
+
+    def ids_of(self, person: str) -> frozenset[str]:
+        """All ids of a person, given one of them; none for nobody."""
+        return ids_of(person, self._settings.identity_links)
+
+    def summary(self) -> MapSummary:
+        """What the map says, for the log at start-up."""
+        by_scope: dict[str, list[str]] = {}
+        ignored = 0
+        for key, value in self._guard.scope_map.entries.items():
+            if isinstance(value, Scope):
+                by_scope.setdefault(value.name, []).append(key)
+            else:
+                ignored += 1
+        kept = {name: tuple(keys) for name, keys in by_scope.items()}
+        return MapSummary(kept, ignored, held=len(self._guard.held))

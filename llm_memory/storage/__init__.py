@@ -1,0 +1,1 @@
+"""SQLite, files, locks, processes: what any store needs of the machine."""

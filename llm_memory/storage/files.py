@@ -1,0 +1,184 @@
+"""Writing files so that a crash or a full disk leaves the old one or the new one, never a half."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+import stat
+from io import FileIO
+from pathlib import Path
+from typing import Final
+
+from ..errors import VaultWriteFailed
+from .retry import when_free
+
+
+def append_durably(path: Path, payload: bytes) -> None:
+    """Append and fsync; on any failure the file is cut back to what it was.
+
+    Raises:
+        VaultWriteFailed: nothing was written.
+    """
+    made = False
+    try:
+        fresh = not path.exists()
+        if fresh:
+            make_folder(path.parent)
+            make_file(path)
+            made = True
+        # Unbuffered: what a buffer still held would be written when the file is closed, behind the
+        # cut.
+        with when_free(lambda: path.open("ab", buffering=0)) as file:
+            before = file.seek(0, os.SEEK_END)
+            made = fresh and before == 0  # somebody else may have written to it by now
+            try:
+                _write_all(file, payload)
+                os.fsync(file.fileno())
+                if fresh:
+                    sync_folder(path.parent)
+            except OSError:
+                # The first error is the one to report; a half-written tail that cannot be cut is
+                # repaired by the next reading, which takes any text as it stands.
+                with contextlib.suppress(OSError):
+                    file.truncate(before)
+                raise
+    except OSError as error:
+        if made:
+            with contextlib.suppress(OSError):  # closed by now: Windows removes no open file
+                when_free(path.unlink)
+        raise VaultWriteFailed(_told(path, error)) from error
+
+
+PRIVATE: Final = 0o700
+"""The mode of a folder that the bot's user alone may look into."""
+OTHERS: Final = 0o077
+"""The bits of everybody else."""
+
+
+def opener(path: str, flags: int) -> int:
+    """For ``open``: a new file is as private as its folder. Raises OSError."""
+    return os.open(path, flags, mode_in(Path(path).parent) & 0o666)
+
+
+def make_file(path: Path) -> None:
+    """Make an empty file of that kind, if there is none. Raises OSError."""
+    os.close(opener(str(path), os.O_RDWR | os.O_CREAT))
+
+
+def mode_in(folder: Path) -> int:
+    """Permission bits for what is made in a folder: who may not look into the folder may not
+    read it. An owner who opens the folder to others opens it for new files, too. Raises OSError."""
+    if os.name == "nt":  # where folders hand on their rights themselves
+        return 0o777
+    return PRIVATE | stat.S_IMODE(folder.stat().st_mode) & 0o777
+
+
+def _write_all(file: FileIO, payload: bytes) -> None:
+    rest = memoryview(payload)
+    while rest:
+        rest = rest[file.write(rest) :]
+
+
+def _told(path: Path, error: OSError) -> str:
+    return f"{path.name}: {error.strerror or error}"
+
+
+type Stamp = tuple[int, int, int]
+"""When a file was written, its size and its number on the disk: another file has another one."""
+
+ABSENT: Final[Stamp] = (0, 0, 0)
+"""The stamp of no file."""
+
+
+class ChangedMeanwhile(Exception):
+    """Somebody wrote to a file after we had read it."""
+
+
+def stamp_of(status: os.stat_result) -> Stamp:
+    """What tells a file from what it was."""
+    return status.st_mtime_ns, status.st_size, status.st_ino
+
+
+def replace_durably(path: Path, payload: bytes, stamp: Stamp | None = None) -> None:
+    """Write a neighbour file, fsync it and move it over ``path``.
+
+    With a ``stamp``, only if ``path`` still is the file that had it, or there still is none.
+
+    Raises:
+        VaultWriteFailed: ``path`` is as it was.
+        ChangedMeanwhile: the same.
+    """
+    # Not named after the file: a name that is as long as the disk allows could not be made longer.
+    temporary = path.with_name(f".{secrets.token_hex(8)}.tmp")
+    try:
+        make_folder(path.parent)
+        make_file(temporary)
+        with temporary.open("wb", buffering=0) as file:
+            _write_all(file, payload)
+            os.fsync(file.fileno())
+        if path.exists():
+            temporary.chmod(path.stat().st_mode & 0o777)
+        if stamp is not None:
+            _refuse_another(path, stamp)
+        move(temporary, path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            when_free(temporary.unlink)
+        raise VaultWriteFailed(_told(path, error)) from error
+    except ChangedMeanwhile:
+        with contextlib.suppress(OSError):
+            when_free(temporary.unlink)
+        raise
+
+
+def _refuse_another(path: Path, stamp: Stamp) -> None:
+    try:
+        found = stamp_of(path.lstat())
+    except FileNotFoundError:
+        found = ABSENT
+    if found != stamp:
+        raise ChangedMeanwhile(path.name)
+
+
+def move(source: Path, target: Path) -> None:
+    """Move a file or folder to another name on the same disk, in place of what stands there.
+
+    Raises OSError: both are as they were, unless the disk cannot make names durable.
+    """
+    when_free(lambda: source.replace(target))
+    sync_folder(target.parent)
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder and its parents, each durable in its parent and as private as that one.
+
+    Raises OSError.
+    """
+    missing = []
+    while not folder.exists():
+        if folder == folder.parent:  # a drive that was taken out
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(folder))
+        missing.append(folder)
+        folder = folder.parent
+    for path in reversed(missing):
+        path.mkdir(exist_ok=True, mode=mode_in(path.parent))
+        sync_folder(path.parent)
+
+
+_NO_SUCH_CALL = (errno.EINVAL, errno.ENOTSUP)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make a new or renamed name in ``folder`` durable. Windows and some network disks cannot."""
+    if os.name == "nt":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in _NO_SUCH_CALL:
+            raise
+    finally:
+        os.close(descriptor)

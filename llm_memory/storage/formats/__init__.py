@@ -1,0 +1,1 @@
+"""Numbers of on-disk formats, and the steps between them."""

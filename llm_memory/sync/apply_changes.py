@@ -1,0 +1,319 @@
+"""What people did to the files, carried out: what is gone is buried, what a file needs is written,
+the rest is told. Files to which somebody may still be writing wait."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import batched
+
+from ..errors import VaultWriteFailed
+from ..models.data_models import Memory, StoredMemory
+from ..remember.corrected_statements import CorrectedStatements
+from ..vault.models import Changes, Copy, Departed, FileKey, KnownEntry, KnownFile, Repair, SeenFile
+from ..vault.ports import Look, Place, Settled, Vault
+from ..vault.reports import VaultReports
+from ..vault.rules.reconcile import Known, compare
+from .deletions import Burial
+from .known_files import LivingFiles, stored_as_known
+from .rules.unsettled_files import tied, unsettled
+from .write_debounce import QuietFiles, Sight
+
+_FILES = 50
+"""Files handled in one thread call."""
+_AT_ONCE = 500
+"""Entries that are looked at before other tasks have their turn."""
+
+
+class Settling:
+    """Whoever calls holds the lock of those that write. Touched from the event loop only.
+
+    ``stamps`` are of the files that were taken in as they are, ``copies`` those of
+    other files, ``unnamed`` wait for ids; ``now``: seconds since 1970.
+    """
+
+    def __init__(
+        self,
+        vault: Vault,
+        living: LivingFiles,
+        corrected: CorrectedStatements,
+        burial: Burial,
+        reports: VaultReports,
+        quiet: QuietFiles,
+        now: Callable[[], float],
+    ) -> None:
+        self._vault = vault
+        self._ledger = vault.ledger
+        self._living = living
+        self._record = corrected
+        self._burial = burial
+        self._reports = reports
+        self._quiet = quiet
+        self._now = now
+        self.unnamed: set[FileKey] = set()
+        self.stamps: dict[FileKey, Sight] = {}
+        self.copies: dict[FileKey, Copy] = {}
+        self.stopping = False
+
+    async def apply(
+        self, seen: Sequence[SeenFile], gone: Collection[FileKey], places: dict[FileKey, Place]
+    ) -> None:
+        """Carry out what was done to the files ``seen``, and to those that are ``gone``."""
+        if not seen and not gone:
+            return
+        changes, rows = await asyncio.to_thread(self._compare, seen, gone)
+        if restless := self._restless(changes, places):
+            known = [row for some in rows.values() for row in some]
+            restless = await asyncio.to_thread(tied, restless, seen, known)
+            if self._living.loading:
+                kept = [row for key in restless for row in rows.get(key, ())]
+                await self._living.load(stored_as_known(kept, self._vault.named))
+            seen = [file for file in seen if file.key not in restless]
+            gone = [key for key in gone if key not in restless]
+            changes, rows = await asyncio.to_thread(self._compare, seen, gone)
+        self._reports.same_ids([*(file.key for file in seen), *gone], changes.clashes)
+        await self._note_corrections(changes)
+        unburied = await self._burial.let_go(changes, gone)
+        await self._leave_copies(seen, gone, changes, places)
+        copied = [file for file in seen if file.key in changes.copies]
+        seen = [file for file in seen if file.key not in changes.copies]
+        for some in batched(seen, _FILES):
+            if self.stopping:
+                break
+            steps = [
+                (file, changes.repairs.get(file.key, Repair()), rows.get(file.key, []))
+                for file in some
+            ]
+            settled = await asyncio.to_thread(self._settle, steps, name=False)
+            for file, result in zip(some, settled, strict=True):
+                await self._take_in(file, changes, result)
+                if isinstance(result, Settled) and file.key not in unburied:
+                    self._keep_stamp(places[file.key], waits=result.waits)
+        await asyncio.to_thread(self._burial.look_again, unburied)
+        for key in gone:
+            if key not in unburied:
+                self.stamps.pop(key, None)
+            self.unnamed.discard(key)
+        await self._living.drop(  # what was loaded before it was compared
+            KnownEntry(file.scope.name, file.path, entry.memory, "")
+            for file in copied
+            for entry in file.entries
+            if self._living.path(file.scope.name, entry.memory.memory_id) == file.path
+        )
+
+    async def _leave_copies(
+        self,
+        seen: Sequence[SeenFile],
+        gone: Collection[FileKey],
+        changes: Changes,
+        places: dict[FileKey, Place],
+    ) -> None:
+        """Note which files are copies of others, and tell their owner. Nothing is written there."""
+        for key in (*(file.key for file in seen), *gone):
+            self.copies.pop(key, None)
+        self.copies |= changes.copies
+        self._reports.copies(self.copies)
+        copied = [file for file in seen if file.key in changes.copies]
+        if copied:
+            files = [KnownFile.of_copy(file) for file in copied]
+            await asyncio.to_thread(self._ledger.record, files=files)
+        for file in copied:
+            self.stamps[file.key] = places[file.key].stamp
+            self.unnamed.discard(file.key)
+
+    async def _note_corrections(self, changes: Changes) -> None:
+        """What people gave other words, moved to another scope, or put back. What an old buffer has
+        undone is none of it."""
+        ours = {
+            (key, known.memory_id)
+            for key, repair in changes.repairs.items()
+            for known in repair.restored
+        }
+        changed, back = [], []
+        for number, (file, entry, before) in enumerate(changes.living):
+            if number % _AT_ONCE == 0:
+                await asyncio.sleep(0)  # a large file has tens of thousands
+            scope, memory = file.scope.name, entry.memory
+            if (file.key, memory.memory_id) in ours or file.key in changes.copies:
+                continue
+            if before is None:
+                back.append((scope, memory))
+            elif before.scope != scope or before.memory.judgment != memory.judgment:
+                changed.append((before.scope, before.memory, scope, memory))
+        await self._record.changed_by_hand(changed)
+        await self._record.back_by_hand(back)
+
+    def _restless(self, changes: Changes, places: dict[FileKey, Place]) -> set[FileKey]:
+        """Those of the files that should be left alone to which somebody may still be writing."""
+        found = set()
+        for key in unsettled(changes):
+            sight = places[key].stamp if key in places else None
+            if not self._quiet.rests(key, sight, age=self._age(sight)):
+                found.add(key)
+        return found
+
+    def _age(self, sight: Sight) -> float:
+        """For how long a file is known to have looked like this. At the start of the bot its own
+        time tells; one that the bot does not believe is an old one."""
+        if not self._living.loading:
+            return 0.0
+        age = -1.0 if sight is None else self._now() - sight[0] / 1e9
+        return age if age >= 0 else float("inf")
+
+    def _compare(
+        self, seen: Sequence[SeenFile], gone: Collection[FileKey]
+    ) -> tuple[Changes, dict[FileKey, list[KnownEntry]]]:
+        """Blocks."""
+        keys = [*(file.key for file in seen), *gone]
+        there = {entry.memory.memory_id for file in seen for entry in file.entries}
+        rows = {
+            (row.scope, row.memory_id): row
+            for some in (
+                self._ledger.entries_named(there),
+                self._ledger.entries_in(keys, but=there),
+            )
+            for row in some
+        }
+        looked_at = set(keys)
+        missing = [e for e in rows.values() if e.file in looked_at and e.memory_id not in there]
+        homes = {*keys, *(row.file for row in rows.values())}
+        files = {key: file for key in homes if (file := self._ledger.file(key)) is not None}
+        known = Known(
+            files,
+            list(rows.values()),
+            self._ledger.counts(),
+            [
+                *self._departed(there - {row.memory_id for row in rows.values()}),
+                *self._corrected(seen, files, rows.keys()),
+            ],
+            self._vault.buried(missing) if missing else {},
+        )
+        by_file: dict[FileKey, list[KnownEntry]] = {}
+        for row in rows.values():
+            by_file.setdefault(row.file, []).append(row)
+        return compare(seen, gone, known, self._now()), by_file
+
+    def _departed(self, unknown: Collection[str]) -> list[Departed]:
+        """What the bot took out lately; ``unknown`` are ids that stand in files and nowhere else.
+        At the start the ledger may be an older one than the vault: what it has for departed, and no
+        archive has, came back by command. Blocks."""
+        departed = self._ledger.departed()
+        asked: dict[str, set[str]] = {}
+        for entry in departed if self._living.loading else ():
+            if entry.memory_id in unknown:
+                asked.setdefault(entry.scope, set()).add(entry.memory_id)
+        for name, ids in asked.items():
+            scope = self._vault.named(name)
+            back = ids - (self._vault.forgotten(scope, ids) if scope is not None else set())
+            departed = [d for d in departed if d.scope != name or d.memory_id not in back]
+        return departed
+
+    def _corrected(
+        self,
+        seen: Sequence[SeenFile],
+        files: Mapping[FileKey, KnownFile],
+        known: Collection[tuple[str, str]],
+    ) -> Iterator[Departed]:
+        """What was forgotten or moved in the originals of files that were copies, and still stands
+        in these. Blocks."""
+        for file in seen:
+            if not (file.key in files and files[file.key].is_copy):
+                continue
+            name = file.scope.name
+            ids = {entry.memory.memory_id for entry in file.entries}
+            ids = {memory_id for memory_id in ids if (name, memory_id) not in known}
+            elsewhere = {memory_id for _, memory_id in known}
+            corrected = (ids & elsewhere) | self._vault.forgotten(file.scope, ids)
+            for entry in file.entries:
+                if (memory_id := entry.memory.memory_id) in corrected:
+                    yield Departed(name, file.path, memory_id, entry.digest, self._now())
+
+    def _settle(
+        self, steps: Sequence[tuple[SeenFile, Repair, list[KnownEntry]]], *, name: bool
+    ) -> list[Settled | VaultWriteFailed | None]:
+        """Blocks."""
+        found: list[Settled | VaultWriteFailed | None] = []
+        for file, repair, rows in steps:
+            try:
+                found.append(self._vault.settle(file, repair, rows, name=name))
+            except VaultWriteFailed as error:
+                found.append(error)
+        return found
+
+    async def _take_in(
+        self, file: SeenFile, changes: Changes, settled: Settled | VaultWriteFailed | None
+    ) -> None:
+        """What lives in a file now; what stood there under an id of another's is dropped. What
+        cannot be written on a full disk lives all the same."""
+        repair = changes.repairs.get(file.key, Repair())
+        if isinstance(settled, VaultWriteFailed):
+            self._reports.not_written(settled)
+        if isinstance(settled, Settled):
+            memories: Sequence[Memory] = settled.living
+        elif settled is not None or self._living.loading:
+            memories = _unwritten(file, changes, repair)
+        else:  # it is another one by now, which the next look finds
+            return
+        living = {memory.memory_id for memory in memories}
+        taken_out = {
+            *(file.entries[n].memory.memory_id for n in repair.copied),
+            *(memory_id for memory_id, _ in repair.cut),
+        } - living
+        await self._living.drop(
+            KnownEntry(file.scope.name, file.path, entry.memory, "")
+            for entry in file.entries
+            if entry.memory.memory_id in taken_out
+            and self._living.path(file.scope.name, entry.memory.memory_id) == file.path
+        )
+        await self._living.take(StoredMemory(file.scope, file.path, m) for m in memories)
+
+    def _keep_stamp(self, place: Place, *, waits: bool) -> None:
+        self.stamps[place.key] = place.stamp
+        if waits:
+            self.unnamed.add(place.key)
+            self._quiet.rests(place.key, place.stamp, age=self._age(place.stamp))
+        else:
+            self.unnamed.discard(place.key)
+
+    # Ids for what people wrote
+
+    async def give_ids(self, look: Look) -> None:
+        """To the files that were left alone for a while, each under the lock by itself."""
+        places = {place.key: place for place in look.places}
+        for key in sorted(self.unnamed):
+            place = places.get(key)
+            if place is None:
+                self.unnamed.discard(key)
+            elif self.stopping or self.stamps.get(key) != place.stamp:
+                continue
+            elif self._quiet.rests(key, place.stamp):
+                await self._name(place)
+
+    async def _name(self, place: Place) -> None:
+        # Reading takes long: whoever writes meanwhile is not held up.
+        (file,) = await asyncio.to_thread(self._vault.see, [place], {}, anew=True)
+        if isinstance(file, SeenFile):
+            async with self._living.writing:
+                await self._name_seen(place, file)
+
+    async def _name_seen(self, place: Place, file: SeenFile) -> None:
+        now = await asyncio.to_thread(self._vault.stamps, [place.key])
+        if now[place.key] != place.stamp:
+            return
+        changes, rows = await asyncio.to_thread(self._compare, [file], ())
+        if changes.vanished or changes.left or any(not entry.held for entry in changes.held):
+            # Something else happened to the file: the next round looks at it.
+            self.stamps.pop(place.key, None)
+            return
+        step = (file, changes.repairs.get(file.key, Repair()), rows.get(file.key, []))
+        (settled,) = await asyncio.to_thread(self._settle, [step], name=True)
+        await self._take_in(file, changes, settled)
+        if isinstance(settled, Settled):
+            self.unnamed.discard(place.key)
+
+
+def _unwritten(file: SeenFile, changes: Changes, repair: Repair) -> list[Memory]:
+    """What is to live in a file into which nothing can be written now."""
+    here = {entry.memory.memory_id: entry.memory for f, entry, _ in changes.living if f is file}
+    ours = {known.memory_id: known.memory for known in (*repair.restored, *repair.returned)}
+    return list({**here, **ours}.values())

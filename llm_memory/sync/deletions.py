@@ -1,0 +1,93 @@
+"""What is gone from the files: forgotten, or held until a person says that it was meant."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from ..errors import VaultWriteFailed
+from ..log import logger
+from ..remember.corrected_statements import CorrectedStatements
+from ..runtime.identifiers import Clock
+from ..vault.models import Changes, FileKey, KnownEntry
+from ..vault.ports import Vault
+from ..vault.reports import VaultReports
+from .known_files import LivingFiles
+
+
+class Burial:
+    """Whoever calls holds the lock of those that write."""
+
+    def __init__(
+        self,
+        vault: Vault,
+        living: LivingFiles,
+        corrected: CorrectedStatements,
+        reports: VaultReports,
+        clock: Clock,
+    ) -> None:
+        self._vault = vault
+        self._ledger = vault.ledger
+        self._living = living
+        self._corrected = corrected
+        self._reports = reports
+        self._clock = clock
+
+    async def let_go(self, changes: Changes, gone: Collection[FileKey]) -> set[FileKey]:
+        """Forget what vanished, note what is held. The files for which that could not be done: a
+        full disk takes no archive, and they are to be looked at again."""
+        if changes.vanished or changes.held:
+            logger.info(
+                "记忆文件里少了 {} 条，保留 {} 条", len(changes.vanished), len(changes.held)
+            )
+        unburied = await self._bury_each(changes.vanished)
+        stays = {(f.scope.name, entry.memory.memory_id) for f, entry, _ in changes.living}
+        left = [e for e in changes.left if (e.scope, e.memory_id) not in stays]
+        # That these are gone is settled, and not asked again: nobody takes them for dropped.
+        waiting = [e for e in changes.vanished if e.file in unburied]
+        await asyncio.to_thread(
+            self._ledger.record,
+            entries=[
+                *(replace(entry, held=True) for entry in changes.held),
+                *(replace(entry, appended=0) for entry in waiting),
+            ],
+            gone=[(entry.scope, entry.memory_id) for entry in left],
+            gone_files=[key for key in gone if key not in unburied],
+        )
+        await self._living.drop([*left, *waiting])
+        return unburied
+
+    async def _bury_each(self, entries: Sequence[KnownEntry]) -> set[FileKey]:
+        """A file at a time; those that could not be."""
+        by_file: dict[FileKey, list[KnownEntry]] = {}
+        for entry in entries:
+            by_file.setdefault(entry.file, []).append(entry)
+        unburied = set()
+        for key, some in by_file.items():
+            try:
+                await self.forget(some)
+            except VaultWriteFailed as error:
+                self._reports.not_written(error)
+                unburied.add(key)
+        return unburied
+
+    async def forget(self, entries: Sequence[KnownEntry]) -> None:
+        """To the archive, as a person's deed; then out of what is known. Raises VaultWriteFailed.
+
+        Raises StateUnavailable, too.
+        """
+        if not entries:
+            return
+        at = self._clock().replace(microsecond=0)
+        await self._corrected.forgotten_by_hand((e.scope, e.memory) for e in entries)
+        await asyncio.to_thread(self._vault.bury, entries, at=at)
+        keys = [(entry.scope, entry.memory_id) for entry in entries]
+        await asyncio.to_thread(self._ledger.record, gone=keys)
+        await self._living.drop(entries)
+
+    def look_again(self, keys: Collection[FileKey]) -> None:
+        """Have these files compared at the next start, too. Blocks."""
+        files = [file for key in keys if (file := self._ledger.file(key)) is not None]
+        if files:
+            self._ledger.record(files=[replace(file, digest="") for file in files])

@@ -1,0 +1,301 @@
+"""Follows what people do to the files: finds it, and has it carried out."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from itertools import batched
+
+from ..catalogue.catalogue import Catalogue
+from ..catalogue.visibility import LivingMemories
+from ..errors import StateUnavailable
+from ..log import logger
+from ..models.data_models import StoredMemory
+from ..models.settings import VaultPace
+from ..models.vault_layout import folded
+from ..remember.corrected_statements import CorrectedStatements
+from ..runtime.identifiers import Clock
+from ..runtime.notice_board import NoticeBoard
+from ..vault.models import BUFFER_SECONDS, FileKey, KnownFile, SeenFile
+from ..vault.ports import FileReport, Look, Place, Vault
+from ..vault.reports import VaultReports
+from ..vault.rules.copies import with_copies
+from .apply_changes import Settling
+from .deletions import Burial
+from .known_files import LivingFiles, stored_as_known
+from .write_debounce import QuietFiles
+
+_FILES = 50
+"""Files read in one thread call."""
+_TRIES = 5
+"""So often a round begins anew because the bot wrote to what it looks at."""
+
+
+_MUCH_BYTES = 1024 * 1024
+_ENTRY_BYTES = 100
+
+
+class Reconciler:
+    """Touched from the event loop only; one round at a time.
+
+    ``elapsed`` gives seconds that never go back, ``now`` seconds since 1970, ``mapped`` the scopes
+    that the owner's map names. ``at_once`` is entered while so many memories are made.
+    """
+
+    def __init__(
+        self,
+        vault: Vault,
+        catalogue: Catalogue,
+        living: LivingMemories,
+        corrected: CorrectedStatements,
+        notices: NoticeBoard,
+        clock: Clock,
+        pace: VaultPace,
+        *,
+        elapsed: Callable[[], float] = time.monotonic,
+        now: Callable[[], float] = time.time,
+        mapped: Callable[[], Collection[str]] = frozenset,
+        at_once: Callable[[int], AbstractContextManager[None]] = lambda _: nullcontext(),
+    ) -> None:
+        self._vault = vault
+        self._ledger = vault.ledger
+        self._living = LivingFiles(catalogue, living)
+        self._reports = VaultReports(notices)
+        self._quiet = QuietFiles(pace.quiet_seconds, elapsed)
+        self._burial = Burial(vault, self._living, corrected, self._reports, clock)
+        self._settling = Settling(
+            vault, self._living, corrected, self._burial, self._reports, self._quiet, now
+        )
+        self._now = now
+        self._mapped = mapped
+        self._at_once = at_once
+        self._round = asyncio.Lock()
+        self._compared = False
+        self._unread: set[FileKey] = set()
+
+    def stop(self) -> None:
+        """Have a round that runs end soon. What is left is found at the next start."""
+        self._settling.stopping = True
+
+    @property
+    def misses_much(self) -> bool:
+        """The files lack most of some scope; or nobody knows, for they were not compared yet."""
+        return not self._compared or self._reports.is_held
+
+    @property
+    def next_due(self) -> float | None:
+        """Seconds until a file that waits has been left alone long enough; None if none waits."""
+        return self._quiet.next_due
+
+    async def load(self) -> None:
+        """Read the vault into the catalogue, and compare it with how it was known."""
+        async with self._round:
+            await asyncio.to_thread(self._ledger.open)
+            await asyncio.to_thread(self._vault.finish_moves)
+            self._living.loading = True
+            try:
+                await self._load_all()
+            except StateUnavailable as error:
+                logger.warning("不知道记忆文件上次是怎样的，这次只读不比：{}", error)
+                await self._read_all()
+            finally:
+                self._living.loading = False
+
+    async def _load_all(self) -> None:
+        look = await asyncio.to_thread(self._vault.look)
+        self._reports.twins([scope.name for scope in look.scopes], self._mapped())
+        files = await asyncio.to_thread(self._ledger.files)
+        size = sum(place.stamp[1] for place in look.places)
+        with self._at_once(_entries(size)):
+            await self._look_at(look, files, look.places, _gone(files, look))
+        held = await asyncio.to_thread(self._ledger.held)
+        await self._living.load(stored_as_known(held, self._vault.named))
+        self._reports.held(held)
+        self._compared = True
+        await asyncio.to_thread(self._learn_what_departed)
+
+    def _learn_what_departed(self) -> None:
+        """From the archives, for the ledger may be new, or older than the vault: what was forgotten
+        by command, and an editor may still hold. Blocks."""
+        known = {(d.scope, d.memory_id) for d in self._ledger.departed()}
+        lately = self._vault.departed_lately(self._now() - BUFFER_SECONDS)
+        fresh = [d for d in lately if (d.scope, d.memory_id) not in known]
+        living = {e.memory_id for e in self._ledger.entries_named({d.memory_id for d in fresh})}
+        departed = [d for d in fresh if d.memory_id not in living]
+        if departed:
+            self._ledger.record(departed=departed)
+
+    async def _read_all(self) -> None:
+        """Where nobody can tell what was known: what stands there is what there is."""
+        for scope in await asyncio.to_thread(self._vault.scopes):
+            content = await asyncio.to_thread(self._vault.read, scope)
+            await self._living.load(content.memories)
+
+    async def reconcile(self) -> None:
+        """One round: what changed since the last one is taken in. Cheap where nothing did."""
+        async with self._round:
+            self._quiet.begin_round()
+            look = await asyncio.to_thread(self._vault.look)
+            stamps = self._settling.stamps
+            waiting = self._settling.unnamed
+            size = sum(
+                p.stamp[1] for p in look.places if stamps.get(p.key) != p.stamp or p.key in waiting
+            )
+            with self._at_once(_entries(size)):
+                await self._reconcile(look)
+
+    async def _reconcile(self, look: Look) -> None:
+        if look.absent:
+            counts = await asyncio.to_thread(self._ledger.counts)
+            self._reports.gone(counts)
+            return
+        self._reports.twins([scope.name for scope in look.scopes], self._mapped())
+        stamps = self._settling.stamps
+        changed = [p for p in look.places if stamps.get(p.key) != p.stamp]
+        files = await asyncio.to_thread(self._ledger.files)
+        gone = _gone(files, look)
+        again = with_copies((p.key for p in changed), gone, self._settling.copies)
+        again -= {place.key for place in changed}
+        changed += [place for place in look.places if place.key in again]
+        if changed or gone:
+            await self._look_at(look, files, changed, gone)
+        else:
+            self._reports.broken(look.broken, {p.key for p in look.places})
+        await self._settling.give_ids(look)
+        if changed or gone or self._reports.is_held:
+            self._reports.held(await asyncio.to_thread(self._ledger.held))
+        self._compared = True
+
+    async def confirm(self) -> int:
+        """A person says that what is held was meant to be deleted: how many entries are forgotten.
+
+        Raises VaultWriteFailed, StateUnavailable.
+        """
+        async with self._round, self._living.writing:
+            held = await asyncio.to_thread(self._ledger.held)
+            await self._burial.forget(held)
+            self._reports.held([])
+        return len(held)
+
+    # One round
+
+    async def _look_at(
+        self,
+        look: Look,
+        files: dict[FileKey, KnownFile],
+        changed: Sequence[Place],
+        gone: Collection[FileKey],
+    ) -> None:
+        broken = list(look.broken)
+        for attempt in range(_TRIES):
+            broken = list(look.broken)
+            seen = await self._see(changed, files, broken)
+            places = {place.key: place for place in changed}
+            async with self._living.writing:
+                # What the bot wrote since is not in what was read.
+                stale = await asyncio.to_thread(
+                    self._stale, [places[file.key] for file in seen], gone, look
+                )
+                if not stale or attempt + 1 == _TRIES:
+                    kept = [file for file in seen if file.key not in stale]
+                    away = [key for key in gone if key not in stale]
+                    await self._settling.apply(kept, away, places)
+                    break
+            look = await asyncio.to_thread(self._vault.look)
+            now = {place.key: place for place in look.places}
+            changed = [now[place.key] for place in changed if place.key in now]
+            gone = [key for key in gone if key not in now]
+            files = await asyncio.to_thread(self._ledger.files)
+        self._reports.broken(broken, {p.key for p in look.places} - {p.key for p in changed})
+
+    async def _see(
+        self,
+        places: Sequence[Place],
+        files: dict[FileKey, KnownFile],
+        broken: list[FileReport],
+    ) -> list[SeenFile]:
+        """What is in files that are not as they were known."""
+        seen: list[SeenFile] = []
+        stamps = self._settling.stamps
+        loading = self._living.loading
+        for some in batched(places, _FILES):
+            if self._settling.stopping:
+                raise asyncio.CancelledError
+            anew = loading or any(place.key in self._unread for place in some)
+            answers = await asyncio.to_thread(self._vault.see, some, files, anew=anew)
+            for place, answer in zip(some, answers, strict=True):
+                match answer:
+                    case FileReport():
+                        broken.append(answer)
+                        stamps[place.key] = place.stamp
+                        if loading:
+                            self._unread.add(place.key)
+                    case KnownFile():
+                        stamps[place.key] = place.stamp
+                    case SeenFile() if _is_as_known(answer, files):
+                        await self._renew(answer)
+                        stamps[place.key] = place.stamp
+                    case SeenFile():
+                        seen.append(answer)
+                        self._unread.discard(place.key)
+                        if loading and not files:  # nothing is known: nothing was moved
+                            await self._living.load(_stored(answer))
+        return seen
+
+    async def _renew(self, file: SeenFile) -> None:
+        """It is as it was known. Where it could not be read at the start, nothing of it lives."""
+        if file.key in self._unread:
+            self._unread.discard(file.key)
+            await self._living.take(_stored(file))
+        else:
+            await self._living.renew(file)
+
+    def _stale(
+        self, places: Sequence[Place], gone: Collection[FileKey], look: Look
+    ) -> set[FileKey]:
+        """The files that are not what they were when they were looked at. Blocks."""
+        stamps = self._vault.stamps([*(place.key for place in places), *gone])
+        stale = {place.key for place in places if stamps[place.key] != place.stamp}
+        back = {key: stamp for key in gone if (stamp := stamps[key]) is not None}
+        if not back:
+            return stale
+        # On a disk that folds names, a renamed file answers to its old one, too.
+        others = {(folded(p.scope.name), folded(p.path)): p.key for p in look.places}
+        named = {key: others.get((folded(key[0]), folded(key[1]))) for key in back}
+        found = self._vault.stamps([other for other in named.values() if other is not None])
+        for key, stamp in back.items():
+            other = named[key]
+            if other is None or other == key or found[other] != stamp:
+                stale.add(key)
+        return stale
+
+
+def _stored(file: SeenFile) -> Iterator[StoredMemory]:
+    return (StoredMemory(file.scope, file.path, entry.memory) for entry in file.entries)
+
+
+def _entries(size: int) -> int:
+    """About how many entries so many bytes of changed files may have; 0 for what a person and a bot
+    write in a day."""
+    return 0 if size < _MUCH_BYTES else size // _ENTRY_BYTES
+
+
+def _gone(known: Collection[FileKey], look: Look) -> list[FileKey]:
+    """Files that were known and are there no more; not what only cannot be looked at."""
+    there = {place.key for place in look.places}
+    return [key for key in known if key not in there and not _is_hidden(key, look.hidden)]
+
+
+def _is_hidden(key: FileKey, hidden: Sequence[FileKey]) -> bool:
+    scope, path = key
+    return any(
+        scope == name and (folder in ("", path) or path.startswith(f"{folder}/"))
+        for name, folder in hidden
+    )
+
+
+def _is_as_known(file: SeenFile, files: dict[FileKey, KnownFile]) -> bool:
+    known = files.get(file.key)
+    return known is not None and known.digest == file.digest

@@ -1,0 +1,1 @@
+"""Pure rules of sync: which files are still being written."""

@@ -1,0 +1,52 @@
+"""Which files nobody has written to for a while."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..vault.models import FileKey
+
+type Sight = tuple[int, int, int] | None
+"""What a file looked like; None if it was not there."""
+
+
+class QuietFiles:
+    """A file is asked about in each round in which somebody waits for it. One that nobody asked
+    about in the round before begins anew.
+
+    ``elapsed``: seconds that never go back.
+    """
+
+    def __init__(self, seconds: float, elapsed: Callable[[], float]) -> None:
+        self._seconds = seconds
+        self._elapsed = elapsed
+        self._since: dict[FileKey, tuple[Sight, float]] = {}
+        self._asked: set[FileKey] = set()
+        self._restless: set[FileKey] = set()
+
+    def begin_round(self) -> None:
+        """Let go of the files that nobody waits for any more."""
+        self._since = {key: self._since[key] for key in self._asked}
+        self._asked = set()
+        self._restless = set()
+
+    def rests(self, key: FileKey, sight: Sight, *, age: float = 0.0) -> bool:
+        """True if a file has looked like this for long enough. ``age``: so many seconds it is known
+        to have, if this is the first that we see of it."""
+        now = self._elapsed()
+        before, since = self._since.get(key, (sight, now - age))
+        if before != sight:
+            since = now
+        self._since[key] = sight, since
+        self._asked.add(key)
+        rests = now - since >= self._seconds
+        (self._restless.discard if rests else self._restless.add)(key)
+        return rests
+
+    @property
+    def next_due(self) -> float | None:
+        """Seconds until the next one of them has rested long enough; None if none is waited for."""
+        if not self._restless:
+            return None
+        oldest = min(self._since[key][1] for key in self._restless)
+        return max(0.0, oldest + self._seconds - self._elapsed())

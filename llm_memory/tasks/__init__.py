@@ -1,0 +1,1 @@
+"""Tasks of a scope: what is to do, and what is done."""

@@ -1,0 +1,1 @@
+"""Words, tokens, similar statements. Knows no scope."""

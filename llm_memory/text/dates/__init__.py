@@ -1,0 +1,1 @@
+"""Time expressions in Chinese and English. Pure."""

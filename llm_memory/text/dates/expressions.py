@@ -1,0 +1,99 @@
+"""Which days a text speaks of: Chinese and English words, and dates in digits. Pure.
+
+Conventions, where languages and people disagree:
+
+- A week begins on Monday. 上周三 is the Wednesday of the calendar's last week, "last Wednesday" the
+  most recent one before today, "next Friday" the Friday of the calendar's next week. 上周末 and
+  "last weekend" are the Saturday and Sunday of last week.
+- A date without a year, a day of a month, a weekday, 月底: in a question the latest that has begun.
+  When storing, the nearest (of two as near the one ahead), a weekday the coming one. They are not
+  ``relative``: 周一闭馆 may be every Monday, 生日5月2号 every year.
+- "Two weeks ago" is the week around that day, "three months ago" the month of the calendar, "two
+  years ago" the year. 月初 and "early May" are the first ten days, 月底 and "late May" the days
+  from the 21st on.
+- What comes again and again (每周三, every Monday, on Mondays) is no time, nor is a time of day.
+- Seasons are the northern ones; winter begins in December of the year that is named.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import datetime
+
+from ..numerals import narrowed
+from . import chinese as time_chinese
+from . import chinese_relative as time_chinese_relative
+from . import english as time_english
+from . import english_counts as time_english_counts
+from . import english_dates as time_english_dates
+from . import numeric as time_numeric
+from .spans import Days, Moment, Precision, TimeSpan
+
+__all__ = ["Precision", "TimeSpan", "find_times"]
+
+_CHINESE = (*time_chinese.RULES, *time_chinese_relative.RULES)
+_ENGLISH = (*time_english.RULES, *time_english_counts.RULES, *time_english_dates.RULES)
+_HAN = re.compile("[年月日号周末季星期拜天晚早晨夜儿前后近来久才刚改这过未]")
+_LATIN = re.compile("[A-Za-z]{2}")
+_DIGIT = re.compile("[0-9]{4}")
+_HABIT = re.compile(
+    r"(?:每|逢|每[个到逢隔一])(?:年|个?月)?的?\s?$|(?<![a-z])(?:every|each|any|most|per)\s(?:other\s)?$",
+    re.IGNORECASE,
+)
+_HABIT_WORDS = 12
+
+
+def find_times(text: str, now: datetime, *, prefer_past: bool = True) -> tuple[TimeSpan, ...]:
+    """The days that ``text`` speaks of, in its order, none overlapping another in the text.
+
+    Args:
+        text: Any text; what it says of times of day is left out.
+        now: When it was said, as a local time: its own date counts, whatever its zone.
+        prefer_past: True for questions, False for what is stored: see the module.
+    """
+    moment = Moment(now, prefer_past)
+    narrow = narrowed(text)
+    spans: list[TimeSpan] = []
+    end = 0
+    for first, minus_last, days in sorted(_matches(narrow, moment), key=lambda found: found[:2]):
+        if first < end:
+            continue
+        end = -minus_last
+        if days is not None and not _habitual(narrow, first, days):
+            spans.append(
+                TimeSpan(
+                    start=days.start,
+                    end=days.end,
+                    words=text[first:end],
+                    precision=days.precision,
+                    relative=days.relative,
+                    first=first,
+                    last=end,
+                    vague=days.vague,
+                    around=days.around,
+                )
+            )
+    return tuple(spans)
+
+
+def _matches(text: str, moment: Moment) -> Iterator[tuple[int, int, Days | None]]:
+    """First place, last place negated (the longest first), and the days, if any."""
+    rules = (
+        *(time_numeric.RULES if _DIGIT.search(text) else ()),
+        *(_CHINESE if _HAN.search(text) else ()),
+        *(_ENGLISH if _LATIN.search(text) else ()),
+    )
+    for pattern, make in rules:
+        for match in pattern.finditer(text):
+            first, last = match.span("said" if "said" in pattern.groupindex else 0)
+            try:
+                yield first, -last, make(match, moment)
+            except (ValueError, OverflowError):  # no calendar has such a day
+                yield first, -last, None
+
+
+def _habitual(text: str, first: int, days: Days) -> bool:
+    return (
+        not days.relative and _HABIT.search(text[max(first - _HABIT_WORDS, 0) : first]) is not None
+    )

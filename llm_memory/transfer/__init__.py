@@ -1,0 +1,1 @@
+"""Out of a store and into one: exports, imports, backups, restore."""

@@ -1,0 +1,1 @@
+"""Pure rules of transfer: the format, and which settings are carried."""

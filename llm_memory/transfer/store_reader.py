@@ -1,0 +1,154 @@
+"""The whole Markdown tree, as it is carried out: file by file, its entries, and what they leave
+out."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from ..errors import VaultFileBroken
+from ..models.data_models import Memory
+from ..models.scope import Scope
+from ..models.shelf import ROLES_FOLDER, SHARED, Shelf
+from ..models.transfer import EntryState, FileRecord, LeftOut, MemoryRecord
+from ..models.vault_layout import ARCHIVE, is_recalled, topic_of
+from ..text.text import is_sendable
+from ..vault.archive import state_of
+from ..vault.files import VaultTree
+from ..vault.markdown.topic_file import behind
+from ..vault.walk import everything, is_link
+
+MAX_FILE: Final = 12 * 1024 * 1024
+"""Bytes of a file that is carried whole: as a line it may be twice as long."""
+MARKDOWN: Final = ".md"
+
+
+class StoreReader:
+    """What ``WholeStore.records`` gives. Writes nothing."""
+
+    def __init__(self, root: Path, tree: VaultTree) -> None:
+        self._root = root
+        self._tree = tree
+        self._left: list[LeftOut] = []
+
+    def left_out(self) -> Sequence[LeftOut]:
+        """See the port."""
+        return tuple(self._left)
+
+    def records(self, only: Collection[str] | None = None) -> Iterator[MemoryRecord | FileRecord]:
+        """See the port."""
+        self._left = []
+        for scope, name in self._tree.folders():
+            if scope is None:
+                if only is None:
+                    self._left.append(LeftOut("scopes", shown(name), "illegal_folder"))
+            elif only is None or name in only:
+                yield from self._scope(scope)
+        if only is None:
+            for name, folder in self._shelves():
+                for path in self._markdown(name, folder):
+                    if (record := self._file(name, path, folder / path)) is not None:
+                        yield record
+
+    def _shelves(self) -> Iterator[tuple[str, Path]]:
+        """The shelves' names and folders, as the disk spells them."""
+        shared, roles = self._root / SHARED.folder, self._root / ROLES_FOLDER
+        if shared.is_dir() and not is_link(shared):
+            yield SHARED.name, shared
+        if not roles.is_dir() or is_link(roles):
+            return
+        for folder in sorted(roles.iterdir()):
+            shelf = Shelf.of_folder(folder.name) if is_sendable(folder.name) else None
+            if is_link(folder) or not folder.is_dir() or folder.name.startswith("."):
+                continue
+            if shelf is None:
+                self._left.append(LeftOut(ROLES_FOLDER, shown(folder.name), "illegal_role"))
+            else:
+                yield shelf.name, folder
+
+    def _markdown(self, name: str, folder: Path) -> list[str]:
+        """The Markdown files of a folder; what else lies there is left out."""
+        shut: list[str] = []
+        found = []
+        for path in everything(folder, shut):
+            if not is_sendable(path):
+                self._left.append(LeftOut(name, shown(path), "misnamed"))
+            elif not path.lower().endswith(MARKDOWN):
+                self._left.append(LeftOut(name, path, "not_markdown"))
+            else:
+                found.append(path)
+        self._left += [LeftOut(name, shown(path), "unreadable") for path in shut]
+        return found
+
+    def _scope(self, scope: Scope) -> Iterator[MemoryRecord | FileRecord]:
+        folder = self._tree.folder(scope)
+        seen: set[str] = set()
+        for path in self._markdown(scope.name, folder):
+            entries, whole = self._entries(scope, path, seen)
+            if whole and (record := self._file(scope.name, path, folder / path)) is not None:
+                yield record
+            yield from entries
+
+    def _entries(self, scope: Scope, path: str, seen: set[str]) -> tuple[list[MemoryRecord], bool]:
+        """What stands in a file, and whether that alone would not give it back. ``seen`` are the
+        living ids of other files of the scope."""
+        holds_entries = is_recalled(path) or _is_copy(path)
+        if not holds_entries:  # PRIMER.md and MEMORY.md
+            return [], True
+        try:
+            reading = self._tree.read(self._tree.folder(scope) / path)
+            file = reading.parsed()
+        except VaultFileBroken:
+            return [], True
+        memories = [entry.memory for entry in file.entries]
+        topic = topic_of(path)
+        records = [
+            MemoryRecord(
+                scope.name, path, memory, _state(path, memory), topic.value if topic else ""
+            )
+            for memory in memories
+        ]
+        alike = bool(memories) and behind("", *memories).encode() == reading.raw
+        again = False
+        if is_recalled(path):
+            ids = [memory.memory_id for memory in memories]
+            again = len(set(ids)) < len(ids) or not seen.isdisjoint(ids)
+            seen.update(ids)
+        return records, again or not alike
+
+    def _file(self, name: str, path: str, place: Path) -> FileRecord | None:
+        try:
+            if place.stat().st_size > MAX_FILE:
+                self._left.append(LeftOut(name, path, "too_large"))
+                return None
+            reading = self._tree.read(place)
+        except (OSError, VaultFileBroken):
+            self._left.append(LeftOut(name, path, "unreadable"))
+            return None
+        return FileRecord(name, path, reading.raw, reading.stamp[0])
+
+
+def _state(path: str, memory: Memory) -> EntryState:
+    if _is_archived(path):
+        return state_of(memory)
+    return EntryState.LIVING if is_recalled(path) else EntryState.CONFLICT
+
+
+def _is_archived(path: str) -> bool:
+    return path.partition("/")[0].lower() == ARCHIVE
+
+
+def _is_copy(path: str) -> bool:
+    """True for the archive, and for the other version of a file that two have changed."""
+    return _is_archived(path) or ".conflict" in path.rpartition("/")[2].lower()
+
+
+def has_entries(path: str) -> bool:
+    """True for files whose entries are carried one by one."""
+    return is_recalled(path) or _is_copy(path)
+
+
+def shown(name: str) -> str:
+    """A name that may be no text, as text."""
+    return name.encode(errors="replace").decode()

@@ -1,0 +1,246 @@
+"""A whole store into one file, and out of it again: past gate and privacy, as it is. Blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from ..errors import TransferFailed
+from ..models.data_models import Memory
+from ..models.transfer import (
+    End,
+    EntryState,
+    FileRecord,
+    Header,
+    LineFault,
+    MemoryRecord,
+    RefusedLine,
+    SettingsRecord,
+    StoreExported,
+    StoreRestored,
+    TransferFault,
+)
+from ..models.vault_layout import is_recalled
+from ..remember.corrected_statements import CorrectedStatements
+from ..vault.markdown.topic_file import parse_file
+from .ports import Line, LineSource, Put, WholeStore
+from .rules.format import VERSION, LineBroken, line_of, read_line
+
+_TOLD = (EntryState.LIVING, EntryState.CONFLICT)
+"""What is not in the archive."""
+FIRST = 20
+"""Refused lines that are told of one by one."""
+_AT_ONCE = 100
+_GROUP_CHARS = 4_000_000
+"""Of entries so many characters are held before they are written."""
+
+
+class StoreExport:
+    """The lines of a whole store, and when they are through, what they held."""
+
+    def __init__(
+        self,
+        store: WholeStore,
+        header: Header,
+        only: Collection[str] | None,
+        settings: Mapping[str, object],
+    ) -> None:
+        """``settings`` are the owner's, without secrets; empty for none."""
+        self._store = store
+        self._only = only
+        self._heads: list[Header | SettingsRecord] = [header]
+        self._heads += [SettingsRecord(settings)] if settings else []
+        self.memories = 0
+        self.files = 0
+
+    @property
+    def count(self) -> int:
+        """How many lines were given out, once all are."""
+        return len(self._heads) + self.memories + self.files + 1
+
+    def lines(self) -> Iterator[str]:
+        """One after the other: nothing is held."""
+        for head in self._heads:
+            yield line_of(head)
+        for record in self._store.records(self._only):
+            if isinstance(record, MemoryRecord):
+                self.memories += 1
+            else:
+                self.files += 1
+            yield line_of(record)
+        yield line_of(End(self.memories, self.files))
+
+    def done(self) -> StoreExported:
+        """What was written."""
+        return StoreExported(self.memories, self.files, tuple(self._store.left_out()))
+
+
+def read_header(source: LineSource, *, vault_format: int | None = None) -> Header:
+    """The first line of a file.
+
+    Raises TransferFailed: it is none of ours, or a later version's.
+    """
+    first = next(iter(source.take(1)), None)
+    if first is None or first.fault is not None:
+        raise TransferFailed(TransferFault.NO_HEADER)
+    try:
+        header = read_line(first.text)
+    except LineBroken as error:
+        raise TransferFailed(TransferFault.NO_HEADER) from error
+    if not isinstance(header, Header):
+        raise TransferFailed(TransferFault.NO_HEADER)
+    if header.version > VERSION or (vault_format or header.vault_format) < header.vault_format:
+        raise TransferFailed(TransferFault.NEWER, header.plugin or str(header.version))
+    return header
+
+
+class Restoring:
+    """Puts the lines of a file back where they were. What stands there already stays as it is."""
+
+    def __init__(
+        self,
+        store: WholeStore,
+        *,
+        only: Collection[str] | None = None,
+        corrected: CorrectedStatements | None = None,
+    ) -> None:
+        """``corrected``: what was corrected since is left out; None puts it back, too."""
+        self._store = store
+        self._only = only
+        self._corrected = corrected
+        self._done = StoreRestored(cut_short=True)
+        self._groups: dict[tuple[str, str], list[tuple[int, MemoryRecord]]] = {}
+        self._size = 0
+
+    def run(
+        self,
+        source: LineSource,
+        *,
+        vault_format: int,
+        progress: Callable[[int], None] = lambda _: None,
+    ) -> StoreRestored:
+        """All of a file. Cut off in the middle and run again, it ends the same.
+
+        Raises TransferFailed: nothing was touched, but for a file that cannot be read to its end.
+        """
+        read_header(source, vault_format=vault_format)
+        while lines := source.take(_AT_ONCE):
+            for line in lines:
+                self._take(line)
+            progress(lines[-1].number)
+        self._flush()
+        return self._done
+
+    def _take(self, line: Line) -> None:
+        if line.fault is not None:
+            self._refuse(line.number, line.fault, "")
+            return
+        try:
+            record = read_line(line.text)
+        except LineBroken as error:
+            self._refuse(line.number, error.fault, error.detail)
+            return
+        match record:
+            case MemoryRecord():
+                self._memory(line.number, record, len(line.text))
+            case FileRecord():
+                self._flush()
+                if self._wanted(record.scope):
+                    self._file(line.number, self._without_corrected(record))
+            case End():
+                self._done = replace(self._done, cut_short=False)
+            case SettingsRecord(values):
+                if self._only is None:
+                    self._done = replace(self._done, settings=values)
+            case Header():
+                pass  # of a file that was put behind another one
+
+    def _wanted(self, scope: str) -> bool:
+        return self._only is None or scope in self._only
+
+    def _memory(self, number: int, record: MemoryRecord, size: int) -> None:
+        for name in ("id", "created_at"):
+            if name in record.missing:
+                self._refuse(number, LineFault.MISSING, name)
+                return
+        if not record.scope:
+            self._refuse(number, LineFault.MISSING, "scope")
+            return
+        if not self._wanted(record.scope):
+            return
+        if self._is_left_out(record.scope, record.memory, told=record.state in _TOLD):
+            self._done = replace(self._done, corrected=self._done.corrected + 1)
+            return
+        self._groups.setdefault((record.scope, record.path), []).append((number, record))
+        self._size += size
+        if self._size > _GROUP_CHARS:
+            self._flush()
+
+    def _is_left_out(self, scope: str, memory: Memory, *, told: bool) -> bool:
+        """``told``: it would live again. What was purged is not wanted in the archive, either."""
+        corrected = self._corrected
+        if corrected is None:
+            return False
+        if corrected.is_purged(scope, memory.memory_id):
+            return True
+        return told and corrected.would_revive(scope, memory, memory.created_at)
+
+    def _without_corrected(self, record: FileRecord) -> FileRecord:
+        """The entries that it leaves out are counted at their own lines."""
+        if self._corrected is None:
+            return record
+        try:
+            text = record.content.decode()
+        except UnicodeDecodeError:
+            return record
+        written = datetime.fromtimestamp(record.modified / 1e9, UTC)
+        file = parse_file(text, fallback_time=written)
+        told = is_recalled(record.path)
+        gone = [
+            entry
+            for entry in file.entries
+            if self._is_left_out(record.scope, entry.memory, told=told)
+        ]
+        return replace(record, content=file.without(*gone).encode()) if gone else record
+
+    def _flush(self) -> None:
+        """Write what is held, file by file; what names no file goes each where it belongs."""
+        groups, self._groups, self._size = self._groups, {}, 0
+        for (scope, path), group in groups.items():
+            self._put(scope, path, group)
+
+    def _put(self, scope: str, path: str, group: Sequence[tuple[int, MemoryRecord]]) -> None:
+        try:
+            new = self._store.put_memories(scope, path, [record for _, record in group])
+        except TransferFailed as error:
+            for number, _ in group:
+                self._refuse(number, LineFault(error.code), error.detail)
+            return
+        done = self._done
+        self._done = replace(
+            done, memories=done.memories + new, known=done.known + len(group) - new
+        )
+
+    def _file(self, number: int, record: FileRecord) -> None:
+        try:
+            put = self._store.put_file(record)
+        except TransferFailed as error:
+            self._refuse(number, LineFault(error.code), error.detail)
+            return
+        done = self._done
+        match put:
+            case Put.WRITTEN:
+                self._done = replace(done, files=done.files + 1)
+            case Put.SAME:
+                self._done = replace(done, same=done.same + 1)
+            case Put.DIFFERS:
+                place = (record.scope, record.path)
+                self._done = replace(done, differing=(*done.differing, place))
+
+    def _refuse(self, number: int, fault: LineFault, detail: str) -> None:
+        done = self._done
+        lines = done.lines
+        if len(lines) < FIRST:
+            lines = (*lines, RefusedLine(number, fault, detail))
+        self._done = replace(done, refused=done.refused + 1, lines=lines)

@@ -1,0 +1,309 @@
+"""The whole Markdown tree, carried out and put back: while no bot has it open."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import batched
+from pathlib import Path
+from typing import Final
+
+from ..errors import StateUnavailable, TransferFailed, VaultFileBroken, VaultWriteFailed
+from ..log import logger
+from ..models.data_models import Memory, Topic
+from ..models.scope import Scope
+from ..models.shelf import SHARED, Shelf
+from ..models.transfer import EntryState, FileRecord, LeftOut, LineFault, MemoryRecord
+from ..models.vault_layout import archive_path, is_recalled, part_path, topic_path
+from ..remember.rules.routing import route
+from ..storage.files import replace_durably
+from ..text.text import is_sendable
+from ..vault.files import VaultTree
+from ..vault.ledger_port import EntryLedger
+from ..vault.markdown.topic_file import TopicFile, behind, digest
+from ..vault.models import FileKey, KnownEntry, KnownFile
+from ..vault.scan import VaultScan
+from ..vault.walk import is_link
+from ..vault.writer import SPLIT_BYTES
+from .ports import Put
+from .store_reader import MARKDOWN, StoreReader, has_entries, shown
+
+_LONGEST_PATH: Final = 1000
+_AT_ONCE: Final = 500
+_TOLD_AT_ONCE: Final = 1000
+"""Files or entries. Where the ledger knows of nothing yet, it is no matter if a crash leaves some
+untold."""
+
+
+@dataclass(slots=True)
+class _Brought:
+    """A file that was written whole, until its entries are named."""
+
+    key: tuple[str, str] = ("", "")
+    memories: list[Memory] = field(default_factory=list)
+
+
+class StoreTree:
+    """Implements the ``WholeStore`` port.
+
+    What it writes it tells the ledger, so that the next start takes it for known: an id that stands
+    in two scopes keeps both, and what was forgotten and is brought back is not cut again.
+    """
+
+    def __init__(self, root: Path, ledger: EntryLedger) -> None:
+        self._root = root
+        self._tree = VaultTree(root, contextlib.nullcontext())
+        self._scan = VaultScan(self._tree)
+        self._ledger = ledger
+        self._ledger_open = self._ledger_fresh = False
+        self._reader = StoreReader(root, self._tree)
+        self._living: dict[str, set[str]] = {}
+        self._brought = _Brought()
+        self._files: dict[FileKey, KnownFile] = {}
+        self._entries_told: list[KnownEntry] = []
+        self._ids_told: set[tuple[str, str]] = set()
+
+    def scopes(self) -> tuple[str, ...]:
+        return tuple(scope.name for scope, _ in self._tree.folders() if scope is not None)
+
+    def records(self, only: Collection[str] | None = None) -> Iterator[MemoryRecord | FileRecord]:
+        return self._reader.records(only)
+
+    def left_out(self) -> Sequence[LeftOut]:
+        return self._reader.left_out()
+
+    def close(self) -> None:
+        if self._ledger_open:
+            self._tell_all()
+            self._ledger.close()
+            self._ledger_open = False
+
+    def put_file(self, record: FileRecord) -> Put:
+        scope, target = self._target(record.scope, record.path)
+        self._brought = _Brought()
+        if os.path.lexists(target):
+            try:
+                same = target.is_file() and target.read_bytes() == record.content
+            except OSError:
+                same = False
+            if same and scope is not None and is_recalled(record.path):
+                self._tell_again(scope, target)
+            return Put.SAME if same else Put.DIFFERS
+        self._write(scope, target, record.content, modified=record.modified)
+        if scope is not None and has_entries(record.path):
+            file = self._parsed(scope, record.path)
+            memories = [entry.memory for entry in file.entries] if file else []
+            self._brought = _Brought((record.scope, record.path), memories)
+        return Put.WRITTEN
+
+    def put_memories(self, scope: str, path: str, entries: Sequence[MemoryRecord]) -> int:
+        if not path:
+            return sum(
+                self._put(scope, own, some, split=True)
+                for own, records in _by_own_path(entries).items()
+                for some in batched(records, _AT_ONCE)
+            )
+        return self._put(scope, path, entries, split=False)
+
+    def _put(self, scope: str, path: str, entries: Sequence[MemoryRecord], *, split: bool) -> int:
+        place, target = self._target(scope, path)
+        if place is None or not has_entries(path):
+            raise TransferFailed(LineFault.ILLEGAL_PATH, path[:80])
+        memories = [record.memory for record in entries]
+        new = self._count_brought(scope, path, memories)
+        missing = self._missing(place, path, memories)
+        if missing:
+            self._append(place, path, target, missing, split=split)
+        return new + len(missing)
+
+    def _count_brought(self, scope: str, path: str, memories: Sequence[Memory]) -> int:
+        if self._brought.key != (scope, path):
+            return 0
+        count = 0
+        for memory in memories:
+            if memory in self._brought.memories:
+                self._brought.memories.remove(memory)
+                count += 1
+        return count
+
+    def _missing(self, scope: Scope, path: str, memories: Sequence[Memory]) -> list[Memory]:
+        if is_recalled(path):
+            known = self._ids(scope)
+            fresh = {m.memory_id: m for m in reversed(memories) if m.memory_id not in known}
+            return [memory for memory in memories if fresh.get(memory.memory_id) is memory]
+        file = self._parsed(scope, path)
+        there = [entry.memory for entry in file.entries] if file else []
+        return [memory for memory in memories if memory not in there]
+
+    def _ids(self, scope: Scope) -> set[str]:
+        """The ids that live in a scope."""
+        if scope.name not in self._living:
+            found: set[str] = set()
+            for path in self._tree.survey(scope).files:
+                with contextlib.suppress(VaultFileBroken):
+                    file = self._tree.load(path)
+                    found.update(entry.memory.memory_id for entry in file.entries)
+            self._living[scope.name] = found
+        return self._living[scope.name]
+
+    def _append(
+        self, scope: Scope, path: str, target: Path, memories: Sequence[Memory], *, split: bool
+    ) -> None:
+        part, before = 1, b""
+        while os.path.lexists(target):
+            try:
+                before = self._tree.read(target).raw
+                before.decode()
+                if not split or len(before) <= SPLIT_BYTES:
+                    break
+            except (VaultFileBroken, UnicodeDecodeError):
+                pass  # what we could not read back is no place to write to
+            part, before = part + 1, b""
+            target = self._tree.folder(scope) / part_path(path, part)
+        there = os.path.lexists(target)
+        modified = target.stat().st_mtime_ns if there else None
+        payload = before + behind(before.decode(), *memories).encode()
+        fresh = {memory.memory_id for memory in memories}
+        whole = before if there else None
+        self._write(scope, target, payload, modified=modified, before=whole, fresh=fresh)
+
+    def _write(
+        self,
+        scope: Scope | None,
+        target: Path,
+        content: bytes,
+        *,
+        modified: int | None,
+        before: bytes | None = None,
+        fresh: Collection[str] | None = None,
+    ) -> None:
+        """``before`` is what stood there, None if nothing did; ``fresh`` the ids that did not, None
+        for all. Raises TransferFailed."""
+        try:
+            if scope is not None:
+                self._tree.make(scope)
+            replace_durably(target, content)
+            if modified is not None:  # entries that state no time have their file's
+                os.utime(target, ns=(modified, modified))
+        except (VaultWriteFailed, OSError, ValueError, OverflowError) as error:
+            raise TransferFailed(LineFault.NOT_WRITTEN, str(error)) from error
+        if scope is not None and is_recalled(self._tree.relative(scope, target)):
+            self._tell(scope, target, before, fresh)
+
+    def _parsed(self, scope: Scope, path: str) -> TopicFile | None:
+        try:
+            return self._tree.load(self._tree.folder(scope) / path)
+        except VaultFileBroken:
+            return None
+
+    def _target(self, name: str, path: str) -> tuple[Scope | None, Path]:
+        """Where a file stands; no scope for one of a shelf. Raises TransferFailed."""
+        if not _is_inside(path):
+            raise TransferFailed(LineFault.ILLEGAL_PATH, shown(path)[:80])
+        scope = self._tree.named(name)
+        if scope is not None:
+            folder = self._tree.folder(scope)
+        elif (shelf := _shelf(name)) is not None:
+            folder = self._root / shelf.folder
+        else:
+            raise TransferFailed(LineFault.ILLEGAL_SCOPE, shown(name)[:80])
+        target = folder.joinpath(*path.split("/"))
+        way = [target, *target.parents]
+        if any(is_link(step) for step in way[: way.index(self._root)]):
+            raise TransferFailed(LineFault.ILLEGAL_PATH, path[:80])
+        return scope, target
+
+    def _tell(
+        self, scope: Scope, target: Path, before: bytes | None, named: Collection[str] | None
+    ) -> None:
+        """Have the ledger know what was put there, and no more: what a person did to the file
+        before is still to be found."""
+        try:
+            seen = self._scan.seen(scope, self._tree.read(target))
+        except VaultFileBroken:
+            return
+        fresh = [e for e in seen.entries if named is None or e.memory.memory_id in named]
+        if scope.name in self._living:
+            self._living[scope.name].update(entry.memory.memory_id for entry in fresh)
+        known = self._known(seen.key)
+        in_step = (known is None) if before is None else known == digest(before)
+        ids = {(scope.name, e.memory.memory_id) for e in fresh}
+        copies = len(ids) < len(fresh) or not ids.isdisjoint(self._ids_told)
+        self._ids_told |= ids
+        # Words without an id, and copies, are still to be given one: by the bot's next look.
+        if in_step and not seen.unnamed and not copies:
+            self._files[seen.key] = KnownFile(*seen.key, seen.digest, seen.plain, seen.timeless)
+        self._entries_told += [KnownEntry(*seen.key, e.memory, e.digest) for e in fresh]
+        at_once = _TOLD_AT_ONCE if self._ledger_fresh else 0
+        if len(self._entries_told) > at_once or len(self._files) > at_once:
+            self._tell_all()
+
+    def _tell_again(self, scope: Scope, target: Path) -> None:
+        """A restore that was cut off wrote it, and told nobody."""
+        if self._known((scope.name, self._tree.relative(scope, target))) is None:
+            self._tell(scope, target, None, None)
+
+    def _known(self, key: FileKey) -> str | None:
+        """The digest of a file as the ledger knows it."""
+        if key in self._files:
+            return self._files[key].digest
+        try:
+            if not self._ledger_open:
+                self._ledger.open()
+                self._ledger_open = True
+                self._ledger_fresh = not self._ledger.counts()
+            known = self._ledger.file(key)
+        except StateUnavailable:
+            return None
+        return None if known is None else known.digest
+
+    def _tell_all(self) -> None:
+        files, entries = [*self._files.values()], self._entries_told
+        self._files, self._entries_told = {}, []
+        try:
+            if files or entries:
+                self._ledger.record(files=files, entries=entries)
+        except StateUnavailable as error:
+            logger.warning("没能记下放回了什么，机器人下次启动时会自己去看：{}", error)
+
+
+def _by_own_path(records: Sequence[MemoryRecord]) -> dict[str, list[MemoryRecord]]:
+    found: dict[str, list[MemoryRecord]] = {}
+    for record in records:
+        found.setdefault(_own_path(record), []).append(record)
+    return found
+
+
+def _own_path(record: MemoryRecord) -> str:
+    """Where an entry goes that does not say."""
+    memory = record.memory
+    try:
+        topic = Topic(record.topic)
+    except ValueError:
+        obeyed = memory.provenance.trusted and not memory.quoted
+        topic = route(memory.kind, memory.judgment, trusted=obeyed)
+    path = topic_path(topic, memory.created_at)
+    return path if record.state is EntryState.LIVING else archive_path(path)
+
+
+def _shelf(name: str) -> Shelf | None:
+    if name == SHARED.name:
+        return SHARED
+    prefix, _, folder = name.partition(":")
+    shelf = Shelf.of_folder(folder) if folder and is_sendable(folder) else None
+    return shelf if shelf is not None and shelf.name.partition(":")[0] == prefix else None
+
+
+def _is_inside(path: str) -> bool:
+    """True for a Markdown file below the folder, on this system."""
+    steps = path.split("/")
+    odd = "\\:" if os.name == "nt" else ""
+    return (
+        path.lower().endswith(MARKDOWN)
+        and len(path) <= _LONGEST_PATH
+        and is_sendable(path)
+        and not any(character in path for character in "\0" + odd)
+        and all(step and not step.startswith(".") for step in steps)
+    )

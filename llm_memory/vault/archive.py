@@ -1,0 +1,269 @@
+"""``archive/``: what was forgotten, and what entries were before they were edited. Nothing here is
+ever thrown away but by people."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+from ..errors import VaultFileBroken
+from ..models.conversation import Actor
+from ..models.data_models import Memory
+from ..models.scope import Scope
+from ..models.transfer import EntryState
+from ..models.vault_layout import ARCHIVE, archive_path
+from ..storage.files import ChangedMeanwhile, replace_durably
+from ..text.text import same_words
+from .files import VaultTree
+from .markdown.entry import ID_PATTERN
+from .markdown.escaping import escape_inline
+from .models import KnownEntry
+from .writer import VaultPen
+
+_FORGOTTEN = ("忘记：", "忘记者：")
+_EDITED = ("改写：", "改写者：")
+_ANY_ID = re.compile(ID_PATTERN.encode())
+BY_HAND = Actor("", "在文件里删除")
+SUPERSEDED_BY = "被 m-"
+"""The one who forgot it, where another memory took its place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """An entry in the archive: where it came from, as it was, and with what was noted there."""
+
+    path: str
+    memory: Memory
+    noted: Memory
+    file: Path
+
+
+class VaultArchive:
+    """Whoever calls holds the vault's lock."""
+
+    def __init__(self, tree: VaultTree, pen: VaultPen) -> None:
+        self._tree = tree
+        self._pen = pen
+
+    def keep_forgotten(
+        self, scope: Scope, path: str, *memories: Memory, by: Actor, at: datetime
+    ) -> str:
+        """The archive's path inside the scope. Raises VaultWriteFailed."""
+        noted = [_noted(memory, _FORGOTTEN, by, at) for memory in memories]
+        return self._pen.append_unnoted(scope, archive_path(path), *noted)
+
+    def keep_edited(
+        self, scope: Scope, path: str, memory: Memory, *, by: Actor, at: datetime
+    ) -> None:
+        """The entry as it was. Raises VaultWriteFailed."""
+        noted = _noted(memory, _EDITED, by, at)
+        self._pen.append_unnoted(scope, archive_path(path), noted)
+
+    def bury(self, entries: Sequence[KnownEntry], *, at: datetime) -> None:
+        """What a person deleted in the files, a file at a time. Raises VaultWriteFailed."""
+        by_file: dict[tuple[str, str], list[KnownEntry]] = {}
+        for entry in entries:
+            by_file.setdefault(entry.file, []).append(entry)
+        for (name, path), gone in by_file.items():
+            if (scope := self._tree.named(name)) is not None:
+                noted = [_noted(entry.memory, _FORGOTTEN, BY_HAND, at) for entry in gone]
+                self._pen.append_unnoted(scope, archive_path(path), *noted)
+
+    def forgotten(self, scope: Scope, memory_id: str) -> list[Copy]:
+        """Each copy of a forgotten entry, the one forgotten last at the end."""
+        return _in_order(self._copies(scope, [memory_id]), _FORGOTTEN)
+
+    def buried(self, entries: Sequence[KnownEntry]) -> dict[tuple[str, str], bool]:
+        """By scope and id, which of these were forgotten since they were last appended; True if the
+        archive has the same words."""
+        by_scope: dict[str, dict[str, KnownEntry]] = {}
+        for entry in entries:
+            by_scope.setdefault(entry.scope, {})[entry.memory_id] = entry
+        found: dict[tuple[str, str], bool] = {}
+        for name, some in by_scope.items():
+            scope = self._tree.named(name)
+            for copy in self._copies(scope, some) if scope is not None else ():
+                entry = some[copy.memory.memory_id]
+                # A copy that could not be cut when the entry came back is older than that.
+                if not entry.appended or _moment(copy.noted, _FORGOTTEN) + 1 > entry.appended_at:
+                    key = name, entry.memory_id
+                    found[key] = found.get(key, False) or _same_words(copy.memory, entry.memory)
+        return found
+
+    def lately(self, scope: Scope, since: float) -> list[tuple[Copy, float]]:
+        """What was forgotten by command after ``since``, and when: seconds since 1970."""
+        found = []
+        for copy in self._copies(scope, None, since=since):
+            at = _moment(copy.noted, _FORGOTTEN)
+            if at >= since and _FORGOTTEN[1] + BY_HAND.name not in copy.noted.extra:
+                found.append((copy, at))
+        return found
+
+    def holds(
+        self, scope: Scope, memory_ids: Collection[str], *, by: Actor | None = None
+    ) -> set[str]:
+        """Which of them were forgotten, by anybody or by one. Each file is read once."""
+        noted = "" if by is None else _noted_by(_FORGOTTEN, by)
+        return {
+            copy.memory.memory_id
+            for copy in self._copies(scope, memory_ids)
+            if not noted or noted in copy.noted.extra
+        }
+
+    def ids(self, scopes: Iterable[Scope] | None = None, *, since: float = 0.0) -> set[str]:
+        """Every id that the archives of these scopes (None: of all) name. Nothing is parsed.
+        ``since``: only of files that were written after it."""
+        if scopes is None:
+            scopes = [scope for scope, _ in self._tree.folders() if scope is not None]
+        found: set[bytes] = set()
+        for scope in scopes:
+            for path in self._tree.archived_files(scope):
+                if since and _written(path) < since:
+                    continue
+                with contextlib.suppress(VaultFileBroken):
+                    found.update(_ANY_ID.findall(self._tree.read(path, patient=True).raw))
+        return {name.decode() for name in found}
+
+    def edited(self, scope: Scope, memory_id: str) -> Copy | None:
+        """The entry before its last edit."""
+        found = _in_order(self._copies(scope, [memory_id], edited=True), _EDITED)
+        return found[-1] if found else None
+
+    def words(self, scope: Scope) -> set[tuple[str, str]] | None:
+        """Id and words of every entry, whatever was done to it; None where a file cannot be read,
+        which may hold any."""
+        found: set[tuple[str, str]] = set()
+        for path in self._tree.archived_files(scope):
+            try:
+                entries = self._tree.read(path, patient=True).parsed().entries
+            except VaultFileBroken:
+                return None
+            found |= {(e.memory.memory_id, same_words(e.memory.judgment)) for e in entries}
+        return found
+
+    def erase(self, scope: Scope, unwanted: Callable[[Memory], bool]) -> int:
+        """Take out every copy that is ``unwanted``; how many.
+
+        Raises VaultWriteFailed, VaultFileBroken.
+        """
+        copies = self._copies(scope, None) + self._copies(scope, None, edited=True)
+        gone = [copy for copy in copies if unwanted(copy.memory)]
+        for copy in gone:
+            self._cut(copy)
+        return len(gone)
+
+    def cut_forgotten(self, scope: Scope, memory: Memory) -> None:
+        """Take out the copies of an entry that lives again. One that says something else is a
+        person's, and stays. Raises VaultWriteFailed, VaultFileBroken."""
+        for copy in self.forgotten(scope, memory.memory_id):
+            if _same_words(copy.memory, memory):
+                self._cut(copy)
+
+    def cut_edited(self, copy: Copy) -> None:
+        """Take one out. Raises VaultWriteFailed, VaultFileBroken."""
+        self._cut(copy)
+
+    def _cut(self, copy: Copy) -> None:
+        reading = self._tree.read(copy.file, patient=True)
+        file = reading.parsed()
+        # Of several that are the same, the last one: the order of the others stays what it is.
+        entry = next((e for e in reversed(file.entries) if e.memory == copy.noted), None)
+        if entry is not None:
+            # What somebody else writes there at this moment stays, and the copy with it.
+            with contextlib.suppress(ChangedMeanwhile):
+                replace_durably(copy.file, file.without(entry).encode(), reading.stamp)
+
+    def _copies(
+        self,
+        scope: Scope,
+        memory_ids: Collection[str] | None,
+        *,
+        edited: bool = False,
+        since: float = 0.0,
+    ) -> list[Copy]:
+        """Entries of these ids (None: of any), file by file, each in the order of its lines.
+        Without ``edited``, forgotten ones. ``since``: only of files that were written after it."""
+        archive = self._tree.folder(scope) / ARCHIVE
+        names = None if memory_ids is None else {name.encode() for name in memory_ids}
+        found = []
+        for path in self._tree.archived_files(scope):
+            if since and _written(path) < since:
+                continue
+            try:
+                reading = self._tree.read(path, patient=True)
+                # Parsing takes long.
+                if names is not None and names.isdisjoint(_ANY_ID.findall(reading.raw)):
+                    continue
+                memories = [entry.memory for entry in reading.parsed().entries]
+            except VaultFileBroken:
+                continue
+            own = path.relative_to(archive).as_posix()
+            found += [
+                Copy(own, _bare(memory), memory, path)
+                for memory in memories
+                if (memory_ids is None or memory.memory_id in memory_ids)
+                and _has(memory, _EDITED) == edited
+            ]
+        return found
+
+
+def _written(path: Path) -> float:
+    try:
+        return path.lstat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _in_order(copies: Sequence[Copy], names: tuple[str, str]) -> list[Copy]:
+    """The one that was written last at the end. In a file its place tells, for a clock may be set
+    back and two deeds fall into one second; between files the time that was noted."""
+    by_file: dict[Path, list[Copy]] = {}
+    for copy in copies:
+        by_file.setdefault(copy.file, []).append(copy)
+    files = sorted(by_file.values(), key=lambda some: _moment(some[-1].noted, names))
+    return [copy for some in files for copy in some]
+
+
+def _same_words(one: Memory, other: Memory) -> bool:
+    """How strong it is does not count; nor does the time, which may be its file's."""
+    return replace(one, created_at=other.created_at, strength=other.strength) == other
+
+
+def state_of(memory: Memory) -> EntryState:
+    """What an entry of the archive is, by what was noted there."""
+    if _has(memory, _EDITED):
+        return EntryState.EDITED
+    by = _FORGOTTEN[1] + SUPERSEDED_BY
+    replaced = any(piece.startswith(by) for piece in memory.extra)
+    return EntryState.SUPERSEDED if replaced else EntryState.FORGOTTEN
+
+
+def _noted(memory: Memory, names: tuple[str, str], by: Actor, at: datetime) -> Memory:
+    note = (f"{names[0]}{at.isoformat()}", _noted_by(names, by))
+    return replace(memory, extra=memory.extra + note)
+
+
+def _noted_by(names: tuple[str, str], by: Actor) -> str:
+    return f"{names[1]}{escape_inline(by.name or '?', also='·')}"
+
+
+def _bare(memory: Memory) -> Memory:
+    notes = (*_FORGOTTEN, *_EDITED)
+    return replace(memory, extra=tuple(p for p in memory.extra if not p.startswith(notes)))
+
+
+def _has(memory: Memory, names: tuple[str, str]) -> bool:
+    return any(piece.startswith(names[0]) for piece in memory.extra)
+
+
+def _moment(memory: Memory, names: tuple[str, str]) -> float:
+    """When it was noted, seconds since 1970; 0 if nobody can read that."""
+    text = next((piece for piece in memory.extra if piece.startswith(names[0])), "")
+    try:
+        return datetime.fromisoformat(text.removeprefix(names[0]).strip()).timestamp()
+    except (ValueError, OverflowError, OSError):
+        return 0.0

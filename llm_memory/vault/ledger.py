@@ -1,0 +1,220 @@
+"""What the bot last knew of the vault's files, in ``state/vault.sqlite``. It can be thrown away:
+then nobody knows what was deleted while the bot was off."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import threading
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..errors import EngineClosed, StateUnavailable
+from ..log import logger
+from ..storage.files import make_folder
+from ..storage.sqlite import set_aside, settle_log
+from ..storage.transactions import all_or_nothing
+from .ledger_port import Deed, DeedKind
+from .ledger_rows import PUT_ENTRY, connected, entry_of, file_of, in_memory, row_of
+from .models import BUFFER_SECONDS, Departed, FileKey, KnownEntry, KnownFile
+
+_AT_ONCE = 500
+"""Values in one question: SQLite takes some thousand at most."""
+_DEEDS_KEPT = 500
+
+
+class SqliteLedger:
+    """Implements the ``EntryLedger`` port. Without a path, or where the file cannot be used, it is
+    kept in memory: all goes on, but for what was changed while the bot was off."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._path = path
+        self._lock = threading.RLock()
+        self._connection: sqlite3.Connection | None = None
+        self._last_append = 0
+
+    def open(self) -> bool:
+        with self._lock:
+            if self._connection is not None:
+                return True
+            if self._path is None:
+                self._connection = in_memory()
+                return False
+            kept = True
+            try:
+                make_folder(self._path.parent)
+                try:
+                    self._connection = connected(self._path)
+                except sqlite3.DatabaseError as error:
+                    if error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_FULL):
+                        raise
+                    kept = False
+                    set_aside(self._path)
+                    self._connection = connected(self._path)
+            except (sqlite3.Error, OSError) as error:
+                logger.warning("{} 用不了，不知道停机期间改了什么：{}", self._path.name, error)
+                self._connection = in_memory()
+                return False
+            (last,) = self._connection.execute("SELECT MAX(appended) FROM entry").fetchone()
+            self._last_append = int(last or 0)
+            return kept
+
+    def files(self) -> dict[FileKey, KnownFile]:
+        rows = self._run("SELECT scope, path, digest, plain, timeless FROM file")
+        return {(row[0], row[1]): file_of(row) for row in rows}
+
+    def file(self, key: FileKey) -> KnownFile | None:
+        rows = self._run(
+            "SELECT scope, path, digest, plain, timeless FROM file WHERE scope = ? AND path = ?",
+            key,
+        )
+        return file_of(rows[0]) if rows else None
+
+    def entry(self, scope: str, memory_id: str) -> KnownEntry | None:
+        found = self._run(
+            "SELECT * FROM entry WHERE scope = ? AND memory_id = ?", (scope, memory_id)
+        )
+        return entry_of(found[0]) if found else None
+
+    def entries_in(
+        self, keys: Collection[FileKey], *, but: Collection[str] = ()
+    ) -> list[KnownEntry]:
+        found: list[KnownEntry] = []
+        for key in keys:
+            rows = self._run("SELECT * FROM entry WHERE scope = ? AND path = ?", key)
+            found += (entry_of(row) for row in rows if row[1] not in but)
+        return found
+
+    def entries_named(self, memory_ids: Collection[str]) -> list[KnownEntry]:
+        names = list(memory_ids)
+        found: list[KnownEntry] = []
+        for start in range(0, len(names), _AT_ONCE):
+            some = tuple(names[start : start + _AT_ONCE])
+            marks = ", ".join("?" * len(some))
+            rows = self._run(f"SELECT * FROM entry WHERE memory_id IN ({marks})", some)  # noqa: S608
+            found += map(entry_of, rows)
+        return found
+
+    def held(self) -> list[KnownEntry]:
+        return [entry_of(row) for row in self._run("SELECT * FROM entry WHERE held = 1")]
+
+    def counts(self) -> dict[str, int]:
+        rows = self._run("SELECT scope, COUNT(*) FROM entry GROUP BY scope")
+        return {str(scope): int(count) for scope, count in rows}
+
+    def record(
+        self,
+        *,
+        files: Sequence[KnownFile] = (),
+        entries: Sequence[KnownEntry] = (),
+        gone: Collection[tuple[str, str]] = (),
+        gone_files: Collection[FileKey] = (),
+        departed: Sequence[Departed] = (),
+    ) -> None:
+        with self._transaction() as connection:
+            many = connection.executemany
+            many("DELETE FROM entry WHERE scope = ? AND memory_id = ?", gone)
+            many("DELETE FROM file WHERE scope = ? AND path = ?", gone_files)
+            many(
+                "INSERT OR REPLACE INTO file VALUES (?, ?, ?, ?, ?)",
+                [(f.scope, f.path, f.digest, f.plain, f.timeless) for f in files],
+            )
+            many(
+                PUT_ENTRY,
+                [row_of(entry) for entry in entries],
+            )
+            many(
+                "DELETE FROM departed WHERE scope = ? AND memory_id = ?",
+                [(entry.scope, entry.memory_id) for entry in entries],
+            )
+            many(
+                "INSERT OR REPLACE INTO departed VALUES (?, ?, ?, ?, ?)",
+                [(d.scope, d.path, d.memory_id, d.digest, d.at) for d in departed],
+            )
+            if departed:
+                oldest = max(d.at for d in departed) - BUFFER_SECONDS
+                connection.execute("DELETE FROM departed WHERE at < ?", (oldest,))
+
+    def next_append(self) -> int:
+        with self._lock:
+            self._last_append += 1
+            return self._last_append
+
+    def departed(self) -> list[Departed]:
+        rows = self._run("SELECT scope, path, memory_id, digest, at FROM departed")
+        return [Departed(*row) for row in rows]
+
+    def begin_move(self, memory_id: str, source: str, target: str) -> None:
+        self._run("INSERT OR REPLACE INTO moving VALUES (?, ?, ?)", (memory_id, source, target))
+
+    def unfinished_moves(self) -> list[tuple[str, str, str]]:
+        return [tuple(row) for row in self._run("SELECT memory_id, scope, target FROM moving")]
+
+    def end_move(self, memory_id: str) -> None:
+        self._run("DELETE FROM moving WHERE memory_id = ?", (memory_id,))
+
+    def add_deed(self, deed: Deed) -> None:
+        with self._transaction() as connection:
+            made = connection.execute(
+                "INSERT INTO deed (kind, memory_id, scope, target, person, conversation, words)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (
+                    str(deed.kind),
+                    deed.memory_id,
+                    deed.source,
+                    deed.target,
+                    deed.person,
+                    deed.conversation,
+                    deed.words,
+                ),
+            )
+            oldest = (made.lastrowid or 0) - _DEEDS_KEPT
+            connection.execute("DELETE FROM deed WHERE number <= ?", (oldest,))
+
+    def deeds(self, memory_id: str = "", *, person: str = "", conversation: str = "") -> list[Deed]:
+        rows = self._run(
+            "SELECT * FROM deed WHERE (? = '' OR memory_id = ?) AND (? = '' OR person = ?)"
+            " AND (? = '' OR conversation = ?) ORDER BY number DESC",
+            (memory_id, memory_id, person, person, conversation, conversation),
+        )
+        return [Deed(row[0], DeedKind(row[1]), *row[2:]) for row in rows]
+
+    def drop_deed(self, number: int) -> None:
+        self._run("DELETE FROM deed WHERE number = ?", (number,))
+
+    def settle_log(self) -> None:
+        with self._lock, _translated(self._path):
+            settle_log(self._opened())
+
+    def close(self) -> None:
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
+    def _run(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        with self._lock, _translated(self._path):
+            return self._opened().execute(statement, tuple(values)).fetchall()
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        with (
+            self._lock,
+            _translated(self._path),
+            all_or_nothing(self._opened()) as connection,
+        ):
+            yield connection
+
+    def _opened(self) -> sqlite3.Connection:
+        if self._connection is None:
+            raise EngineClosed("the ledger is closed")
+        return self._connection
+
+
+@contextlib.contextmanager
+def _translated(path: Path | None) -> Iterator[None]:
+    try:
+        yield
+    except (sqlite3.Error, OSError, UnicodeEncodeError) as error:
+        raise StateUnavailable(str(error), str(path or "")) from error

@@ -1,0 +1,1 @@
+"""The format of entries and pages. Pure."""

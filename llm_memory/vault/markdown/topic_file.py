@@ -1,0 +1,337 @@
+"""A topic file: a person's own text with our entries between it."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from ...models.data_models import Memory
+from .entry import ID_PATTERN, heading_id, metadata_lines, parse_entry, render
+from .escaping import escape_body, escape_inline, escape_opening
+
+BOM = "\ufeff"
+HEADING = "## "
+_DIGEST_BYTES = 8
+_FENCE = re.compile(r" {0,3}(```+|~~~+)")
+_ITEM = re.compile(r" {0,3}(?:[-*+]|\d{1,9}[.)])[ \t]+(?=\S)")
+_ID = re.compile(rf"[ \t]+\^({ID_PATTERN})[ \t]*$")
+_NO_WORDS = re.compile(
+    r"[ \t]*(?:[-*+]|\d{1,9}[.)])?[ \t]*$|\t| {4}| {0,3}(?:[#>|<]|```|~~~|[-=*_]{3,}[ \t]*$)"
+)
+"""Lines that are no line of a paragraph."""
+_QUOTE = re.compile(r"[ \t]*>")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A memory and the lines ``[start, end)`` that it takes in its file.
+
+    Its words end before line ``rows``, its metadata before ``body``. ``lead`` is what stands
+    before the words: ``## ``, a list's ``- ``, or nothing for a paragraph. ``timeless``: nothing in
+    the entry tells its time, its file does.
+    """
+
+    memory: Memory
+    start: int
+    end: int
+    rows: int = 0
+    body: int = 0
+    lead: str = HEADING
+    timeless: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TopicFile:
+    """The lines of a file, without their line ends, and the entries among them.
+
+    ``line_ends`` has one a line, mostly nothing for the last: a line that we leave alone keeps its
+    own. ``newline`` is the file's, for lines of ours; ``bom`` its byte order mark or nothing.
+    """
+
+    lines: tuple[str, ...]
+    entries: tuple[Entry, ...]
+    line_ends: tuple[str, ...]
+    newline: str = "\n"
+    bom: str = ""
+
+    def find(self, memory_id: str) -> Entry | None:
+        """The first entry with this id."""
+        return next((e for e in self.entries if e.memory.memory_id == memory_id), None)
+
+    def without(self, *entries: Entry) -> str:
+        """The file's text with these entries cut out; every other line stays as it is."""
+        text, kept_from = self.bom, 0
+        for entry in sorted(entries, key=lambda one: one.start):
+            text += self._text(kept_from, entry.start)
+            kept_from = entry.end
+        return text + self._text(kept_from, len(self.lines))
+
+    def with_replaced(self, entry: Entry, memory: Memory) -> str:
+        """The file's text with ``memory`` in the entry's place.
+
+        Words and reasoning that are the same stay as they were written, byte by byte. A paragraph
+        has no room for a reasoning: it becomes a heading.
+        """
+        lead = entry.lead
+        if memory.reasoning and not lead:
+            lead = HEADING
+        same_words = lead == entry.lead and memory.judgment == entry.memory.judgment
+        words = self._text(entry.start, entry.rows) if same_words else self._words(lead, memory)
+        indent = "" if lead in (HEADING, "") else " " * len(lead.expandtabs(4))
+        rows = "".join(f"{indent}{row}{self.newline}" for row in metadata_lines(memory))
+        if memory.reasoning == entry.memory.reasoning:
+            body = self._text(entry.body, entry.end)
+        else:
+            body = self._body(indent, memory, more=entry.end < len(self.lines) and lead == HEADING)
+        whole = self._ended(words) + rows + body
+        return self.bom + self._text(0, entry.start) + whole + self._text(entry.end, None)
+
+    def with_other_ids(self, ids: Mapping[Entry, str]) -> str:
+        """The file's text with other ids in the words of these entries."""
+        changed = {}
+        for entry, memory_id in ids.items():
+            last = entry.start if entry.lead else entry.rows - 1
+            changed[last] = _ID.sub(f" ^{memory_id}", self.lines[last])
+        return self.with_lines(changed)
+
+    def with_lines(self, changed: Mapping[int, str]) -> str:
+        """The file's text with some lines written anew, their line ends kept."""
+        pairs = enumerate(zip(self.lines, self.line_ends, strict=True))
+        return self.bom + "".join(changed.get(number, line) + end for number, (line, end) in pairs)
+
+    def digest(self, entry: Entry) -> str:
+        """Changes with whatever stands in the entry's lines, but for blank ones at its end."""
+        return digest("\n".join(self.lines[entry.start : entry.end]).rstrip())
+
+    def plain_digest(self) -> str:
+        """Changes with whatever words stand outside the entries."""
+        outside: list[str] = []
+        place = 0
+        for entry in self.entries:
+            outside += self.lines[place : entry.start]
+            place = entry.end
+        outside += self.lines[place:]
+        return digest("\n".join(line for line in outside if line.strip()))
+
+    def _words(self, lead: str, memory: Memory) -> str:
+        words = escape_inline(memory.judgment)
+        if lead != HEADING:
+            words = escape_opening(words)
+        return f"{lead}{words} ^{memory.memory_id}{self.newline}"
+
+    def _body(self, indent: str, memory: Memory, *, more: bool) -> str:
+        gap = self.newline if more else ""
+        if not memory.reasoning:
+            return gap
+        lines = escape_body(memory.reasoning).split("\n")
+        text = "".join(f"{indent}{line}".rstrip(" ") + self.newline for line in ["", *lines])
+        return text + gap
+
+    def _ended(self, text: str) -> str:
+        return text if text.endswith("\n") else text + self.newline
+
+    def _text(self, start: int, end: int | None) -> str:
+        pieces = zip(self.lines[start:end], self.line_ends[start:end], strict=True)
+        return "".join(line + line_end for line, line_end in pieces)
+
+
+def digest(text: str | bytes) -> str:
+    """Sixteen hexadecimal digits: enough to tell two versions of one file or entry apart."""
+    raw = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    return hashlib.blake2b(raw, digest_size=_DIGEST_BYTES).hexdigest()
+
+
+class RunningDigest:
+    """The ``digest`` of bytes that grow at their end, without reading all of them anew."""
+
+    def __init__(self, start: bytes) -> None:
+        self._hash = hashlib.blake2b(start, digest_size=_DIGEST_BYTES)
+
+    def add(self, more: bytes) -> None:
+        """They are longer now."""
+        self._hash.update(more)
+
+    @property
+    def value(self) -> str:
+        """Of all so far."""
+        return self._hash.hexdigest()
+
+
+def behind(text: str, *memories: Memory) -> str:
+    """What to put behind a file's text to have ``memories`` in it, a blank line before each."""
+    newline = _newline_of(text)
+    gap = "" if not text else newline if text.endswith("\n") else newline * 2
+    if text.endswith("\r"):  # half of a line end: the other half was lost
+        gap = "\n" + newline
+    return gap + "\n".join(map(render, memories)).replace("\n", newline)
+
+
+def _newline_of(text: str) -> str:
+    """A text's own line end: that of its first line."""
+    first, found, _ = text.partition("\n")
+    return "\r\n" if found and first.endswith("\r") else "\n"
+
+
+def parse_file(text: str, *, fallback_time: datetime) -> TopicFile:
+    """Find the entries of a file. Text that belongs to none of them is left alone.
+
+    An entry is a heading of level 2, an item of a list or a paragraph that ends with an id. Under
+    its heading it reaches to the next entry, or to the next heading of level 1 or 2 that a person
+    wrote (not inside a code fence: there ``#`` is code), and not into a list that begins right
+    below it. An item has its indented lines, a paragraph the quoted lines right below it.
+    """
+    raw = text.removeprefix(BOM).split("\n")
+    lines = tuple(line.removesuffix("\r") for line in raw)
+    ended = (*(line + "\n" for line in raw[:-1]), raw[-1])
+    line_ends = tuple(whole[len(line) :] for whole, line in zip(ended, lines, strict=True))
+    entries = []
+    starts = _starts(lines)
+    ends = [number for number, _ in starts[1:]] + [len(lines)]
+    for (start, lead), end in zip(starts, ends, strict=False):
+        if lead is not None:
+            entries.append(_entry(lines, start, end, lead, fallback_time))
+    bom = BOM if text.startswith(BOM) else ""
+    return TopicFile(lines, tuple(entries), line_ends, _newline_of(text), bom)
+
+
+def _starts(lines: tuple[str, ...]) -> list[tuple[int, str | None]]:
+    """Where entries begin, with what leads in their words; None for a heading of a person's."""
+    starts: list[tuple[int, str | None]] = []
+    fence = ""
+    for number, line in enumerate(lines):
+        if line.startswith(HEADING) and heading_id(line) is not None:
+            starts.append((number, HEADING))
+            fence = ""
+        elif match := _FENCE.match(line):
+            fence = _fence_after(fence, match[1])
+        elif fence:
+            continue
+        elif line.startswith(("# ", HEADING)):
+            starts.append((number, None))
+        elif "^m-" in line and (mark := _ID.search(line)) and _has_words(line[: mark.start()]):
+            starts.append(_list_or_paragraph(lines, number, starts[-1][0] + 1 if starts else 0))
+    return starts
+
+
+def _has_words(text: str) -> bool:
+    return not _NO_WORDS.match(text)
+
+
+def _fence_after(fence: str, mark: str) -> str:
+    """The fence that is open below a line with ``mark``."""
+    if not fence:
+        return mark
+    return "" if mark[0] == fence[0] and len(mark) >= len(fence) else fence
+
+
+def _list_or_paragraph(lines: tuple[str, ...], number: int, first: int) -> tuple[int, str]:
+    if item := _ITEM.match(lines[number]):
+        return number, item[0]
+    return _paragraph_start(lines, number, first), ""
+
+
+def _paragraph_start(lines: tuple[str, ...], number: int, first: int) -> int:
+    while number > first and joins(lines[number - 1], lines[number]):
+        number -= 1
+    return number
+
+
+def joins(above: str, below: str) -> bool:
+    """True if a paragraph goes on from one line to the next. A line that is indented where the next
+    is not belongs to an item."""
+    if not is_words(above) or not is_words(below) or _ID.search(above):
+        return False
+    return _indent(above) <= _indent(below)
+
+
+def is_words(line: str) -> bool:
+    """True for a line of a paragraph."""
+    return not (_NO_WORDS.match(line) or _ITEM.match(line))
+
+
+def is_item(line: str) -> bool:
+    """True for the first line of a list's item."""
+    return _ITEM.match(line) is not None and not _NO_WORDS.match(line)
+
+
+def _entry(
+    lines: tuple[str, ...], start: int, end: int, lead: str, fallback_time: datetime
+) -> Entry:
+    if lead == HEADING:
+        rows = start + 1
+        body = _after_quotes(lines, rows, end)
+        end = _before_list(lines, body, end)
+        text = "\n".join(lines[start:end])
+    elif lead:
+        rows = start + 1
+        end = item_end(lines, start, end)
+        while rows < end and _is_wrapped(lines[rows]):
+            rows += 1
+        body = _after_quotes(lines, rows, end)
+        text = _as_heading(lines[start:rows], lead, lines[rows:end])
+    else:
+        rows = start
+        while not _ID.search(lines[rows]):
+            rows += 1
+        rows += 1
+        body = end = _after_quotes(lines, rows, end)
+        text = _as_heading(lines[start:rows], lead, lines[rows:end])
+    memory, timeless = parse_entry(text, fallback_time=fallback_time)
+    return Entry(memory, start, end, rows, body, lead, timeless)
+
+
+def _after_quotes(lines: tuple[str, ...], place: int, end: int) -> int:
+    while place < end and _QUOTE.match(lines[place]):
+        place += 1
+    return place
+
+
+def _before_list(lines: tuple[str, ...], body: int, end: int) -> int:
+    """Where the body ends: at once, if a list begins it. Its items are entries of their own."""
+    place = body
+    while place < end and not lines[place].strip():
+        place += 1
+    return place if place < end and is_item(lines[place]) else end
+
+
+def item_end(lines: tuple[str, ...], start: int, end: int) -> int:
+    """Behind the last line that belongs to an item, for it is indented more than the item is."""
+    last = place = start + 1
+    while place < end and (
+        not lines[place].strip() or _indent(lines[place]) > _indent(lines[start])
+    ):
+        place += 1
+        if lines[place - 1].strip():
+            last = place
+    return last
+
+
+def _indent(line: str) -> int:
+    return len(line.expandtabs(4)) - len(line.lstrip(" \t").expandtabs(4))
+
+
+def _is_wrapped(line: str) -> bool:
+    """A line that goes on with an item's words."""
+    bare = line.strip()
+    return bool(bare) and not bare.startswith(">") and not _ITEM.match(bare)
+
+
+def _as_heading(words: tuple[str, ...], lead: str, rest: tuple[str, ...]) -> str:
+    """An entry's text, as if it stood under a heading."""
+    bare = [words[0].removeprefix(lead), *words[1:]]
+    found = next(match for line in bare if (match := _ID.search(line)))
+    kept = [_ID.sub("", line).strip() for line in bare]
+    rows = 0
+    while rows < len(rest) and _QUOTE.match(rest[rows]):
+        rows += 1
+    quotes = [line.strip() for line in rest[:rows]]
+    body = [line.removeprefix("\t")[_common(rest[rows:]) :] for line in rest[rows:]]
+    return "\n".join([f"{HEADING}{'\\u{a}'.join(kept)} ^{found[1]}", *quotes, "", *body])
+
+
+def _common(lines: tuple[str, ...]) -> int:
+    depths = [len(line) - len(line.lstrip(" ")) for line in lines if line.strip()]
+    return min(depths, default=0)

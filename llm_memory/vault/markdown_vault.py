@@ -1,0 +1,458 @@
+"""The Markdown tree ``memory/scopes/<scope>/``: what was acknowledged stands here."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from ..errors import StateUnavailable, VaultFileBroken, VaultWriteFailed
+from ..models.conversation import Actor
+from ..models.data_models import Memory, StoredMemory, Topic
+from ..models.scope import Scope
+from ..models.vault_layout import topic_path
+from ..storage.files import ChangedMeanwhile
+from .archive import BY_HAND, VaultArchive
+from .files import MAX_FILE_BYTES, Reading, VaultTree, is_gone
+from .fresh_ids import FreshIds, MakeId, random_id
+from .ledger import SqliteLedger
+from .ledger_port import EntryLedger
+from .markdown.topic_file import Entry, TopicFile
+from .models import Departed, FileKey, KnownEntry, KnownFile, Repair, SeenFile
+from .ports import FileReport, Look, Place, Settled, VaultContent
+from .repair import VaultRepair
+from .scan import VaultScan
+from .walk import Survey
+from .writer import SPLIT_BYTES, VaultPen, written_digest
+
+__all__ = ["SPLIT_BYTES", "MarkdownVault"]
+
+_TRIES = 10
+"""So often a change is tried where an editor saves the file again and again meanwhile."""
+
+
+class MarkdownVault:
+    """Implements the ``Vault`` port. One lock: a reader never sees half an entry of ours."""
+
+    def __init__(
+        self,
+        root: Path,
+        ledger: EntryLedger | None = None,
+        *,
+        make_id: MakeId | None = None,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        """``now``: seconds since 1970. Without a ledger what is known of the files is kept in
+        memory; without ``make_id`` ids are random."""
+        self._lock = threading.RLock()
+        self._tree = VaultTree(root, self._lock)
+        self.ledger = ledger or SqliteLedger()
+        self._opened = False
+        self._pen = VaultPen(self._tree, self.ledger, now)
+        self._scan = VaultScan(self._tree)
+        self._archive = VaultArchive(self._tree, self._pen)
+        self._ids = FreshIds(make_id or random_id, self.ledger, self._archive)
+        self._repair = VaultRepair(self._tree, self._scan, self._pen, self._ids)
+
+    def open(self) -> None:
+        """Make the tree. Raises VaultWriteFailed."""
+        self._tree.open()
+
+    def ensure(self, scope: Scope) -> None:
+        self._tree.make(scope)
+
+    def named(self, name: str) -> Scope | None:
+        return self._tree.named(name)
+
+    def scopes(self) -> tuple[Scope, ...]:
+        return tuple(scope for scope, _ in self._tree.folders() if scope is not None)
+
+    def strays(self) -> tuple[FileReport, ...]:
+        """Folders that are no scope: nobody reads them until their name is legal."""
+        return tuple(
+            FileReport(name, "", "illegal_folder")
+            for scope, name in self._tree.folders()
+            if scope is None
+        )
+
+    def read(self, scope: Scope) -> VaultContent:
+        return self._scan.read(scope, self._survey(scope))
+
+    def look(self) -> Look:
+        return self._scan.look()
+
+    def see(
+        self, places: Sequence[Place], known: dict[FileKey, KnownFile], *, anew: bool
+    ) -> list[SeenFile | FileReport | KnownFile]:
+        return list(self._scan.see(places, known, anew=anew))
+
+    def stamps(self, keys: Sequence[FileKey]) -> dict[FileKey, tuple[int, int, int] | None]:
+        return self._scan.stamps(keys)
+
+    def settle(
+        self, seen: SeenFile, repair: Repair, known: Sequence[KnownEntry], *, name: bool
+    ) -> Settled | None:
+        with self._lock:
+            self._keep_what_is_cut(seen, repair)
+            for entry in repair.taken_back:
+                self._archive.keep_edited(
+                    seen.scope, entry.path, entry.memory, by=BY_HAND, at=self._at()
+                )
+            return self._repair.settle(seen, repair, known, name=name)
+
+    def _keep_what_is_cut(self, seen: SeenFile, repair: Repair) -> None:
+        """What comes back from an old buffer was forgotten or moved: its words stand elsewhere. But
+        where they don't, because the whole tree was put back from a copy, say, they go to the
+        archive before they are cut."""
+        cut = set(repair.cut)
+        lost = [
+            KnownEntry(seen.scope.name, seen.path, entry.memory, entry.digest)
+            for entry in seen.entries
+            if (entry.memory.memory_id, entry.digest) in cut
+            and not self._stands_elsewhere(seen.scope, entry.memory)
+        ]
+        if lost:
+            self._archive.bury(lost, at=self._at())
+
+    def _at(self) -> datetime:
+        return self._moment().astimezone().replace(microsecond=0)
+
+    def _moment(self) -> datetime:
+        return datetime.fromtimestamp(self._pen.now(), UTC)
+
+    def _stands_elsewhere(self, scope: Scope, memory: Memory) -> bool:
+        forgotten = self._archive.forgotten(scope, memory.memory_id)
+        if any(_says_the_same(copy.memory, memory) for copy in forgotten):
+            return True
+        others = (
+            self._living(other, memory.memory_id) for other in self.scopes() if other != scope
+        )
+        return any(there and _says_the_same(there.memory, memory) for there in others)
+
+    def bury(self, entries: Sequence[KnownEntry], *, at: datetime) -> None:
+        with self._lock:
+            self._archive.bury(entries, at=at)
+
+    def buried(self, entries: Sequence[KnownEntry]) -> dict[tuple[str, str], bool]:
+        with self._lock:
+            return self._archive.buried(entries)
+
+    def departed_lately(self, since: float) -> list[Departed]:
+        with self._lock:
+            return [
+                Departed(
+                    scope.name, copy.path, copy.memory.memory_id, written_digest(copy.memory), at
+                )
+                for scope in self.scopes()
+                for copy, at in self._archive.lately(scope, since)
+            ]
+
+    def append(self, scope: Scope, topic: Topic, memory: Memory) -> StoredMemory:
+        with self._lock:
+            self._ready()
+            if not memory.memory_id:
+                (memory_id,) = self._ids.take(scope, self._moment(), 1)
+                memory = replace(memory, memory_id=memory_id)
+            relative = self._pen.append(scope, topic_path(topic, memory.created_at), memory)
+        return StoredMemory(scope, relative, memory)
+
+    def append_many(
+        self, scope: Scope, entries: Sequence[tuple[Topic, Memory]]
+    ) -> list[StoredMemory]:
+        pairs = [(topic_path(topic, memory.created_at), memory) for topic, memory in entries]
+        with self._lock:
+            self._ready()
+            paths = self._pen.append_many(scope, pairs)
+        return [
+            StoredMemory(scope, path, memory)
+            for path, (_, memory) in zip(paths, pairs, strict=True)
+        ]
+
+    def _ready(self) -> None:
+        """The ledger of a vault that nobody opened one for is in memory."""
+        if not self._opened:
+            self.ledger.open()
+            self._opened = True
+
+    def current(self, stored: StoredMemory) -> StoredMemory | None:
+        with self._lock:
+            try:
+                reading, _, entry = self._locate(stored)
+            except KeyError:
+                return None
+        return self._stored(stored.scope, reading, entry.memory)
+
+    def replace(self, stored: StoredMemory, memory: Memory) -> StoredMemory:
+        def step() -> StoredMemory:
+            reading, file, entry = self._same(stored)
+            self._pen.replace(stored.scope, reading, file, entry, memory)
+            return self._stored(stored.scope, reading, memory)
+
+        return self._steadily(step)
+
+    def edit(
+        self, stored: StoredMemory, memory: Memory, *, by: Actor, at: datetime
+    ) -> StoredMemory:
+        """How it was goes to the archive first: a crash between leaves one copy too many there."""
+
+        def step() -> StoredMemory:
+            reading, file, entry = self._same(stored)
+            path = self._tree.relative(stored.scope, reading.path)
+            self._archive.keep_edited(stored.scope, path, entry.memory, by=by, at=at)
+            self._pen.replace(stored.scope, reading, file, entry, memory)
+            return self._stored(stored.scope, reading, memory)
+
+        return self._steadily(step)
+
+    def unedit(self, stored: StoredMemory) -> StoredMemory | None:
+        def step() -> StoredMemory | None:
+            before = self._archive.edited(stored.scope, stored.memory.memory_id)
+            if before is None:
+                return None
+            reading, file, entry = self._locate(stored)
+            self._pen.replace(stored.scope, reading, file, entry, before.memory)
+            with contextlib.suppress(VaultWriteFailed, VaultFileBroken):
+                self._archive.cut_edited(before)
+            return self._stored(stored.scope, reading, before.memory)
+
+        return self._steadily(step)
+
+    def move(self, stored: StoredMemory, target: Scope) -> StoredMemory:
+        """Into the other scope first, then out of this one: a crash between is mended at the next
+        start, for the ledger knows that a move was under way."""
+        copied: list[StoredMemory] = []
+
+        def step() -> StoredMemory:
+            reading, file, entry = self._locate(stored)
+            memory_id = entry.memory.memory_id
+            there = self._living(target, memory_id)
+            if there is not None and not _says_the_same(there.memory, entry.memory):
+                if not copied:  # another one of that id: neither is ours to cut
+                    raise KeyError(memory_id)
+                self._pen.cut(target, *self._locate(there))  # an editor saved since we copied it
+                there = None
+            if there is None:
+                path = self._tree.relative(stored.scope, reading.path)
+                there = self._copied(entry.memory, stored.scope, path, target)
+                copied.append(there)
+            self._pen.cut(stored.scope, reading, file, entry)
+            with contextlib.suppress(StateUnavailable):
+                self.ledger.end_move(memory_id)
+            return there
+
+        return self._steadily(step)
+
+    def _copied(self, memory: Memory, source: Scope, path: str, target: Scope) -> StoredMemory:
+        with contextlib.suppress(StateUnavailable):
+            self.ledger.begin_move(memory.memory_id, source.name, target.name)
+        try:
+            return StoredMemory(target, self._pen.append(target, path, memory), memory)
+        except VaultWriteFailed:
+            with contextlib.suppress(StateUnavailable):
+                self.ledger.end_move(memory.memory_id)
+            raise
+
+    def finish_moves(self) -> None:
+        """What was copied already is cut from where it was; what was not stays there."""
+        with self._lock, contextlib.suppress(StateUnavailable):
+            for memory_id, source, target in self.ledger.unfinished_moves():
+                if self._finish_move(memory_id, self._tree.named(source), self._tree.named(target)):
+                    self.ledger.end_move(memory_id)
+
+    def _finish_move(self, memory_id: str, source: Scope | None, target: Scope | None) -> bool:
+        """False if it has to be tried again."""
+        if source is None or target is None:
+            return True
+        there, stands = self._living(target, memory_id), self._living(source, memory_id)
+        if there is None or stands is None or not _says_the_same(there.memory, stands.memory):
+            return True
+        try:
+            self._pen.cut(source, *self._locate(stands))
+        except KeyError:
+            return True
+        except (VaultWriteFailed, ChangedMeanwhile):
+            return False
+        return True
+
+    def archive(self, stored: StoredMemory, *, by: Actor, at: datetime) -> str:
+        """Into the archive first, then out of the living file: a crash between loses nothing."""
+        kept: list[tuple[Memory, str]] = []
+
+        def step() -> str:
+            reading, file, entry = self._locate(stored)
+            # Where an editor saved the file since, with the same words in it, the copy is there.
+            if not kept or kept[-1][0] != entry.memory:
+                path = self._tree.relative(stored.scope, reading.path)
+                copy = self._archive.keep_forgotten(stored.scope, path, entry.memory, by=by, at=at)
+                kept.append((entry.memory, copy))
+            self._pen.cut(stored.scope, reading, file, entry)
+            return kept[-1][1]
+
+        return self._steadily(step)
+
+    def archive_many(
+        self, stored: Sequence[StoredMemory], *, by: Actor, at: datetime
+    ) -> list[StoredMemory]:
+        by_file: dict[FileKey, list[StoredMemory]] = {}
+        for one in stored:
+            by_file.setdefault((one.scope.name, one.path), []).append(one)
+        return [one for some in by_file.values() for one in self._archive_some(some, by, at)]
+
+    def _archive_some(
+        self, stored: Sequence[StoredMemory], by: Actor, at: datetime
+    ) -> list[StoredMemory]:
+        """Of one file: into the archive first, then out of it, each in one go."""
+        scope, path = stored[0].scope, stored[0].path
+        kept: set[Memory] = set()
+
+        def step() -> list[StoredMemory]:
+            self._tree.refuse_absence()
+            target = self._tree.folder(scope) / path
+            self._tree.refuse_links(target)
+            try:
+                reading = self._tree.read(target, patient=True, limit=MAX_FILE_BYTES)
+                file = reading.parsed()
+            except VaultFileBroken as error:
+                if is_gone(target):
+                    return []
+                raise VaultWriteFailed(str(error)) from error
+            found = [
+                (one, entry)
+                for one in stored
+                if (entry := file.find(one.memory.memory_id)) is not None
+                and _says_the_same(entry.memory, one.memory)
+            ]
+            # Where an editor saved the file since, the copies are there.
+            fresh = [entry.memory for _, entry in found if entry.memory not in kept]
+            if fresh:
+                self._archive.keep_forgotten(scope, path, *fresh, by=by, at=at)
+                kept.update(fresh)
+            if found:
+                self._pen.cut(scope, reading, file, *(entry for _, entry in found))
+            return [one for one, _ in found]
+
+        return self._steadily(step)
+
+    def restore(self, scope: Scope, memory_id: str) -> StoredMemory | None:
+        with self._lock:
+            self._ready()
+            copies = self._archive.forgotten(scope, memory_id)
+            if not copies:
+                return None
+            # A crash while it was forgotten may have left older copies, or the living entry
+            # itself: that one wins.
+            stored = self._living(scope, memory_id)
+            if stored is None:
+                last = copies[-1]
+                relative = self._pen.append(scope, last.path, last.memory)
+                stored = StoredMemory(scope, relative, last.memory)
+            # It lives now, and that is the answer: a copy that cannot be cut from the archive, on a
+            # full disk, is one as a crash leaves it.
+            with contextlib.suppress(VaultWriteFailed, VaultFileBroken):
+                self._archive.cut_forgotten(scope, stored.memory)
+        return stored
+
+    def archived(self, scope: Scope, memory_id: str) -> Memory | None:
+        """The forgotten entry, as it stands in the archive."""
+        copies = self._archive.forgotten(scope, memory_id)
+        return copies[-1].noted if copies else None
+
+    def forgotten(
+        self, scope: Scope, memory_ids: Collection[str], *, by: Actor | None = None
+    ) -> set[str]:
+        with self._lock:
+            return self._archive.holds(scope, memory_ids, by=by)
+
+    def archived_ids(self) -> set[str]:
+        with self._lock:
+            return self._archive.ids()
+
+    def archived_words(self, scope: Scope) -> set[tuple[str, str]] | None:
+        with self._lock:
+            return self._archive.words(scope)
+
+    def erase(self, scope: Scope, unwanted: Callable[[Memory], bool]) -> int:
+        with self._lock:
+            self._tree.refuse_absence()
+            try:
+                return self._archive.erase(scope, unwanted)
+            except VaultFileBroken as error:
+                raise VaultWriteFailed(str(error)) from error
+
+    def _living(self, scope: Scope, memory_id: str) -> StoredMemory | None:
+        for path in self._survey(scope).files:
+            with contextlib.suppress(VaultFileBroken):
+                if (found := self._tree.find(path, memory_id)) is not None:
+                    return self._stored(scope, found[0], found[2].memory)
+        return None
+
+    def _survey(self, scope: Scope) -> Survey:
+        """What may be recalled, but for copies of other files: nothing lives in these."""
+        self._ready()
+        survey, known = self._tree.survey(scope), dict[FileKey, KnownFile]()
+        with contextlib.suppress(StateUnavailable):
+            known = self.ledger.files()
+        copies = {
+            self._tree.folder(scope) / file.path
+            for file in known.values()
+            if file.is_copy and file.scope == scope.name
+        }
+        return replace(survey, files=tuple(path for path in survey.files if path not in copies))
+
+    def _stored(self, scope: Scope, reading: Reading, memory: Memory) -> StoredMemory:
+        return StoredMemory(scope, self._tree.relative(scope, reading.path), memory)
+
+    def _steadily[R](self, step: Callable[[], R]) -> R:
+        """What a change gives that is tried again if an editor saves the file in between.
+
+        Raises VaultWriteFailed, KeyError.
+        """
+        with self._lock:
+            self._ready()
+            name = ""
+            for _ in range(_TRIES):
+                try:
+                    return step()
+                except ChangedMeanwhile as error:
+                    name = str(error)
+            raise VaultWriteFailed(f"{name}: somebody else writes to it all the time")
+
+    def _same(self, stored: StoredMemory) -> tuple[Reading, TopicFile, Entry]:
+        """The entry, if it still says what we know. Raises KeyError: a person's edit wins."""
+        reading, file, entry = self._locate(stored)
+        if not _says_the_same(entry.memory, stored.memory):
+            raise KeyError(stored.memory.memory_id)
+        return reading, file, entry
+
+    def _locate(self, stored: StoredMemory) -> tuple[Reading, TopicFile, Entry]:
+        """The entry as it stands now, also if a person moved it to another file of the scope.
+
+        Raises KeyError only if it is gone, not if the file it stood in cannot be read just now.
+        """
+        scope, memory_id = stored.scope, stored.memory.memory_id
+        self._tree.refuse_absence()
+        known = self._tree.folder(scope) / stored.path
+        self._tree.refuse_links(known)
+        problem = ""
+        try:
+            if (found := self._tree.find(known, memory_id)) is not None:
+                return found
+        except VaultFileBroken as error:
+            problem = "" if is_gone(known) else str(error)
+        survey = self._survey(scope)
+        for path in survey.files:
+            with contextlib.suppress(VaultFileBroken):
+                if path != known and (found := self._tree.find(path, memory_id)) is not None:
+                    return found
+        if problem or survey.shut:
+            raise VaultWriteFailed(problem or f"{survey.shut[0] or scope.name}: unreadable")
+        raise KeyError(memory_id)
+
+
+def _says_the_same(one: Memory, other: Memory) -> bool:
+    """An entry without a time has its file's, which moves."""
+    return replace(one, created_at=other.created_at) == other

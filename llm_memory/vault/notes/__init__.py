@@ -1,0 +1,1 @@
+"""Other Markdown under the memory root, indexed by heading."""

@@ -1,0 +1,210 @@
+"""Every piece of every note, in memory, by place and id: what recall may find beside memories."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from itertools import batched, chain
+from typing import Protocol
+
+from ...catalogue.catalogue import key_of
+from ...errors import VaultFileBroken
+from ...log import logger
+from ...models.key import Key
+from ...models.notes import NoteChunk, NotePlace, NoteSection
+from ...models.scope import ScopeFilter
+from ...runtime.notice_board import NoticeBoard
+from .note_files import (
+    TOO_MANY,
+    UNREADABLE,
+    KnownFile,
+    KnownFiles,
+    NoteReports,
+    Reading,
+    read_files,
+)
+from .ports import NoteFolder, NoteSource
+
+MOST_PIECES = 20_000
+"""Pieces that are kept in memory, about 20 MB of them."""
+_FILES = 50
+"""Files read in one thread call."""
+_SLICE = 200
+"""Pieces told to the indexes between two looks at the event loop."""
+
+
+class NoteFollower(Protocol):
+    """An index that keeps up with the notes behind the bot. Returns at once."""
+
+    def enqueue(self, stored: NoteChunk) -> None:
+        """A piece is new."""
+        ...
+
+    def enqueue_removal(self, stored: NoteChunk) -> None:
+        """A piece is gone."""
+        ...
+
+    def recheck(self) -> None:
+        """All notes were read for the first time: compare them with what it holds."""
+        ...
+
+
+class NoteBook:
+    """The pieces of all places; every question names what the asker may see.
+
+    Touched from the event loop only. ``refresh`` is what keeps it up with the disk.
+    """
+
+    def __init__(
+        self,
+        source: NoteSource,
+        notices: NoticeBoard,
+        *,
+        most: int = MOST_PIECES,
+    ) -> None:
+        self._source = source
+        self._followers: list[NoteFollower] = []
+        self._most = most
+        self._pieces: dict[str, dict[str, NoteChunk]] = {}
+        self._files = KnownFiles()
+        self._reports = NoteReports(notices)
+        self._refreshing = asyncio.Lock()
+        self._folded: dict[Key, str] = {}
+        self._size = 0
+        self.scanned = False
+
+    def follow_with(self, *followers: NoteFollower) -> None:
+        """Tell these of every change from now on."""
+        self._followers += followers
+
+    def __len__(self) -> int:
+        """How many pieces there are, in all places."""
+        return self._size
+
+    def get(self, key: Key) -> NoteChunk | None:
+        """By place and id."""
+        return self._pieces.get(key.scope, {}).get(key.memory_id)
+
+    def find(self, note_id: str, scope_filter: ScopeFilter) -> NoteChunk | None:
+        """By id, among what the filter admits."""
+        found = (self._pieces[name].get(note_id) for name in self._visible_names(scope_filter))
+        return next((chunk for chunk in found if chunk is not None), None)
+
+    def visible(self, scope_filter: ScopeFilter) -> Iterator[NoteChunk]:
+        """Everything that the filter admits, the reader's own scope first."""
+        names = self._visible_names(scope_filter)
+        return chain.from_iterable(self._pieces[name].values() for name in names)
+
+    def _visible_names(self, scope_filter: ScopeFilter) -> list[str]:
+        names = self._pieces if scope_filter.everything else scope_filter.names
+        return [name for name in names if name in self._pieces and scope_filter.admits(name)]
+
+    def all(self) -> Iterator[NoteChunk]:
+        """Every piece of every place: for the indexes, never for a reader."""
+        return chain.from_iterable(map(dict.values, self._pieces.values()))
+
+    def folded(self, chunk: NoteChunk) -> str:
+        """What a piece says, ready to be looked through for words."""
+        return self._folded.get(key_of(chunk), "")
+
+    def counts(self) -> dict[str, int]:
+        """How many pieces each place holds, by its name."""
+        return {name: len(pieces) for name, pieces in self._pieces.items() if pieces}
+
+    async def section(self, chunk: NoteChunk) -> NoteSection:
+        """The section around a piece, as its file is now; else what is known of the piece."""
+        try:
+            section = await asyncio.to_thread(self._source.section, chunk)
+        except VaultFileBroken:
+            section = None
+        return section or NoteSection(chunk, chunk.text, chunk.first, chunk.last)
+
+    def clear(self) -> None:
+        """Let go of everything."""
+        self._pieces.clear()
+        self._files.clear()
+        self._folded.clear()
+        self._size = 0
+
+    async def refresh(self) -> None:
+        """Take in what changed on the disk, and tell the indexes. Files that look as they did are
+        not read again."""
+        async with self._refreshing:
+            found = await asyncio.to_thread(self._source.places)
+            if found is None:
+                return  # the tree is away; what is known of it stays
+            self._reports.post(None, found.broken)
+            for place in self._files.places():
+                if place not in found.places:
+                    await self._settle(place, NoteFolder())
+            for place in found.places:
+                await self._settle(place, await asyncio.to_thread(self._source.survey, place))
+            if not self.scanned:
+                self.scanned = True
+                logger.info("读到笔记 {} 段", self._size)
+                for follower in self._followers:
+                    follower.recheck()
+
+    async def _settle(self, place: NotePlace, folder: NoteFolder) -> None:
+        """Make what is known of a place equal to what stands there."""
+        files = self._files
+        for path in files.gone(place, folder):
+            await self._tell(*self._replace(place, Reading(path)))
+            files.drop(place, path)
+        changed = files.changed(place, folder, self._most - self._size)
+        for paths in batched(changed, _FILES):
+            for reading in await self._read(place, paths):
+                known = files.get(place, reading.path)
+                signature = folder.files[reading.path]
+                if reading.problem == UNREADABLE and known.ids:
+                    continue  # for a moment, perhaps; it is tried again
+                wanted = int(reading.problem == TOO_MANY)
+                if self._size - len(known.ids) + len(reading.chunks) > self._most:
+                    wanted = len(reading.chunks)
+                    reading = Reading(reading.path, problem=TOO_MANY)
+                await self._tell(*self._replace(place, reading))
+                ids = tuple(chunk.note_id for chunk in reading.chunks)
+                fresh = KnownFile(signature, ids, reading.problem, wanted)
+                files.put(place, reading.path, fresh)
+        self._reports.post(place, [*folder.broken, *files.problems(place)])
+        if changed:
+            logger.debug("笔记：{} 读了 {} 个文件，共 {} 段", place.name, len(changed), self._size)
+
+    async def _read(self, place: NotePlace, paths: Sequence[str]) -> list[Reading]:
+        """Of files that there is no room for nothing is read."""
+        if self._size >= self._most:
+            known = [path for path in paths if self._files.get(place, path).ids]
+            full = [Reading(path, problem=TOO_MANY) for path in paths if path not in known]
+            return full + await asyncio.to_thread(read_files, self._source, place, known)
+        return await asyncio.to_thread(read_files, self._source, place, paths)
+
+    def _replace(
+        self, place: NotePlace, reading: Reading
+    ) -> tuple[list[NoteChunk], list[NoteChunk]]:
+        """Take in what a file holds now. The pieces that are gone, and those that are new."""
+        pieces = self._pieces.setdefault(place.name, {})
+        fresh = {chunk.note_id: chunk for chunk in reading.chunks}
+        before = self._files.get(place, reading.path).ids
+        gone = [pieces.pop(note_id) for note_id in before if note_id not in fresh]
+        new = [chunk for note_id, chunk in fresh.items() if note_id not in pieces]
+        pieces.update(fresh)
+        for chunk in gone:
+            del self._folded[key_of(chunk)]
+        for chunk, folded in zip(reading.chunks, reading.folded, strict=True):
+            self._folded[key_of(chunk)] = folded
+        self._size += len(new) - len(gone)
+        if not pieces:
+            del self._pieces[place.name]
+        return gone, new
+
+    async def _tell(self, gone: Sequence[NoteChunk], new: Sequence[NoteChunk]) -> None:
+        """Not before all were read: an index that holds them from the last run is not to write
+        them anew. It compares then."""
+        if not self.scanned:
+            return
+        changes = [*((chunk, False) for chunk in gone), *((chunk, True) for chunk in new)]
+        for number, (chunk, lives) in enumerate(changes, start=1):
+            for follower in self._followers:
+                (follower.enqueue if lives else follower.enqueue_removal)(chunk)
+            if number % _SLICE == 0:
+                await asyncio.sleep(0)

@@ -1,0 +1,175 @@
+"""Putting a file right after a person's save: one reading, one writing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ..errors import VaultFileBroken
+from ..models.vault_layout import conflict_path
+from ..storage.files import ChangedMeanwhile, replace_durably
+from .files import MAX_FILE_BYTES, Reading, VaultTree
+from .fresh_ids import FreshIds
+from .markdown.new_entries import plain_lines, with_ids
+from .markdown.topic_file import Entry, TopicFile, behind, digest, parse_file
+from .models import KnownEntry, KnownFile, Repair, SeenFile
+from .ports import Settled
+from .rules.reconcile import matched
+from .rules.stale_saves import appended_since
+from .scan import VaultScan
+from .writer import VaultPen
+
+
+class VaultRepair:
+    """Whoever calls holds the vault's lock."""
+
+    def __init__(self, tree: VaultTree, scan: VaultScan, pen: VaultPen, ids: FreshIds) -> None:
+        self._tree = tree
+        self._scan = scan
+        self._pen = pen
+        self._ids = ids
+
+    def settle(
+        self, seen: SeenFile, repair: Repair, known: Sequence[KnownEntry], *, name: bool
+    ) -> Settled | None:
+        """Write what the file needs and note how it is then; None if it is not the one that was
+        seen any more. ``known``: the entries of this file. Without ``name``, no ids are given: a
+        person may be typing.
+
+        Raises VaultWriteFailed.
+        """
+        path = self._tree.folder(seen.scope) / seen.path
+        after = seen
+        if _needs_writing(repair, name=name):
+            self._tree.refuse_links(path)
+            try:
+                reading = self._tree.read(path, patient=True, limit=MAX_FILE_BYTES)
+                if digest(reading.raw) != seen.digest:
+                    return None
+                # Our version first: a crash between leaves both.
+                for entry in repair.conflicts:
+                    target = conflict_path(seen.path)
+                    self._pen.append_unnoted(seen.scope, target, entry.memory)
+                text = self._mended(seen, reading, repair, name=name)
+                if text.encode() != reading.raw:
+                    replace_durably(path, text.encode(), reading.stamp)
+                after = self._scan.seen(seen.scope, Reading(path, text.encode(), reading.stamp))
+            except (VaultFileBroken, ChangedMeanwhile):
+                return None
+        waits = not name and bool(repair.copied or repair.adopts)
+        return self._noted(seen, after, repair, known, waits=waits)
+
+    def _mended(self, seen: SeenFile, reading: Reading, repair: Repair, *, name: bool) -> str:
+        file = reading.parsed()
+
+        def again(text: str) -> TopicFile:
+            return parse_file(text, fallback_time=reading.modified)
+
+        if name and repair.copied:
+            fresh = self._fresh(seen, file, reading, len(repair.copied))
+            copies = [file.entries[number] for number in repair.copied]
+            file = again(file.with_other_ids(dict(zip(copies, fresh, strict=True))))
+        if name and repair.adopts:
+            file = again(self._named(file, seen, repair, reading))
+        for departed in repair.cut:  # another entry under the same id is a person's, and stays
+            while (entry := _found(file, *departed)) is not None:
+                file = again(file.without(entry))
+        for known in repair.restored:
+            if (entry := file.find(known.memory_id)) is not None:
+                file = again(file.with_replaced(entry, known.memory))
+        text = file.with_lines({})
+        if repair.returned:
+            text += behind(text, *(known.memory for known in repair.returned))
+        return text
+
+    def _named(self, file: TopicFile, seen: SeenFile, repair: Repair, reading: Reading) -> str:
+        """With ids behind a person's words: those that had one get it back."""
+        lines = plain_lines(file)
+        fits = len(lines) == len(seen.unnamed)
+        had = matched(seen.unnamed, repair.kept_ids) if fits else {}
+        fresh = iter(self._fresh(seen, file, reading, len(lines) - len(had)))
+        ids = {
+            line: had[number].memory_id if number in had else next(fresh)
+            for number, line in enumerate(lines)
+        }
+        return with_ids(file, ids)
+
+    def _fresh(self, seen: SeenFile, file: TopicFile, reading: Reading, count: int) -> list[str]:
+        here = {entry.memory.memory_id for entry in file.entries}
+        return self._ids.take(seen.scope, reading.modified, count, besides=here)
+
+    def _noted(
+        self,
+        seen: SeenFile,
+        after: SeenFile,
+        repair: Repair,
+        known: Sequence[KnownEntry],
+        *,
+        waits: bool,
+    ) -> Settled:
+        """What lives in the file now. Copies that wait for an id of their own do not."""
+        copies = _places(seen, repair) if waits else set()
+        before = {entry.memory_id: entry for entry in known}
+        unseen = self._unseen(seen, known)
+        restored = {entry.memory_id for entry in repair.restored}
+        returned = {entry.memory_id: entry for entry in repair.returned}
+        rows = []
+        living = []
+        for number, entry in enumerate(after.entries):
+            memory_id = entry.memory.memory_id
+            if number in copies:
+                continue
+            living.append(entry.memory)
+            row = KnownEntry(after.scope.name, after.path, entry.memory, entry.digest)
+            if memory_id in restored and memory_id in before:
+                row = replace(before[memory_id], digest=entry.digest)
+            elif memory_id in returned:
+                row = replace(
+                    row,
+                    appended=self._pen.ledger.next_append(),
+                    appended_at=self._pen.now(),
+                    before=seen.digest,
+                    after=after.digest,
+                    returned=returned[memory_id].returned,
+                )
+            elif memory_id in unseen:
+                row = replace(before[memory_id], memory=entry.memory, held=False)
+            rows.append(row)
+        file = KnownFile(
+            *after.key,
+            "" if waits else after.digest,  # so that the next start looks at it again
+            after.plain,
+            after.timeless,
+        )
+        self._pen.ledger.record(files=[file], entries=rows)
+        return Settled(tuple(living), waits)
+
+    def _unseen(self, seen: SeenFile, known: Sequence[KnownEntry]) -> set[str]:
+        """The entries whose last writing by us no person has saved a file with: all of them, if
+        nobody but us has written to the file; else those that were appended since."""
+        file = self._pen.ledger.file(seen.key)
+        if file is not None and file.digest == seen.digest:
+            return {entry.memory_id for entry in known}
+        return appended_since(seen.digest, known)[1]
+
+
+def _found(file: TopicFile, memory_id: str, digest: str) -> Entry | None:
+    return next(
+        (e for e in file.entries if e.memory.memory_id == memory_id and file.digest(e) == digest),
+        None,
+    )
+
+
+def _places(seen: SeenFile, repair: Repair) -> set[int]:
+    """The numbers that copies have in the file once others were cut out of it."""
+    cut = set(repair.cut)
+    stays = [
+        number
+        for number, entry in enumerate(seen.entries)
+        if (entry.memory.memory_id, entry.digest) not in cut
+    ]
+    return {place for place, number in enumerate(stays) if number in repair.copied}
+
+
+def _needs_writing(repair: Repair, *, name: bool) -> bool:
+    return repair.mends or (name and bool(repair.copied or repair.adopts))

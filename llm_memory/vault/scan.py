@@ -1,0 +1,145 @@
+"""Looking at the vault: which files stand there, and what is in those that are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from ..errors import VaultFileBroken, VaultWriteFailed
+from ..models.data_models import Memory, StoredMemory
+from ..models.scope import Scope
+from ..scopes.rules.note_files import is_topic_file
+from ..storage.files import Stamp, stamp_of
+from .files import MAX_FILE_BYTES, Reading, VaultTree
+from .markdown.new_entries import plain_lines, with_ids
+from .markdown.topic_file import TopicFile, digest, parse_file
+from .models import FileKey, KnownFile, SeenEntry, SeenFile
+from .ports import FileReport, Look, Place, VaultContent
+from .walk import Survey
+
+_ID_BYTES = 20
+"""What an id takes in its line."""
+
+
+class VaultScan:
+    """Writes nothing."""
+
+    def __init__(self, tree: VaultTree) -> None:
+        self._tree = tree
+
+    def look(self) -> Look:
+        """Every file whose entries may be recalled, as a look at its name and stamp tells."""
+        try:
+            self._tree.refuse_absence()
+        except VaultWriteFailed:
+            return Look(absent=True)
+        places: list[Place] = []
+        broken: list[FileReport] = []
+        hidden: list[FileKey] = []
+        scopes: list[Scope] = []
+        for scope, name in self._tree.folders():
+            if scope is None:
+                broken.append(FileReport(name, "", "illegal_folder"))
+                continue
+            scopes.append(scope)
+            found = self._tree.stamps(scope)
+            broken += [FileReport(scope.name, path, "misnamed") for path in found.misnamed]
+            broken += [FileReport(scope.name, path, "unreadable") for path in found.shut]
+            hidden += [(scope.name, path) for path in found.shut]
+            places += [Place(scope, path, stamp) for path, stamp in found.files]
+        return Look(tuple(scopes), tuple(places), tuple(broken), tuple(hidden))
+
+    def read(self, scope: Scope, survey: Survey) -> VaultContent:
+        """The entries of these files of a scope; of several with one id the first."""
+        memories: list[StoredMemory] = []
+        broken = [FileReport(scope.name, path, "misnamed") for path in survey.misnamed]
+        broken += [FileReport(scope.name, path, "unreadable") for path in survey.shut]
+        seen: set[str] = set()
+        for path in survey.files:
+            relative = self._tree.relative(scope, path)
+            try:
+                file = self._tree.read(path, limit=MAX_FILE_BYTES).parsed()
+            except VaultFileBroken as error:
+                broken.append(FileReport(scope.name, relative, error.reason))
+                continue
+            for entry in file.entries:
+                if entry.memory.memory_id in seen:
+                    broken.append(FileReport(scope.name, relative, "duplicate_id"))
+                    continue
+                seen.add(entry.memory.memory_id)
+                memories.append(StoredMemory(scope, relative, entry.memory))
+        return VaultContent(tuple(memories), tuple(broken))
+
+    def stamps(self, keys: Iterable[FileKey]) -> dict[FileKey, Stamp | None]:
+        """The stamps of files now, None for one that is not there."""
+        found: dict[FileKey, Stamp | None] = {}
+        for name, path in keys:
+            scope = self._tree.named(name)
+            try:
+                status = None if scope is None else (self._tree.folder(scope) / path).lstat()
+            except OSError:
+                status = None
+            found[name, path] = None if status is None else stamp_of(status)
+        return found
+
+    def see(
+        self, places: Iterable[Place], known: dict[FileKey, KnownFile], *, anew: bool
+    ) -> Iterator[SeenFile | FileReport | KnownFile]:
+        """What stands in files, one answer each: a file that is as it is ``known`` answers with
+        that, unless all are read ``anew``."""
+        for place in places:
+            path = self._tree.folder(place.scope) / place.path
+            before = known.get(place.key)
+            try:
+                reading = self._tree.read(path, limit=MAX_FILE_BYTES)
+                same = before is not None and before.digest == digest(reading.raw)
+                if before is not None and same and not before.timeless and not anew:
+                    yield before
+                elif before is not None and same:
+                    yield self._as_known(place.scope, reading, before)
+                else:
+                    yield self.seen(place.scope, reading)
+            except VaultFileBroken as error:
+                yield FileReport(place.scope.name, place.path, error.reason)
+
+    def _as_known(self, scope: Scope, reading: Reading, known: KnownFile) -> SeenFile:
+        """A file that nobody changed: what tells of changes is not worked out."""
+        entries = reading.parsed().entries
+        return SeenFile(
+            scope,
+            known.path,
+            known.digest,
+            known.plain,
+            tuple(SeenEntry(entry.memory, "") for entry in entries),
+            timeless=known.timeless,
+        )
+
+    def seen(self, scope: Scope, reading: Reading) -> SeenFile:
+        """A file as it was read. Raises VaultFileBroken."""
+        file = reading.parsed()
+        path = self._tree.relative(scope, reading.path)
+        unnamed = _unnamed(file, path, reading)
+        if len(reading.raw) + len(unnamed) * _ID_BYTES > MAX_FILE_BYTES:
+            raise VaultFileBroken(reading.path.name, "oversized")  # with its ids it would be
+        return SeenFile(
+            scope,
+            path,
+            digest(reading.raw),
+            file.plain_digest(),
+            tuple(SeenEntry(entry.memory, file.digest(entry)) for entry in file.entries),
+            tuple(unnamed),
+            timeless=any(entry.timeless for entry in file.entries),
+            empty=not any(line.strip() for line in file.lines),
+        )
+
+
+def _unnamed(file: TopicFile, path: str, reading: Reading) -> list[Memory]:
+    """What a person wrote without an id, as it would be with one."""
+    if not is_topic_file(path):
+        return []
+    lines = plain_lines(file)
+    if not lines:
+        return []
+    named = {line: f"m-{number:08d}" for number, line in enumerate(lines)}
+    trial = parse_file(with_ids(file, named), fallback_time=reading.modified)
+    found = {entry.memory.memory_id: entry.memory for entry in trial.entries}
+    return [found[name] for name in named.values() if name in found]
