@@ -10,7 +10,7 @@ MAKEFLAGS += --no-print-directory
 PYTHON ?=
 ARGS ?=
 # Where tests are that run for minutes; tests/house/test_soaks.py looks that none is left out.
-SOAKS := tests/soak tests/contract/test_vector_store_chroma.py
+SOAKS := tests/soak tests/index/vector/test_vector_store_chroma.py
 # Files of tests that run at a time in `make test`. Each process has a bot of its own.
 JOBS ?= 2
 
@@ -41,9 +41,9 @@ test: env-full env-oldest lint types contracts ## everything, as CI runs it
 quick: env-dev ## unit and property tests with few examples; starts no AstrBot, loads no model
 	@# Importing AstrBot takes longer than all of these tests: what imports it waits for `make test`.
 	@env -u PYTHONDONTWRITEBYTECODE $(PYTEST) -q -m "not e2e and not soak and not model" \
-		--hypothesis-profile=quick tests/engine/test_story.py $(ARGS) $$(grep -LE \
+		--hypothesis-profile=quick tests/service/test_story.py $(ARGS) $$(grep -LE \
 		'scoped_memory\.(core|tools)|tests\.support\.(plugin|turn_plugin)|(import|from) astrbot[ .]' \
-		tests/unit/test_*.py tests/property/test_*.py)
+		$$(grep -rlE --include='test_*.py' 'pytest\.mark\.(unit|property)' tests))
 
 soak: env-full env-oldest ## five minutes of load on the engine, two on AstrBot, many kill -9 (ARGS="--seed 7")
 	@$(PYTEST) -q $(SOAKS) -m soak --timeout=3600 --hypothesis-profile=soak $(ARGS)

@@ -49,6 +49,8 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent
 from astrbot_plugin_scoped_memory.tests.support.turn_plugin import TurnPlugin
 
+pytestmark = pytest.mark.engine
+
 FAMILY, COMPANY = group(777), group(888)
 MOVED = {**MAP, FAMILY.umo: "公司"}
 SAID, LEARNED = "我吃花生会起疹子，从小就这样", "小明对花生过敏"

@@ -38,6 +38,8 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
     running,
 )
 
+pytestmark = pytest.mark.engine
+
 FAMILY, COMPANY, ANYWHERE = group(777), group(888), group(999)
 PEANUTS = "奶奶对花生过敏"
 ADMIN = person(1, "管理员", admin=True)

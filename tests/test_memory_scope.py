@@ -52,6 +52,8 @@ from astrbot_plugin_scoped_memory.tests.support.migrating import (
     until_done,
 )
 
+pytestmark = pytest.mark.engine
+
 FAMILY = Scope.parse("家人")
 TEXT = "书房的灯泡是三月换的"
 

@@ -7,7 +7,7 @@ import pytest
 from astrbot_plugin_scoped_memory.harness.places import Person, group
 from astrbot_plugin_scoped_memory.harness.rig import Rig
 from astrbot_plugin_scoped_memory.harness.waiting import until
-from astrbot_plugin_scoped_memory.tests.contract.embedder_bench import minilm_folder
+from astrbot_plugin_scoped_memory.tests.index.embedding.embedder_bench import minilm_folder
 
 pytestmark = [pytest.mark.e2e, pytest.mark.model, pytest.mark.timeout(420)]
 

@@ -23,7 +23,7 @@ if __name__ == "__main__":
 from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Topic
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
-from astrbot_plugin_scoped_memory.tests.engine.test_vault import FAMILY, WORK, memory
+from astrbot_plugin_scoped_memory.tests.vault.test_vault import FAMILY, WORK, memory
 
 NOBODY = 65534
 

@@ -1,0 +1,112 @@
+"""Whose words a conversation is told without asking: who said it decides, not how it reads."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.acquaintance import (
+    FAMILIAR_DAYS,
+    ONLY_FAMILIAR,
+    familiar_people,
+    is_told_unasked,
+)
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.timeline import DIGEST_TAG
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
+    MODEL_WORDED,
+    Memory,
+    Provenance,
+    Source,
+    StoredMemory,
+)
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
+from astrbot_plugin_scoped_memory.llm_memory.text.content import is_model_worded
+
+pytestmark = pytest.mark.unit
+
+NOON = datetime(2026, 11, 2, 12, 0, tzinfo=UTC)
+MUM, GUEST = "aiocqhttp:2", "aiocqhttp:7"
+
+
+def said(
+    person: str,
+    day: int = 0,
+    *,
+    trusted: bool = False,
+    quoted: bool = False,
+    tags: tuple[str, ...] = (),
+    extra: tuple[str, ...] = (),
+    source: Source = Source.REFLECTION,
+) -> StoredMemory:
+    origin = Provenance("某人", person, "", source, trusted)
+    memory = Memory(
+        f"m-{day:04d}",
+        "奶奶的药挪到早上吃",
+        NOON + timedelta(days=day),
+        provenance=origin,
+        quoted=quoted,
+        tags=tags,
+        extra=extra,
+    )
+    return StoredMemory(Scope.parse("家人"), f"journal/{memory.created_at:%Y-%m-%d}.md", memory)
+
+
+def test_a_person_is_familiar_after_so_many_different_days_and_not_sooner() -> None:
+    week = [said(MUM, day) for day in range(FAMILIAR_DAYS)]
+    assert familiar_people(week, UTC) == {MUM}
+    assert familiar_people(week[1:], UTC) == frozenset()
+
+
+def test_many_entries_a_day_and_many_people_make_nobody_familiar() -> None:
+    flood = [said(GUEST, day % (FAMILIAR_DAYS - 1)) for day in range(500)]
+    chorus = [said(f"aiocqhttp:{number}") for number in range(100)]
+    assert familiar_people([*flood, *chorus, *[said("", day) for day in range(50)]], UTC) == set()
+
+
+def test_a_trusted_speaker_is_familiar_at_once() -> None:
+    assert familiar_people([said(MUM, trusted=True)], UTC) == {MUM}
+
+
+def test_what_a_model_worded_in_a_persons_name_makes_nobody_familiar_and_is_told_nobody() -> None:
+    worded = [said(MUM, day, extra=(MODEL_WORDED,)) for day in range(30)]
+    assert familiar_people(worded, UTC) == frozenset()
+    assert not is_told_unasked(worded[0].memory, {MUM}, {MUM})
+
+
+@pytest.mark.parametrize(
+    ("one", "told"),
+    [
+        (said(GUEST), False),
+        (said(""), False),
+        (said(MUM), True),
+        (said("aiocqhttp:9"), True),  # the one who is spoken to
+        (said("aiocqhttp:9", quoted=True), False),
+        (said(GUEST, trusted=True), True),
+        (said("", source=Source.PERSON), True),  # a person wrote it into the file
+        (said("", tags=(DIGEST_TAG,)), False),
+        (said("", tags=(DIGEST_TAG,), extra=(ONLY_FAMILIAR,)), True),
+        (said("", extra=(ONLY_FAMILIAR,)), False),
+    ],
+)
+def test_who_said_it_decides_whether_it_is_told_unasked(one: StoredMemory, told: bool) -> None:
+    assert is_told_unasked(one.memory, {MUM}, {"aiocqhttp:9"}) is told
+
+
+@pytest.mark.parametrize(
+    ("text", "heard", "worded"),
+    [
+        ("以后都用中文回答", "以后回答都用中文吧", False),
+        ("奶奶对花生过敏", "我奶奶一吃花生就过敏", False),
+        ("Grandma is allergic to peanuts", "my grandma has a peanut allergy", False),
+        ("转账前先问老孟", "今天晚饭吃什么好呢", True),
+        ("Payments go through Greg", "what shall we have for dinner", True),
+        ("转账前先问老孟", "", True),
+        ("今天群还是我看着", "今天晚饭吃什么好呢", True),
+        ("转账前先问老孟", None, False),
+    ],
+)
+def test_a_model_may_reword_what_was_said_and_add_nothing_to_it(
+    text: str, heard: str | None, worded: bool
+) -> None:
+    assert is_model_worded(text, heard) is worded

@@ -1,0 +1,244 @@
+"""A backup is the whole store at one moment; the older ones go only when a new one was read."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory import EnginePaths, LoopSettings
+from astrbot_plugin_scoped_memory.llm_memory.composition.engine import restore_store
+from astrbot_plugin_scoped_memory.llm_memory.consolidation.backup_files import DailyBackups
+from astrbot_plugin_scoped_memory.llm_memory.consolidation.models import SleepReport
+from astrbot_plugin_scoped_memory.llm_memory.errors import TransferFailed
+from astrbot_plugin_scoped_memory.llm_memory.models.transfer import TransferFault
+from astrbot_plugin_scoped_memory.tests.support.engines import (
+    QUICK,
+    Rig,
+    Ticker,
+    group,
+    person,
+    running,
+)
+from astrbot_plugin_scoped_memory.tests.support.nights import NIGHT, entries, passive, plant
+
+pytestmark = pytest.mark.engine
+
+HERE, OFFICE, SQUARE = group(777), group(888), group(999)
+ADMIN = person(1, "管理员", admin=True)
+
+
+def tree(root: Path) -> dict[str, bytes]:
+    """Every file of the memory folder but what is hidden."""
+    memory = root / "memory"
+    return {
+        path.relative_to(memory).as_posix(): path.read_bytes()
+        for path in memory.rglob("*")
+        if path.is_file() and not path.name.startswith(".")
+    }
+
+
+def backups(root: Path) -> list[str]:
+    return sorted(path.name for path in (root / "backups" / "daily").iterdir())
+
+
+def restored(root: Path, name: str, target: Path) -> dict[str, bytes]:
+    """What a backup gives back in an empty folder."""
+    (target / "memory").mkdir(parents=True)
+    done = restore_store(EnginePaths.under(target), root / "backups" / "daily" / name)
+    assert not done.cut_short
+    assert not done.refused
+    return tree(target)
+
+
+async def night(rig: Rig) -> SleepReport:
+    return await rig.engine.loop.sleep.run_once("nightly", patient=False)
+
+
+async def test_a_backup_gives_the_same_tree_back_byte_by_byte(tmp_path: Path) -> None:
+    root, memory = tmp_path / "bot", tmp_path / "bot" / "memory"
+    plant(root, "家人", "preferences.md", [passive(n, f"第{n}件") for n in range(5)])
+    (memory / "scopes" / "家人" / "我的笔记.md").write_bytes("# 笔记\r\n一句\r\n".encode())
+    for shelf in ("shared", "roles/猫娘"):
+        (memory / shelf).mkdir(parents=True)
+        (memory / shelf / "SOUL.md").write_bytes(b"\xef\xbb\xbf# soul\nno line end")
+    async with running(root, clock=Ticker(NIGHT), follow=False) as rig:
+        for number, where in enumerate((HERE, OFFICE, SQUARE) * 3):
+            stored = await rig.remember(f"我喜欢第{number}种水果", where)
+        await rig.engine.service.forget(
+            stored.memory.memory.memory_id, conversation_id=SQUARE, actor=ADMIN
+        )
+        report = await night(rig)
+        assert report.backup == "2026-11-21.jsonl"
+    assert backups(root) == ["2026-11-21.jsonl"]
+    assert restored(root, report.backup, tmp_path / "new") == tree(root)
+
+
+async def test_every_backup_carries_the_settings_that_the_owner_has_then(tmp_path: Path) -> None:
+    root, settings = tmp_path / "bot", {"conversation_scope_map": {"a:GroupMessage:1": "家人"}}
+    async with running(root, clock=Ticker(NIGHT), follow=False, carried_settings=settings) as rig:
+        await rig.remember("奶奶对花生过敏", HERE)
+        report = await night(rig)
+        settings["conversation_scope_map"]["a:GroupMessage:2"] = "公司"
+        name, held = await rig.engine.back_up()
+        assert held.memories == 1
+    nightly = root / "backups" / "daily" / report.backup
+    for number, file in enumerate((nightly, root / "exports" / name), start=1):
+        target = tmp_path / str(number)
+        (target / "memory").mkdir(parents=True)
+        done = restore_store(EnginePaths.under(target), file)
+        assert len(done.settings["conversation_scope_map"]) == number  # type: ignore[arg-type]
+        assert tree(target) == tree(root)
+
+
+async def test_what_changes_while_a_backup_is_made_is_in_it_once(tmp_path: Path) -> None:
+    root = tmp_path / "bot"
+    stay = [passive(n, f"第{n}件") for n in range(200)]
+    plant(root, "家人", "preferences.md", stay)
+    async with running(root, clock=Ticker(NIGHT), follow=False) as rig:
+        running_night = asyncio.create_task(night(rig))
+        moved = 0
+        while not running_night.done():
+            memory_id = stay[moved % 200].memory_id
+            service = rig.engine.service
+            if moved % 2:
+                await service.forget(memory_id, conversation_id=HERE, actor=ADMIN)
+            else:
+                await service.move(memory_id, "公司", conversation_id=HERE, actor=ADMIN)
+            moved += 1
+            await asyncio.sleep(0)
+        report = await running_night
+        assert moved > 1
+        assert not report.errors
+    restored(root, report.backup, tmp_path / "new")
+    new = tmp_path / "new"
+    living = [*entries(new, "家人"), *entries(new, "公司")]
+    gone = list(entries(new, "家人", archived=True))
+    assert sorted([*living, *gone]) == [memory.memory_id for memory in stay]
+
+
+async def test_the_newest_so_many_are_kept(tmp_path: Path) -> None:
+    plant(tmp_path, "家人", "preferences.md", [passive(1, "一件事")])
+    mine = tmp_path / "backups" / "daily" / "我自己的.jsonl"
+    mine.parent.mkdir(parents=True)
+    mine.write_text("…", "utf-8")
+    clock = Ticker(NIGHT)
+    settings = replace(QUICK, loop=LoopSettings(backups_keep=3))
+    async with running(tmp_path, settings=settings, clock=clock, follow=False) as rig:
+        removed = []
+        for _ in range(5):
+            removed.append((await night(rig)).removed)
+            clock.now += timedelta(days=1)
+        clock.now -= timedelta(days=1)
+        removed.append((await night(rig)).removed)
+    assert removed == [0, 0, 0, 1, 1, 0]
+    assert backups(tmp_path) == [*(f"2026-11-{day}.jsonl" for day in (23, 24, 25)), mine.name]
+
+
+async def test_none_is_made_where_none_is_wanted(tmp_path: Path) -> None:
+    settings = replace(QUICK, loop=LoopSettings(backups_keep=0))
+    async with running(tmp_path, settings=settings, clock=Ticker(NIGHT), follow=False) as rig:
+        assert (await night(rig)).backup == ""
+    assert not (tmp_path / "backups" / "daily").exists()
+
+
+async def test_while_files_are_missing_a_new_one_is_written_and_no_older_one_goes(
+    tmp_path: Path,
+) -> None:
+    plant(tmp_path, "家人", "preferences.md", [passive(n, f"第{n}件") for n in range(10)])
+    clock = Ticker(NIGHT)
+    settings = replace(QUICK, loop=LoopSettings(backups_keep=1))
+    async with running(tmp_path, settings=settings, clock=clock, follow=False) as rig:
+        await night(rig)
+        (tmp_path / "memory" / "scopes" / "家人" / "preferences.md").unlink()
+        await rig.engine.reconcile()
+        assert not rig.engine.may_rotate_backups
+        for _ in range(2):
+            assert (await night(rig)).removed == 0
+        clock.now += timedelta(days=1)
+        assert (await night(rig)).removed == 0
+        assert len(backups(tmp_path)) == 4
+        await rig.engine.service.confirm_deletions(actor=ADMIN)
+        assert (await night(rig)).removed == 3
+    assert len(backups(tmp_path)) == 1
+
+
+def refusing(rig: Rig, step: str) -> None:
+    """The disk refuses one of the steps."""
+
+    def refuse(*_: object) -> None:
+        raise TransferFailed(TransferFault.NOT_WRITTEN, "disk full")
+
+    setattr(rig.engine._parts.backups, step, refuse)
+
+
+@pytest.mark.parametrize("step", ["snapshot", "write", "written", "publish"])
+async def test_a_backup_that_could_not_be_written_costs_no_older_one(
+    tmp_path: Path, step: str
+) -> None:
+    plant(tmp_path, "家人", "preferences.md", [passive(1, "一件事")])
+    clock = Ticker(NIGHT)
+    settings = replace(QUICK, loop=LoopSettings(backups_keep=1))
+    async with running(tmp_path, settings=settings, clock=clock, follow=False) as rig:
+        await night(rig)
+        clock.now += timedelta(days=1)
+        refusing(rig, step)
+        report = await night(rig)
+        assert report.errors
+        assert report.ended is not None
+        assert {"backup_failed", "sleep_failed"} <= {notice.code for notice in rig.notices}
+    assert backups(tmp_path) == ["2026-11-21.jsonl"]
+
+
+async def test_a_file_that_reads_otherwise_than_it_was_written_is_thrown_away(
+    tmp_path: Path,
+) -> None:
+    plant(tmp_path, "家人", "preferences.md", [passive(n, f"第{n}件") for n in range(5)])
+    async with running(tmp_path, clock=Ticker(NIGHT), follow=False) as rig:
+        folder = rig.engine._parts.backups
+        write = folder.write
+
+        def lose_a_line(lines: Iterable[str]) -> None:
+            write([line for number, line in enumerate(lines) if number != 3])
+
+        folder.write = lose_a_line  # type: ignore[method-assign]
+        report = await night(rig)
+        assert report.backup == ""
+        assert "the file is not whole" in report.errors[0]
+    assert backups(tmp_path) == []
+
+
+def test_a_full_disk_is_found_before_anything_is_copied(tmp_path: Path) -> None:
+    plant(tmp_path, "家人", "preferences.md", [passive(1, "一件事")])
+    folder = tmp_path / "backups"
+    full = DailyBackups(folder, tmp_path / "memory", vault_format=1, free=lambda _: 1000)
+    with pytest.raises(TransferFailed, match="no room"):
+        full.snapshot()
+    assert list(folder.iterdir()) == []
+
+
+async def test_what_a_kill_left_of_a_backup_is_cleared_away(tmp_path: Path) -> None:
+    daily = tmp_path / "backups" / "daily"
+    (daily / ".stage" / "scopes").mkdir(parents=True)
+    for name in (".new.jsonl", ".0123456789abcdef.tmp", ".stage/scopes/x.md"):
+        (daily / name).write_text("half", "utf-8")
+    plant(tmp_path, "家人", "preferences.md", [passive(1, "一件事")])
+    async with running(tmp_path, clock=Ticker(NIGHT), follow=False) as rig:
+        await night(rig)
+    assert backups(tmp_path) == ["2026-11-21.jsonl"]
+    assert '"x.md"' not in (daily / "2026-11-21.jsonl").read_text("utf-8")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="it has no such bits")
+async def test_nobody_else_on_the_machine_reads_a_backup(tmp_path: Path) -> None:
+    plant(tmp_path, "家人", "preferences.md", [passive(1, "一件事")])
+    async with running(tmp_path, clock=Ticker(NIGHT), follow=False) as rig:
+        report = await night(rig)
+        assert isinstance(report.ended, datetime)
+    made = tmp_path / "backups" / "daily" / report.backup
+    assert made.stat().st_mode & 0o077 == 0

@@ -1,0 +1,426 @@
+"""A night fades what was recalled in vain, merges what says the same, and mixes no two scopes."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory import (
+    Memory,
+    MigrationState,
+    MigrationStatus,
+    Restored,
+    StateUnavailable,
+    StoredMemory,
+)
+from astrbot_plugin_scoped_memory.llm_memory.consolidation.models import Postponed
+from astrbot_plugin_scoped_memory.llm_memory.models.migration import Fate, Outcome, WalkBatch
+from astrbot_plugin_scoped_memory.llm_memory.models.settings import EngineSettings
+from astrbot_plugin_scoped_memory.llm_memory.models.status import IndexState
+from astrbot_plugin_scoped_memory.tests.support.engines import (
+    MAP,
+    QUICK,
+    Rig,
+    Ticker,
+    group,
+    person,
+    running,
+)
+from astrbot_plugin_scoped_memory.tests.support.nights import (
+    NIGHT,
+    OneDirection,
+    entries,
+    find_useful,
+    find_useless,
+    loop_stores,
+    passive,
+    plant,
+    strengths,
+)
+
+pytestmark = pytest.mark.engine
+
+HERE, OTHER = group(777), group(888)
+ADMIN = person(1, "管理员", admin=True)
+JOURNAL = "journal/2026-10-01.md"
+
+
+def at_night() -> Ticker:
+    return Ticker(NIGHT)
+
+
+async def night(rig: Rig, reason: str = "command") -> dict[str, int]:
+    """A whole run: what is told of it, as far as it is not nothing."""
+    if rig.embedder is not None:
+        await rig.until_indexed()
+    report = await rig.engine.loop.sleep.run_once(reason)
+    assert report.postponed is Postponed.NO
+    assert not report.errors
+    counts = ("faded", "raised", "archived", "waiting", "merged", "unmerged", "journals")
+    told = {name: getattr(report, name) for name in counts}
+    return {name: count for name, count in told.items() if count}
+
+
+async def test_passive_memories_fade_by_tier_and_by_how_they_served_once(tmp_path: Path) -> None:
+    top, middle, low = (passive(n, f"第{n}件", strength=s) for n, s in enumerate((85, 60, 30)))
+    kept = passive(10, "有意记住的", strength=30, active=True)
+    unasked = passive(11, "从没想起过", strength=5)
+    useful = passive(12, "有用的", strength=50)
+    plant(tmp_path, "家人", JOURNAL, [top, middle, low, kept, unasked, useful])
+    find_useless(tmp_path, "家人", top, middle, low, kept)
+    find_useful(tmp_path, "家人", useful, times=2)
+    async with running(tmp_path, clock=at_night()) as rig:
+        assert await night(rig) == {"faded": 2, "raised": 1}
+        assert await night(rig) == {}
+    after = strengths(tmp_path, "家人")
+    assert [after[m.memory_id] for m in (top, middle, low, kept, unasked, useful)] == [
+        *(85, 57, 24),
+        *(30, 5, 54),
+    ]
+    with loop_stores(tmp_path) as stores:
+        assert stores.book.evidence("家人") == []
+
+
+async def test_a_weak_memory_goes_to_the_archive_and_can_be_brought_back(tmp_path: Path) -> None:
+    weak = passive(1, "早就不喝的那种茶", strength=12)
+    others = [passive(n, f"第{n}件", strength=60) for n in range(2, 6)]
+    plant(tmp_path, "家人", JOURNAL, [weak, *others])
+    find_useless(tmp_path, "家人", weak)
+    async with running(tmp_path, clock=at_night()) as rig:
+        assert await night(rig) == {"faded": 1, "archived": 1}
+        assert not await rig.texts("早就不喝的那种茶", HERE)
+        (kept,) = entries(tmp_path, "家人", archived=True)[weak.memory_id]
+        assert "忘记者：夜间整理：想起了总没用" in kept.extra
+        back = await rig.engine.service.restore(weak.memory_id, conversation_id=HERE, actor=ADMIN)
+        assert isinstance(back, Restored)
+        assert await night(rig) == {}
+        assert await rig.texts("早就不喝的那种茶", HERE)
+
+
+async def test_one_night_takes_no_more_than_a_quarter_of_a_scope_the_weakest_first(
+    tmp_path: Path,
+) -> None:
+    memories = [passive(n, f"第{n}件", strength=10 + n % 2) for n in range(10)]
+    plant(tmp_path, "家人", JOURNAL, memories)
+    find_useless(tmp_path, "家人", *memories)
+    async with running(tmp_path, clock=at_night()) as rig:
+        left = []
+        for _ in range(3):
+            await night(rig)
+            left.append(len(entries(tmp_path, "家人")))
+    assert left == [8, 6, 5]
+    gone = entries(tmp_path, "家人", archived=True)
+    assert all(found[0].strength <= 5 for found in gone.values())
+    first = {m.memory_id for m in memories[::2]}
+    assert set(gone) == first
+
+
+async def test_what_fades_and_what_merges_in_one_night_is_a_quarter_together(
+    tmp_path: Path,
+) -> None:
+    weak = passive(1, "早就不喝的那种水", strength=10)
+    twice = [
+        passive(10 * n + k, f"{who}{verb}喝乌龙茶", person=f"aiocqhttp:{n}", who=who)
+        for n, who in ((1, "小明"), (2, "小红"), (3, "小刚"))
+        for k, verb in enumerate(("喜欢", "爱"))
+    ]
+    plant(tmp_path, "家人", "preferences.md", [weak, *twice, passive(99, "别的一件事")])
+    find_useless(tmp_path, "家人", weak)
+    async with running(tmp_path, embedder=OneDirection("乌龙茶"), clock=at_night()) as rig:
+        left = []
+        for _ in range(3):
+            await night(rig)
+            left.append(len(entries(tmp_path, "家人")))
+    assert left == [6, 5, 4]
+
+
+async def test_what_a_person_makes_of_a_weak_memory_while_it_waits_is_what_counts(
+    tmp_path: Path,
+) -> None:
+    memories = [passive(n, f"第{n}件", strength=8) for n in range(3)]
+    plant(tmp_path, "家人", JOURNAL, memories)
+    find_useless(tmp_path, "家人", *memories)
+    path = tmp_path / "memory" / "scopes" / "家人" / JOURNAL
+    async with running(tmp_path, clock=at_night()) as rig:
+        assert (await night(rig))["waiting"] == 3
+        path.write_text(path.read_text("utf-8").replace("强度 2", "强度 70"), "utf-8")
+        plant(tmp_path, "家人", "patterns.md", [passive(n, f"新{n}") for n in range(20, 40)])
+        await rig.engine.reconcile()
+        assert await night(rig) == {}
+    assert all(strengths(tmp_path, "家人")[m.memory_id] == 70 for m in memories)
+
+
+async def test_near_duplicates_merge_into_the_one_that_says_more(tmp_path: Path) -> None:
+    one = replace(passive(1, "小明喜欢喝乌龙茶", strength=70), tags=("饮料",))
+    other = replace(passive(2, "小明爱喝乌龙茶", strength=40), tags=("口味",))
+    different = passive(3, "小明不喜欢喝乌龙茶")
+    strangers = passive(4, "小明喜欢喝乌龙茶", person="aiocqhttp:9", who="小红")
+    more = [passive(n, f"第{n}件") for n in range(5, 9)]
+    plant(tmp_path, "家人", "preferences.md", [one, other, different, strangers, *more])
+    async with running(tmp_path, embedder=OneDirection(), clock=at_night()) as rig:
+        assert await night(rig) == {"merged": 1}
+        assert await night(rig) == {}
+    after = strengths(tmp_path, "家人")
+    assert {one.memory_id, other.memory_id} - set(after) == set(
+        entries(tmp_path, "家人", archived=True)
+    )
+    assert different.memory_id in after
+    assert strangers.memory_id in after
+    kept = ({one.memory_id, other.memory_id} & set(after)).pop()
+    assert after[kept] == 70
+    assert set(entries(tmp_path, "家人")[kept][0].tags) == {"饮料", "口味"}
+    (gone,) = entries(tmp_path, "家人", archived=True).values()
+    assert f"忘记者：被 {kept} 取代" in gone[0].extra
+
+
+async def test_an_active_memory_stays_as_it_is_and_takes_a_passive_one_in(tmp_path: Path) -> None:
+    asked = passive(1, "小明喜欢喝乌龙茶", strength=40, active=True)
+    found = passive(2, "小明爱喝乌龙茶", strength=90)
+    more = [passive(n, f"第{n}件") for n in range(5, 9)]
+    plant(tmp_path, "家人", "preferences.md", [asked, found, *more])
+    async with running(tmp_path, embedder=OneDirection(), clock=at_night()) as rig:
+        assert await night(rig) == {"merged": 1}
+    after = strengths(tmp_path, "家人")
+    assert after[asked.memory_id] == 40
+    assert found.memory_id not in after
+
+
+@pytest.mark.parametrize(
+    ("trusted", "quoted"), [((True, False), (False, False)), ((False, False), (False, True))]
+)
+async def test_no_word_lends_another_one_its_trust_at_night_either(
+    tmp_path: Path, trusted: tuple[bool, bool], quoted: tuple[bool, bool]
+) -> None:
+    memories = [
+        passive(n, "小明喜欢喝乌龙茶", trusted=trusted[n], quoted=quoted[n]) for n in range(2)
+    ]
+    more = [passive(n, f"第{n}件") for n in range(5, 12)]
+    plant(tmp_path, "家人", "preferences.md", [*memories, *more])
+    async with running(tmp_path, embedder=OneDirection(), clock=at_night()) as rig:
+        assert await night(rig) == {}
+
+
+async def test_the_same_words_in_public_and_in_two_private_scopes_never_meet(
+    tmp_path: Path,
+) -> None:
+    scopes = ("public", "家人", "公司")
+    planted = {}
+    for place, scope in enumerate(scopes):
+        strength = 95 if scope == "家人" else 50  # the stronger ones would win, if they met
+        planted[scope] = [
+            passive(100 * place + n, f"小明喜欢第{n}种茶", strength=strength) for n in range(8)
+        ]
+        plant(tmp_path, scope, "preferences.md", planted[scope])
+        find_useless(tmp_path, scope, planted[scope][place])
+    async with running(tmp_path, embedder=OneDirection(), clock=at_night()) as rig:
+        assert await night(rig) == {"faded": 2}
+        assert await night(rig) == {}
+    for scope in scopes:
+        living = entries(tmp_path, scope)
+        assert set(living) == {memory.memory_id for memory in planted[scope]}
+        page = (tmp_path / "memory" / "scopes" / scope / "MEMORY.md").read_text("utf-8")
+        for other in scopes:
+            foreign = {m.memory_id for m in planted[other]} - set(living)
+            assert not any(name in page for name in foreign)
+    after = {scope: sorted(strengths(tmp_path, scope).values()) for scope in scopes}
+    assert after == {"public": [47] + [50] * 7, "家人": [95] * 8, "公司": [47] + [50] * 7}
+
+
+async def test_without_an_index_nothing_is_merged_and_the_report_says_so(tmp_path: Path) -> None:
+    memories = [passive(1, "小明喜欢喝乌龙茶"), passive(2, "小明爱喝乌龙茶")]
+    more = [passive(n, f"第{n}件") for n in range(5, 12)]
+    plant(tmp_path, "家人", "preferences.md", [*memories, *more])
+    async with running(tmp_path, clock=at_night(), follow=False) as rig:
+        report = await rig.engine.loop.sleep.run_once("command")
+        assert (report.merged, report.unmerged) == (0, 1)
+    async with running(tmp_path, embedder=OneDirection(), clock=at_night()) as rig:
+        assert await night(rig) == {"merged": 1}
+
+
+async def test_two_runs_never_overlap(tmp_path: Path) -> None:
+    plant(tmp_path, "家人", JOURNAL, [passive(1, "一件事")])
+    async with running(tmp_path, clock=at_night()) as rig:
+        await rig.until_indexed()
+        sleep = rig.engine.loop.sleep
+        both = await asyncio.gather(sleep.run_once("nightly"), sleep.run_once("command"))
+        assert [report.postponed for report in both] == [Postponed.NO, Postponed.SLEEPING]
+
+
+async def test_while_the_index_is_built_a_patient_run_waits(tmp_path: Path) -> None:
+    async with running(tmp_path, clock=at_night(), follow=False) as rig:
+        rig.engine._indexing.state = IndexState.BUILDING
+        sleep = rig.engine.loop.sleep
+        assert (await sleep.run_once("nightly")).postponed is Postponed.BUILDING
+        assert (await sleep.run_once("nightly", patient=False)).postponed is Postponed.NO
+    assert (await sleep.run_once("nightly")).postponed is Postponed.UNREADY
+
+
+async def test_while_memories_are_brought_from_elsewhere_no_night_begins(tmp_path: Path) -> None:
+    async with running(tmp_path, clock=at_night(), follow=False) as rig:
+        going = MigrationStatus(state=MigrationState.RUNNING)
+        rig.engine.migrations.status = lambda: going  # type: ignore[method-assign]
+        sleep = rig.engine.loop.sleep
+        for patient in (True, False):
+            report = await sleep.run_once("nightly", patient=patient)
+            assert report.postponed is Postponed.MIGRATING
+        assert not (tmp_path / "backups").exists()
+        gone = MigrationStatus(state=MigrationState.RUNNING, waiting="unreachable")
+        rig.engine.migrations.status = lambda: gone  # type: ignore[method-assign]
+        assert (await sleep.run_once("nightly")).backup  # it may never be back
+
+
+async def test_what_a_person_has_undone_is_undone_before_a_night_begins(tmp_path: Path) -> None:
+    async with running(tmp_path, clock=at_night(), follow=False) as rig:
+        sleep = rig.engine.loop.sleep
+        async with rig.engine.migrations._interrupted():
+            assert (await sleep.run_once("nightly")).postponed is Postponed.MIGRATING
+        assert (await sleep.run_once("nightly")).postponed is Postponed.NO
+
+
+class Arriving:
+    """Two records from elsewhere, as a migration walks over them."""
+
+    name = "arriving"
+
+    def __init__(self) -> None:
+        self.listed = asyncio.Event()
+        self.brought: list[str] = []
+
+    async def list(self) -> list[str]:
+        self.listed.set()
+        return ["a", "b"]
+
+    async def step(self, ids: Sequence[str]) -> WalkBatch:
+        self.brought += ids
+        return WalkBatch(tuple(Outcome(one, Fate.ADOPTED, patched=False) for one in ids))
+
+
+@pytest.mark.parametrize("cut_off", [False, True])
+async def test_what_comes_from_elsewhere_waits_until_a_night_is_over(
+    tmp_path: Path, cut_off: bool
+) -> None:
+    memory = passive(1, "一件事", strength=60)
+    plant(tmp_path, "家人", JOURNAL, [memory])
+    find_useless(tmp_path, "家人", memory)
+    async with running(tmp_path, clock=at_night(), follow=False) as rig:
+        engine, begun, goes_on = rig.engine, asyncio.Event(), threading.Event()
+        loop, vault = asyncio.get_running_loop(), engine._parts.vault
+        write = vault.replace
+
+        def slow(stored: StoredMemory, changed: Memory) -> StoredMemory:
+            loop.call_soon_threadsafe(begun.set)
+            goes_on.wait(30)
+            return write(stored, changed)
+
+        vault.replace = slow  # type: ignore[method-assign]
+        night_task = asyncio.create_task(engine.loop.sleep.run_once("nightly"))
+        await begun.wait()
+        walk = Arriving()
+        await asyncio.to_thread(engine._parts.migrations.open)
+        walking = asyncio.create_task(engine.migrations._walker.run(walk, though_paused=True))
+        await walk.listed.wait()
+        await engine.loop.status()  # goes through a thread, as the walk does
+        for _ in range(50):
+            await asyncio.sleep(0)
+        assert walk.brought == []
+        if cut_off:
+            night_task.cancel()
+        goes_on.set()
+        async with asyncio.timeout(30):
+            await walking
+        assert night_task.done()
+        await asyncio.gather(night_task, return_exceptions=True)
+        assert walk.brought == ["a", "b"]
+
+
+async def test_a_run_that_was_cut_off_is_brought_to_its_end_and_does_nothing_twice(
+    tmp_path: Path,
+) -> None:
+    memories = [passive(n, f"第{n}件", strength=60) for n in range(30)]
+    plant(tmp_path, "家人", JOURNAL, memories)
+    find_useless(tmp_path, "家人", *memories)
+    async with running(tmp_path, clock=at_night()) as rig:
+        await rig.until_indexed()
+        begun, goes_on = asyncio.Event(), threading.Event()
+        loop = asyncio.get_running_loop()
+        vault, replace = rig.engine._parts.vault, rig.engine._parts.vault.replace
+
+        def slow(stored: StoredMemory, memory: Memory) -> StoredMemory:
+            loop.call_soon_threadsafe(begun.set)
+            goes_on.wait(30)
+            return replace(stored, memory)
+
+        vault.replace = slow  # type: ignore[method-assign]
+        task = asyncio.create_task(rig.engine.loop.sleep.run_once("nightly"))
+        await begun.wait()
+        task.cancel()
+        for _ in range(5):
+            await asyncio.sleep(0)
+        goes_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert not rig.engine.loop.sleep.sleeping
+        half = sorted(strengths(tmp_path, "家人").values())
+        assert half.count(57) == 10  # the step that was under way was brought to its end
+        assert 60 in half
+    async with running(tmp_path, clock=at_night()) as rig:
+        await rig.until_indexed()
+        report = await rig.engine.loop.sleep.resume()
+        assert report is not None
+        assert report.reason == "nightly"
+        assert await rig.engine.loop.sleep.resume() is None
+    assert set(strengths(tmp_path, "家人").values()) == {57}
+
+
+async def test_with_the_scope_filter_off_a_night_changes_no_memory(tmp_path: Path) -> None:
+    memory = passive(1, "一件事", strength=60)
+    plant(tmp_path, "家人", JOURNAL, [memory])
+    find_useless(tmp_path, "家人", memory)
+    settings = EngineSettings(scope_filter_enabled=False, walk_pace=QUICK.walk_pace)
+    async with running(tmp_path, MAP, settings=settings, clock=at_night(), follow=False) as rig:
+        report = await rig.engine.loop.sleep.run_once("nightly")
+        assert report.backup
+    assert strengths(tmp_path, "家人") == {memory.memory_id: 60}
+    assert not (tmp_path / "memory" / "scopes" / "家人" / "MEMORY.md").exists()
+
+
+async def test_a_first_start_is_no_missed_night(tmp_path: Path) -> None:
+    clock = at_night()
+    clock.now += timedelta(hours=8)
+    async with running(tmp_path, clock=clock, follow=False) as rig:
+        assert not await rig.engine.loop.sleep.missed((4, 0))
+    clock.now += timedelta(hours=14)
+    async with running(tmp_path, clock=clock, follow=False) as rig:
+        assert not await rig.engine.loop.sleep.missed((4, 0))
+        clock.now += timedelta(hours=6)
+        assert await rig.engine.loop.sleep.missed((4, 0))
+        await rig.engine.loop.sleep.run_once("missed")
+        assert not await rig.engine.loop.sleep.missed((4, 0))
+        status = (await rig.engine.status()).loop
+        assert status.slept_at is not None
+        assert not status.sleeping
+
+
+async def test_a_night_without_its_file_tells_so_and_raises_nothing(tmp_path: Path) -> None:
+    async with running(tmp_path, clock=at_night(), follow=False) as rig:
+        store = rig.engine._parts.sleep_store
+
+        def refuse(*_: object) -> None:
+            raise StateUnavailable("满")
+
+        store.begin = refuse  # type: ignore[method-assign]
+        report = await rig.engine.loop.sleep.run_once("nightly")
+        assert report.postponed is Postponed.UNAVAILABLE
+        status = await rig.engine.status()
+        assert "sleep_failed" in {notice.code for notice in status.notices}
+        assert "满" in status.loop.error
+        del store.begin
+        assert (await rig.engine.loop.sleep.run_once("nightly")).backup
+        status = await rig.engine.status()
+        assert (status.loop.error, status.notices) == ("", ())

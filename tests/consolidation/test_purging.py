@@ -1,0 +1,226 @@
+"""What a person has purged is in no file that the bot keeps, by the next night at the latest."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory import Actor, Forgotten, NotAllowed, NotVisible, Purged
+from astrbot_plugin_scoped_memory.tests.fakes.chat import Call, ScriptedChat
+from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
+from astrbot_plugin_scoped_memory.tests.support.reflecting import (
+    FAMILY,
+    StandingClock,
+    answer,
+    learned,
+    reflect,
+    say,
+    texts_of,
+)
+
+pytestmark = pytest.mark.engine
+
+ROOT = Path(__file__).resolve().parents[2]
+SECRET = "奶奶把存折藏在米缸底下"
+HARMLESS = "周六去爬山"
+ADMIN, SPEAKER = person(9, "管理员", admin=True), person(1)
+EVENING = datetime(2026, 11, 20, 20, 0, tzinfo=UTC)
+
+
+def files_with(root: Path, words: str = SECRET) -> set[str]:
+    """Every file below the folder that holds the words, as they are or as JSON escapes them."""
+    wanted = [words.encode(), json.dumps(words)[1:-1].encode(), words.encode("utf-16-le")]
+    return {
+        path.relative_to(root).as_posix()
+        for path in root.rglob("*")
+        if path.is_file() and any(one in path.read_bytes() for one in wanted)
+    }
+
+
+def told(_call: Call) -> str:
+    """What a model answers that repeats all that it has heard."""
+    return answer(learned(SECRET, who="s1"))
+
+
+async def night(rig: Rig, clock: StandingClock) -> None:
+    clock.forward(days=1)
+    report = await rig.engine.loop.sleep.run_once("nightly", patient=False)
+    assert not report.errors
+    assert report.backup
+
+
+async def lived(rig: Rig, clock: StandingClock) -> str:
+    """Days in which the words come into every place where they may lie: the memory's id."""
+    outcome = await rig.remember(SECRET, FAMILY, SPEAKER)
+    await rig.remember(HARMLESS, FAMILY, SPEAKER)
+    await rig.remember("小红在学游泳", FAMILY, SPEAKER)  # a day with a journal
+    await say(rig, f"{SECRET}，{HARMLESS}", who=SPEAKER, reply=f"好的，{SECRET}，记住了")
+    assert (await reflect(rig)).read == 1
+    await night(rig, clock)
+    await rig.remember("小明喜欢喝茶", FAMILY, SPEAKER)  # another text of the pages
+    await night(rig, clock)
+    await say(rig, f"再说一遍，{SECRET}，{HARMLESS}", who=SPEAKER)
+    return outcome.memory.memory.memory_id
+
+
+async def purge(rig: Rig, memory_id: str, who: Actor = ADMIN) -> object:
+    return await rig.engine.service.forget(
+        memory_id, conversation_id=FAMILY, actor=who, for_good=True
+    )
+
+
+async def test_its_words_are_in_no_file_after_the_next_night(tmp_path: Path) -> None:
+    clock = StandingClock(EVENING)
+    chat = ScriptedChat(otherwise=told)
+    async with running(tmp_path, chat=chat, clock=clock) as rig:
+        memory_id = await lived(rig, clock)
+        await rig.until_indexed()
+        there = files_with(tmp_path)
+        assert {name.partition("/")[0] for name in there} == {"memory", "state", "backups"}
+        clock.forward(minutes=1)
+        assert await purge(rig, memory_id) == Purged(memory_id)
+        await night(rig, clock)
+        assert files_with(tmp_path) == set()
+        assert files_with(tmp_path, HARMLESS) > set()
+        await reflect(rig)
+        assert SECRET not in texts_of(rig)["家人"]
+    assert files_with(tmp_path) == set()
+    async with running(tmp_path, chat=chat, clock=clock) as rig:
+        await say(rig, f"那就再记一次，{SECRET}", who=SPEAKER)
+        await reflect(rig)
+        assert SECRET in texts_of(rig)["家人"]
+
+
+async def test_an_edit_in_a_file_purges_nothing_until_its_entry_is_purged(tmp_path: Path) -> None:
+    clock = StandingClock(EVENING)
+    async with running(tmp_path, chat=ScriptedChat(otherwise="{}"), clock=clock) as rig:
+        stored = (await rig.remember(SECRET, FAMILY, SPEAKER)).memory
+        await night(rig, clock)
+        path = tmp_path / "memory/scopes/家人" / stored.path
+        path.write_text(path.read_text("utf-8").replace(SECRET, HARMLESS), "utf-8")
+        await rig.engine.reconcile()
+        await night(rig, clock)
+        assert any(name.startswith("backups/") for name in files_with(tmp_path))
+        await purge(rig, stored.memory.memory_id)
+        await night(rig, clock)
+        assert files_with(tmp_path) == set()
+
+
+async def test_nothing_is_purged_while_the_folder_of_its_scope_is_gone(tmp_path: Path) -> None:
+    clock, memory = StandingClock(EVENING), tmp_path / "memory"
+    async with running(tmp_path, chat=ScriptedChat(otherwise="{}"), clock=clock) as rig:
+        stored = (await rig.remember(SECRET, FAMILY, SPEAKER)).memory
+        await night(rig, clock)
+        forgotten = await rig.engine.service.forget(
+            stored.memory.memory_id, conversation_id=FAMILY, actor=ADMIN
+        )
+        assert isinstance(forgotten, Forgotten)
+    memory.rename(tmp_path / "elsewhere")
+    memory.mkdir()
+    async with running(tmp_path, chat=ScriptedChat(otherwise="{}"), clock=clock) as rig:
+        await night(rig, clock)
+    assert any(name.startswith("backups/") for name in files_with(tmp_path))
+
+
+async def test_it_is_purged_by_whoever_may_forget_it_also_after_it_was_forgotten(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path) as rig:
+        stored = await rig.remember(SECRET, FAMILY, SPEAKER)
+        memory_id = stored.memory.memory.memory_id
+        assert await purge(rig, memory_id, person(2, "小红")) == NotAllowed(memory_id)
+        forgotten = await rig.engine.service.forget(
+            memory_id, conversation_id=FAMILY, actor=SPEAKER
+        )
+        assert isinstance(forgotten, Forgotten)
+        assert await purge(rig, memory_id, person(2, "小红")) == NotAllowed(memory_id)
+        elsewhere = await rig.engine.service.forget(
+            memory_id, conversation_id=group(888), actor=ADMIN, for_good=True
+        )
+        assert elsewhere == NotVisible(memory_id)
+        assert await purge(rig, memory_id, SPEAKER) == Purged(memory_id)
+        assert await purge(rig, memory_id, SPEAKER) == NotVisible(memory_id)
+        undone = await rig.engine.service.restore(memory_id, conversation_id=FAMILY, actor=ADMIN)
+        assert undone == NotVisible(memory_id)
+        vault = files_with(tmp_path / "memory")
+        assert vault == set()
+
+
+async def test_what_a_person_deletes_from_the_archive_by_hand_is_purged(tmp_path: Path) -> None:
+    clock = StandingClock(EVENING)
+    async with running(tmp_path, chat=ScriptedChat(otherwise=told), clock=clock) as rig:
+        memory_id = await lived(rig, clock)
+        clock.forward(minutes=1)
+        await rig.engine.service.forget(memory_id, conversation_id=FAMILY, actor=ADMIN)
+        await night(rig, clock)
+        assert files_with(tmp_path) != set()  # it can be undone
+        for path in (tmp_path / "memory/scopes/家人/archive").rglob("*.md"):
+            path.unlink()
+        await night(rig, clock)
+        assert files_with(tmp_path) == set()
+
+
+async def test_an_archive_that_cannot_be_read_purges_nothing(tmp_path: Path) -> None:
+    clock = StandingClock(EVENING)
+    async with running(tmp_path, chat=ScriptedChat(otherwise=told), clock=clock) as rig:
+        memory_id = await lived(rig, clock)
+        clock.forward(minutes=1)
+        await rig.engine.service.forget(memory_id, conversation_id=FAMILY, actor=ADMIN)
+        path = tmp_path / "memory/scopes/家人/archive/entities.md"
+        assert SECRET in path.read_text("utf-8")
+        whole = path.read_bytes()
+        path.write_bytes(b"\xff\xfe" + whole)
+        await night(rig, clock)
+        path.write_bytes(whole)
+        await night(rig, clock)
+        restored = await rig.engine.service.restore(memory_id, conversation_id=FAMILY, actor=ADMIN)
+        assert not isinstance(restored, NotVisible)
+
+
+async def test_what_was_purged_is_known_by_a_keyed_hash_and_comes_back_from_no_import(
+    tmp_path: Path,
+) -> None:
+    clock = StandingClock(EVENING)
+    async with running(tmp_path, chat=ScriptedChat(otherwise=told), clock=clock) as rig:
+        stored = await rig.remember(SECRET, FAMILY, SPEAKER)
+        exported = await rig.engine.service.export(conversation_id=FAMILY, actor=ADMIN)
+        (tmp_path / "imports").mkdir()
+        file = tmp_path / "exports" / exported.name  # type: ignore[union-attr]
+        file.rename(tmp_path / "imports" / "all.jsonl")
+        clock.forward(minutes=1)
+        await purge(rig, stored.memory.memory.memory_id)
+        await night(rig, clock)
+        assert files_with(tmp_path) == {"imports/all.jsonl"}
+    async with running(tmp_path, clock=clock) as rig:
+        await rig.engine.service.import_("all.jsonl", conversation_id=FAMILY, actor=ADMIN)
+        assert texts_of(rig) == {}
+        anew = await rig.engine.service.import_(
+            "all.jsonl", conversation_id=FAMILY, actor=ADMIN, anyway=True
+        )
+        assert anew.stored == 1  # type: ignore[union-attr]
+
+
+async def test_where_forgotten_words_lie_until_they_are_purged(tmp_path: Path) -> None:
+    """The rows of the table in docs/privacy.md, and no other places."""
+    clock = StandingClock(EVENING)
+    async with running(tmp_path, chat=ScriptedChat(otherwise=told), clock=clock) as rig:
+        memory_id = await lived(rig, clock)
+        clock.forward(minutes=1)
+        await rig.engine.service.forget(memory_id, conversation_id=FAMILY, actor=ADMIN)
+        assert "state/loop.sqlite-wal" in files_with(tmp_path)
+        await reflect(rig)
+        await night(rig, clock)
+        await night(rig, clock)
+    table = (ROOT / "docs" / "privacy.md").read_text("utf-8").partition("## 忘记了的话还在哪里")[2]
+    places = {
+        "memory/scopes/家人/archive/entities.md": "`archive/`",
+        "state/state.sqlite": "`state/state.sqlite`",
+        "state/vault.sqlite": "`state/vault.sqlite`",
+        **{f"backups/daily/2026-11-2{day}.jsonl": "`backups/daily/`" for day in range(1, 5)},
+    }
+    assert files_with(tmp_path) == places.keys()
+    for named in places.values():
+        assert f"| {named}" in table

@@ -1,0 +1,62 @@
+"""Every local night is due once, whatever a clock does in spring and autumn."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from astrbot_plugin_scoped_memory.llm_memory.consolidation.rules.schedule import (
+    last_due,
+    next_due,
+    seconds_until,
+    was_missed,
+)
+
+pytestmark = pytest.mark.unit
+
+BERLIN = ZoneInfo("Europe/Berlin")
+NEW_YORK = ZoneInfo("America/New_York")
+zones = st.sampled_from([BERLIN, NEW_YORK, ZoneInfo("Asia/Shanghai"), ZoneInfo("UTC")])
+moments = st.datetimes(
+    datetime(2020, 1, 2),  # noqa: DTZ001  (made aware in the tests)
+    datetime(2035, 1, 1),  # noqa: DTZ001
+)
+times = st.tuples(st.integers(0, 23), st.integers(0, 59))
+
+
+@given(moments, zones, times)
+def test_a_moment_lies_between_the_last_time_and_the_next_which_are_about_a_day_apart(
+    moment: datetime, zone: ZoneInfo, at: tuple[int, int]
+) -> None:
+    now = moment.replace(tzinfo=UTC).astimezone(zone)
+    last, following = last_due(now, at), next_due(now, at)
+    assert last.astimezone(UTC) <= now.astimezone(UTC) < following.astimezone(UTC)
+    apart = timedelta(seconds=seconds_until(following, last))
+    assert timedelta(hours=22) <= apart <= timedelta(hours=26)
+    assert next_due(following, at).astimezone(UTC) > following.astimezone(UTC)
+
+
+def test_a_spring_night_that_lacks_the_hour_has_its_run_an_hour_later() -> None:
+    now = datetime(2026, 3, 28, 22, tzinfo=BERLIN)
+    due = next_due(now, (2, 30))
+    assert due.astimezone(UTC) == datetime(2026, 3, 29, 1, 30, tzinfo=UTC)
+    assert f"{due:%H:%M}" == "03:30"
+
+
+def test_an_autumn_night_that_has_the_hour_twice_is_due_once() -> None:
+    due = next_due(datetime(2026, 10, 24, 22, tzinfo=BERLIN), (2, 30))
+    assert due.astimezone(UTC) == datetime(2026, 10, 25, 0, 30, tzinfo=UTC)
+    second = datetime(2026, 10, 25, 2, 30, fold=1, tzinfo=BERLIN)
+    assert not was_missed(second, (2, 30), due)
+    assert next_due(due, (2, 30)).date() == date(2026, 10, 26)
+
+
+def test_a_night_is_missed_if_no_run_came_since_it_was_due() -> None:
+    now = datetime(2026, 11, 22, 9, tzinfo=BERLIN)
+    assert was_missed(now, (4, 0), datetime(2026, 11, 21, 4, 2, tzinfo=BERLIN))
+    assert not was_missed(now, (4, 0), datetime(2026, 11, 22, 4, 2, tzinfo=BERLIN))
+    assert not was_missed(now.replace(hour=3), (4, 0), datetime(2026, 11, 21, 4, 2, tzinfo=BERLIN))

@@ -1,0 +1,182 @@
+"""What people write for a command of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from astrbot.core.star.filter.command import CommandFilter
+from astrbot.core.star.filter.command_group import CommandGroupFilter
+from hypothesis import given
+from hypothesis import strategies as st
+
+from astrbot_plugin_scoped_memory.core.command_words import (
+    CommandWords,
+    nearest,
+    respelled,
+    unknown_text,
+)
+from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
+
+pytestmark = pytest.mark.unit
+
+GROUPS = ["memory", "记忆"]
+NAMES = {
+    "help": ["help", "帮助"],
+    "list": ["list", "列表"],
+    "search": ["search", "搜索"],
+    "status": ["status", "状态"],
+    "forget": ["forget", "delete", "删除", "忘记"],
+    "why": ["why", "为什么"],
+}
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("memory", "memory help"),
+        ("记忆", "memory help"),
+        ("MEMORY", "memory help"),
+        ("memory list", None),
+        ("memory  list 2", None),
+        ("记忆 列表 小雯", None),
+        ("Memory LIST 2", "memory list 2"),
+        ("memory Status", "memory status"),
+        ("记忆状态", "memory 状态"),
+        ("记忆 忘记芒果", "memory 忘记 芒果"),
+        ("记忆忘记芒果 彻底", "memory 忘记 芒果 彻底"),
+        ("memorylist", "memory list"),
+        ("memory list2", "memory list 2"),
+        ("记忆列表2", "memory 列表 2"),
+        ("记忆 查看", "memory help 查看"),
+        ("记忆查看", "memory help 查看"),
+        ("memory foo bar", "memory help foo bar"),
+        ("memorylane", None),
+        ("memories", None),
+        ("天气", None),
+        ("我的记忆 列表", None),
+    ],
+)
+def test_a_command_is_respelled_as_it_was_meant(written: str, meant: str | None) -> None:
+    assert respelled(written, GROUPS, NAMES, commanded=True) == meant
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("记忆", "memory help"),
+        ("记忆 状态", None),
+        ("memory STATUS", "memory status"),
+        ("记忆状态", None),
+        ("记忆 里最早的事是什么", None),
+        ("记忆力不好怎么办", None),
+        ("memory foam is nice", None),
+    ],
+)
+def test_talk_that_begins_with_the_word_stays_talk(written: str, meant: str | None) -> None:
+    assert respelled(written, GROUPS, NAMES, commanded=False) == meant
+
+
+@given(
+    st.sampled_from(["memory", "记忆", "Memory", "天气", ""]),
+    st.sampled_from(["", " ", "\n", "\u3000"]),
+    st.one_of(st.text(max_size=8), st.sampled_from(["列表", "LIST", "忘记芒果"])),
+    st.booleans(),
+)
+def test_what_was_respelled_is_understood_as_it_stands(
+    group: str, gap: str, rest: str, commanded: bool
+) -> None:
+    spelled = respelled(f"{group}{gap}{rest}".strip(), GROUPS, NAMES, commanded=commanded)
+    if spelled is not None:
+        assert respelled(spelled, GROUPS, NAMES, commanded=commanded) is None
+
+
+@pytest.mark.parametrize(
+    ("word", "first"),
+    [
+        ("查看", "list"),
+        ("statu", "status"),
+        ("Serach", "search"),
+        ("清空", "forget"),
+        ("lst", "list"),
+    ],
+)
+def test_the_nearest_command_comes_first(word: str, first: str) -> None:
+    assert nearest(word, NAMES)[0] == first
+
+
+def test_nothing_is_near_to_a_word_of_another_kind() -> None:
+    assert nearest("xyzzy", NAMES) == []
+
+
+def _group() -> CommandGroupFilter:
+    group = CommandGroupFilter("memory", {"记忆"})
+    for key, (name, *alias) in NAMES.items():
+        command = CommandFilter(name, set(alias), parent_command_names=["memory", "记忆"])
+        command.handler_md = SimpleNamespace(handler_name=f"memory_{key}")  # type: ignore[assignment]
+        command.handler_params = {}
+        group.add_sub_command_filter(command)
+    return group
+
+
+@pytest.fixture
+def words() -> Iterator[CommandWords]:
+    """The filter, told of a group; the plugin's own is put back."""
+    before = CommandWords._group
+    CommandWords.use(_group())
+    yield CommandWords(False)
+    CommandWords._group = before
+
+
+def _event(written: str, *, addressed: bool = True) -> Any:
+    return SimpleNamespace(
+        message_str=written.removeprefix("/").strip(),
+        is_at_or_wake_command=addressed,
+        message_obj=SimpleNamespace(message_str=written),
+    )
+
+
+@pytest.mark.parametrize(
+    ("written", "then"),
+    [
+        ("/memory", "memory help"),
+        ("/记忆查看 一下", "memory help 查看 一下"),
+        ("记忆力不好怎么办", "记忆力不好怎么办"),
+        ("/天气", "天气"),
+    ],
+)
+def test_the_filter_changes_the_event_and_lets_none_through(
+    words: CommandWords, written: str, then: str
+) -> None:
+    event = _event(written)
+    assert words.filter(event, {"wake_prefix": ["/"]}) is False  # type: ignore[arg-type]
+    assert event.message_str == then
+
+
+def test_the_filter_leaves_alone_who_was_not_speaking_to_the_bot(words: CommandWords) -> None:
+    event = _event("/memory", addressed=False)
+    assert words.filter(event, {"wake_prefix": ["/"]}) is False  # type: ignore[arg-type]
+    assert event.message_str == "memory"
+
+
+def test_the_filter_raises_nothing(words: CommandWords) -> None:
+    event = _event("/memory")
+    del event.message_obj
+    assert words.filter(event, {"wake_prefix": ["/"]}) is False  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_an_unknown_word_is_answered_with_the_nearest_command(
+    words: CommandWords, language: str
+) -> None:
+    texts = Texts(language)
+    said = unknown_text(texts, "查看 一下")
+    assert "查看" in said
+    assert texts.say("command.list") in said
+    assert texts.say("command.search") in said
+    assert "xyzzy" in unknown_text(texts, "xyzzy")
+    assert unknown_text(texts, "列表") == ""
+    forged = unknown_text(texts, "<scoped_memory>")
+    assert "<" not in forged

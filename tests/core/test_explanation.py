@@ -1,0 +1,88 @@
+"""What an explanation says of a recall."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+
+from astrbot_plugin_scoped_memory.core.explanation import told_json, why_text
+from astrbot_plugin_scoped_memory.core.plain_why import plain_why_text
+from astrbot_plugin_scoped_memory.core.texts import Texts
+from astrbot_plugin_scoped_memory.llm_memory import (
+    GIVEN_UP,
+    DropReason,
+    Explained,
+    Hit,
+    Told,
+    Trace,
+)
+from astrbot_plugin_scoped_memory.llm_memory.models.recall import Considered
+
+pytestmark = pytest.mark.unit
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+FULL_WIDTH = set("、；，。：（）")
+
+
+@pytest.mark.parametrize("language", ["zh-CN", "en-US"])
+def test_it_names_the_reranker_whose_order_it_is(language: str) -> None:
+    considered = Considered("家人", "m-1", 1.0, 0.9, None, 0.8, None, reranked=0.25)
+    for name in ("my-reranker", ""):
+        told = Told("c", "q", NOW, Trace(reranker=name, considered=(considered,)))
+        text = why_text(Texts(language), Explained(told, ((considered, None),)))
+        assert ("my-reranker" in text) is bool(name)
+        panel = json.loads(json.dumps(told_json(told)))
+        assert panel["reranker"] == name
+        assert panel["candidates"][0]["reranked"] == 0.25
+
+
+def explained(trace: Trace) -> Explained:
+    return Explained(Told("c", "q", NOW, trace), ())
+
+
+@pytest.mark.parametrize(("language", "apart"), [("zh-CN", "、"), ("en-US", ", ")])
+def test_lists_are_written_as_in_the_language(language: str, apart: str) -> None:
+    hit = Hit("m-3", "facts.md#m-3", "家人", "x", "Ming", NOW, 0.9, 5)
+    trace = Trace(scopes=("家人", "public"), topics=("facts", "tasks"), through=("m-1", "m-2"))
+    one = Considered("家人", "m-3", 1.0, 0.9, None, 0.8, None)
+    told = Explained(Told("c", "q", NOW, trace), ((one, hit),), {"m-3": ("m-4", "m-5")})
+    in_figures = why_text(Texts(language), told)
+    plain = plain_why_text(Texts(language), told, admin=False)
+    for listed in (("家人", "public"), ("m-4", "m-5")):
+        assert apart.join(listed) in in_figures
+        assert apart.join(listed) in plain
+    assert apart.join(("facts.md", "tasks.md")) in in_figures
+    assert apart.join(("m-1", "m-2")) in in_figures
+    if language == "en-US":
+        assert not FULL_WIDTH & {*in_figures, *plain}
+
+
+@pytest.mark.parametrize("language", ["zh-CN", "en-US"])
+def test_it_counts_what_was_dropped_by_reason(language: str) -> None:
+    texts = Texts(language)
+    dropped = {DropReason.FLOOR: 41, DropReason.BUDGET: 7}
+    text = why_text(texts, explained(Trace(candidates=48, dropped=dropped)))
+    (line,) = (line for line in text.splitlines() if "41" in line)
+    for reason, count in dropped.items():
+        assert str(count) in line
+        assert texts.say(f"fate.{reason}") in line
+    assert "41" not in why_text(texts, explained(Trace(candidates=48)))
+
+
+@pytest.mark.parametrize("language", ["zh-CN", "en-US"])
+def test_what_a_broken_part_says_of_the_machine_is_told_to_admins_alone(language: str) -> None:
+    trace = explained(Trace(notes=("lexical: [Errno 28] full: '/srv/bot/index'",)))
+    assert "/srv/bot/index" in why_text(Texts(language), trace, admin=True)
+    told = why_text(Texts(language), trace)
+    assert "lexical" in told
+    assert "srv" not in told
+
+
+@pytest.mark.parametrize("language", ["zh-CN", "en-US"])
+def test_who_did_not_wait_is_not_told_that_nothing_was_found(language: str) -> None:
+    texts = Texts(language)
+    text = why_text(texts, explained(Trace(notes=(GIVEN_UP,))))
+    assert texts.say("explain.given_up") in text
+    assert texts.say("explain.no_candidates") not in text

@@ -1,0 +1,371 @@
+"""When AstrBot says that a turn is over: what is queued of it, and how often."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import weakref
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from astrbot.api.provider import LLMResponse, ProviderRequest
+from astrbot.core.message.components import Image, Plain
+from astrbot.core.message.message_event_result import MessageChain
+from astrbot.core.star.filter.command import CommandFilter
+
+from astrbot_plugin_scoped_memory.core import deepmind
+from astrbot_plugin_scoped_memory.core.deepmind import DeepMind
+from astrbot_plugin_scoped_memory.core.group_chatter import GroupChatter
+from astrbot_plugin_scoped_memory.llm_memory import CognitiveService, EngineSettings, LoopSettings
+from astrbot_plugin_scoped_memory.llm_memory.models.turns import QueuedTurn
+from astrbot_plugin_scoped_memory.llm_memory.reflection.turn_store import SqliteTurnStore
+from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import SqliteLoopFile
+from astrbot_plugin_scoped_memory.tests.support.engines import (
+    Ticker,
+    group,
+    person,
+    private,
+    running,
+)
+from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, holding, tool_context
+from astrbot_plugin_scoped_memory.tests.support.turn_plugin import TurnPlugin
+from astrbot_plugin_scoped_memory.tools.base import MemoryTool
+from astrbot_plugin_scoped_memory.tools.core_memory_recall import RecallTool
+from astrbot_plugin_scoped_memory.tools.core_memory_remember import RememberTool
+from astrbot_plugin_scoped_memory.tools.expand_memory import ExpandTool
+
+pytestmark = pytest.mark.unit
+
+PEANUTS, QUESTION = "奶奶对花生过敏", "奶奶对什么过敏，花生能吃吗"
+
+
+def queued(root: Path) -> list[QueuedTurn]:
+    """What lies in the queue, the oldest first."""
+    file = SqliteLoopFile(root / "state" / "loop.sqlite")
+    file.open()
+    turns = SqliteTurnStore(file)
+    found = [turn for line in turns.lines() for turn in turns.waiting(line, 99)]
+    file.close()
+    return found
+
+
+def said(root: Path) -> list[tuple[str, str]]:
+    """Both sides of each."""
+    return [(turn.user_text, turn.reply_text) for turn in queued(root)]
+
+
+def answer(text: str | None = "不能吃", role: str = "assistant") -> LLMResponse:
+    """What AstrBot hands to its hooks."""
+    return LLMResponse(role=role, completion_text=text)
+
+
+async def finish(
+    plugin: TurnPlugin, event: FakeEvent | None = None, response: LLMResponse | None = None
+) -> FakeEvent:
+    """A turn from its request to its end."""
+    told = event or FakeEvent.in_group(777, QUESTION)
+    mind = DeepMind(cast("Any", plugin))
+    await mind.before_request(cast("Any", told), ProviderRequest(prompt=told.message_str))
+    await mind.finished(cast("Any", told), response or answer())
+    await plugin.settled()
+    return told
+
+
+async def test_a_finished_turn_is_queued_with_what_was_injected(tmp_path: Path) -> None:
+    async with running(tmp_path) as rig:
+        stored = await rig.remember(PEANUTS, group(777))
+        await finish(TurnPlugin(rig))
+    (turn,) = queued(tmp_path)
+    assert (turn.user_text, turn.reply_text) == (QUESTION, "不能吃")
+    assert (turn.scope, turn.conversation) == ("家人", str(group(777)))
+    assert (turn.person, turn.who) == ("aiocqhttp:10001", "小明")
+    assert turn.recalled == (stored.memory.memory.memory_id,)
+
+
+async def test_what_a_tool_showed_to_the_model_is_told_and_what_it_stored_not(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path) as rig:
+        stored = await rig.remember(PEANUTS, private(1002))
+        plugin, event = TurnPlugin(rig, auto_inject_topk=0), FakeEvent.in_group(777, "在吗")
+        for tool, arguments in (
+            (RecallTool, {"query": QUESTION}),
+            (RememberTool, {"judgment": "爷爷的生日在五月初三"}),
+            (ExpandTool, {"pointer": stored.memory.pointer}),
+        ):
+            made = tool(source=holding(plugin))
+            result = await made.call(tool_context(event), **arguments)
+            assert result.startswith("ok"), result
+        await finish(plugin, event)
+    (turn,) = queued(tmp_path)
+    assert turn.recalled == (stored.memory.memory.memory_id,)
+
+
+async def test_a_tool_that_shows_no_memories_tells_of_none(tmp_path: Path) -> None:
+    class Talkative(MemoryTool):
+        async def answer(self, *_: Any) -> str:
+            return "ok [2026-11-21 · 妈妈 · a.md#m-01jd3q8z7kabcdef] 一条"
+
+    async with running(tmp_path) as rig:
+        plugin, event = TurnPlugin(rig), FakeEvent.in_group(777, "在吗")
+        await Talkative(source=holding(plugin)).call(tool_context(event))
+        assert plugin.turns.recalled(cast("Any", event)) == ()
+
+
+@pytest.mark.parametrize(
+    ("response", "reply"),
+    [
+        (answer("抱歉，这个我不能回答。"), "抱歉，这个我不能回答。"),
+        (answer(""), ""),
+        (answer(None), ""),
+        (None, ""),  # a tool has answered
+        (
+            LLMResponse("assistant", result_chain=MessageChain([Plain("看"), Image("file:///x")])),
+            "看",
+        ),
+        (answer("请求超时是 timeout，限流是 rate limit"), "请求超时是 timeout，限流是 rate limit"),
+    ],
+)
+async def test_whatever_the_answer_is_the_turn_is_kept(
+    tmp_path: Path, response: LLMResponse | None, reply: str
+) -> None:
+    async with running(tmp_path) as rig:
+        plugin, event = TurnPlugin(rig), FakeEvent.in_group(777, QUESTION)
+        await DeepMind(cast("Any", plugin)).finished(cast("Any", event), response)
+        await plugin.settled()
+    assert said(tmp_path) == [(QUESTION, reply)]
+
+
+async def test_what_is_said_into_a_turn_that_goes_on_is_said_in_it(tmp_path: Path) -> None:
+    async with running(tmp_path) as rig:
+        plugin = TurnPlugin(rig)
+        mind, asked = DeepMind(cast("Any", plugin)), FakeEvent.in_group(777, QUESTION)
+        request = ProviderRequest(prompt=QUESTION)
+        early = FakeEvent.in_group(777, "早前的一句")
+        assert not mind.listens_to(cast("Any", early))
+        await mind.before_request(cast("Any", asked), request)
+        into = [FakeEvent.in_group(777, words) for words in ("还有腰果", " ", "和核桃")]
+        stranger = FakeEvent.in_group(777, "我也问一句", sender="10002")
+        elsewhere = FakeEvent.in_group(888, "别处的一句")
+        next_turn = FakeEvent.in_group(777, "那杏仁呢")
+        for event in (asked, *into, stranger, elsewhere, next_turn):
+            assert not mind.listens_to(cast("Any", event))
+        for event in (early, *into, stranger, elsewhere):
+            event.set_extra("_follow_up_captured", {"target_run_id": "1"})
+        for event in (asked, next_turn):
+            await mind.finished(cast("Any", event), answer())
+            await plugin.settled()
+    assert said(tmp_path) == [(f"{QUESTION}\n还有腰果\n和核桃", "不能吃"), ("那杏仁呢", "不能吃")]
+
+
+async def test_where_nobody_reads_turns_none_holds_what_comes_meanwhile(tmp_path: Path) -> None:
+    off = EngineSettings(loop=LoopSettings(reads_turns=False))
+    async with running(tmp_path) as rig:
+        for engine, held in ((EngineSettings(), 20), (off, 0)):
+            plugin = TurnPlugin(rig, engine=engine)
+            mind, asked = DeepMind(cast("Any", plugin)), FakeEvent.in_group(777, QUESTION)
+            await mind.before_request(cast("Any", asked), ProviderRequest(prompt=QUESTION))
+            for number in range(30):
+                mind.listens_to(cast("Any", FakeEvent.in_group(777, f"第{number}句")))
+            assert len(asked.get_extra("scoped_memory_follow_ups") or []) == held
+            await plugin.settled()
+            kept = weakref.ref(asked)
+            del asked
+            gc.collect()
+            assert kept() is None  # and what it held goes with it
+
+
+async def test_a_turn_was_said_when_it_began_however_long_the_answer_takes(
+    tmp_path: Path,
+) -> None:
+    clock = Ticker(datetime(2026, 11, 21, 23, 59, 50, tzinfo=UTC))
+    async with running(tmp_path, clock=clock, follow=False) as rig:
+        plugin, event = TurnPlugin(rig), FakeEvent.in_group(777, "我明天要去体检")
+        mind = DeepMind(cast("Any", plugin))
+        await mind.before_request(cast("Any", event), ProviderRequest(prompt=event.message_str))
+        clock.now += timedelta(minutes=3)
+        await mind.finished(cast("Any", event), answer())
+        await plugin.settled()
+    (turn,) = queued(tmp_path)
+    assert turn.observed_at.date() == date(2026, 11, 21)
+
+
+async def test_what_was_said_off_the_record_stays_so_though_the_answer_comes_later(
+    tmp_path: Path,
+) -> None:
+    admin = person(9, admin=True)
+    async with running(tmp_path) as rig:
+        plugin, service = TurnPlugin(rig), rig.engine.service
+        mind, event = DeepMind(cast("Any", plugin)), FakeEvent.in_group(777, "礼物藏在柜子里")
+        await service.pause(conversation_id=group(777), actor=admin)
+        await mind.before_request(cast("Any", event), ProviderRequest(prompt=event.message_str))
+        await service.resume(conversation_id=group(777), actor=admin)
+        await mind.finished(cast("Any", event), answer())
+        await plugin.settled()
+        await finish(plugin)
+    assert said(tmp_path) == [(QUESTION, "不能吃")]
+
+
+async def test_where_astrbot_has_no_answer_there_is_no_turn(tmp_path: Path) -> None:
+    async with running(tmp_path) as rig:
+        await finish(TurnPlugin(rig), response=answer("All chat models failed", role="err"))
+    assert queued(tmp_path) == []
+
+
+async def test_what_astrbot_says_when_it_is_stopped_is_not_the_models(tmp_path: Path) -> None:
+    async with running(tmp_path) as rig:
+        event = FakeEvent.in_group(777, QUESTION)
+        event.set_extra("agent_stop_requested", True)
+        await finish(TurnPlugin(rig), event, answer("[interrupted by the user]"))
+    assert said(tmp_path) == [(QUESTION, "")]
+
+
+async def test_a_turn_is_queued_once_whoever_says_that_it_is_over(tmp_path: Path) -> None:
+    async with running(tmp_path) as rig:
+        plugin, event = TurnPlugin(rig), FakeEvent.in_group(777, QUESTION)
+        mind = DeepMind(cast("Any", plugin))
+        told = cast("Any", event)
+        await asyncio.gather(*(mind.finished(told, reply) for reply in (answer(), None, answer())))
+        await mind.overheard(told)
+        await plugin.settled()
+        await finish(plugin, event)
+    assert said(tmp_path) == [(QUESTION, "不能吃")]
+
+
+async def test_a_command_of_any_plugin_is_no_turn(tmp_path: Path) -> None:
+    async with running(tmp_path) as rig:
+        event = FakeEvent.in_group(777, QUESTION)
+        command = SimpleNamespace(event_filters=[CommandFilter("吃")])
+        event.set_extra("activated_handlers", [command])
+        plugin = TurnPlugin(rig)
+        await finish(plugin, event)
+        await DeepMind(cast("Any", plugin)).overheard(cast("Any", event))
+        await plugin.settled()
+    assert queued(tmp_path) == []
+
+
+@pytest.mark.parametrize("more", [{"platform": "cron"}, {"sender": "999"}])
+async def test_what_nobody_said_is_no_turn(tmp_path: Path, more: dict[str, str]) -> None:
+    async with running(tmp_path) as rig:
+        plugin = TurnPlugin(rig, observe_groups=True)
+        event = FakeEvent.in_group(777, "该起床了", addressed=False, **more)
+        await finish(plugin, event)
+        assert not DeepMind(cast("Any", plugin)).listens_to(cast("Any", event))
+    assert queued(tmp_path) == []
+
+
+async def test_an_engine_that_is_closed_or_fails_costs_no_answer(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def fail(*_: Any, **__: Any) -> None:
+        raise RuntimeError("whatever it was")
+
+    async with running(tmp_path, follow=False) as rig:
+        failing = TurnPlugin(rig)
+        failing.feedback = cast("Any", SimpleNamespace(queue=fail))
+        await finish(failing)
+        await rig.engine.close()
+        await finish(TurnPlugin(rig))
+    assert queued(tmp_path) == []
+
+
+async def test_a_slow_disk_holds_up_no_answer_and_the_turn_is_written_behind_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on = asyncio.Event()
+    observe = CognitiveService.observe
+
+    async def slow(self: CognitiveService, *arguments: Any, **named: Any) -> Any:
+        await go_on.wait()
+        return await observe(self, *arguments, **named)
+
+    monkeypatch.setattr(deepmind, "_QUEUE_SECONDS", 0.01)
+    monkeypatch.setattr(CognitiveService, "observe", slow)
+    async with running(tmp_path) as rig:
+        plugin, event = TurnPlugin(rig), FakeEvent.in_group(777, QUESTION)
+        await DeepMind(cast("Any", plugin)).finished(cast("Any", event), answer())
+        assert queued(tmp_path) == []
+        go_on.set()
+        await plugin.settled()
+    assert said(tmp_path) == [(QUESTION, "不能吃")]
+
+
+async def test_a_reload_in_the_middle_of_a_turn_ends_in_the_new_load(tmp_path: Path) -> None:
+    async with running(tmp_path, {}) as rig:
+        event = FakeEvent.in_group(777, QUESTION)
+        before = TurnPlugin(rig)
+        request = ProviderRequest(prompt=QUESTION)
+        await DeepMind(cast("Any", before)).before_request(cast("Any", event), request)
+        await before.settled()
+    async with running(tmp_path) as rig:  # the map has come meanwhile, so the scope is another one
+        after = TurnPlugin(rig)
+        await DeepMind(cast("Any", after)).finished(cast("Any", event), answer())
+        await after.settled()
+        assert await before.turns.conversation_id(event) is not await after.turns.conversation_id(
+            event
+        )
+    (turn,) = queued(tmp_path)
+    assert turn.scope == "家人"
+
+
+def listens(plugin: TurnPlugin, event: FakeEvent) -> bool:
+    """Whether AstrBot would wake the plugin for a message."""
+    GroupChatter.use(DeepMind(cast("Any", plugin)).listens_to)
+    try:
+        return GroupChatter().filter(cast("Any", event), cast("Any", None))
+    finally:
+        GroupChatter.use(None)
+
+
+async def test_only_the_setting_makes_it_listen_to_what_does_not_address_the_bot(
+    tmp_path: Path,
+) -> None:
+    chatter = FakeEvent.in_group(777, "奶奶今天吃了三个饺子", addressed=False)
+    async with running(tmp_path) as rig:
+        on = TurnPlugin(rig, observe_groups=True)
+        assert listens(on, chatter)
+        assert not listens(TurnPlugin(rig), chatter)
+        off = EngineSettings(loop=LoopSettings(reads_turns=False))
+        assert not listens(TurnPlugin(rig, observe_groups=True, engine=off), chatter)
+        for event in (
+            FakeEvent.in_group(777, "奶奶今天吃了三个饺子"),
+            FakeEvent.in_group(777, "  ", addressed=False),
+            FakeEvent.in_private(5, "奶奶今天吃了三个饺子", addressed=False),
+        ):
+            assert not listens(on, event)
+    assert not GroupChatter().filter(cast("Any", chatter), cast("Any", None))
+
+
+def test_whatever_goes_wrong_while_it_listens_nothing_is_raised_into_the_group() -> None:
+    def broken(_: object) -> bool:
+        raise RuntimeError("a bug")
+
+    GroupChatter.use(broken)
+    try:
+        assert GroupChatter().filter(cast("Any", None), cast("Any", None)) is False
+    finally:
+        GroupChatter.use(None)
+
+
+async def test_what_was_overheard_is_a_turn_without_an_answer(tmp_path: Path) -> None:
+    async with running(tmp_path) as rig:
+        plugin = TurnPlugin(rig, observe_groups=True)
+        event = FakeEvent.in_group(777, "奶奶今天吃了三个饺子", addressed=False)
+        await DeepMind(cast("Any", plugin)).overheard(cast("Any", event))
+        await plugin.settled()
+    assert said(tmp_path) == [("奶奶今天吃了三个饺子", "")]
+
+
+async def test_an_answer_to_what_was_overheard_repeats_no_words(tmp_path: Path) -> None:
+    async with running(tmp_path) as rig:
+        plugin = TurnPlugin(rig, observe_groups=True)
+        event = FakeEvent.in_group(777, "奶奶今天吃了三个饺子", addressed=False)
+        mind = DeepMind(cast("Any", plugin))
+        told = cast("Any", event)
+        for step in (mind.overheard(told), mind.finished(told, answer("真能吃"))):
+            await step
+            await plugin.settled()
+    assert said(tmp_path) == [("奶奶今天吃了三个饺子", ""), ("", "真能吃")]

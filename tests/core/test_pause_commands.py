@@ -1,0 +1,177 @@
+"""``/memory pause`` and ``resume``, and what commands and tools say meanwhile."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from astrbot_plugin_scoped_memory.core.commands import Commands
+from astrbot_plugin_scoped_memory.core.loop_texts import loop_lines
+from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
+from astrbot_plugin_scoped_memory.llm_memory import (
+    LoopStatus,
+    QueueSize,
+    Resting,
+    Spent,
+    StateUnavailable,
+    Turn,
+)
+from astrbot_plugin_scoped_memory.llm_memory.models.loop import HeldBack, Party, Share, Use
+from astrbot_plugin_scoped_memory.llm_memory.reflection.book import SqliteLoopBook
+from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
+from astrbot_plugin_scoped_memory.tests.support.plugin import (
+    FakeEvent,
+    FakePlugin,
+    holding,
+    tool_context,
+)
+from astrbot_plugin_scoped_memory.tools.core_memory_recall import RecallTool
+from astrbot_plugin_scoped_memory.tools.core_memory_remember import RememberTool
+from astrbot_plugin_scoped_memory.tools.expand_memory import ExpandTool
+
+pytestmark = pytest.mark.unit
+
+PEANUTS = "奶奶对花生过敏"
+NOW = datetime(2026, 11, 21, 18, 0, tzinfo=UTC)
+
+
+async def ask(rig: Rig, words: str, language: str = "zh-CN", **more: Any) -> str:
+    """What the plugin answers in the family's group to ``memory <words>``."""
+    plugin = FakePlugin(rig, language)
+    event = FakeEvent.in_group(777, f"memory {words}", **more)
+    command = getattr(Commands(cast("Any", plugin)), words.split()[0])
+    answer = await Commands(cast("Any", plugin)).answer(cast("Any", event), command)
+    await plugin.settled()
+    return answer
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+async def test_pause_and_resume_say_what_has_changed(tmp_path: Path, language: str) -> None:
+    say = Texts(language).say
+    async with running(tmp_path, follow=False) as rig:
+        assert await ask(rig, "pause", language) == say("pause.not_allowed")
+        assert await ask(rig, "resume", language) == say("pause.not_allowed")
+        assert await ask(rig, "resume", language, admin=True) == say("pause.not_paused")
+        assert await ask(rig, "pause", language, admin=True) == say("pause.done")
+        since = rig.engine.service.paused_since(group(777))
+        assert f"{since:%Y-%m-%d %H:%M}" in await ask(rig, "pause", language, admin=True)
+        assert await ask(rig, "resume", language, admin=True) == say("pause.resumed")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+async def test_while_paused_every_command_and_tool_says_so(tmp_path: Path, language: str) -> None:
+    say = Texts(language).say
+    async with running(tmp_path, follow=False) as rig:
+        stored = await rig.remember(PEANUTS, group(777))
+        await ask(rig, "pause", admin=True)
+        paused = say("pause.recalled_nothing")
+        assert await ask(rig, "search 奶奶 花生", language) == paused
+        assert await ask(rig, "add 爷爷的生日在五月", language) == say("reject.off_the_record")
+        since = rig.engine.service.paused_since(group(777))
+        line = say("status.paused", since=f"{since:%Y-%m-%d %H:%M}")
+        for words in ("status", "scope"):
+            assert line in await ask(rig, words, language)
+        plugin = FakePlugin(rig, language)
+        answers = []
+        for tool, arguments in (
+            (RecallTool, {"query": "奶奶 花生"}),
+            (ExpandTool, {"pointer": stored.memory.pointer}),
+            (RememberTool, {"judgment": "爷爷的生日在五月"}),
+        ):
+            event = FakeEvent.in_group(777, "在吗")
+            answers.append(
+                await tool(source=holding(plugin)).call(tool_context(event), **arguments)
+            )
+        refused = say("reject.off_the_record")
+        assert answers == [f"ok {paused}", f"error {paused}", f"error {refused}"]
+        assert PEANUTS in await ask(rig, "list", language)
+        await ask(rig, "resume", admin=True)
+        assert PEANUTS in await ask(rig, "search 奶奶 花生", language)
+        for words in ("status", "scope"):
+            assert line not in await ask(rig, words, language)
+
+
+async def test_a_pause_that_the_disk_refused_is_said_with_its_cause(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise StateUnavailable("database or disk is full")
+
+    async with running(tmp_path, follow=False) as rig:
+        monkeypatch.setattr(SqliteLoopBook, "pause", full)
+        said = await ask(rig, "pause", admin=True)
+        assert "disk is full" in said
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+async def test_confirm_lets_learning_go_on_after_the_pauses_were_lost(
+    tmp_path: Path, language: str
+) -> None:
+    say = Texts(language).say
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / "loop.sqlite").write_bytes(b"broken")
+    async with running(tmp_path, follow=False) as rig:
+        confirm = "/记忆 确认" if language == "zh-CN" else "/memory confirm"
+        assert confirm in await ask(rig, "status", language, admin=True)
+        assert await ask(rig, "confirm", language) == say("outcome.admins_only")
+        assert await ask(rig, "confirm", language, admin=True) == say("confirm.pauses")
+        assert await ask(rig, "confirm", language, admin=True) == say("confirm.nothing")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+async def test_the_queue_is_told_to_admins_alone(tmp_path: Path, language: str) -> None:
+    async with running(tmp_path, follow=False) as rig:
+        nothing = Texts(language).say("loop.queue_empty", read=0, dead=0)
+        assert nothing in await ask(rig, "status", language, admin=True)
+        turn = Turn(person(1), "奶奶吃了花生就起疹子", "记下了")
+        await rig.engine.service.observe(turn, conversation_id=group(888))
+        told = await ask(rig, "status", language, admin=True)
+        assert "2026-11-21 18:00" in told
+        assert "2026-11-21 18:00" not in await ask(rig, "status", language)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_all_that_the_loop_says_of_itself_has_a_line(language: str) -> None:
+    texts = Texts(language)
+    full = LoopStatus(
+        provider="openai/x",
+        resting=Resting.BACKOFF,
+        queue=QueueSize(11, 13, NOW),
+        spent=Spent(NOW.date(), 14, 15, 16),
+        budget=17,
+        error="failed: 500\n⚠ forged",
+        paused=18,
+        slept_at=NOW.replace(day=20),
+        next_sleep=NOW.replace(day=22),
+    )
+    lines = loop_lines(texts, full)
+    text = "\n".join(lines)
+    assert all(str(number) in text for number in (11, *range(13, 19)))
+    assert "openai/x" in text
+    assert "2026-11-20" in text
+    assert "2026-11-22" in text
+    assert len(text.splitlines()) == len(lines)
+    parties = [
+        Share(Party("public", f"qq:{number}\n⚠ forged", known=False), Use(700 + number, 1), 9)
+        for number in range(7)
+    ]
+    shown = loop_lines(texts, replace(full, shares=tuple(parties)))
+    assert len(shown) == len(lines) + 6  # five are named, the others counted
+    assert len("\n".join(shown).splitlines()) == len(shown)
+    assert all(f"70{number}" in "\n".join(shown) for number in range(5))
+    for held in HeldBack:
+        (line,) = [
+            line
+            for line in loop_lines(texts, LoopStatus(shares=(replace(parties[0], held=held),)))
+            if "qq:0" in line
+        ]
+        assert not held or texts.say(f"held.{held}") in line
+    assert texts.say("loop.reader_auto") in loop_lines(texts, replace(full, provider="auto"))
+    assert texts.say("loop.sleeping") in loop_lines(texts, replace(full, sleeping=True))
+    for reason in Resting:
+        shown = "\n".join(loop_lines(texts, LoopStatus(resting=reason)))
+        assert (texts.say("loop.resting", why="").strip() in shown) is (reason is not Resting.NO)

@@ -1,0 +1,337 @@
+"""Which embedder a setting means, and a provider that AstrBot replaces under way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from astrbot_plugin_scoped_memory.core.config import PluginConfig
+from astrbot_plugin_scoped_memory.core.late_start import providers_are_loaded
+from astrbot_plugin_scoped_memory.core.providers import (
+    AstrBotEmbedding,
+    choose_embedder,
+    choose_reranker,
+)
+from astrbot_plugin_scoped_memory.llm_memory import EnginePaths
+from astrbot_plugin_scoped_memory.llm_memory.composition.engine import local_embedder
+from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed, RerankFailed
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Embedder
+from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
+
+pytestmark = pytest.mark.unit
+
+
+@dataclass
+class FakeProvider:
+    """An embedding provider of AstrBot's."""
+
+    name: str
+    dim: Any = 4
+    model: str | None = "m"
+    first: float = 1.0
+    sizes: list[int] = field(default_factory=list)
+
+    def meta(self) -> Any:
+        return SimpleNamespace(id=self.name)
+
+    def get_model(self) -> str | None:
+        return self.model
+
+    def get_dim(self) -> int:
+        if isinstance(self.dim, Exception):
+            raise self.dim
+        return int(self.dim)
+
+    async def get_embeddings(self, texts: Sequence[str]) -> list[list[float]]:
+        self.sizes.append(len(texts))
+        return [[self.first, 0.0, 0.0, float(len(text))] for text in texts]
+
+
+@dataclass
+class FakeContext:
+    """AstrBot's context, as far as providers go."""
+
+    providers: list[FakeProvider] = field(default_factory=list)
+    others: list[Any] = field(default_factory=list)
+
+    @property
+    def provider_manager(self) -> Any:
+        loaded = [*self.providers, *self.others]
+        return SimpleNamespace(inst_map={provider.name: provider for provider in loaded})
+
+    def get_all_embedding_providers(self) -> list[FakeProvider]:
+        return self.providers
+
+    def get_provider_by_id(self, provider_id: str) -> FakeProvider | None:
+        return next((p for p in self.providers if p.name == provider_id), None)
+
+
+BUNDLED = FakeEmbedder("bundled")
+
+
+def chosen(
+    folder: Path,
+    embedding: str,
+    *providers: str,
+    bundled_is_there: bool = False,
+    torch: bool = True,
+) -> Embedder | None:
+    """The embedder for a setting."""
+    context = FakeContext([FakeProvider(name) for name in providers])
+    paths = EnginePaths.under(folder)
+    config = PluginConfig(embedding=embedding)
+    return choose_embedder(
+        context,
+        config,
+        paths,
+        BUNDLED,
+        partial(local_embedder, paths, settings=config.engine, worker=None),
+        bundled_is_there=bundled_is_there,
+        torch=torch,
+    )
+
+
+def make_model(folder: Path, name: str, marker: str = "modules.json") -> None:
+    """A folder below ``models/`` that looks like a model."""
+    place = EnginePaths.under(folder).models / name
+    place.mkdir(parents=True)
+    (place / marker).write_text("{}", encoding="utf-8")
+
+
+def test_lexical_is_words_alone_whatever_else_is_there(tmp_path: Path) -> None:
+    make_model(tmp_path, "bge")
+    assert chosen(tmp_path, "lexical") is None
+    assert chosen(tmp_path, "lexical", "one", "lexical") is None
+
+
+def test_a_provider_id_takes_that_provider_and_no_other(tmp_path: Path) -> None:
+    make_model(tmp_path, "two")
+    for name in ("one", "two"):
+        assert chosen(tmp_path, name, "one", "two").label == f"provider:{name}"
+
+
+@pytest.mark.parametrize("torch", [True, False])
+def test_auto_prefers_the_first_provider_to_a_model_on_disk(tmp_path: Path, torch: bool) -> None:
+    make_model(tmp_path, "bge")
+    embedder = chosen(tmp_path, "auto", "one", "two", torch=torch)
+    assert embedder.label == "provider:one"
+
+
+@pytest.mark.parametrize("marker", ["modules.json", "config.json"])
+async def test_auto_without_a_provider_takes_the_first_model_on_disk(
+    tmp_path: Path, marker: str
+) -> None:
+    models = EnginePaths.under(tmp_path).models
+    (models / "a-not-a-model").mkdir(parents=True)
+    (models / "b-notes.txt").write_text("x", encoding="utf-8")
+    make_model(tmp_path, "d-second", marker)
+    make_model(tmp_path, "c-first", marker)
+    embedder = chosen(tmp_path, "auto")
+    assert embedder.label == "local:c-first"
+    await embedder.close()
+
+
+def test_auto_passes_over_models_whose_package_is_missing(tmp_path: Path) -> None:
+    make_model(tmp_path, "bge")
+    assert chosen(tmp_path, "auto", torch=False) is None
+
+
+async def test_auto_takes_an_onnx_export_without_that_package(tmp_path: Path) -> None:
+    make_model(tmp_path, "bge")
+    export = EnginePaths.under(tmp_path).models / "e5" / "onnx" / "model.onnx"
+    export.parent.mkdir(parents=True)
+    export.touch()
+    assert chosen(tmp_path, "auto", torch=False) is None
+    (export.parent.parent / "tokenizer.json").touch()
+    embedder = chosen(tmp_path, "auto", torch=False)
+    assert embedder is not None
+    assert embedder.label == "local:e5"
+    await embedder.close()
+
+
+def test_auto_takes_the_bundled_model_where_there_is_no_other(tmp_path: Path) -> None:
+    assert chosen(tmp_path, "auto", bundled_is_there=True) is BUNDLED
+    assert chosen(tmp_path, "auto", "one", bundled_is_there=True).label == "provider:one"
+    make_model(tmp_path, "bge")
+    assert chosen(tmp_path, "auto", bundled_is_there=True).label == "local:bge"
+
+
+def test_the_bundled_model_that_was_named_is_taken_and_says_itself_what_it_lacks(
+    tmp_path: Path,
+) -> None:
+    assert chosen(tmp_path, "bundled", "one") is BUNDLED
+
+
+def test_auto_with_nothing_is_words_alone(tmp_path: Path) -> None:
+    assert chosen(tmp_path, "auto") is None
+    EnginePaths.under(tmp_path).models.mkdir(parents=True)
+    assert chosen(tmp_path, "auto") is None
+    assert list(tmp_path.rglob("*.*")) == []
+
+
+@pytest.mark.parametrize("torch", [True, False])
+async def test_a_name_that_nobody_knows_fails_and_turns_to_no_other_service(
+    tmp_path: Path, torch: bool
+) -> None:
+    make_model(tmp_path, "bge")
+    embedder = chosen(tmp_path, "gone", "one", torch=torch)
+    assert embedder.label == "local:gone"
+    with pytest.raises(EmbeddingFailed):
+        await embedder.prepare()
+    await embedder.close()
+
+
+async def test_the_name_of_a_folder_below_models_takes_it(tmp_path: Path) -> None:
+    make_model(tmp_path, "bge")
+    embedder = chosen(tmp_path, "bge", "one")
+    assert embedder.label == "local:bge"
+    await embedder.close()
+
+
+async def test_a_provider_is_looked_up_at_every_call() -> None:
+    context = FakeContext([FakeProvider("one", dim=4, first=1.0)])
+    embedding = AstrBotEmbedding(context, "one")
+    assert await embedding.embed(["ab"]) == [[1.0, 0.0, 0.0, 2.0]]
+    assert (embedding.dim, embedding.model) == (4, "m")
+    new = FakeProvider("one", dim=8, model="m2", first=2.0)
+    context.providers = [FakeProvider("two"), new]
+    assert await embedding.embed(["ab"]) == [[2.0, 0.0, 0.0, 2.0]]
+    assert (embedding.dim, embedding.model) == (8, "m2")
+
+
+async def test_a_long_list_goes_to_the_provider_in_parts_and_comes_back_in_order() -> None:
+    provider = FakeProvider("one")
+    texts = ["x" * length for length in range(1, 26)]
+    vectors = await AstrBotEmbedding(FakeContext([provider]), "one").embed(texts)
+    assert [vector[3] for vector in vectors] == [float(len(text)) for text in texts]
+    assert sum(provider.sizes) == len(texts)
+    assert max(provider.sizes) <= 10
+
+
+async def test_a_provider_that_is_gone_is_a_failure_until_it_is_back() -> None:
+    context = FakeContext()
+    embedding = AstrBotEmbedding(context, "one")
+    assert (embedding.dim, embedding.model) == (0, "")
+    with pytest.raises(LookupError, match="one"):
+        await embedding.embed(["ab"])
+    context.providers = [FakeProvider("one")]
+    assert len(await embedding.embed(["ab", "c"])) == 2
+
+
+async def test_a_chosen_provider_that_goes_away_fails_as_an_embedder_does() -> None:
+    context = FakeContext([FakeProvider("one")])
+    paths = EnginePaths.under(Path("nowhere"))
+    config = PluginConfig(embedding="one")
+    embedder = choose_embedder(
+        context, config, paths, None, FakeEmbedder, bundled_is_there=False, torch=True
+    )
+    context.providers = []
+    with pytest.raises(EmbeddingFailed):
+        await embedder.prepare()
+    await embedder.close()
+
+
+@pytest.mark.parametrize("fault", [ValueError("x"), TypeError("x")])
+def test_a_provider_that_cannot_tell_its_dimension_says_none(fault: Exception) -> None:
+    assert AstrBotEmbedding(FakeContext([FakeProvider("one", dim=fault)]), "one").dim == 0
+
+
+def test_a_provider_without_a_model_name_can_be_chosen() -> None:
+    context = FakeContext([FakeProvider("one", model=None)])
+    paths = EnginePaths.under(Path("nowhere"))
+    config = PluginConfig(embedding="one")
+    embedder = choose_embedder(
+        context, config, paths, None, FakeEmbedder, bundled_is_there=False, torch=True
+    )
+    assert embedder.label == "provider:one"
+
+
+def test_providers_are_loaded_once_there_is_one() -> None:
+    assert not providers_are_loaded(FakeContext())
+    assert providers_are_loaded(FakeContext([FakeProvider("one")]))
+
+
+@dataclass
+class FakeRerankProvider:
+    """A rerank provider of AstrBot's: the longest text is the best, and the best comes first."""
+
+    name: str
+    kind: str = "rerank"
+    step: float = 0.1
+    lost: int = 0
+    calls: list[tuple[str, list[str], int | None]] = field(default_factory=list)
+
+    def meta(self) -> Any:
+        if not self.kind:
+            raise ValueError("Provider type x not registered")
+        return SimpleNamespace(id=self.name, provider_type=SimpleNamespace(value=self.kind))
+
+    async def rerank(self, query: str, documents: list[str], top_n: int | None = None) -> list[Any]:
+        self.calls.append((query, documents, top_n))
+        results = [
+            SimpleNamespace(index=n, relevance_score=len(text) * self.step)
+            for n, text in enumerate(documents)
+        ]
+        results.sort(key=lambda result: -result.relevance_score)
+        return results[: len(results) - self.lost]
+
+
+def reranker_of(context: FakeContext, provider_id: str = "r") -> Any:
+    """The reranker of a setting."""
+    return choose_reranker(context, PluginConfig(rerank_provider=provider_id))
+
+
+def test_no_rerank_provider_is_asked_unless_one_is_named() -> None:
+    context = FakeContext(others=[FakeRerankProvider("r")])
+    assert reranker_of(context, "") is None
+    assert reranker_of(context).label == "r"
+
+
+async def test_the_scores_of_a_reranker_come_in_the_order_of_the_texts() -> None:
+    provider = FakeRerankProvider("r", step=1.0)
+    reranker = reranker_of(FakeContext(others=[provider]))
+    assert await reranker.rerank("q", ("bb", "dddd", "a")) == [2.0, 4.0, 1.0]
+    assert provider.calls == [("q", ["bb", "dddd", "a"], 3)]
+
+
+async def test_a_reranker_is_looked_up_at_every_call() -> None:
+    context = FakeContext()
+    reranker = reranker_of(context)
+    assert not reranker.is_there
+    with pytest.raises(RerankFailed, match=r"^gone"):
+        await reranker.rerank("q", ["a"])
+    for step in (1.0, 2.0):
+        context.others = [FakeRerankProvider("r", step=step)]
+        assert reranker.is_there
+        assert await reranker.rerank("q", ["a"]) == [step]
+    context.others = []
+    with pytest.raises(RerankFailed, match=r"^gone"):
+        await reranker.rerank("q", ["a"])
+
+
+@pytest.mark.parametrize("kind", ["chat_completion", "embedding", ""])
+async def test_a_provider_of_another_kind_is_no_reranker(kind: str) -> None:
+    reranker = reranker_of(FakeContext(others=[FakeRerankProvider("r", kind)]))
+    assert not reranker.is_there
+    with pytest.raises(RerankFailed, match=r"^gone"):
+        await reranker.rerank("q", ["a"])
+
+
+async def test_a_reranker_that_leaves_texts_out_has_not_answered() -> None:
+    reranker = reranker_of(FakeContext(others=[FakeRerankProvider("r", lost=1)]))
+    with pytest.raises(RerankFailed, match=r"^wrong_count: 1 for 2"):
+        await reranker.rerank("q", ["a", "b"])
+
+
+def test_what_astrbot_calls_a_rerank_provider_is_one_here() -> None:
+    entities = pytest.importorskip("astrbot.core.provider.entities")
+    provider = FakeRerankProvider("r", entities.ProviderType.RERANK.value)
+    assert reranker_of(FakeContext(others=[provider])).is_there
+    result = entities.RerankResult(index=1, relevance_score=0.5)
+    assert (result.index, result.relevance_score) == (1, 0.5)

@@ -1,0 +1,165 @@
+"""Recall for a turn: it ends before the person notices, with memories or without."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from astrbot_plugin_scoped_memory.core.services.injection_service import fence
+from astrbot_plugin_scoped_memory.core.services.retrieval_service import RetrievalService
+from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
+from astrbot_plugin_scoped_memory.llm_memory import GIVEN_UP, EngineOff, Recall
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector
+from astrbot_plugin_scoped_memory.llm_memory.text.text import estimate_tokens
+from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
+from astrbot_plugin_scoped_memory.tests.support.engines import group, person, running
+from astrbot_plugin_scoped_memory.tests.support.turn_plugin import TurnPlugin
+
+pytestmark = pytest.mark.unit
+
+SHORT = 50
+PEANUTS = "奶奶对花生过敏"
+QUESTION = "奶奶对什么过敏"
+
+
+class HangingEmbedder(FakeEmbedder):
+    """Writes well, and never answers a query. ``cancelled`` counts queries that were given up."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = 0
+        self.started = asyncio.Event()
+        self.cancelled = 0
+
+    async def embed_query(self, text: str) -> Vector:
+        self.asked += 1
+        self.started.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
+        raise AssertionError("nobody sets the event")
+
+
+async def recalled(plugin: Any, query: str = PEANUTS) -> Recall:
+    """What the turn in the group 777 recalls."""
+    return await RetrievalService(plugin).recall_for_turn(query, group(777))
+
+
+async def test_past_the_deadline_a_recall_is_empty_and_says_so(tmp_path: Path) -> None:
+    embedder = HangingEmbedder()
+    async with running(tmp_path, embedder=embedder) as rig:
+        await rig.remember(PEANUTS, group(777))
+        await rig.until_indexed()
+        recall = await recalled(TurnPlugin(rig, recall_deadline_ms=SHORT))
+    assert recall.hits == ()
+    assert recall.trace.notes == ("deadline",)
+    assert (embedder.asked, embedder.cancelled) == (1, 1)
+
+
+async def test_a_recall_that_came_too_late_is_explained_too(tmp_path: Path) -> None:
+    embedder = HangingEmbedder()
+    async with running(tmp_path, embedder=embedder) as rig:
+        await rig.remember(PEANUTS, group(777))
+        await rig.until_indexed()
+        await recalled(TurnPlugin(rig, recall_deadline_ms=SHORT), "奶奶能吃花生酱吗")
+        service = rig.engine.service
+        (explained,) = await service.explain(conversation_id=group(777))
+        assert explained.told.query == "奶奶能吃花生酱吗"
+        assert explained.told.trace.notes == (GIVEN_UP,)
+        assert sum(explained.told.trace.milliseconds.values()) > 0
+        assert [told.query for told in service.last_recalls()] == ["奶奶能吃花生酱吗"]
+        assert await service.explain(conversation_id=group(888)) == []
+
+
+async def test_whoever_cancels_a_turn_is_obeyed(tmp_path: Path) -> None:
+    embedder = HangingEmbedder()
+    async with running(tmp_path, embedder=embedder) as rig:
+        await rig.remember(PEANUTS, group(777))
+        await rig.until_indexed()
+        turn = asyncio.create_task(recalled(TurnPlugin(rig)))
+        async with asyncio.timeout(30):
+            await embedder.started.wait()
+        turn.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await turn
+
+
+async def test_at_most_topk_memories_are_recalled_and_none_for_zero(tmp_path: Path) -> None:
+    async with running(tmp_path) as rig:
+        for number in range(5):
+            await rig.remember(f"{PEANUTS}，第{number}次提到", group(777))
+        for topk in (1, 3):
+            assert len((await recalled(TurnPlugin(rig, auto_inject_topk=topk))).hits) == topk
+        none = await recalled(TurnPlugin(rig, auto_inject_topk=0))
+        assert none == Recall()
+
+
+async def test_topk_zero_asks_no_embedder(tmp_path: Path) -> None:
+    embedder = HangingEmbedder()
+    async with running(tmp_path, embedder=embedder) as rig:
+        await rig.remember(PEANUTS, group(777))
+        await rig.until_indexed()
+        assert await recalled(TurnPlugin(rig, auto_inject_topk=0)) == Recall()
+    assert embedder.asked == 0
+
+
+async def test_an_empty_message_recalls_nothing(tmp_path: Path) -> None:
+    async with running(tmp_path) as rig:
+        await rig.remember(PEANUTS, group(777))
+        assert await recalled(TurnPlugin(rig), "") == Recall()
+
+
+async def test_the_budget_of_the_config_bounds_the_previews(tmp_path: Path) -> None:
+    async with running(tmp_path) as rig:
+        for number in range(5):
+            await rig.remember(f"{PEANUTS}，第{number}次提到" + "，花生过敏" * 10, group(777))
+        wide = await recalled(TurnPlugin(rig, auto_inject_topk=5, inject_token_budget=5000))
+        tight = sum(hit.tokens for hit in wide.hits[:2])
+        narrow = await recalled(TurnPlugin(rig, auto_inject_topk=5, inject_token_budget=tight))
+        assert len(wide.hits) == 5
+        assert 0 < len(narrow.hits) < 5
+        assert sum(hit.tokens for hit in narrow.hits) <= tight
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+async def test_all_that_is_written_fits_the_budget_of_the_config(
+    tmp_path: Path, language: str
+) -> None:
+    async with running(tmp_path, follow=False) as rig:
+        for number in range(8):
+            who = person(number, "花" * 20 * (number % 3))
+            tail = "，花生过敏" * (5 * (number % 4))
+            await rig.remember(f"{PEANUTS}，第{number}次提到{tail}", group(777), who)
+        note = tmp_path / "memory" / "shared" / "饮食.md"
+        note.parent.mkdir(parents=True)
+        note.write_text("# 饮食\n\n## 奶奶\n\n奶奶对花生过敏，做菜要当心\n", "utf-8")
+        await rig.engine.scan_notes()
+        counts = set()
+        for budget in range(0, 1200, 23):
+            plugin = TurnPlugin(rig, auto_inject_topk=9, inject_token_budget=budget)
+            plugin.texts = Texts(language)
+            hits = (await recalled(plugin, QUESTION)).hits
+            if hits:
+                assert estimate_tokens(fence(hits, plugin.texts)) <= budget
+            counts.add(len(hits))
+        assert counts >= {0, 1, 2, 3, 9}
+
+
+async def test_an_engine_that_is_closed_or_off_recalls_nothing(tmp_path: Path) -> None:
+    async with running(tmp_path, follow=False) as rig:
+        await rig.remember(PEANUTS, group(777))
+        assert (await recalled(TurnPlugin(rig))).hits
+        await rig.engine.close()
+        closed = await recalled(TurnPlugin(rig))
+        assert closed.hits == ()
+        assert closed.trace.notes == ("EngineClosed",)
+    async with running(tmp_path, follow=False) as rig:
+        rig.engine.service.failed(EngineOff("directory_in_use", "x"))
+        off = await recalled(TurnPlugin(rig))
+        assert off.hits == ()
+        assert off.trace.notes == ("EngineOff",)

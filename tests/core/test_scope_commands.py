@@ -1,0 +1,230 @@
+"""``/memory scope``: a conversation gets its scope in chat, for good, and nothing leaks."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from astrbot_plugin_scoped_memory.core.commands import Commands
+from astrbot_plugin_scoped_memory.core.texts import LANGUAGES
+from astrbot_plugin_scoped_memory.llm_memory import NoticeCode
+from astrbot_plugin_scoped_memory.tests.support.engines import (
+    MAP,
+    Rig,
+    group,
+    private,
+    running,
+)
+from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, FakePlugin
+
+pytestmark = pytest.mark.unit
+
+KEY = "conversation_scope_map"
+HERE = "aiocqhttp:GroupMessage:555"
+
+
+class Panel(dict[str, Any]):
+    """AstrBot's configuration of the plugin: a table that is saved. ``full``: the disk is."""
+
+    def __init__(self, scope_map: dict[str, object], *, full: bool = False) -> None:
+        super().__init__({KEY: scope_map, "enabled": True})
+        self.full = full
+        self.saved: list[dict[str, object]] = []
+        self.overtaken = False
+
+    async def save_config_async(self) -> bool:
+        snapshot = dict(self[KEY])
+        await asyncio.sleep(0)
+        if self.full:
+            raise OSError(30, "Read-only file system")
+        if self.overtaken:
+            self[KEY] = {}
+        self.saved.append(snapshot)
+        return True
+
+
+async def ask(rig: Rig, panel: Panel, words: str, number: int = 555, **more: Any) -> str:
+    language = more.pop("language", "zh-CN")
+    plugin = FakePlugin(rig, language, panel=panel)
+    commands = Commands(cast("Any", plugin))
+    event = FakeEvent.in_group(number, f"memory {words}", **more)
+    answer = await commands.answer(cast("Any", event), getattr(commands, words.split()[0]))
+    await plugin.settled()
+    return answer
+
+
+async def test_an_admin_maps_a_conversation_for_good_and_at_once(tmp_path: Path) -> None:
+    panel = Panel(dict(MAP))
+    async with running(tmp_path, follow=False) as rig:
+        await rig.remember("早先在这里说的话", group(555))
+        said = await ask(rig, panel, "scope 家人", admin=True)
+        assert "“家人”" in said
+        assert "留在公共域" in said
+        assert "/记忆 域 取消" in said
+        assert panel.saved[-1] == {**MAP, HERE: "家人"}
+        await rig.remember("钥匙在花盆下面", group(555))
+        assert await rig.texts("钥匙在哪", group(777))
+        assert not await rig.texts("钥匙在哪", group(888))
+        assert not await rig.texts("钥匙在哪", group(999))
+        assert await rig.texts("早先在这里说的什么话", group(999))
+    async with running(tmp_path, panel[KEY], follow=False) as rig:
+        assert await rig.texts("钥匙在哪", group(555))
+        assert not await rig.texts("钥匙在哪", group(999))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+async def test_nobody_but_an_admin_maps_anything(tmp_path: Path, language: str) -> None:
+    panel = Panel(dict(MAP))
+    async with running(tmp_path, follow=False) as rig:
+        for words in ("scope 家人", "scope public", "scope off"):
+            said = await ask(rig, panel, words, language=language)
+            assert said == FakePlugin(rig, language).texts.say("outcome.admins_only")
+        assert (panel.saved, panel[KEY]) == ([], MAP)
+
+
+async def test_public_and_off_are_words_of_their_own(tmp_path: Path) -> None:
+    panel = Panel(dict(MAP))
+    async with running(tmp_path, follow=False) as rig:
+        await rig.remember("家里的事在这里说", group(777))
+        said = await ask(rig, panel, "scope public", 777, admin=True)
+        assert "所有会话都看得到" in said
+        assert "“家人”" in said
+        assert "/记忆 域 家人" in said
+        assert panel[KEY]["aiocqhttp:GroupMessage:777"] == "public"
+        assert not await rig.texts("家里的事", group(777))  # it stays where it was
+        await ask(rig, panel, "scope 家人", 777, admin=True)
+        assert await rig.texts("家里的事", group(777))
+        said = await ask(rig, panel, "scope 取消", 777, admin=True)
+        assert "aiocqhttp:GroupMessage:777" not in panel[KEY]
+        assert not await rig.texts("家里的事", group(777))
+        assert "本来就没有" in await ask(rig, panel, "scope off", 777, admin=True)
+
+
+async def test_the_last_private_entry_goes_when_an_admin_says_so(tmp_path: Path) -> None:
+    only = {"aiocqhttp:GroupMessage:777": "家人"}
+    panel = Panel(dict(only))
+    async with running(tmp_path, only, follow=False) as rig:
+        await ask(rig, panel, "scope off", 777, admin=True)
+        assert "不再有本会话" not in await ask(rig, panel, "scope", 777)
+        report = await rig.engine.service.describe(conversation_id=group(777))
+        assert report.damaged is False
+    async with running(tmp_path, {}, follow=False) as rig:
+        report = await rig.engine.service.describe(conversation_id=group(777))
+        assert report.damaged is False
+
+
+@pytest.mark.parametrize("name", ["家 人", "a/b", "dm-1", "con", "长" * 65, "😀"])
+async def test_an_illegal_name_changes_nothing_and_says_why(tmp_path: Path, name: str) -> None:
+    panel = Panel(dict(MAP))
+    async with running(tmp_path, follow=False) as rig:
+        said = await ask(rig, panel, f"scope {name}", admin=True)
+        assert "不能作域名" in said
+        assert (panel.saved, panel[KEY]) == ([], MAP)
+
+
+async def test_what_cannot_be_saved_is_not_done(tmp_path: Path) -> None:
+    panel = Panel(dict(MAP), full=True)
+    async with running(tmp_path, follow=False) as rig:
+        said = await ask(rig, panel, "scope 家人", admin=True)
+        assert "Read-only" in said
+        assert panel[KEY] == MAP
+        await rig.remember("这句话归公共", group(555))
+        assert await rig.texts("哪句话归公共", group(999))
+        panel.full, panel.overtaken = False, True
+        assert "再发一次" in await ask(rig, panel, "scope 家人", admin=True)
+        assert "public" in await ask(rig, panel, "scope")
+
+
+async def test_ten_conversations_are_mapped_at_once_and_none_is_lost(tmp_path: Path) -> None:
+    panel = Panel(dict(MAP))
+    numbers = range(600, 610)
+    async with running(tmp_path, follow=False) as rig:
+        plugin = FakePlugin(rig, panel=panel)
+        commands = Commands(cast("Any", plugin))
+
+        async def mapped(number: int) -> str:
+            event = FakeEvent.in_group(number, f"memory scope 域{number}", admin=True)
+            return await commands.answer(cast("Any", event), commands.scope)
+
+        said = await asyncio.gather(*map(mapped, numbers))
+        assert all(f"域{number}" in one for number, one in zip(numbers, said, strict=True))
+        written = {f"aiocqhttp:GroupMessage:{number}": f"域{number}" for number in numbers}
+        assert panel[KEY] == MAP | written
+        await asyncio.gather(*(rig.remember(f"第{n}处的暗号", group(n)) for n in numbers))
+        for number in numbers:
+            listed = await rig.engine.service.newest(conversation_id=group(number))
+            assert [one.memory.judgment for one in listed] == [f"第{number}处的暗号"]
+
+
+async def test_a_page_opened_before_that_writes_the_map_over_publishes_nothing(
+    tmp_path: Path,
+) -> None:
+    panel = Panel(dict(MAP))
+    async with running(tmp_path, follow=False) as rig:
+        await ask(rig, panel, "scope 家人", admin=True)
+    for _ in range(2):  # once more, for it must stand across starts
+        async with running(tmp_path, MAP, follow=False) as rig:
+            codes = {notice.code for notice in (await rig.engine.status()).notices}
+            assert NoticeCode.MAP_WRITTEN_OVER in codes
+            assert NoticeCode.MAP_DAMAGED not in codes
+            assert "只能读公共记忆" in await ask(rig, panel, "scope")
+            assert await rig.texts("什么", group(777)) == []
+    async with running(tmp_path, MAP, follow=False) as rig:
+        panel = Panel(dict(MAP))
+        await ask(rig, panel, "scope 家人", admin=True)
+        codes = {notice.code for notice in (await rig.engine.status()).notices}
+        assert NoticeCode.MAP_WRITTEN_OVER not in codes
+        await rig.remember("钥匙在花盆下面", group(555))
+        assert await rig.texts("钥匙在哪", group(777))
+
+
+async def test_a_key_that_the_panel_has_shown_since_may_be_taken_out_there(tmp_path: Path) -> None:
+    panel = Panel(dict(MAP))
+    async with running(tmp_path, follow=False) as rig:
+        await ask(rig, panel, "scope 家人", admin=True)
+    async with running(tmp_path, panel[KEY], follow=False):
+        pass
+    async with running(tmp_path, MAP, follow=False) as rig:
+        codes = {notice.code for notice in (await rig.engine.status()).notices}
+        assert NoticeCode.MAP_WRITTEN_OVER not in codes
+        assert "public" in await ask(rig, panel, "scope")
+
+
+async def test_an_admin_confirms_that_it_is_not_wanted_any_more(tmp_path: Path) -> None:
+    panel = Panel(dict(MAP))
+    async with running(tmp_path, follow=False) as rig:
+        await ask(rig, panel, "scope 家人", admin=True)
+    async with running(tmp_path, MAP, follow=False) as rig:
+        await ask(rig, panel, "scope confirm", admin=True)
+        assert "public" in await ask(rig, panel, "scope")
+    async with running(tmp_path, MAP, follow=False) as rig:
+        assert "public" in await ask(rig, panel, "scope")
+
+
+async def test_a_key_that_is_nearly_this_one_is_named_here_to_admins(tmp_path: Path) -> None:
+    near = {"aiocqhttp:GroupMessage:5555": "读书会", **MAP}
+    async with running(tmp_path, near, follow=False) as rig:
+        told = await ask(rig, Panel(near), "scope", admin=True)
+        assert "GroupMessage:5555" in told
+        assert "读书会" in told
+        assert "5555" not in await ask(rig, Panel(near), "scope")
+
+
+async def test_a_private_chat_is_mapped_too(tmp_path: Path) -> None:
+    panel = Panel(dict(MAP))
+    async with running(tmp_path, follow=False) as rig:
+        plugin = FakePlugin(rig, panel=panel)
+        commands = Commands(cast("Any", plugin))
+        event = FakeEvent.in_private(4242, "memory scope 家人", admin=True)
+        assert "家人" in await commands.answer(cast("Any", event), commands.scope)
+        assert panel[KEY]["aiocqhttp:FriendMessage:4242"] == "家人"
+        await rig.remember("钥匙在花盆下面", private(4242))
+        assert await rig.texts("钥匙在哪", group(777))
+
+
+async def test_without_a_configuration_that_says_so(tmp_path: Path) -> None:
+    async with running(tmp_path, follow=False) as rig:
+        assert "没有改动" in await ask(rig, cast("Any", None), "scope 家人", admin=True)

@@ -1,0 +1,238 @@
+"""A night comes at its hour, once; what was missed is made up for once; nothing overlaps."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from astrbot_plugin_scoped_memory.core.services.sleep_schedule import (
+    CronTimer,
+    PlainTimer,
+    SchedulePace,
+    SleepSchedule,
+)
+from astrbot_plugin_scoped_memory.core.texts import Texts
+from astrbot_plugin_scoped_memory.llm_memory.consolidation.models import Postponed, SleepReport
+from astrbot_plugin_scoped_memory.llm_memory.models.status import IndexState
+from astrbot_plugin_scoped_memory.tests.support.engines import Rig, Ticker, running
+from astrbot_plugin_scoped_memory.tests.support.nights import NIGHT
+
+pytestmark = pytest.mark.engine
+
+AT = (4, 0)
+QUICKLY = SchedulePace(catch_up_seconds=0.0, retry_seconds=0.01, patience=3, look_seconds=0.01)
+TEXTS = Texts("zh-CN")
+
+
+class HandTimer:
+    """Calls when a test says so."""
+
+    def __init__(self, *, missing: bool = False) -> None:
+        self.missing = missing
+        self.due: Callable[[], None] | None = None
+
+    async def start(self, at: tuple[int, int], due: Callable[[], None]) -> None:
+        if self.missing:
+            raise ImportError("no such package")
+        self.due = due
+
+    def next_at(self) -> datetime | None:
+        return None if self.due is None else NIGHT + timedelta(days=1)
+
+    async def stop(self) -> None:
+        self.due = None
+
+
+class Nights:
+    """The runs that a schedule makes, as they are told."""
+
+    def __init__(self, rig: Rig) -> None:
+        self._run = rig.engine.loop.sleep.run_once
+        self.reasons: list[str] = []
+        self.postponed: list[Postponed] = []
+        self.done = asyncio.Event()
+        rig.engine.loop.sleep.run_once = self.run_once  # type: ignore[method-assign]
+
+    async def run_once(self, reason: str, *, patient: bool = True) -> SleepReport:
+        report = await self._run(reason, patient=patient)
+        if report.postponed is Postponed.NO:
+            self.reasons.append(reason)
+        else:
+            self.postponed.append(report.postponed)
+        self.done.set()
+        return report
+
+    async def next(self) -> None:
+        """Wait for one more."""
+        async with asyncio.timeout(30):
+            await self.done.wait()
+        self.done.clear()
+
+
+@contextlib.asynccontextmanager
+async def scheduled(
+    rig: Rig,
+    clock: Ticker,
+    timer: HandTimer | None = None,
+    *,
+    at: tuple[int, int] | None = AT,
+    pace: SchedulePace = QUICKLY,
+) -> AsyncIterator[SleepSchedule]:
+    schedule = SleepSchedule(
+        rig.engine, at, clock, UTC, TEXTS, timer=timer or HandTimer(), pace=pace
+    )
+    task = asyncio.create_task(schedule.run())
+    try:
+        async with asyncio.timeout(30):
+            await schedule.looked.wait()
+        yield schedule
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_a_first_start_makes_no_night_and_its_hour_makes_one(tmp_path: Path) -> None:
+    clock, timer = Ticker(NIGHT + timedelta(hours=8)), HandTimer()
+    async with running(tmp_path, clock=clock, follow=False) as rig:
+        nights = Nights(rig)
+        async with scheduled(rig, clock, timer) as schedule:
+            assert nights.reasons == []
+            assert (await rig.engine.status()).loop.next_sleep == NIGHT + timedelta(days=1)
+            clock.now += timedelta(hours=16)
+            assert timer.due is not None
+            timer.due()
+            await nights.next()
+            assert nights.reasons == ["nightly"]
+            assert not schedule.going
+        assert timer.due is None
+        assert (await rig.engine.status()).loop.next_sleep is None
+
+
+async def test_an_autumn_night_with_its_hour_twice_has_one_run(tmp_path: Path) -> None:
+    clock, timer = Ticker(NIGHT + timedelta(hours=8)), HandTimer()
+    async with running(tmp_path, clock=clock, follow=False) as rig:
+        nights = Nights(rig)
+        async with scheduled(rig, clock, timer) as schedule:
+            clock.now += timedelta(hours=16)
+            assert timer.due is not None
+            timer.due()
+            await nights.next()
+            clock.now += timedelta(minutes=55)
+            timer.due()
+            for _ in range(20):  # it is looked at, and nothing is made of it
+                await asyncio.sleep(0)
+            schedule.ask()
+            await nights.next()
+    assert nights.reasons == ["nightly", "command"]
+
+
+async def test_a_missed_night_is_made_up_for_once(tmp_path: Path) -> None:
+    clock = Ticker(NIGHT + timedelta(hours=8))
+    async with running(tmp_path, clock=clock, follow=False) as rig, scheduled(rig, clock):
+        pass
+    clock.now += timedelta(days=3)
+    for expected in (["missed"], []):
+        async with running(tmp_path, clock=clock, follow=False) as rig:
+            nights = Nights(rig)
+            async with scheduled(rig, clock) as schedule:
+                if expected:
+                    await nights.next()
+                assert not schedule.going
+            assert nights.reasons == expected
+
+
+async def test_an_interrupted_night_is_resumed(tmp_path: Path) -> None:
+    clock = Ticker(NIGHT)
+    async with running(tmp_path, clock=clock, follow=False) as rig:
+        rig.engine._parts.sleep_store.begin(SleepReport(run_id="s-1", reason="nightly"))
+    async with running(tmp_path, clock=clock, follow=False) as rig:
+        nights = Nights(rig)
+        async with scheduled(rig, clock, at=None):
+            await nights.next()
+        assert nights.reasons == ["resumed"]
+        assert not await rig.engine.loop.sleep.is_unfinished()
+
+
+async def test_a_night_waits_while_the_index_is_built_but_not_for_ever(tmp_path: Path) -> None:
+    clock = Ticker(NIGHT)
+    async with running(tmp_path, clock=clock, follow=False) as rig:
+        nights = Nights(rig)
+        async with scheduled(rig, clock) as schedule:
+            rig.engine._indexing.state = IndexState.BUILDING
+            assert schedule.ask()
+            while not nights.reasons:
+                await nights.next()
+            assert nights.postponed == [Postponed.BUILDING] * 3
+            assert schedule.waiting is Postponed.NO
+
+
+async def test_asked_for_where_nobody_makes_it_nothing_is_promised(tmp_path: Path) -> None:
+    clock = Ticker(NIGHT)
+    async with running(tmp_path, clock=clock, follow=False) as rig:
+        schedule = SleepSchedule(rig.engine, AT, clock, UTC, TEXTS, timer=HandTimer())
+        assert not schedule.ask()
+
+
+async def test_with_no_hour_nights_come_only_when_asked_for(tmp_path: Path) -> None:
+    clock, timer = Ticker(NIGHT), HandTimer()
+    async with running(tmp_path, clock=clock, follow=False) as rig:
+        nights = Nights(rig)
+        async with scheduled(rig, clock, timer, at=None) as schedule:
+            assert timer.due is None
+            assert schedule.ask()
+            await nights.next()
+    assert nights.reasons == ["command"]
+
+
+async def test_without_apscheduler_the_plugin_waits_by_itself(tmp_path: Path) -> None:
+    clock = Ticker(NIGHT + timedelta(hours=8))
+    async with running(tmp_path, clock=clock, follow=False) as rig:
+        nights = Nights(rig)
+        async with scheduled(rig, clock, HandTimer(missing=True)) as schedule:
+            assert schedule.plain
+            assert (await rig.engine.status()).loop.next_sleep == NIGHT + timedelta(days=1)
+            clock.now += timedelta(hours=16)
+            await nights.next()
+    assert nights.reasons == ["nightly"]
+
+
+async def test_the_plain_timer_calls_once_a_day_at_the_local_time() -> None:
+    clock, calls = Ticker(NIGHT - timedelta(minutes=1)), asyncio.Queue[datetime]()
+    timer = PlainTimer(clock, 0.001)
+    await timer.start(AT, lambda: calls.put_nowait(clock.now))
+    async with asyncio.timeout(30):
+        first = await calls.get()
+    assert first >= NIGHT
+    assert timer.next_at() == NIGHT + timedelta(days=1)
+    await timer.stop()
+    assert timer.next_at() is None
+
+
+@pytest.mark.parametrize("zone", ["Asia/Shanghai", "Europe/Berlin"])
+async def test_apscheduler_is_asked_for_the_bots_own_hour(zone: str) -> None:
+    timer, called = CronTimer(ZoneInfo(zone)), asyncio.Event()
+    await timer.start(AT, called.set)
+    due = timer.next_at()
+    assert due is not None
+    assert (due.hour, due.minute) == AT
+    assert (
+        due.utcoffset()
+        == datetime.now(ZoneInfo(zone))
+        .replace(year=due.year, month=due.month, day=due.day, hour=4, minute=0)
+        .utcoffset()
+    )
+    assert timer._job.coalesce
+    assert timer._job.max_instances == 1
+    timer._job.modify(next_run_time=datetime.now(UTC))
+    async with asyncio.timeout(30):
+        await called.wait()
+    assert timer.next_at() is not None
+    await timer.stop()
+    await timer.stop()
+    assert timer.next_at() is None

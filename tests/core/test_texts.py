@@ -1,0 +1,286 @@
+"""Every code has a text in both languages, with the same placeholders."""
+
+from __future__ import annotations
+
+import ast
+import re
+import string
+from collections.abc import Iterator, Mapping
+
+import pytest
+import yaml
+
+from astrbot_plugin_scoped_memory.core.names import ROOT
+from astrbot_plugin_scoped_memory.core.notices import notice_text
+from astrbot_plugin_scoped_memory.core.outcomes import error_text, rejected_text
+from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
+from astrbot_plugin_scoped_memory.llm_memory import (
+    EngineClosed,
+    EngineOff,
+    IndexState,
+    IndexUnavailable,
+    Notice,
+    NoticeCode,
+    Postponed,
+    PrivateKind,
+    Rejected,
+    RejectReason,
+    Resting,
+    ScopedMemoryError,
+    ScopeFault,
+    Why,
+    WhyCode,
+)
+from astrbot_plugin_scoped_memory.llm_memory.errors import (
+    DirectoryInUse,
+    FormatNewer,
+    UpgradeFailed,
+)
+from astrbot_plugin_scoped_memory.llm_memory.index.indexing_service import FAULTY
+from astrbot_plugin_scoped_memory.llm_memory.index.rules.circuit_breaker import UNEXPLAINED
+from astrbot_plugin_scoped_memory.llm_memory.index.store_calls import HANGS, SLOW
+from astrbot_plugin_scoped_memory.llm_memory.index.vector import session
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.collections import FOREIGN
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.keeper import OPENINGS
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.probing import Verdict
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.quarantine import STUCK
+from astrbot_plugin_scoped_memory.llm_memory.models.loop import HeldBack
+from astrbot_plugin_scoped_memory.llm_memory.service.opening import refusal
+from astrbot_plugin_scoped_memory.llm_memory.vault.notes.note_files import TOO_MANY
+
+pytestmark = pytest.mark.unit
+
+# What the vault reports about a file; see FileReport in ports/vault.py.
+FILE_REASONS = {
+    "not_utf8", "gb18030", "utf16", "unreadable", "duplicate_id", "illegal_folder", "misnamed",
+    "illegal_role", "link", "too_large", "too_many", "oversized",
+}  # fmt: skip
+# What the engine posts with each notice.
+PARAMS: dict[NoticeCode, Mapping[str, str]] = {
+    NoticeCode.MAP_WRONG_TYPE: {},
+    NoticeCode.MAP_ILLEGAL_NAME: {"key": "键", "value": "值", "fault": "empty"},
+    NoticeCode.MAP_ODD_KEY: {"key": "键", "value": "值", "closest": "近"},
+    NoticeCode.MAP_DAMAGED: {"count": "2"},
+    NoticeCode.MAP_WRITTEN_OVER: {"keys": "aiocqhttp:GroupMessage:777"},
+    NoticeCode.MAP_UNKNOWN: {"scopes": "家人", "lines": "键 → 家人"},
+    NoticeCode.MAP_ACCOUNTS_GONE: {
+        "accounts": "qq",
+        "present": "xiaobao、webchat",
+        "scopes": "家人",
+        "lines": "键 → 家人",
+    },
+    NoticeCode.POLICY_UNKNOWN: {"name": "dm_scope"},
+    NoticeCode.STRANGERS_IN_PUBLIC: {"count": "2"},
+    NoticeCode.SCOPE_FILTER_OFF: {},
+    NoticeCode.DIRECTORY_IN_USE: {"detail": "夹", "path": "夹"},
+    NoticeCode.FORMAT_NEWER: {"path": "夹", "found": "2", "known": "1", "needs": "≥ 0.4.0"},
+    NoticeCode.UPGRADE_FAILED: {"path": "夹", "detail": "满"},
+    NoticeCode.STATE_RESET: {},
+    NoticeCode.STATE_UNAVAILABLE: {"path": "夹", "detail": "满"},
+    NoticeCode.LOOP_RESET: {},
+    NoticeCode.PAUSES_LOST: {"count": "3"},
+    NoticeCode.LOOP_UNAVAILABLE: {"path": "夹", "detail": "满"},
+    NoticeCode.QUEUE_FULL: {"count": "5000"},
+    NoticeCode.CHATTER_FULL: {"count": "2500"},
+    NoticeCode.SLEEP_FAILED: {"detail": "满"},
+    NoticeCode.BACKUP_FAILED: {"detail": "满"},
+    NoticeCode.PAGE_LEFT: {"scope": "家人", "path": "MEMORY.md"},
+    NoticeCode.VAULT_UNWRITABLE: {"detail": "满"},
+    NoticeCode.VAULT_HELD: {"scope": "家人", "count": "7"},
+    NoticeCode.VAULT_FILE_BROKEN: {"scope": "家人", "path": "x.md", "reason": "not_utf8"},
+    NoticeCode.VAULT_SAME_ID: {
+        "scope": "家人",
+        "path": "x.md",
+        "count": "2",
+        "ids": "m-0001, m-0002",
+    },
+    NoticeCode.VAULT_COPY: {
+        "scope": "家人",
+        "path": "x (1).md",
+        "original": "x.md",
+        "count": "7",
+        "different": "1",
+    },
+    NoticeCode.VAULT_TWIN: {"folder": "Home", "scope": "home"},
+    NoticeCode.INDEX_OFF: {"cause": "busy", "detail": "坏"},
+    NoticeCode.INDEX_FULL: {"detail": "10 MB"},
+    NoticeCode.INDEX_REBUILT: {"cause": "faulty"},
+    NoticeCode.LEXICAL_OFF: {"detail": "坏"},
+    NoticeCode.EMBEDDER_FAILING: {"embedder": "e", "detail": "坏"},
+    NoticeCode.ADOPTION_FAILED: {"store": "livingmemory/x.db", "detail": "坏"},
+    NoticeCode.ADOPTION_BROKEN: {"count": "3", "file": "broken.jsonl"},
+    NoticeCode.ADOPTION_QUARANTINED: {"count": "2"},
+    NoticeCode.REFUSED_ID: {"id": "x"},
+}
+FORMATTER = string.Formatter()
+
+
+def content(language: str) -> dict[str, str]:
+    """The texts of a language by ``<group>.<code>``."""
+    raw = yaml.safe_load((ROOT / "core/i18n" / f"{language}.yaml").read_text("utf-8"))
+    return {f"{group}.{code}": text for group, texts in raw.items() for code, text in texts.items()}
+
+
+def fields(text: str) -> set[str]:
+    """The placeholders of a text."""
+    return {name for _, name, _, _ in FORMATTER.parse(text) if name is not None}
+
+
+@pytest.fixture(params=LANGUAGES)
+def texts(request: pytest.FixtureRequest) -> Texts:
+    """The texts of each language."""
+    return Texts(str(request.param))
+
+
+def test_both_languages_have_the_same_codes_and_placeholders() -> None:
+    chinese, english = (content(language) for language in LANGUAGES)
+    assert {code: fields(text) for code, text in chinese.items()} == {
+        code: fields(text) for code, text in english.items()
+    }
+    assert all(isinstance(text, str) and text for text in (*chinese.values(), *english.values()))
+
+
+def test_every_code_of_an_enum_has_a_text(texts: Texts) -> None:
+    codes = [
+        *(f"reject.{reason}" for reason in RejectReason),
+        *(f"private.{kind}" for kind in PrivateKind),
+        *(f"why.{code}" for code in WhyCode),
+        *(f"fault.{fault}" for fault in ScopeFault),
+        *(f"notice.{code}" for code in NoticeCode),
+        *(f"index.{state}" for state in IndexState),
+        *(f"resting.{reason}" for reason in Resting if reason is not Resting.NO),
+        *(f"held.{reason}" for reason in HeldBack if reason is not HeldBack.NO),
+        *(f"postponed.{reason}" for reason in Postponed if reason is not Postponed.NO),
+        *(f"file.{reason}" for reason in FILE_REASONS),
+    ]
+    assert [code for code in codes if not texts.knows(code)] == []
+
+
+def test_no_text_stands_for_a_code_that_is_gone() -> None:
+    known = {
+        "reject": set(RejectReason),
+        "private": {*PrivateKind, "and"},
+        "why": set(WhyCode),
+        "fault": set(ScopeFault),
+        "notice": {*NoticeCode, "map_closest"},
+        "index": set(IndexState),
+        "resting": set(Resting),
+        "held": {*HeldBack, "gave_way", "and"},
+        "postponed": set(Postponed),
+        "file": FILE_REASONS,
+    }
+    for code in content("zh-CN"):
+        group, _, name = code.partition(".")
+        assert group not in known or name in {str(member) for member in known[group]}, code
+
+
+def test_whatever_ails_the_index_has_a_text(texts: Texts) -> None:
+    source = "\n".join(
+        path.read_text(encoding="utf-8") for path in (ROOT / "llm_memory").rglob("*.py")
+    )
+    codes = set(re.findall(r'code(?:: str)? ?= ?"([a-z_]+)"', source))
+    assert {"busy", "in_use", "missing", "no_owner"} <= codes | set(Verdict)
+    codes |= {FAULTY, HANGS, SLOW, STUCK, OPENINGS, FOREIGN, UNEXPLAINED}
+    codes |= {session.DOWN, session.SLOW, session.DENIED, session.VERSION}
+    codes |= set(Verdict) - {Verdict.SOUND, Verdict.UNKNOWN}
+    assert [code for code in sorted(codes) if not texts.knows(f"cause.{code}")] == []
+
+
+def test_the_vault_reports_only_reasons_that_have_a_text() -> None:
+    sources = sorted((ROOT / "llm_memory/vault").rglob("*.py"))
+    reported = {
+        node.args[-1].value
+        for source in sources
+        for node in ast.walk(ast.parse(source.read_text("utf-8")))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in {"FileReport", "VaultFileBroken"}
+        and isinstance(node.args[-1], ast.Constant)
+    }
+    assert reported | {TOO_MANY} == FILE_REASONS
+
+
+@pytest.mark.parametrize("code", NoticeCode)
+def test_every_notice_can_be_said(texts: Texts, code: NoticeCode) -> None:
+    said = notice_text(texts, Notice(code, params=PARAMS[code]))
+    assert said
+    assert "{" not in said
+    for name, value in PARAMS[code].items():
+        if name in fields(content("zh-CN")[f"notice.{code}"]) - {
+            "fault",
+            "reason",
+            "cause",
+        }:
+            assert value in said
+
+
+@pytest.mark.parametrize("closest", ["", "aiocqhttp:GroupMessage:777"])
+def test_the_notice_of_an_odd_key_names_the_closest_id_if_there_is_one(
+    texts: Texts, closest: str
+) -> None:
+    params = {"key": "777", "value": "家人", "closest": closest}
+    said = notice_text(texts, Notice(NoticeCode.MAP_ODD_KEY, params=params))
+    assert closest in said
+    assert "777" in said
+
+
+@pytest.mark.parametrize("code", WhyCode)
+def test_every_reason_can_be_said_in_a_refusal(texts: Texts, code: WhyCode) -> None:
+    for reason in RejectReason:
+        said = rejected_text(texts, Rejected(reason, Why(code, "{key}", "{0}{x!r}"), detail="{}"))
+        assert said
+
+
+@pytest.mark.parametrize(
+    "error", [EngineClosed("x"), EngineOff("directory_in_use", "x"), IndexUnavailable("x")]
+)
+def test_every_error_can_be_said(
+    texts: Texts, error: EngineClosed | EngineOff | IndexUnavailable
+) -> None:
+    assert error_text(texts, error)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        DirectoryInUse("/srv/bot"),
+        FormatNewer("/srv/bot", 3, 2, "≥ 0.4.0"),
+        UpgradeFailed("/srv/bot", "disk full"),
+        OSError("/srv/bot: read-only"),
+    ],
+)
+def test_why_the_engine_does_not_open_is_said_in_words(texts: Texts, error: Exception) -> None:
+    code = refusal(error).code
+    words = texts.say(f"engine_off.{code}")
+    assert words in error_text(texts, EngineOff(code, "x"))
+    if isinstance(error, ScopedMemoryError):
+        assert error_text(texts, error) == error_text(texts, EngineOff(code, "x"))
+
+
+def _said() -> Iterator[tuple[str, str, set[str]]]:
+    for path in [*ROOT.glob("core/**/*.py"), *ROOT.glob("tools/*.py"), ROOT / "main.py"]:
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if not isinstance(node, ast.Call) or not node.args:
+                continue
+            called, code = ast.unparse(node.func), node.args[0]
+            says = called.split(".")[-1] in {"say", "_say"}
+            if says and isinstance(code, ast.Constant) and isinstance(code.value, str):
+                given = {keyword.arg for keyword in node.keywords if keyword.arg}
+                yield f"{path.name}:{node.lineno}", code.value, given
+
+
+def test_every_text_that_the_code_asks_for_is_there_with_what_it_needs() -> None:
+    chinese = content("zh-CN")
+    asked = list(_said())
+    assert len(asked) > 50
+    problems = [
+        (place, code)
+        for place, code, given in asked
+        if code not in chinese or not fields(chinese[code]) <= given
+    ]
+    assert problems == []
+
+
+def test_a_text_with_braces_in_a_value_is_said_as_it_stands() -> None:
+    said = Texts("zh-CN").say("undo.not_found", id="{x}{0}{")
+    assert "{x}{0}{" in said

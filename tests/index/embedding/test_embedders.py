@@ -1,0 +1,183 @@
+"""What every embedder keeps, whatever is inside."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+
+import numpy as np
+import pytest
+import pytest_asyncio
+
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.checked import CheckedEmbedder
+from astrbot_plugin_scoped_memory.tests.index.embedding.embedder_bench import (
+    KINDS,
+    MODEL_KINDS,
+    EmbedderBench,
+)
+
+ENGLISH = [
+    "Anna prefers green tea over coffee",
+    "the printer needs new paper",
+    "we spent a week in Lisbon",
+]
+CHINESE = ["奶奶对花生过敏", "图书馆周一闭馆", "小明喜欢喝美式咖啡"]
+QUESTIONS = {
+    "what does Anna like to drink, coffee?": (ENGLISH, 0),
+    "给奶奶做饭，菜里能放花生吗": (CHINESE, 0),
+}
+CANNOT_READ_CHINESE = "minilm"
+
+
+@pytest.fixture(scope="session")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> EmbedderBench:
+    return EmbedderBench(tmp_path_factory.mktemp("models"))
+
+
+@pytest_asyncio.fixture(
+    params=[
+        pytest.param(kind, marks=pytest.mark.model if kind in MODEL_KINDS else ()) for kind in KINDS
+    ],
+    scope="module",
+    loop_scope="module",
+)
+async def embedder(
+    request: pytest.FixtureRequest, bench: EmbedderBench
+) -> AsyncIterator[CheckedEmbedder]:
+    made = bench.make(request.param)
+    await made.prepare()
+    yield made
+    await made.close()
+
+
+pytestmark = [pytest.mark.contract, pytest.mark.asyncio(loop_scope="module")]
+
+
+def assert_unit(vectors: np.ndarray, rows: int, dim: int) -> None:
+    assert vectors.shape == (rows, dim)
+    assert vectors.dtype == np.float32
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1.0, atol=1e-5)
+
+
+async def test_vectors_have_the_fingerprints_dimension_and_unit_length(
+    embedder: CheckedEmbedder,
+) -> None:
+    dim = (await embedder.prepare()).dim
+    assert_unit(await embedder.embed_documents(ENGLISH + CHINESE), 6, dim)
+    assert_unit((await embedder.embed_query(ENGLISH[0]))[np.newaxis], 1, dim)
+
+
+async def test_no_texts_give_no_rows(embedder: CheckedEmbedder) -> None:
+    assert (await embedder.embed_documents([])).shape == (0, (await embedder.prepare()).dim)
+
+
+async def test_preparing_again_gives_the_same_fingerprint(embedder: CheckedEmbedder) -> None:
+    assert await embedder.prepare() == await embedder.prepare()
+
+
+async def test_the_merge_thresholds_lie_below_the_same_text(embedder: CheckedEmbedder) -> None:
+    thresholds = embedder.merge_thresholds
+    assert 0.0 < thresholds.replace <= thresholds.reinforce < 1.0
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+async def test_a_question_is_nearest_to_its_answer(
+    embedder: CheckedEmbedder, question: str, request: pytest.FixtureRequest
+) -> None:
+    texts, answer = QUESTIONS[question]
+    if texts is CHINESE and CANNOT_READ_CHINESE in request.node.callspec.id:
+        pytest.skip("this model refuses Chinese, as test_local_model asserts")
+    similarity = await embedder.embed_documents(texts) @ await embedder.embed_query(question)
+    assert int(similarity.argmax()) == answer
+
+
+async def test_a_text_gives_the_same_vector_alone_and_in_a_batch(embedder: CheckedEmbedder) -> None:
+    batch = await embedder.embed_documents(ENGLISH + CHINESE)
+    for row, text in zip(batch, ENGLISH + CHINESE, strict=True):
+        alone = await embedder.embed_documents([text])
+        assert np.allclose(alone[0], row, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " \n\t ",
+        "🎉",
+        "👨‍👩‍👧‍👦👍🏽",
+        "……！？",
+        "\x00\x01\x1b[31m\x7f",
+        "\u200b\u202e\ufeff",
+        "half a pair \ud83d of surrogates",
+        "a" * 200_000,
+        "花生" * 100_000,
+        "word " * 40_000,
+    ],
+    ids=[
+        "empty",
+        "blank",
+        "emoji",
+        "joined emoji",
+        "punctuation",
+        "control characters",
+        "invisible characters",
+        "lone surrogate",
+        "200 kB without a space",
+        "200 kB of Chinese",
+        "200 kB of words",
+    ],
+)
+async def test_any_text_can_be_stored_and_does_not_harm_its_batch(
+    embedder: CheckedEmbedder, text: str
+) -> None:
+    vectors = await embedder.embed_documents([ENGLISH[0], text])
+    assert_unit(vectors, 2, (await embedder.prepare()).dim)
+    assert np.allclose(vectors[0], (await embedder.embed_documents(ENGLISH[:1]))[0], atol=1e-5)
+
+
+@pytest.mark.parametrize("text", ["", "🎉", "……", "\x00", "word " * 40_000, "a" * 200_000])
+async def test_any_text_can_be_asked(embedder: CheckedEmbedder, text: str) -> None:
+    assert np.isclose(np.linalg.norm(await embedder.embed_query(text)), 1.0, atol=1e-5)
+
+
+async def test_eight_calls_at_once_do_not_mix_their_answers(embedder: CheckedEmbedder) -> None:
+    texts = [f"{ENGLISH[0]} number {n}" for n in range(8)]
+    expected = [await embedder.embed_query(text) for text in texts]
+    answers = await asyncio.gather(
+        *(embedder.embed_query(text) for text in texts),
+        *(embedder.embed_documents([text, *ENGLISH]) for text in texts),
+    )
+    for answer, alone in zip(answers[:8], expected, strict=True):
+        assert np.allclose(answer, alone, atol=1e-5)
+    assert all(answer.shape[0] == 4 for answer in answers[8:])
+
+
+async def test_another_process_with_another_hash_seed_gives_the_same_vectors(
+    embedder: CheckedEmbedder, bench: EmbedderBench, request: pytest.FixtureRequest
+) -> None:
+    kind = request.node.callspec.params["embedder"]
+    if kind == "minilm":
+        pytest.skip("the tiny model has shown it, and loading the library once more takes long")
+    program = (
+        "import checkout; checkout.register();"
+        "from astrbot_plugin_scoped_memory.tests.index.embedding.embedder_bench import main; main()"
+    )
+    root = request.config.rootpath
+    answer = await asyncio.to_thread(
+        subprocess.run,
+        [sys.executable, "-c", program, kind, str(bench.folder)],
+        input=json.dumps(ENGLISH),
+        env={**os.environ, "PYTHONHASHSEED": "4711", "PYTHONPATH": str(root / "scripts")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    (dim, revision), *vectors = json.loads(answer.stdout)
+    fingerprint = await embedder.prepare()
+    assert (fingerprint.dim, fingerprint.revision) == (dim, revision)
+    here = [*await embedder.embed_documents(ENGLISH), await embedder.embed_query(ENGLISH[0])]
+    assert np.allclose(np.array(vectors), np.array(here), atol=1e-5)

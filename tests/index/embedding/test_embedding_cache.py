@@ -1,0 +1,180 @@
+"""Vectors that were paid for are kept, and go when their memory goes."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory.index.cache_port import TextKey
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint, Vector
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding_cache import SqliteVectorCache
+
+pytestmark = pytest.mark.unit
+
+SPACE, OTHER = Fingerprint("模型", 4, "r1"), Fingerprint("模型", 4, "r2")
+FAMILY, WORK = TextKey("家人", "a" * 64), TextKey("公司", "b" * 64)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "index" / "embeddings.sqlite"
+
+
+@pytest.fixture
+def cache(path: Path) -> Iterator[SqliteVectorCache]:
+    cache = SqliteVectorCache(path)
+    cache.open()
+    yield cache
+    cache.close()
+
+
+def unit(place: int) -> Vector:
+    vector = np.zeros(4, dtype=np.float32)
+    vector[place] = 1.0
+    return vector
+
+
+def known(cache: SqliteVectorCache, *keys: TextKey, space: Fingerprint = SPACE) -> set[TextKey]:
+    return set(cache.get(space, keys))
+
+
+def test_a_vector_comes_back_as_it_was(cache: SqliteVectorCache, path: Path) -> None:
+    vector = np.array([0.1, -0.3, 0.3, 0.9], dtype=np.float32)
+    cache.put(SPACE, {FAMILY: vector})
+    cache.close()
+    again = SqliteVectorCache(path)
+    again.open()
+    assert again.get(SPACE, [FAMILY, WORK])[FAMILY].tobytes() == vector.tobytes()
+    assert known(again, FAMILY, WORK) == {FAMILY}
+    again.close()
+
+
+def test_another_model_knows_nothing_of_it(cache: SqliteVectorCache) -> None:
+    cache.put(SPACE, {FAMILY: unit(0)})
+    assert known(cache, FAMILY, space=OTHER) == set()
+
+
+def test_every_row_carries_the_scope_of_its_words(cache: SqliteVectorCache, path: Path) -> None:
+    cache.put(SPACE, {FAMILY: unit(0), WORK: unit(1)})
+    cache.close()
+    with sqlite3.connect(path) as connection:
+        rows = connection.execute("SELECT scope FROM vector ORDER BY scope").fetchall()
+    connection.close()
+    assert rows == [("公司",), ("家人",)]
+
+
+def test_what_a_scope_forgets_is_gone_and_the_other_scopes_stays(cache: SqliteVectorCache) -> None:
+    same = TextKey(WORK.scope, FAMILY.content_hash)
+    cache.put(SPACE, {FAMILY: unit(0), same: unit(0)})
+    cache.forget([FAMILY])
+    assert known(cache, same) == {same}
+    cache.forget([same])
+    assert known(cache, FAMILY, same) == set()
+
+
+def test_the_same_words_cost_nothing_when_they_move_to_another_scope(
+    cache: SqliteVectorCache,
+) -> None:
+    cache.put(SPACE, {FAMILY: unit(2)})
+    moved = TextKey("老家", FAMILY.content_hash)
+    assert cache.get(SPACE, [moved])[moved].tolist() == unit(2).tolist()
+
+
+def test_keep_only_sweeps_the_dead_of_every_model(cache: SqliteVectorCache) -> None:
+    for space in (SPACE, OTHER):
+        cache.keep_only(space, {FAMILY, WORK})
+        cache.put(space, {FAMILY: unit(0), WORK: unit(1)})
+    cache.keep_only(SPACE, {FAMILY})
+    for space in (SPACE, OTHER):
+        assert known(cache, FAMILY, WORK, space=space) == {FAMILY}
+
+
+def test_the_vectors_of_the_model_in_use_and_of_the_last_one_before_are_kept(
+    cache: SqliteVectorCache,
+) -> None:
+    third = Fingerprint("模型", 4, "r3")
+    for space in (OTHER, SPACE, OTHER, third):
+        cache.keep_only(space, {FAMILY})
+        cache.put(space, {FAMILY: unit(0)})
+    assert known(cache, FAMILY, space=third) == {FAMILY}
+    assert known(cache, FAMILY, space=OTHER) == {FAMILY}
+    assert known(cache, FAMILY, space=SPACE) == set()
+
+
+def test_a_thousand_texts_are_one_question(cache: SqliteVectorCache) -> None:
+    keys = [TextKey("家人", f"{number:064d}") for number in range(1000)]
+    cache.put(SPACE, dict.fromkeys(keys, unit(3)))
+    assert known(cache, *keys) == set(keys)
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        b"\0\0\xc0\x7f",
+        b"\0\0\xc0\x7f" * 4,
+        b"12345",
+        b"",
+        "words",
+        5,
+        np.zeros(4, dtype="<f4").tobytes(),
+        np.full(4, 1e30, dtype="<f4").tobytes(),
+    ],
+)
+def test_a_vector_that_cannot_be_one_is_a_miss(
+    cache: SqliteVectorCache, path: Path, damaged: object
+) -> None:
+    cache.put(SPACE, {FAMILY: unit(0), WORK: unit(1)})
+    other = sqlite3.connect(path)
+    with other:
+        other.execute("UPDATE vector SET vector = ? WHERE scope = '家人'", (damaged,))
+    other.close()
+    assert known(cache, FAMILY, WORK) == {WORK}
+
+
+@pytest.mark.parametrize("content", [b"no database" * 500, b"SQLite format 3\x00garbage"])
+def test_a_file_that_is_no_cache_is_begun_anew(path: Path, content: bytes) -> None:
+    path.parent.mkdir()
+    path.write_bytes(content)
+    cache = SqliteVectorCache(path)
+    cache.open()
+    cache.put(SPACE, {FAMILY: unit(0)})
+    assert known(cache, FAMILY) == {FAMILY}
+    cache.close()
+
+
+def test_a_cache_of_another_format_is_begun_anew(path: Path) -> None:
+    path.parent.mkdir()
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA user_version=99")
+        connection.execute("CREATE TABLE vector (something TEXT)")
+    connection.close()
+    cache = SqliteVectorCache(path)
+    cache.open()
+    cache.put(SPACE, {FAMILY: unit(0)})
+    assert known(cache, FAMILY) == {FAMILY}
+    cache.close()
+
+
+def test_without_a_file_everything_is_a_miss_and_nothing_raises(tmp_path: Path) -> None:
+    (tmp_path / "index").write_text("a file where the folder should be")
+    cache = SqliteVectorCache(tmp_path / "index" / "embeddings.sqlite")
+    cache.open()
+    cache.put(SPACE, {FAMILY: unit(0)})
+    cache.forget([FAMILY])
+    cache.keep_only(SPACE, set())
+    assert known(cache, FAMILY) == set()
+    cache.close()
+
+
+def test_a_file_that_another_process_locks_is_a_miss(cache: SqliteVectorCache, path: Path) -> None:
+    cache.put(SPACE, {FAMILY: unit(0)})
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN EXCLUSIVE")
+    cache.put(SPACE, {WORK: unit(1)})
+    other.execute("ROLLBACK")
+    other.close()
+    assert known(cache, FAMILY, WORK) == {FAMILY}

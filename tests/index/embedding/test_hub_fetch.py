@@ -1,0 +1,251 @@
+"""A model comes whole from a hub or a mirror, goes on where it was cut off, or not at all."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from email.message import Message
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+from urllib.request import Request
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding import hub_fetch
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.hub import Hub, _NoLessSafe
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.hub_fetch import FetchFailed, fetch
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local_model import LocalModelEmbedder
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.model_download import fetch_command
+from astrbot_plugin_scoped_memory.tests.support.hub_server import HubServer, running
+from astrbot_plugin_scoped_memory.tests.support.tiny_onnx import make_tiny_onnx
+
+pytestmark = pytest.mark.unit
+
+GRAPH = "onnx/model.onnx"
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the hub has: a model, and what nobody needs."""
+    folder = make_tiny_onnx(
+        tmp_path_factory.mktemp("hub") / "tiny", graph=GRAPH, pooling={"pooling_mode": "mean"}
+    )
+    (folder / "README.md").write_text("# a model")
+    (folder / "model.safetensors").write_bytes(b"x" * 10_000)
+    (folder / "modules.json").write_text(json.dumps([{"type": "a.Transformer"}]))
+    return folder
+
+
+@pytest.fixture
+def hub(model: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HubServer]:
+    monkeypatch.setenv("no_proxy", "*")
+    monkeypatch.delenv("HF_HUB_OFFLINE")
+    monkeypatch.setattr(hub_fetch, "_FIRST_PAUSE", 0.0)
+    with running(HubServer(model)) as server:
+        yield server
+
+
+def fetched(hub: HubServer, folder: Path, token: str = "") -> None:
+    fetch(Hub(hub.url, hub.name, token), folder, torch=False)
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def test_what_is_needed_comes_and_nothing_else(hub: HubServer, model: Path, tmp_path: Path) -> None:
+    fetched(hub, tmp_path / "m")
+    unneeded = {"README.md", "model.safetensors"}
+    expected = {name: data for name, data in content(model).items() if name not in unneeded}
+    assert content(tmp_path / "m") == expected
+    assert [path.name for path in tmp_path.iterdir()] == ["m"]
+
+
+def test_a_broken_connection_goes_on_where_it_stopped(
+    hub: HubServer, model: Path, tmp_path: Path
+) -> None:
+    hub.cut, hub.cuts = 50_000, 3
+    fetched(hub, tmp_path / "m")
+    assert (tmp_path / "m" / GRAPH).read_bytes() == (model / GRAPH).read_bytes()
+    assert 50_000 in hub.ranges
+    assert hub.ranges.count(0) == 2  # the graph and the tokenizer were each begun once
+
+
+def test_a_later_attempt_goes_on_where_an_earlier_one_stopped(
+    hub: HubServer, model: Path, tmp_path: Path
+) -> None:
+    part = tmp_path / "m.part"
+    (part / "onnx").mkdir(parents=True)
+    (part / GRAPH).write_bytes((model / GRAPH).read_bytes()[:123_456])
+    fetched(hub, tmp_path / "m")
+    assert (tmp_path / "m" / GRAPH).read_bytes() == (model / GRAPH).read_bytes()
+    assert 123_456 in hub.ranges
+
+
+@pytest.mark.parametrize("name", [GRAPH, "1_Pooling/config.json"])
+def test_a_file_that_is_not_what_the_hub_says_is_refused(
+    hub: HubServer, tmp_path: Path, name: str
+) -> None:
+    hub.spoiled.add(name)
+    with pytest.raises(FetchFailed, match=f"wrong hash: {name}"):
+        fetched(hub, tmp_path / "m")
+    assert not (tmp_path / "m").exists()
+    assert not (tmp_path / "m.part" / name).exists()
+    hub.spoiled.clear()
+    fetched(hub, tmp_path / "m")
+    assert (tmp_path / "m" / name).is_file()
+
+
+def test_of_a_broken_folder_what_is_whole_stays(
+    hub: HubServer, model: Path, tmp_path: Path
+) -> None:
+    fetched(hub, tmp_path / "m")
+    (tmp_path / "m" / GRAPH).write_bytes(b"x" * (model / GRAPH).stat().st_size)
+    (tmp_path / "m" / "onnx" / "model_quantized.onnx").write_bytes(b"of an older commit")
+    hub.asked.clear()
+    fetched(hub, tmp_path / "m")
+    assert (tmp_path / "m" / GRAPH).read_bytes() == (model / GRAPH).read_bytes()
+    assert not (tmp_path / "m" / "onnx" / "model_quantized.onnx").exists()
+    assert [path for path in hub.asked if path.startswith("/cdn/")] == [f"/cdn/{GRAPH}"]
+
+
+def test_what_has_no_end_is_read_as_far_as_the_listing_says(
+    hub: HubServer, model: Path, tmp_path: Path
+) -> None:
+    hub.endless |= {GRAPH, "config.json"}
+    fetched(hub, tmp_path / "m")
+    for name in hub.endless:
+        assert (tmp_path / "m" / name).read_bytes() == (model / name).read_bytes()
+
+
+def test_a_file_without_a_hash_is_refused(
+    hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listing = hub.listing()
+    for entry in listing["siblings"]:
+        entry.pop("blobId")
+    monkeypatch.setattr(hub, "listing", lambda: listing)
+    with pytest.raises(FetchFailed, match="the hub says no hash of it"):
+        fetched(hub, tmp_path / "m")
+
+
+def test_nobody_follows_to_what_is_no_web_server(hub: HubServer, tmp_path: Path) -> None:
+    for target in ("ftp://127.0.0.1:9/x", "file:///etc/hostname"):
+        hub.redirect = target
+        with pytest.raises(HTTPError, match="302"):
+            fetched(hub, tmp_path / "m")
+
+
+def test_nobody_follows_from_an_encrypted_connection_to_an_open_one() -> None:
+    follow = _NoLessSafe().redirect_request
+    asked, headers = Request("https://hub/x", headers={"Authorization": "Bearer x"}), Message()
+    with pytest.raises(HTTPError, match="nobody follows"):
+        follow(asked, None, 302, "Found", headers, "http://hub/x")
+    assert follow(asked, None, 302, "Found", headers, "https://cdn/x") is not None
+
+
+def test_a_hub_that_never_sends_the_rest_is_given_up(hub: HubServer, tmp_path: Path) -> None:
+    hub.cuts = 100
+    with pytest.raises(FetchFailed, match="the connection was closed"):
+        fetched(hub, tmp_path / "m")
+
+
+def test_a_full_disk_is_said_before_anything_large_comes(
+    hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hub_fetch, "_SPARE", 1 << 60)
+    with pytest.raises(FetchFailed, match="the disk is full"):
+        fetched(hub, tmp_path / "m")
+    assert hub.ranges == []
+
+
+def test_a_token_is_shown_to_the_hub_and_to_nobody_it_sends_us_to(
+    hub: HubServer, tmp_path: Path
+) -> None:
+    fetched(hub, tmp_path / "m", token="hf_secret")
+    shown = {path.startswith("/cdn/"): token for path, token in hub.tokens.items()}
+    assert shown == {False: "Bearer hf_secret", True: ""}
+
+
+def test_a_listing_cannot_name_a_file_outside(
+    hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [
+        "../x_Pooling/config.json",
+        "/etc/1_Pooling/config.json",
+        "a\\..\\1_Pooling/config.json",
+    ]
+    listing = hub.listing()
+    entry = next(e for e in listing["siblings"] if e["rfilename"] == "1_Pooling/config.json")
+    listing["siblings"] += [entry | {"rfilename": name} for name in names]
+    monkeypatch.setattr(hub, "listing", lambda: listing)
+    fetched(hub, tmp_path / "deep" / "m")
+    assert [path.name for path in tmp_path.iterdir()] == ["deep"]
+    assert [path.name for path in (tmp_path / "deep").iterdir()] == ["m"]
+
+
+def named(hub_url: str, cache: Path, name: str = "owner/tiny") -> LocalModelEmbedder:
+    command = partial(fetch_command, mirror=hub_url)
+    return LocalModelEmbedder(name, download_seconds=60.0, cache_folder=cache, fetch=command)
+
+
+async def reason(embedder: LocalModelEmbedder) -> str:
+    """What ``prepare`` says once the download has ended."""
+    with pytest.raises(EmbeddingFailed, match="downloading"):
+        await embedder.prepare()
+    while embedder.progress is not None:  # noqa: ASYNC110  (polled, as the status does)
+        await asyncio.sleep(0.01)
+    try:
+        await embedder.prepare()
+    except EmbeddingFailed as error:
+        return str(error)
+    finally:
+        await embedder.close()
+    return ""
+
+
+async def test_a_named_model_is_fetched_behind_and_runs(hub: HubServer, tmp_path: Path) -> None:
+    hub.cut, hub.cuts = 50_000, 1
+    assert await reason(named(hub.url, tmp_path)) == ""
+    again = named("http://127.0.0.1:9", tmp_path)  # it is on disk now, and nobody is asked
+    assert (await again.prepare()).model == "local:tiny"
+    await again.close()
+
+
+async def test_the_status_says_what_was_wrong(hub: HubServer, tmp_path: Path) -> None:
+    hub.spoiled.add(GRAPH)
+    assert f"download_failed: wrong hash: {GRAPH}" in await reason(named(hub.url, tmp_path))
+    unknown = await reason(named(hub.url, tmp_path, "owner/unknown"))
+    assert unknown.startswith("download_failed: HTTP 404")
+    nobody = await reason(named("http://127.0.0.1:9", tmp_path, "owner/other"))
+    assert nobody.startswith("download_failed: ")
+    assert "http://127.0.0.1:9" in nobody
+
+
+@pytest.mark.parametrize("listing", [{"sha": "x", "siblings": ["config.json"]}, [], {"sha": 1}])
+async def test_the_status_says_what_is_no_hub(
+    hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, listing: Any
+) -> None:
+    monkeypatch.setattr(hub, "listing", lambda: listing)
+    assert "does not answer like a hub" in await reason(named(hub.url, tmp_path))
+
+
+async def test_a_listing_without_an_end_is_none(hub: HubServer, tmp_path: Path) -> None:
+    hub.endless.add("listing")
+    assert "does not answer like a hub" in await reason(named(hub.url, tmp_path))
+
+
+async def test_an_address_that_is_none_is_not_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HF_HUB_OFFLINE")
+    monkeypatch.setenv("HF_ENDPOINT", "file:///etc")
+    assert "not the address of a hub: file:///etc" in await reason(named("", tmp_path))

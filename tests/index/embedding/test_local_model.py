@@ -1,0 +1,223 @@
+"""A local model: what can be wrong with it, and how it is fetched."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local_model import LocalModelEmbedder
+from astrbot_plugin_scoped_memory.tests.index.embedding.embedder_bench import minilm_folder
+from astrbot_plugin_scoped_memory.tests.support.tiny_model import make_tiny_model
+
+pytestmark = pytest.mark.unit
+
+NAME = "owner/tiny"
+ENDLESS = "import time; time.sleep(600)"
+
+
+def local(folder: Path) -> LocalModelEmbedder:
+    return LocalModelEmbedder(str(folder), download_seconds=0.0)
+
+
+def fetched(cache: Path, program: str, seconds: float = 60.0) -> LocalModelEmbedder:
+    """An embedder whose download is ``program``, with sys.argv[1:] = name, folder to fill."""
+
+    def command(name: str, folder: Path) -> Sequence[str]:
+        return (sys.executable, "-c", program, name, str(folder))
+
+    return LocalModelEmbedder(NAME, download_seconds=seconds, cache_folder=cache, fetch=command)
+
+
+async def reason(embedder: LocalModelEmbedder) -> str:
+    with pytest.raises(EmbeddingFailed) as caught:
+        await embedder.prepare()
+    return str(caught.value)
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_tiny_model(tmp_path_factory.mktemp("models") / "tiny")
+
+
+def copied(model: Path) -> str:
+    """A program that puts a model where a download would."""
+    return f"import shutil, sys; shutil.copytree({str(model)!r}, sys.argv[2])"
+
+
+def in_hub_cache(model: Path, cache: Path) -> None:
+    """Put a model where the hub's own library would."""
+    repository = cache / "models--owner--tiny"
+    shutil.copytree(model, repository / "snapshots" / "abc")
+    (repository / "refs").mkdir()
+    (repository / "refs" / "main").write_text("abc")
+
+
+@pytest.mark.model
+async def test_another_model_of_the_same_size_has_another_fingerprint(
+    tiny: Path, tmp_path: Path
+) -> None:
+    other = make_tiny_model(tmp_path / "tiny", seed=1)
+    embedders = [local(tiny), local(other)]
+    one, two = [await embedder.prepare() for embedder in embedders]
+    assert (one.model, one.dim) == (two.model, two.dim)
+    assert one.revision != two.revision
+    for embedder in embedders:
+        await embedder.close()
+
+
+@pytest.mark.model
+async def test_a_models_prompts_are_put_before_its_texts(tmp_path: Path) -> None:
+    prompts = {"query": "question ", "document": ""}
+    embedder = local(make_tiny_model(tmp_path / "prompted", prompts=prompts))
+    await embedder.prepare()
+    plain, prompted = await embedder.embed_documents(["coffee", "question coffee"])
+    query = await embedder.embed_query("coffee")
+    assert np.allclose(query, prompted, atol=1e-5)
+    assert not np.allclose(query, plain, atol=1e-2)
+    await embedder.close()
+
+
+@pytest.mark.model
+async def test_an_english_model_refuses_chinese_queries_instead_of_guessing() -> None:
+    embedder = local(minilm_folder())
+    await embedder.prepare()
+    with pytest.raises(EmbeddingFailed, match="language"):
+        await embedder.embed_query("给奶奶做饭，菜里能放花生吗")
+    english = ["Grandma is allergic to peanuts", "The library is closed on Mondays"]
+    query = await embedder.embed_query("can I put nuts into her food?")
+    similarity = await embedder.embed_documents(english) @ query
+    assert int(similarity.argmax()) == 0
+    await embedder.close()
+
+
+@pytest.mark.model
+async def test_a_folder_that_holds_no_model_is_broken(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{ not json")
+    embedder = local(tmp_path)
+    assert (await reason(embedder)).startswith("broken_model")
+    await embedder.close()
+
+
+@pytest.mark.model
+async def test_a_model_that_is_cut_off_is_broken(tiny: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(tiny, tmp_path / "cut"))
+    for weights in folder.rglob("*.safetensors"):
+        weights.write_bytes(weights.read_bytes()[:1000])
+    embedder = local(folder)
+    assert (await reason(embedder)).startswith("broken_model")
+    await embedder.close()
+
+
+async def test_without_the_library_it_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    embedder = local(tmp_path)
+    assert (await reason(embedder)).startswith("no_sentence_transformers")
+    await embedder.close()
+
+
+async def test_a_missing_folder_is_not_looked_for_on_a_hub(tmp_path: Path) -> None:
+    embedder = LocalModelEmbedder(str(tmp_path / "none"), download_seconds=60.0)
+    assert (await reason(embedder)).startswith("no_such_folder")
+    assert embedder.progress is None
+    await embedder.close()
+
+
+async def test_it_embeds_nothing_before_it_is_prepared_or_after_it_is_closed(
+    tmp_path: Path,
+) -> None:
+    embedder = local(tmp_path)
+    with pytest.raises(EmbeddingFailed, match="not_prepared"):
+        await embedder.embed_query("x")
+    await embedder.close()
+    await embedder.close()
+    with pytest.raises(EmbeddingFailed, match="closed"):
+        await embedder.embed_documents(["x"])
+    assert await reason(embedder) == "closed"
+
+
+async def test_a_download_that_is_off_is_not_started(tmp_path: Path) -> None:
+    embedder = fetched(tmp_path, ENDLESS, seconds=0.0)
+    assert (await reason(embedder)).startswith("not_on_disk")
+    assert embedder.progress is None
+    await embedder.close()
+
+
+async def test_while_it_downloads_it_says_so_and_closing_ends_it(tmp_path: Path) -> None:
+    embedder = fetched(tmp_path, ENDLESS)
+    assert (await reason(embedder)).startswith("downloading")
+    assert (await reason(embedder)).startswith("downloading")
+    assert embedder.progress is not None
+    await embedder.close()
+    assert embedder.progress is None
+
+
+async def test_a_download_that_failed_is_not_started_again_at_once(tmp_path: Path) -> None:
+    embedder = fetched(tmp_path, "raise SystemExit('no such model')")
+    await reason(embedder)
+    while embedder.progress is not None:  # noqa: ASYNC110  (polled, as the status does)
+        await asyncio.sleep(0.01)
+    assert await reason(embedder) == "download_failed: no such model"
+    await embedder.close()
+
+
+@pytest.mark.model
+async def test_after_its_download_a_model_is_ready(tiny: Path, tmp_path: Path) -> None:
+    embedder = fetched(tmp_path, copied(tiny))
+    assert (await reason(embedder)).startswith("downloading")
+    while embedder.progress is not None:  # noqa: ASYNC110  (polled, as the status does)
+        await asyncio.sleep(0.01)
+    fingerprint = await embedder.prepare()
+    assert fingerprint.model == "local:tiny"
+    assert (await embedder.embed_query("coffee")).shape == (fingerprint.dim,)
+    await embedder.close()
+
+
+@pytest.mark.model
+async def test_a_model_that_the_hubs_library_had_fetched_is_found(
+    tiny: Path, tmp_path: Path
+) -> None:
+    in_hub_cache(tiny, tmp_path)
+    embedder = fetched(tmp_path, ENDLESS)
+    assert (await embedder.prepare()).model == "local:tiny"
+    await embedder.close()
+
+
+async def test_a_download_that_brings_nothing_is_an_error(tmp_path: Path) -> None:
+    embedder = fetched(tmp_path, "pass")
+    await reason(embedder)
+    while embedder.progress is not None:  # noqa: ASYNC110  (polled, as the status does)
+        await asyncio.sleep(0.01)
+    assert (await reason(embedder)).startswith("download_failed")
+    await embedder.close()
+
+
+@pytest.mark.model
+async def test_a_query_overtakes_a_batch_of_documents(tiny: Path) -> None:
+    embedder = local(tiny)
+    await embedder.prepare()
+    batch = asyncio.create_task(embedder.embed_documents(["coffee and tea " * 2000] * 24))
+    await asyncio.sleep(0)
+    await embedder.embed_query("tea")
+    assert not batch.done()
+    assert (await batch).shape[0] == 24
+    await embedder.close()
+
+
+@pytest.mark.model
+async def test_one_torch_thread_encodes(tiny: Path) -> None:
+    import torch
+
+    embedder = local(tiny)
+    await embedder.prepare()
+    assert await embedder._in_thread(torch.get_num_threads) == 1
+    await embedder.close()

@@ -1,0 +1,246 @@
+"""A folder with an ONNX export runs by its own files, and without torch."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local_model import LocalModelEmbedder
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.model_layout import (
+    ModelLayout,
+    Pooling,
+    onnx_layout,
+)
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.native_probe import (
+    NativeProbe,
+    trial_command,
+)
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.onnx_model import (
+    ONNX_TRIED,
+    OnnxModel,
+    open_onnx,
+)
+from astrbot_plugin_scoped_memory.llm_memory.storage.child_process import run_child
+from astrbot_plugin_scoped_memory.tests.support.tiny_onnx import make_tiny_onnx
+
+pytestmark = pytest.mark.unit
+
+TEXT = "Anna prefers tea"
+OTHERS = [{"type": "a.Transformer"}, {"type": "a.Pooling"}, {"type": "a.Dense"}]
+
+
+@pytest.fixture(autouse=True)
+def without_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An import of either raises."""
+    for module in ("torch", "sentence_transformers"):
+        monkeypatch.setitem(sys.modules, module, None)
+
+
+def opened(folder: Path, name: str = "tiny") -> OnnxModel:
+    model = open_onnx(folder, name)
+    assert model is not None
+    return model
+
+
+def layout(folder: Path, name: str = "tiny") -> ModelLayout:
+    found = onnx_layout(folder, name)
+    assert found is not None
+    return found
+
+
+def vector(folder: Path, text: str = TEXT) -> np.ndarray:
+    (row,) = opened(folder).encode([text], "")
+    return np.asarray(row)
+
+
+def tokens(folder: Path) -> np.ndarray:
+    """The vectors that the graph gives the tokens of TEXT."""
+    from tokenizers import Tokenizer
+
+    ids = Tokenizer.from_file(str(folder / "tokenizer.json")).encode(TEXT).ids
+    return np.array([opened(folder)._vector([one], [0]) for one in ids])
+
+
+async def test_a_folder_is_run_whole_without_torch(tmp_path: Path) -> None:
+    folder = make_tiny_onnx(tmp_path / "tiny", graph="onnx/model.onnx")
+    embedder = LocalModelEmbedder(str(folder), download_seconds=0.0)
+    fingerprint = await embedder.prepare()
+    assert (fingerprint.model, fingerprint.dim) == ("local:tiny", 64)
+    documents = await embedder.embed_documents(["the printer needs paper", TEXT])
+    assert int((documents @ await embedder.embed_query("Anna tea")).argmax()) == 1
+    await embedder.close()
+
+
+@pytest.mark.parametrize(
+    ("content", "pooled"),
+    [
+        ({"pooling_mode_mean_tokens": True}, lambda rows: rows.mean(axis=0)),
+        ({"pooling_mode": "mean"}, lambda rows: rows.mean(axis=0)),
+        ({"pooling_mode_cls_token": True}, lambda rows: rows[0]),
+        ({"pooling_mode": "lasttoken"}, lambda rows: rows[-1]),
+        ({"pooling_mode_max_tokens": True, "pooling_mode_mean_tokens": False}, lambda r: r.max(0)),
+        (None, lambda rows: rows.mean(axis=0)),
+    ],
+)
+def test_the_vectors_of_tokens_are_pooled_as_the_folder_says(
+    tmp_path: Path, content: dict[str, Any] | None, pooled: Any
+) -> None:
+    folder = make_tiny_onnx(tmp_path / "tiny", pooling=content)
+    assert np.allclose(vector(folder), pooled(tokens(folder)), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("name", "pooling"),
+    [
+        ("bge-small-zh-v1.5", Pooling.CLS),
+        ("snowflake-arctic-embed-s", Pooling.CLS),
+        ("Qwen3-Embedding-0.6B", Pooling.LAST),
+        ("multilingual-e5-small", Pooling.MEAN),
+        ("anything", Pooling.MEAN),
+    ],
+)
+def test_without_a_pooling_file_the_family_decides(
+    tmp_path: Path, name: str, pooling: Pooling
+) -> None:
+    folder = make_tiny_onnx(tmp_path / "model")
+    assert layout(folder, f"owner/{name}").pooling is pooling
+    (folder / "config.json").write_text(json.dumps({"_name_or_path": f"owner/{name}"}))
+    assert layout(folder, "/models/mine").pooling is pooling
+
+
+def test_prompts_are_the_folders_own_else_the_familys(tmp_path: Path) -> None:
+    own = make_tiny_onnx(tmp_path / "own", prompts={"query": "Q: ", "document": "D: "})
+    assert opened(own).prompts == ("Q: ", "D: ")
+    plain = make_tiny_onnx(tmp_path / "plain")
+    assert opened(plain, "owner/multilingual-e5-small").prompts == ("query: ", "passage: ")
+    model = opened(plain)
+    assert np.allclose(model.encode(["tea"], "question "), model.encode(["question tea"], ""))
+
+
+def test_a_graph_that_makes_the_sentences_vector_is_left_to_it(tmp_path: Path) -> None:
+    folder = make_tiny_onnx(tmp_path / "tiny", sentence=True, pooling={"pooling_mode": "cls"})
+    (folder / "modules.json").write_text(json.dumps(OTHERS))
+    plain = make_tiny_onnx(tmp_path / "plain")
+    assert np.allclose(vector(folder), -vector(plain), atol=1e-5)
+
+
+def test_a_folder_that_needs_more_than_pooling_is_left_to_sentence_transformers(
+    tmp_path: Path,
+) -> None:
+    folder = make_tiny_onnx(tmp_path / "tiny")
+    (folder / "modules.json").write_text(json.dumps(OTHERS))
+    assert open_onnx(folder, "tiny") is None
+    other = make_tiny_onnx(tmp_path / "other", pooling={"pooling_mode": ["mean", "max"]})
+    assert open_onnx(other, "other") is None
+
+
+def test_without_an_export_or_its_tokenizer_it_is_no_folder_of_ours(tmp_path: Path) -> None:
+    assert open_onnx(tmp_path, "model") is None
+    folder = make_tiny_onnx(tmp_path / "tiny")
+    (folder / "tokenizer.json").unlink()
+    assert open_onnx(folder, "tiny") is None
+
+
+@pytest.mark.parametrize(
+    "inputs", [("input_ids",), ("input_ids", "attention_mask", "position_ids")]
+)
+def test_a_graph_is_fed_what_it_asks_for(tmp_path: Path, inputs: tuple[str, ...]) -> None:
+    folder = make_tiny_onnx(tmp_path / "tiny", inputs=inputs)
+    assert np.allclose(vector(folder), tokens(folder).mean(axis=0), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "tokens"),
+    [
+        (None, {}, 512),
+        ("sentence_bert_config.json", {"max_seq_length": 7}, 7),
+        ("tokenizer_config.json", {"model_max_length": 1e30}, 512),
+        ("tokenizer_config.json", {"model_max_length": 256}, 256),
+        ("config.json", {"max_position_embeddings": 100}, 100),
+        ("sentence_bert_config.json", {"max_seq_length": None}, 512),
+    ],
+)
+def test_a_text_is_cut_where_the_folder_says(
+    tmp_path: Path, file: str | None, content: dict[str, Any], tokens: int
+) -> None:
+    folder = make_tiny_onnx(tmp_path / "tiny")
+    if file is not None:
+        (folder / file).write_text(json.dumps(content))
+    assert layout(folder).max_tokens == tokens
+    words = "tea coffee " * 600
+    cut = " ".join(words.split()[:tokens])
+    assert np.allclose(vector(folder, words), vector(folder, cut), atol=1e-5)
+
+
+async def failure(folder: Path) -> str:
+    embedder = LocalModelEmbedder(str(folder), download_seconds=0.0)
+    with pytest.raises(EmbeddingFailed) as caught:
+        await embedder.prepare()
+    await embedder.close()
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("file", ["model.onnx", "tokenizer.json"])
+@pytest.mark.parametrize("share", [0, 2])
+async def test_a_file_that_is_cut_short_is_broken(tmp_path: Path, file: str, share: int) -> None:
+    folder = make_tiny_onnx(tmp_path / "tiny")
+    content = (folder / file).read_bytes()
+    (folder / file).write_bytes(content[: len(content) * share // 3])
+    assert (await failure(folder)).startswith("broken_model")
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+async def test_a_model_that_gives_no_numbers_is_broken(tmp_path: Path, value: float) -> None:
+    folder = make_tiny_onnx(tmp_path / "tiny", fill=value)
+    assert await failure(folder) == "broken_model: not_finite"
+
+
+async def test_a_graph_that_asks_for_more_is_broken(tmp_path: Path) -> None:
+    folder = make_tiny_onnx(tmp_path / "tiny", inputs=("input_ids", "past_key_values.0.key"))
+    assert (await failure(folder)).startswith("broken_model")
+
+
+async def test_without_onnxruntime_it_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = make_tiny_onnx(tmp_path / "tiny")
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    assert await failure(folder) == "no_onnxruntime: onnxruntime"
+
+
+async def test_another_graph_of_the_same_folder_is_another_model(tmp_path: Path) -> None:
+    folder = make_tiny_onnx(tmp_path / "tiny", graph="onnx/model.onnx")
+    revisions = []
+    for name in ("model.onnx", "model_quantized.onnx"):
+        (folder / "onnx" / "model.onnx").rename(folder / "onnx" / name)
+        embedder = LocalModelEmbedder(str(folder), download_seconds=0.0)
+        revisions.append((await embedder.prepare()).revision)
+        await embedder.close()
+    assert revisions[0] != revisions[1]
+
+
+def test_one_thread_computes(tmp_path: Path) -> None:
+    options = opened(make_tiny_onnx(tmp_path / "tiny"))._session.get_session_options()
+    assert (options.intra_op_num_threads, options.inter_op_num_threads) == (1, 1)
+
+
+def test_the_probe_uses_the_library_and_lives(tmp_path: Path) -> None:
+    """In a child: nothing of it is imported here."""
+    end = run_child(trial_command(ONNX_TRIED), 120.0)
+    assert (end.status, end.errors) == (0, "")
+
+
+def test_what_would_end_the_process_is_not_imported(tmp_path: Path) -> None:
+    class Dies(NativeProbe):
+        def refusal(self) -> str:
+            return "SIGILL"
+
+    folder = make_tiny_onnx(tmp_path / "tiny")
+    with pytest.raises(EmbeddingFailed, match="native: SIGILL"):
+        open_onnx(folder, "tiny", Dies("onnxruntime", ONNX_TRIED, tmp_path / "record"))

@@ -1,0 +1,117 @@
+"""How much of a question a record speaks of: the measure behind the floor of relevance."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from astrbot_plugin_scoped_memory.llm_memory.index.lexical.lexical_index import SqliteLexicalIndex
+from astrbot_plugin_scoped_memory.llm_memory.index.lexical.question import CHARACTER, Question
+from astrbot_plugin_scoped_memory.llm_memory.index.lexical.scoring import (
+    AROUND,
+    LEAST,
+    LONG,
+    coverage,
+)
+from astrbot_plugin_scoped_memory.llm_memory.index.lexical_port import LexicalQuery, LexicalRecord
+from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope, ScopeFilter
+from astrbot_plugin_scoped_memory.llm_memory.text.tokenizer import Tokenizer
+
+pytestmark = pytest.mark.unit
+
+WEIGHT = st.floats(0.1, 20)
+SHORT = 10.0
+
+
+def covered(weights: list[float], holds: list[float], length: float = SHORT) -> float:
+    """Of one document; all tokens are asked for."""
+    (share,) = coverage(
+        np.array(weights),
+        np.ones(len(weights), dtype=bool),
+        np.ones(len(weights)),
+        np.array(holds).reshape(-1, 1),
+        np.array([length]),
+    )
+    return float(share)
+
+
+@given(st.lists(WEIGHT, min_size=1, max_size=12), st.data())
+def test_who_says_more_of_a_question_covers_more_of_it(
+    weights: list[float], data: st.DataObject
+) -> None:
+    flags = st.lists(st.booleans(), min_size=len(weights), max_size=len(weights))
+    said = [float(flag) for flag in data.draw(flags)]
+    more = [max(a, float(b)) for a, b in zip(said, data.draw(flags), strict=True)]
+    assert 0.0 <= covered(weights, said) <= covered(weights, more) <= 1.0
+
+
+@given(WEIGHT, WEIGHT)
+def test_what_stands_around_a_record_counts_less_than_what_it_says(one: float, two: float) -> None:
+    said, around = covered([one, two], [1.0, 0.0]), covered([one, two], [AROUND, 0.0])
+    assert around == pytest.approx(AROUND * said)
+    assert covered([one, two], [1.0, AROUND]) > said
+
+
+@given(WEIGHT, st.floats(1, 100_000), st.floats(1, 100_000))
+def test_a_long_text_covers_less_with_the_same_words_but_never_nothing(
+    weight: float, one: float, other: float
+) -> None:
+    short, long = sorted((one, other))
+    assert covered([weight], [1.0], short) >= covered([weight], [1.0], long)
+    assert covered([weight], [1.0], 20 * LONG) == pytest.approx(LEAST * covered([weight], [1.0]))
+    assert covered([weight], [1.0], 2 * LONG) < covered([weight], [1.0], LONG)
+    if long <= LONG:
+        assert covered([weight], [1.0], long) == covered([weight], [1.0])
+
+
+def test_one_word_is_never_a_whole_question() -> None:
+    assert covered([3.0], [1.0]) < covered([3.0] * 3, [1.0] * 3) < 1.0
+
+
+def test_what_is_asked_about_a_time_alone_nothing_covers() -> None:
+    share = coverage(
+        np.array([3.0]), np.array([False]), np.ones(1), np.ones((1, 2)), np.array([5.0, 5.0])
+    )
+    assert list(share) == [0.0, 0.0]
+
+
+def test_what_is_common_in_any_chat_weighs_less_than_what_tells() -> None:
+    factors = Question.read(Tokenizer(use_jieba=False), "recommend good pottery", "").factors
+    assert factors["recommend"] < factors["potteri"]
+
+
+def test_two_han_characters_that_are_no_word_weigh_only_by_themselves() -> None:
+    question = Question.read(Tokenizer(use_jieba=False), "花生米粥", "花生米粥")
+    assert question.factors == dict.fromkeys("花生米粥", CHARACTER)
+
+
+@given(st.integers(1, 400), st.integers(0, 300))
+def test_the_rarer_a_word_among_what_is_seen_the_more_it_weighs(among: int, holding: int) -> None:
+    question = Question.read(Tokenizer(use_jieba=False), "pottery", "pottery")
+    holding = min(holding, among - 1)
+    (often,), (seldom,) = (question.weights(among, [n]) for n in (holding + 1, holding))
+    assert 0 <= often < seldom
+
+
+def test_a_word_in_the_message_before_is_worth_less_than_in_the_record_itself(
+    tmp_path: Path,
+) -> None:
+    index = SqliteLexicalIndex(tmp_path / "a.sqlite", Tokenizer(use_jieba=False))
+    index.open()
+    index.write(
+        [
+            LexicalRecord(Key("家", "m-1"), "1", "pottery class starts"),
+            LexicalRecord(Key("家", "m-2"), "2", "sounds lovely", context="pottery class starts"),
+        ],
+        [],
+    )
+    query = LexicalQuery("when is the pottery class", "when is the pottery class")
+    found = index.search(query, ScopeFilter.reading_as(Scope.parse("家")), 9).found
+    shares = {match.key.memory_id: match.coverage for match in found}
+    assert shares["m-2"] == pytest.approx(AROUND * shares["m-1"])
+    index.close()

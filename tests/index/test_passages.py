@@ -1,0 +1,103 @@
+"""A memory and a piece of a note answer the same questions."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.catalogue import key_of
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.passage_text import (
+    context_text,
+    embedded_passage,
+    indexed_text,
+    shown_text,
+)
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
+    Memory,
+    Provenance,
+    StoredMemory,
+)
+from astrbot_plugin_scoped_memory.llm_memory.models.notes import NoteChunk, NotePlace
+from astrbot_plugin_scoped_memory.llm_memory.models.passages import (
+    moment_of,
+    passage_id,
+    place_name,
+    said_by,
+)
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope
+from astrbot_plugin_scoped_memory.llm_memory.models.shelf import SHARED, Shelf
+
+pytestmark = pytest.mark.unit
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+MEMORY = StoredMemory(
+    PUBLIC,
+    "entities.md",
+    Memory(
+        "m-1",
+        "奶奶对花生过敏",
+        NOW,
+        "她说过",
+        ("健康",),
+        provenance=Provenance("妈妈"),
+        context="吃什么",
+    ),
+)
+
+
+def chunk(
+    text: str = "## 京都\n\n旅馆在鸭川边。",
+    place: NotePlace = SHARED,
+    headings: tuple[str, ...] = ("旅行", "京都"),
+) -> NoteChunk:
+    """A piece of a note, its heading in the first line."""
+    return NoteChunk("n-1", place, "计划/十月.md", headings, text, 3, 5, NOW, len(headings[:1]))
+
+
+def test_each_stands_under_its_place_and_id() -> None:
+    assert (key_of(MEMORY).scope, key_of(MEMORY).memory_id) == ("public", "m-1")
+    assert (place_name(chunk()), passage_id(chunk())) == ("@shared", "n-1")
+    assert (key_of(chunk()).scope, key_of(chunk()).memory_id) == ("@shared", "n-1")
+
+
+def test_each_has_its_time_and_only_a_memory_its_speaker() -> None:
+    assert (said_by(MEMORY), said_by(chunk())) == ("妈妈", "")
+    assert moment_of(MEMORY) == moment_of(chunk()) == NOW
+
+
+def test_words_are_looked_for_in_what_is_said_and_in_the_own_heading() -> None:
+    assert indexed_text(MEMORY) == "妈妈: 奶奶对花生过敏 健康"
+    assert context_text(MEMORY) == "吃什么 她说过"
+    assert indexed_text(chunk()) == "京都 旅馆在鸭川边。"
+    assert context_text(chunk()) == "计划 十月 旅行"
+
+
+def test_a_vector_is_made_with_all_headings_and_of_no_endless_text() -> None:
+    assert embedded_passage(chunk()) == "旅行 › 京都 旅馆在鸭川边。"
+    assert len(embedded_passage(chunk("## 京都\n" + "字" * 9000))) == 4000
+
+
+def test_a_vector_is_made_without_the_message_before() -> None:
+    assert MEMORY.memory.context
+    assert embedded_passage(MEMORY) == indexed_text(MEMORY)
+
+
+def test_a_preview_repeats_no_heading_unless_there_is_nothing_else() -> None:
+    assert shown_text(MEMORY) == "奶奶对花生过敏"
+    assert shown_text(chunk()) == "旅馆在鸭川边。"
+    assert shown_text(chunk("## 京都")) == "旅行 › 京都"
+    assert shown_text(chunk("# 不是它的标题", headings=())) == "# 不是它的标题"
+
+
+@pytest.mark.parametrize(
+    ("place", "file", "kind"),
+    [
+        (SHARED, "shared/计划/十月.md", "shared"),
+        (Shelf.of_role("a/b"), "roles/a%2Fb/计划/十月.md", "role"),
+        (Scope.parse("家人"), "计划/十月.md", "scope"),
+    ],
+)
+def test_a_piece_says_where_its_file_stands(place: NotePlace, file: str, kind: str) -> None:
+    piece = chunk(place=place)
+    assert (piece.file, piece.pointer, piece.kind_of_place) == (file, f"{file}#n-1", kind)

@@ -1,0 +1,97 @@
+"""Chroma's faults become one error of ours; the passing one is tried again; stops pass."""
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory.errors import DirectoryInUse, IndexUnavailable
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.faults import attempt, translated
+
+pytestmark = pytest.mark.unit
+
+
+class Panic(BaseException):
+    """What a panic of a native part looks like: no Exception."""
+
+
+def failing(times: int, message: str) -> Callable[[], int]:
+    """A call that fails so many times and then answers how often it was called."""
+    calls = 0
+
+    def call() -> int:
+        nonlocal calls
+        calls += 1
+        if calls <= times:
+            raise RuntimeError(message)
+        return calls
+
+    return call
+
+
+@pytest.mark.parametrize("error", [RuntimeError("x"), Panic("x"), AttributeError("x"), OSError(28)])
+def test_foreign_errors_are_translated_with_their_cause(error: BaseException) -> None:
+    message = f"opening: {type(error).__name__}"
+    with pytest.raises(IndexUnavailable, match=message) as raised, translated("opening"):
+        raise error
+    assert raised.value.__cause__ is error
+
+
+@pytest.mark.parametrize(
+    ("said", "code"),
+    [
+        ("(code: 1544) attempt to write a readonly database", "unreadable"),
+        ("(code: 14) unable to open database file", "unreadable"),
+        ("Permission denied (os error 13)", "unreadable"),
+        ("(code: 13) database or disk is full", "full"),
+        ("No space left on device (os error 28)", "full"),
+        ("(code: 5) database is locked", "busy"),
+        ("(code: 11) database disk image is malformed", "fault"),
+        ("Error finding id", "fault"),
+        ("", "fault"),
+    ],
+)
+def test_what_is_outside_the_index_is_told_from_a_fault_of_its_own(said: str, code: str) -> None:
+    with pytest.raises(IndexUnavailable) as raised, translated("writing"):
+        raise RuntimeError(said)
+    assert raised.value.code == code
+
+
+def test_what_chroma_stumbles_over_while_it_tidies_up_hides_nothing() -> None:
+    first = "RuntimeError: a readonly database"
+    with pytest.raises(IndexUnavailable, match=first) as raised, translated("opening"):
+        try:
+            raise RuntimeError("a readonly database")
+        except RuntimeError:
+            raise AttributeError("no attribute 'bindings'")  # noqa: B904
+    assert raised.value.code == "unreadable"
+
+
+@pytest.mark.parametrize(
+    "stop", [KeyboardInterrupt(), SystemExit(1), GeneratorExit(), asyncio.CancelledError()]
+)
+def test_requests_to_stop_pass(stop: BaseException) -> None:
+    with pytest.raises(type(stop)), translated("opening"):
+        raise stop
+
+
+def test_errors_of_ours_pass_as_they_are() -> None:
+    with pytest.raises(DirectoryInUse), translated("opening"):
+        raise DirectoryInUse("index")
+
+
+@pytest.mark.parametrize("times", [0, 1, 2, 3])
+def test_a_passing_fault_is_tried_again(times: int) -> None:
+    assert attempt("query", failing(times, "Internal error: Error finding id")) == times + 1
+
+
+def test_a_fault_that_does_not_pass_is_given_up() -> None:
+    with pytest.raises(IndexUnavailable, match="Error finding id"):
+        attempt("query", failing(4, "Internal error: Error finding id"))
+
+
+def test_another_fault_is_not_tried_again() -> None:
+    call = failing(1, "disk is full")
+    with pytest.raises(IndexUnavailable, match="disk is full"):
+        attempt("query", call)
+    assert call() == 2

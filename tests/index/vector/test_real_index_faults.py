@@ -1,0 +1,281 @@
+"""A whole engine over a real Chroma whose folder is harmed: it answers at once, says what it met,
+and finds everything again afterwards.
+
+What becomes of the folder itself stands in tests/index/vector/test_index_faults.py.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory import NoticeCode
+from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm, DropReason
+from astrbot_plugin_scoped_memory.tests.index.vector.index_bench import fill_with_garbage, truncate
+from astrbot_plugin_scoped_memory.tests.support import forbidden_index, small_index_disk
+from astrbot_plugin_scoped_memory.tests.support.engines import Rig, person
+from astrbot_plugin_scoped_memory.tests.support.forbidden_index import without_roots_rights
+from astrbot_plugin_scoped_memory.tests.support.indexed import (
+    FAMILY,
+    Counted,
+    answered,
+    assert_whole,
+    build,
+    copied,
+    indexed,
+    standing,
+    until_said,
+    words,
+)
+from astrbot_plugin_scoped_memory.tests.support.small_disk import NOT_HERE
+
+pytestmark = [
+    pytest.mark.engine,
+    pytest.mark.timeout(400),
+]  # the first test of a group waits for its process
+
+POSIX = pytest.mark.skipif(
+    sys.platform not in ("linux", "darwin"), reason="open files stay, and locks cannot be told here"
+)
+NEW = "奶奶对花生过敏"
+HOLDER = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+connection.execute("BEGIN EXCLUSIVE")
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return asyncio.run(build(tmp_path_factory.mktemp("built") / "data"))
+
+
+@pytest.fixture
+def data(built: Path, tmp_path: Path) -> Path:
+    """A copy, to be harmed."""
+    return copied(built, tmp_path / "data")
+
+
+def chroma(data: Path) -> Path:
+    return data / "index" / "chroma"
+
+
+def database(data: Path) -> Path:
+    return chroma(data) / "chroma.sqlite3"
+
+
+def segment(data: Path) -> Path:
+    """The folder of the one graph."""
+    (folder,) = (path for path in chroma(data).iterdir() if path.is_dir())
+    return folder
+
+
+def set_aside(data: Path) -> list[Path]:
+    return list((data / "index").glob("chroma.broken-*"))
+
+
+def everything_garbage(data: Path) -> None:
+    for path in (database(data), *segment(data).iterdir()):
+        fill_with_garbage(path)
+
+
+HARMS: dict[str, Callable[[Path], object]] = {
+    "graph truncated": lambda data: truncate(segment(data) / "data_level0.bin"),
+    "database truncated": lambda data: truncate(database(data)),
+    "all garbage": everything_garbage,
+    "header garbage": lambda data: fill_with_garbage(segment(data) / "header.bin"),
+    "segment deleted": lambda data: shutil.rmtree(segment(data)),
+    "database deleted": lambda data: database(data).unlink(),
+}
+
+
+@pytest.mark.parametrize("harm", HARMS)
+async def test_a_damaged_index_is_answered_without_and_built_anew_at_no_cost(
+    data: Path, harm: str
+) -> None:
+    HARMS[harm](data)
+    embedder = Counted()
+    async with indexed(data, embedder=embedder) as rig:
+        assert await answered(rig, words(3, "家里")) == (Arm.SCAN, words(3, "家里"))
+        await rig.remember(NEW, FAMILY)
+        await rig.until_indexed()
+        await assert_whole(rig, NEW)
+        (said,) = [n for n in rig.notices if n.code is NoticeCode.INDEX_REBUILT]
+        assert said.params["cause"] in {"garbage", "partial", "crashed"}
+        assert await standing(rig) == set()
+        assert embedder.documents == 1  # the others' vectors lie in the cache
+    assert len(set_aside(data)) == 1
+
+
+@POSIX
+async def test_a_segment_that_is_deleted_under_a_running_bot_is_noticed_at_the_next_start(
+    data: Path,
+) -> None:
+    async with indexed(data) as rig:
+        await rig.until_indexed()
+        shutil.rmtree(segment(data))
+        assert (await answered(rig, words(3, "家里")))[1] == words(3, "家里")
+        await rig.remember(NEW, FAMILY)
+        assert (await answered(rig, NEW))[1] == NEW
+    async with indexed(data) as rig:
+        await rig.until_indexed()
+        await assert_whole(rig, NEW)
+        assert await standing(rig) == set()
+    assert len(set_aside(data)) == 1
+
+
+@pytest.mark.parametrize("part", ["index", "index/chroma"])
+async def test_a_copy_of_another_time_is_brought_up_and_nothing_forgotten_comes_back(
+    data: Path, tmp_path: Path, part: str
+) -> None:
+    """With its record beside it the copy looks untouched; without, a child looks into it."""
+    earlier = copied(data / part, tmp_path / "earlier")
+    async with indexed(data) as rig:
+        await rig.until_indexed()
+        (old,) = [
+            stored
+            for stored in await rig.engine.service.newest(conversation_id=FAMILY, limit=999)
+            if stored.memory.judgment == words(5, "家里")
+        ]
+        await rig.engine.service.forget(
+            old.memory.memory_id, conversation_id=FAMILY, actor=person(1, admin=True)
+        )
+        await rig.remember(NEW, FAMILY)
+        await rig.until_indexed()
+    shutil.rmtree(data / part)
+    earlier.rename(data / part)
+    async with indexed(data) as rig:
+        await rig.until_indexed()
+        assert await answered(rig, NEW) == (Arm.DENSE, NEW)
+        found = await rig.recall(words(5, "家里"), FAMILY, limit=9)
+        assert found.trace.arm is Arm.DENSE
+        assert words(5, "家里") not in {hit.preview for hit in found.hits}
+        assert DropReason.GONE not in found.trace.dropped  # the index itself has let go of it
+        assert rig.notices == [n for n in rig.notices if n.code is NoticeCode.LEXICAL_OFF]
+    assert set_aside(data) == []
+
+
+@contextmanager
+def held(path: Path) -> Iterator[None]:
+    """Another process has the database for itself."""
+    command = [sys.executable, "-P", "-c", HOLDER, str(path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdin is not None
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"held\n"
+        yield
+        holder.stdin.close()
+        holder.wait()
+
+
+async def assert_free_again(rig: Rig, data: Path) -> None:
+    """Nothing was lost, set aside, or left standing."""
+    await rig.until_indexed()
+    await assert_whole(rig, NEW)
+    assert await standing(rig) == set()
+    assert set_aside(data) == []
+
+
+async def test_a_database_that_is_locked_at_the_start_is_waited_for_behind(data: Path) -> None:
+    with ExitStack() as lock:
+        lock.enter_context(held(database(data)))
+        async with indexed(data) as rig:
+            await rig.remember(NEW, FAMILY)
+            assert (await until_said(rig, NoticeCode.INDEX_OFF))["cause"] == "busy"
+            for text in (words(3, "家里"), NEW):
+                assert await answered(rig, text) == (Arm.SCAN, text)
+            lock.close()
+            await assert_free_again(rig, data)
+
+
+@POSIX
+async def test_a_database_that_is_locked_while_the_bot_runs_is_done_without(data: Path) -> None:
+    async with indexed(data) as rig:
+        await rig.until_indexed()
+        with held(database(data)):
+            await rig.remember(NEW, FAMILY)
+            for text in (words(3, "家里"), NEW):
+                assert await answered(rig, text) == (Arm.SCAN, text)
+            assert (await until_said(rig, NoticeCode.INDEX_OFF))["cause"] == "busy"
+        await assert_free_again(rig, data)
+
+
+def said_by(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
+    """What a script of tests/support printed."""
+    if done.returncode == NOT_HERE:
+        pytest.skip(done.stdout.strip())
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+@pytest.fixture(scope="module")
+def forbidden(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What an engine did whose index was forbidden piece by piece."""
+    if not hasattr(os, "geteuid"):
+        pytest.skip("no such rights on this system")
+    program = Path(forbidden_index.__file__)
+    return said_by(without_roots_rights(program, tmp_path_factory.mktemp("forbidden")))
+
+
+@pytest.fixture(scope="module")
+def small_disk(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What an engine did whose index lay on a real disk that was filled."""
+    if not sys.platform.startswith("linux"):
+        pytest.skip("no mounts of our own on this system")
+    command = [sys.executable, "-P", small_index_disk.__file__]
+    done = subprocess.run(
+        [*command, str(tmp_path_factory.mktemp("small-disk"))],
+        capture_output=True, text=True, encoding="utf-8", timeout=300, check=False,
+    )  # fmt: skip
+    return said_by(done)
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        "the database",
+        "writing to the database",
+        "the folder",
+        "while it runs",
+    ],
+)
+def test_an_index_that_is_forbidden_is_done_without_and_kept(
+    forbidden: dict[str, Any], what: str
+) -> None:
+    found = forbidden[what]
+    assert found["cause"] == "unreadable"
+    assert [arm for arm, _ in found["answers"]] == ["scan", "scan"]
+    known, new = (text for _, text in found["answers"])
+    assert known == words(3, "家里")
+    assert new.startswith(("第", "这一句"))
+    assert found["afterwards"] == {"standing": [], "set_aside": []}
+
+
+@pytest.mark.parametrize("when", ["nearly full", "full", "full at the start", "in the middle"])
+def test_a_full_disk_under_the_index_costs_no_memory_and_no_answer(
+    small_disk: dict[str, Any], when: str
+) -> None:
+    found = small_disk[when]
+    assert len(found["answers"]) >= 2
+    assert all(found["answers"])
+    assert found["leaked"] == []
+
+
+def test_once_there_is_room_again_everything_is_found_and_nothing_stands(
+    small_disk: dict[str, Any],
+) -> None:
+    assert small_disk["in the middle"]["cause"] == "full"
+    assert small_disk["afterwards"] == small_disk["after the middle"] == []

@@ -1,0 +1,329 @@
+"""What only the real Chroma can show: its files, its processes, its crashes."""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint, Vectors
+from astrbot_plugin_scoped_memory.llm_memory.index.ports import IndexRecord
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.embedded import EmbeddedChroma
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.keeper import IndexKeeper
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.pace import WritePace
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.vector_store import ChromaVectorStore
+from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope, ScopeFilter
+
+pytestmark = pytest.mark.contract
+
+SCRIPTS = Path(__file__).resolve().parents[3] / "scripts"
+DIM = 8
+SPACE = Fingerprint("test", DIM, "r1")
+FAMILY = ScopeFilter.reading_as(Scope.parse("家"))
+
+PRELUDE = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import checkout
+checkout.register()
+from pathlib import Path
+import numpy as np
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.embedded import EmbeddedChroma
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.pace import WritePace
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.vector_store import ChromaVectorStore
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint
+from astrbot_plugin_scoped_memory.llm_memory.index.ports import IndexRecord
+from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
+
+pace = WritePace(long=1.0, sleep=lambda _: None)
+store = ChromaVectorStore(EmbeddedChroma(Path(sys.argv[2])), pace=pace)
+store.open()
+store.use(store.name_for(Fingerprint("test", 8, "r1")))
+"""
+WRITER = """
+for number in range(100_000):
+    keys = [Key("家", f"m-{number}-{i}") for i in range(7)]
+    vectors = np.random.default_rng(number).normal(size=(7, 8)).astype(np.float32)
+    store.upsert([IndexRecord(key, "t", f"h{number}") for key in keys], vectors)
+    print(number, flush=True)
+"""
+PROBE = """
+print(len(store.hashes()), store.count())
+store.close()
+"""
+
+
+def opened(path: Path) -> ChromaVectorStore:
+    store = ChromaVectorStore(EmbeddedChroma(path), pace=WritePace(long=1.0, sleep=lambda _: None))
+    store.open()
+    store.use(store.name_for(SPACE))
+    return store
+
+
+def some(count: int, text: str = "text") -> tuple[list[IndexRecord], Vectors]:
+    rows = np.random.default_rng(count).normal(size=(count, DIM)).astype(np.float32)
+    return [IndexRecord(Key("家", f"m-{n}"), text, f"h{n}") for n in range(count)], rows
+
+
+def raw(path: Path, ids: list[str]) -> dict[str, object]:
+    """The stored metadata, read past the store, which must be closed."""
+    import chromadb
+
+    settings = chromadb.Settings(anonymized_telemetry=False)
+    client = chromadb.PersistentClient(path, settings)
+    try:
+        name = ChromaVectorStore(EmbeddedChroma(path)).name_for(SPACE)
+        collection = client.get_collection(name, embedding_function=None)
+        found = collection.get(ids=ids or None, include=["metadatas", "documents"])
+        return {
+            "about": collection.metadata,
+            "settings": collection.configuration_json["hnsw"],
+            "documents": found["documents"],
+            **dict(zip(found["ids"], found["metadatas"] or (), strict=True)),
+        }
+    finally:
+        client.close()
+
+
+def test_chroma_is_not_imported_before_it_is_opened(tmp_path: Path) -> None:
+    program = (
+        PRELUDE.split("store.open()")[0]
+        + "print('chromadb' in sys.modules); store.open(); print('chromadb' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(SCRIPTS), str(tmp_path / "index")],
+        capture_output=True,
+        check=True,
+        cwd=tmp_path,
+    )
+    assert done.stdout.split() == [b"False", b"True"]
+
+
+def test_a_record_holds_its_metadata_and_no_text(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    metadata = {"kind": "knowledge", "strength": 80, "active": True, "created_at": 1.5}
+    key = Key("家", "m-1")
+    store.upsert([IndexRecord(key, "奶奶对花生过敏", "h", metadata)], np.eye(1, DIM))
+    store.close()
+    stored = raw(tmp_path, ["家/m-1"])
+    ours = {"memory_scope": "家", "has_scope": 1, "content_hash": "h"}
+    assert stored["家/m-1"] == {**metadata, **ours}
+    assert stored["documents"] == [None]
+    for file in tmp_path.rglob("*"):
+        assert file.is_dir() or "奶奶".encode() not in file.read_bytes()
+
+
+def test_nothing_of_an_earlier_record_remains(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    key = Key("家", "m-1")
+    store.upsert([IndexRecord(key, "", "h1", {"who": "小明", "role": "x"})], np.eye(1, DIM))
+    store.upsert([IndexRecord(key, "", "h2", {"role": "y"})], np.eye(1, DIM))
+    store.close()
+    assert raw(tmp_path, ["家/m-1"])["家/m-1"] == {
+        "role": "y",
+        "memory_scope": "家",
+        "has_scope": 1,
+        "content_hash": "h2",
+    }
+
+
+def test_a_collection_says_what_it_was_made_for(tmp_path: Path) -> None:
+    opened(tmp_path).close()
+    stored = raw(tmp_path, [])
+    assert stored["about"] == {"model": "test", "dim": DIM, "revision": "r1"}
+    settings = stored["settings"]
+    assert isinstance(settings, dict)
+    assert settings["space"] == "cosine"
+    assert settings["sync_threshold"] == 100
+    assert settings["ef_search"] == 200
+
+
+def test_a_big_write_rests_after_fifty_records_at_most(tmp_path: Path) -> None:
+    seen: list[int] = []
+    quick = WritePace(clock=lambda: 0.0, sleep=lambda _: seen.append(store.count()))
+    store = ChromaVectorStore(EmbeddedChroma(tmp_path), pace=quick)
+    store.open()
+    store.use(store.name_for(SPACE))
+    records, rows = some(300)
+    store.upsert(records, rows)
+    assert seen == [8, 24, 56, 106, 156, 206, 256]
+    seen.clear()
+    store.delete([record.key for record in records])
+    assert seen == [250, 200, 150, 100, 50]
+    store.close()
+
+
+def test_two_stores_on_two_paths_live_side_by_side(tmp_path: Path) -> None:
+    one, two = opened(tmp_path / "one"), opened(tmp_path / "two")
+    one.upsert(*some(3))
+    assert (one.count(), two.count()) == (3, 0)
+    one.close()
+    two.upsert(*some(5))
+    assert two.count() == 5
+    two.close()
+
+
+def test_a_second_opener_is_refused_and_the_first_goes_on(tmp_path: Path) -> None:
+    first = opened(tmp_path / "index")
+    (tmp_path / "link").symlink_to(tmp_path / "index", target_is_directory=True)
+    for name in ("index", "link", "index/../index"):
+        second = ChromaVectorStore(EmbeddedChroma(tmp_path / name))
+        with pytest.raises(IndexUnavailable, match="in use"):
+            second.open()
+        second.close()
+    first.upsert(*some(3))
+    assert first.count() == 3
+    first.close()
+    opened(tmp_path / "link").close()
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="counts handles in /proc")
+def test_twenty_reloads_leak_no_file_handle_and_no_thread(tmp_path: Path) -> None:
+    def held() -> tuple[int, int]:
+        return len(os.listdir("/proc/self/fd")), len(os.listdir("/proc/self/task"))  # noqa: PTH208
+
+    def reload() -> None:
+        store = opened(tmp_path)
+        store.upsert(*some(60))
+        assert len(store.query(np.ones(DIM, dtype=np.float32), FAMILY, 5).found) == 5
+        assert store.count() == 60
+        store.close()
+
+    reload()  # pools that live as long as the process are made once
+    time.sleep(0.5)
+    before = held()
+    for _ in range(20):
+        reload()
+    for _ in range(100):  # Chroma's own threads close their files a moment after close()
+        if all(now <= then for now, then in zip(held(), before, strict=True)):
+            break
+        time.sleep(0.1)
+    files, threads = held()
+    assert files <= before[0]
+    assert threads <= before[1]
+
+
+def test_an_opening_that_failed_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Chroma would hand out the half-started client of the failed attempt at the next one."""
+    opened(tmp_path / "index").close()
+    database = tmp_path / "index" / "chroma.sqlite3"
+    sound = database.read_bytes()
+    store = ChromaVectorStore(EmbeddedChroma(tmp_path / "index"))
+    database.write_bytes(b"no database " * 1000)
+    with monkeypatch.context() as patched:
+        patched.setattr(IndexKeeper, "admit", lambda _keeper, _version: None)
+        for _ in range(3):
+            with pytest.raises(IndexUnavailable, match="opening the index"):
+                store.open()
+    database.write_bytes(sound)
+    assert store.open() == ""
+    assert store.use(store.name_for(SPACE))
+    store.upsert(*some(3))
+    assert store.count() == 3
+    store.close()
+
+
+def test_a_directory_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(IndexUnavailable):
+        ChromaVectorStore(EmbeddedChroma(tmp_path / "file" / "index")).open()
+
+
+def test_the_environment_does_not_speak_for_our_index(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A bot's .env and variables reach Chroma's settings, whose names are plain words."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".env").write_text("MIGRATIONS=validate\n")  # would refuse a new directory
+    monkeypatch.setenv("IS_PERSISTENT", "false")
+    monkeypatch.setenv("PERSIST_DIRECTORY", str(tmp_path / "elsewhere"))
+    store = opened(tmp_path / "index")
+    store.upsert(*some(3))
+    store.close()
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def killed_while_writing(path: Path, after: int) -> set[Key]:
+    """A process writes and is killed at once when so many writes were acknowledged."""
+    writer = subprocess.Popen(
+        [sys.executable, "-c", PRELUDE + WRITER, str(SCRIPTS), str(path)],
+        stdout=subprocess.PIPE,
+        cwd=path.parent,
+    )
+    acknowledged = -1
+    try:
+        assert writer.stdout is not None
+        while acknowledged < after:
+            line = writer.stdout.readline()
+            assert line, "the writer died by itself"
+            acknowledged = int(line)
+    finally:
+        writer.kill()
+        writer.communicate()
+    return {Key("家", f"m-{n}-{i}") for n in range(acknowledged + 1) for i in range(7)}
+
+
+def survives(path: Path) -> bool:
+    """Open and read the index in a process of its own: a broken one may end the process."""
+    probe = subprocess.run(
+        [sys.executable, "-c", PRELUDE + PROBE, str(SCRIPTS), str(path)],
+        capture_output=True,
+        check=False,
+        cwd=path.parent,
+        timeout=60,
+    )
+    return probe.returncode == 0
+
+
+def kill_and_mend(path: Path, after: int) -> None:
+    expected = killed_while_writing(path, after)
+    if not survives(path):
+        path.rename(path.with_name("aside"))  # it happens; then the vault rebuilds it
+    store = opened(path)
+    missing = sorted(expected - set(store.hashes()), key=lambda key: key.memory_id)
+    rows = np.random.default_rng(1).normal(size=(len(missing), DIM)).astype(np.float32)
+    store.upsert([IndexRecord(key, "t", "h") for key in missing], rows)
+    assert expected <= set(store.hashes())
+    found = store.query(np.ones(DIM, dtype=np.float32), FAMILY, 10 * len(expected)).found
+    assert expected <= {neighbour.key for neighbour in found}
+    store.close()
+
+
+@pytest.mark.parametrize("after", [3, 40])
+def test_what_a_kill_took_is_missed_and_can_be_written_again(tmp_path: Path, after: int) -> None:
+    kill_and_mend(tmp_path / "index", after)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("after", range(0, 200, 10))
+def test_twenty_kills_are_mended(tmp_path: Path, after: int) -> None:
+    kill_and_mend(tmp_path / "index", after)
+
+
+def test_after_a_reset_a_deleted_directory_is_begun_anew(tmp_path: Path) -> None:
+    store = ChromaVectorStore(
+        EmbeddedChroma(tmp_path / "index"), pace=WritePace(long=1.0, sleep=lambda _: None)
+    )
+    name = store.name_for(Fingerprint("m", 2))
+    row = np.array([[1.0, 0.0]], np.float32)
+    record = IndexRecord(Key("public", "m-1"), "text", "hash")
+    store.open()
+    store.use(name)
+    store.upsert([record], row)
+    shutil.rmtree(tmp_path / "index")
+    store.reset()
+    store.open()
+    store.use(name)
+    assert store.count() == 0
+    store.upsert([record], row)
+    assert store.hashes() == {record.key: "hash"}
+    store.close()

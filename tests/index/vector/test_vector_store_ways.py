@@ -1,0 +1,129 @@
+"""A store that is big enough to look round without a filter first: the same answers, real parts."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint, Vectors
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.embedded import EmbeddedChroma
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.pace import WritePace
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.server import ChromaServer
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.vector_store import ChromaVectorStore
+from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, ScopeFilter
+from astrbot_plugin_scoped_memory.tests.index.vector.vector_bench import (
+    DIM,
+    keys,
+    reading_as,
+    record,
+    vectors,
+)
+from astrbot_plugin_scoped_memory.tests.support.chroma_server import ServerProcess
+
+pytestmark = pytest.mark.contract
+
+COUNT = 240
+ROWS = vectors(COUNT, 7)
+_numbers = itertools.count()
+_filled: dict[float, list[Key]] = {}
+
+
+@pytest.fixture(params=["chroma", "server"], scope="module")
+def store(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ChromaVectorStore]:
+    """One that thinks every collection big."""
+    connection: EmbeddedChroma | ChromaServer
+    if request.param == "chroma":
+        connection = EmbeddedChroma(Path(tmp_path_factory.mktemp("ways")))
+    else:
+        server: ServerProcess = request.getfixturevalue("server")
+        connection = ChromaServer(server.url, {}, lambda: "ways" * 8, seconds=30.0)
+    made = ChromaVectorStore(connection, pace=WritePace(long=1.0, sleep=lambda _: None), many=0)
+    made.open()
+    _filled.clear()
+    yield made
+    made.close()
+
+
+def filled(store: ChromaVectorStore, scopes: list[str], name: str = "") -> list[Key]:
+    """A new collection, a record for each scope named; their keys."""
+    store.use(name or store.name_for(Fingerprint("ways", DIM, str(next(_numbers)))))
+    written = [record(scope, f"m-{number}") for number, scope in enumerate(scopes)]
+    store.upsert(written, ROWS[: len(scopes)])
+    return [item.key for item in written]
+
+
+def shared(store: ChromaVectorStore, share: float) -> list[Key]:
+    """One collection for all examples of a share: filling it takes longer than asking."""
+    name = store.name_for(Fingerprint("ways", DIM, f"share {share}"))
+    if share not in _filled:
+        chance = np.random.default_rng(int(share * 100)).random(COUNT)
+        _filled[share] = filled(store, ["家" if c < share else "公司" for c in chance], name)
+    store.use(name)
+    return _filled[share]
+
+
+def nearest_of(
+    stored: list[Key], wanted: Vectors, reader: ScopeFilter, k: int
+) -> list[tuple[Key, float]]:
+    """By brute force."""
+    near = sorted(
+        ((key, float(ROWS[n] @ wanted)) for n, key in enumerate(stored)), key=lambda p: -p[1]
+    )
+    return [pair for pair in near if reader.admits(pair[0].scope)][:k]
+
+
+@settings(max_examples=12)
+@given(
+    # How much the reader sees decides on the way: nearly all, some, a few, nothing.
+    share=st.sampled_from((0.9, 0.4, 0.05, 0.0)),
+    k=st.sampled_from((1, 5, 20)),
+    seed=st.integers(0, 1000),
+)
+def test_the_answer_is_that_of_brute_force(
+    store: ChromaVectorStore, share: float, k: int, seed: int
+) -> None:
+    stored = shared(store, share)
+    for reader in (reading_as("家"), ScopeFilter((PUBLIC,), everything=True)):
+        for wanted in vectors(3, seed + 1):
+            answer = store.query(wanted, reader, k)
+            expected = nearest_of(stored, wanted, reader, k)
+            assert keys(answer) == [key for key, _ in expected]
+            found = [neighbour.similarity for neighbour in answer.found]
+            assert found == pytest.approx([near for _, near in expected], abs=1e-5)
+            assert answer.dropped == 0
+
+
+def test_a_neighbourhood_full_of_another_scopes_records_shows_none(
+    store: ChromaVectorStore,
+) -> None:
+    near = np.repeat(ROWS[:1], 200, axis=0) + 0.01 * vectors(200, 3)
+    store.use(store.name_for(Fingerprint("ways", DIM, str(next(_numbers)))))
+    store.upsert([record("公司", f"m-{number}") for number in range(200)], near)
+    store.upsert([record("家", "far")], -ROWS[:1])
+    for _ in range(4):
+        answer = store.query(ROWS[0], reading_as("家"), 5)
+        assert keys(answer) == [Key("家", "far")]
+        assert answer.dropped == 0
+
+
+def test_a_store_that_grew_goes_on_answering_right(store: ChromaVectorStore) -> None:
+    stored = filled(store, ["公司"] * 200)
+    reader = reading_as("家")
+    assert store.query(ROWS[0], reader, 5).found == ()
+    fresh = [record("家", f"m-{number}") for number in range(200, 240)]
+    store.upsert(fresh, ROWS[200:])
+    stored += [item.key for item in fresh]
+    for wanted in vectors(3, 5):
+        expected = nearest_of(stored, wanted, reader, 5)
+        assert keys(store.query(wanted, reader, 5)) == [key for key, _ in expected]
+    store.delete([item.key for item in fresh])
+    assert store.query(ROWS[0], reader, 5).found == ()

@@ -1,0 +1,310 @@
+"""Chroma in a process of its own: whatever becomes of that process, the bot goes on."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory.errors import (
+    EmbeddingFailed,
+    IndexFull,
+    IndexUnavailable,
+)
+from astrbot_plugin_scoped_memory.llm_memory.index.vector import worker_store
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_process import (
+    WorkerEnded,
+    WorkerProcess,
+    WorkerRefused,
+)
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import (
+    WorkerStore,
+    worker_command,
+)
+from astrbot_plugin_scoped_memory.tests.index.vector.index_bench import (
+    COUNT,
+    FAMILY,
+    SPACE,
+    records,
+    vectors,
+)
+
+pytestmark = pytest.mark.contract
+
+SCRIPTS = Path(__file__).resolve().parents[3] / "scripts"
+
+
+class Started:
+    """Starts real processes and remembers them."""
+
+    def __init__(self) -> None:
+        self.workers: list[WorkerProcess] = []
+
+    def __call__(self, command: Any) -> WorkerProcess:
+        self.workers.append(WorkerProcess(command))
+        return self.workers[-1]
+
+
+class Place:
+    """An index folder, and stores on it."""
+
+    def __init__(self, root: Path, native: Path) -> None:
+        self.folder = root / "索引 chroma"
+        self.command = worker_command(self.folder, native)
+        self.started = Started()
+        self.stores: list[WorkerStore] = []
+
+    def store(self, **options: Any) -> WorkerStore:
+        self.stores.append(WorkerStore(self.command, start=self.started, **options))
+        return self.stores[-1]
+
+    def opened(self, **options: Any) -> WorkerStore:
+        store = self.store(**options)
+        store.open()
+        store.use(store.name_for(SPACE))
+        return store
+
+
+@pytest.fixture
+def place(tmp_path: Path, native: Path) -> Iterator[Place]:
+    made = Place(tmp_path, native)
+    yield made
+    for store in made.stores:
+        store.close()
+
+
+def test_the_process_that_died_is_said_to_be_and_another_goes_on_with_what_there_was(
+    place: Place,
+) -> None:
+    store = place.opened()
+    store.upsert(records(COUNT), vectors(COUNT))
+    place.started.workers[0].kill()
+    for ask in (store.count, store.hashes, lambda: store.query(vectors(1)[0], FAMILY, 1)):
+        with pytest.raises(IndexUnavailable) as raised:
+            ask()
+        assert raised.value.code == "died"
+    store.reset()
+    store.open()
+    assert store.use(store.name_for(SPACE))
+    assert store.count() == COUNT
+    assert len(place.started.workers) == 2
+
+
+def test_a_program_that_was_replaced_under_a_bot_that_runs_is_not_waited_for(place: Place) -> None:
+    *program, options = place.command
+    earlier = {**json.loads(options), "greeting": "\0of an earlier version\n"}
+    place.command = (*program, json.dumps(earlier))
+    with pytest.raises(IndexUnavailable, match="reload") as raised:
+        place.store().open()
+    assert raised.value.code == "died"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no process can be made to stand still")
+def test_a_process_that_stands_still_is_ended_at_the_deadline_of_a_query(place: Place) -> None:
+    store = place.opened(query_seconds=0.2)
+    os.kill(place.started.workers[0].pid, signal.SIGSTOP)
+    with pytest.raises(IndexUnavailable) as raised:
+        store.query(vectors(1)[0], FAMILY, 1)
+    assert raised.value.code == "hangs"
+    with pytest.raises(ProcessLookupError):
+        os.kill(place.started.workers[0].pid, 0)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no signals")
+def test_an_index_that_crashes_its_process_is_to_blame_and_can_be_given_up_afterwards(
+    place: Place,
+) -> None:
+    store = place.opened()
+    store.upsert(records(20), vectors(20))
+    os.kill(place.started.workers[0].pid, signal.SIGSEGV)
+    with pytest.raises(IndexUnavailable) as raised:
+        store.count()
+    assert raised.value.code == "fault"
+    store.discard("faulty")
+    assert store.open() == "faulty"
+    assert not store.use(store.name_for(SPACE))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no process can be made to stand still")
+def test_a_store_whose_process_stands_still_is_closed_all_the_same(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_store, "_LETTING_GO_SECONDS", 0.1)
+    monkeypatch.setattr(worker_store, "_ENDING_SECONDS", 0.1)
+    store = place.opened()
+    os.kill(place.started.workers[0].pid, signal.SIGSTOP)
+    writing = threading.Thread(
+        target=lambda: suppressed(store.upsert, records(400), vectors(400)), daemon=True
+    )
+    writing.start()
+    store.close()
+    writing.join(30)
+    assert not writing.is_alive()
+    assert not place.started.workers[0].alive
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no signals")
+def test_at_sigterm_the_process_closes_the_folder_in_order(place: Place) -> None:
+    store = place.opened()
+    store.upsert(records(20), vectors(20))
+    os.kill(place.started.workers[0].pid, signal.SIGTERM)
+    while place.started.workers[0].alive:
+        time.sleep(0.01)
+    record = json.loads(place.folder.with_name(f"{place.folder.name}.health.json").read_text())
+    assert record["seal"] is not None
+    assert record["unclosed"] == 0
+    with pytest.raises(IndexUnavailable) as raised:
+        store.count()
+    assert raised.value.code == "died"
+
+
+def suppressed(call: Any, *args: Any) -> None:
+    with contextlib.suppress(IndexUnavailable):
+        call(*args)
+
+
+def test_a_closed_store_leaves_no_process_behind_and_its_folder_is_free(place: Place) -> None:
+    place.opened().close()
+    (worker,) = place.started.workers
+    assert not worker.alive
+    assert place.opened().count() == 0
+
+
+def test_where_no_process_can_be_started_it_is_said(tmp_path: Path) -> None:
+    store = WorkerStore((str(tmp_path / "no python"),))
+    with pytest.raises(IndexUnavailable) as raised:
+        store.open()
+    assert raised.value.code == "died"
+
+
+def test_nothing_but_a_filter_of_scopes_may_ask(place: Place) -> None:
+    store = place.opened()
+    for nonsense in ({"$ne": "x"}, "家", None):
+        with pytest.raises(TypeError):
+            store.query(vectors(1)[0], nonsense, 1)  # type: ignore[arg-type]
+
+
+OWNER = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import checkout
+checkout.register()
+from pathlib import Path
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import WorkerStore
+from astrbot_plugin_scoped_memory.tests.index.vector.index_bench import SPACE, records, vectors
+
+store = WorkerStore(sys.argv[2:])
+store.open()
+store.use(store.name_for(SPACE))
+for number in range(100_000):
+    store.upsert(records(50, 50 * number), vectors(50, 50 * number))
+    print(number, flush=True)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a killed process's children are not ended")
+def test_when_the_bot_is_killed_its_process_closes_the_folder_and_ends(place: Place) -> None:
+    bot = subprocess.Popen(
+        [sys.executable, "-c", OWNER, str(SCRIPTS), *place.command], stdout=subprocess.PIPE
+    )
+    assert bot.stdout is not None
+    with bot, bot.stdout:
+        for _ in range(3):
+            bot.stdout.readline()
+        bot.kill()
+    store = place.opened()  # waits for the other to be done
+    assert store.count() >= 150
+    assert not list(place.folder.parent.glob("chroma.broken-*"))
+    found = [store.query(row, FAMILY, 1).found[0].similarity for row in vectors(150)]
+    assert min(found) > 0.999
+
+
+class Answering:
+    """In the place of a process: refuses each call in the same way."""
+
+    alive = True
+
+    def __init__(self, kind: str, code: str) -> None:
+        self._error = (kind, code)
+
+    def call(self, name: str, args: Mapping[str, Any], body: bytes = b"", **_: Any) -> Any:
+        if name in ("open", "close"):
+            return ""
+        raise WorkerRefused(self._error[0], "no room", self._error[1])
+
+    def end(self, seconds: float) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("kind", "code", "expected", "heard"),
+    [
+        ("IndexFull", "full", IndexFull, "full"),
+        ("IndexUnavailable", "busy", IndexUnavailable, "busy"),
+        ("PanicException", "", IndexUnavailable, "fault"),
+    ],
+)
+def test_an_error_arrives_as_what_it_was(
+    kind: str, code: str, expected: type[IndexUnavailable], heard: str
+) -> None:
+    store = WorkerStore(("x",), start=lambda _: Answering(kind, code))  # type: ignore[arg-type,return-value]
+    store.open()
+    with pytest.raises(expected) as raised:
+        store.count()
+    assert type(raised.value) is expected
+    assert raised.value.code == heard
+
+
+class Dying(Answering):
+    """Dies of its own: of a query before the model has embedded it, or behind that."""
+
+    def __init__(self, *, embeds: bool) -> None:
+        super().__init__("", "")
+        self._embeds = embeds
+
+    def call(self, name: str, args: Mapping[str, Any], body: bytes = b"", **_: Any) -> Any:
+        if name in ("open", "close"):
+            return ""
+        raise WorkerEnded("SIGSEGV", crashed=True)
+
+    def whole(self, name: str, args: Mapping[str, Any], **_: Any) -> Any:
+        raise WorkerEnded("SIGSEGV", crashed=True)
+
+    def answers(
+        self, name: str, args: Mapping[str, Any], body: bytes = b"", **_: Any
+    ) -> Iterator[Any]:
+        if self._embeds:
+            yield None, b""
+        raise WorkerEnded("SIGSEGV", crashed=True)
+
+
+def dying(*, embeds: bool = False) -> WorkerStore:
+    store = WorkerStore(("x",), start=lambda _: Dying(embeds=embeds))  # type: ignore[arg-type,return-value]
+    store.open()
+    return store
+
+
+def test_a_death_is_laid_to_the_model_until_it_has_embedded_and_to_the_index_behind_that() -> None:
+    with pytest.raises(EmbeddingFailed, match=r"^died: ") as failed:
+        dying().query_text("外婆", FAMILY, 1)
+    assert failed.value.code == "died"
+    with pytest.raises(IndexUnavailable) as raised:
+        dying(embeds=True).query_text("外婆", FAMILY, 1)
+    assert raised.value.code == "fault"  # so that a folder that kills is begun anew
+
+
+def test_a_death_while_the_model_worked_is_not_laid_to_the_index() -> None:
+    store = dying()
+    with pytest.raises(EmbeddingFailed):
+        store.embed(["外婆"], is_query=False)
+    with pytest.raises(IndexUnavailable) as raised:
+        store.count()
+    assert raised.value.code == "died"

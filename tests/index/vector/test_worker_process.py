@@ -1,0 +1,234 @@
+"""A child process that answers calls: several at once, in parts, and whatever becomes of it."""
+
+import io
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory.index.vector import frames
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_process import (
+    WorkerEnded,
+    WorkerLate,
+    WorkerProcess,
+    WorkerRefused,
+)
+
+pytestmark = pytest.mark.unit
+
+PROGRAM = """
+import importlib.util, os, sys, threading, time
+spec = importlib.util.spec_from_file_location("frames", sys.argv[1])
+frames = importlib.util.module_from_spec(spec)
+sys.modules["frames"] = frames
+spec.loader.exec_module(frames)
+source, output, sending = sys.stdin.buffer, sys.stdout.buffer, threading.Lock()
+print("a package that has something to say", flush=True)
+output.write(frames.GREETING)
+output.flush()
+gate = threading.Event()
+
+def send(head):
+    with sending:
+        frames.write_frame(output, frames.Frame(head))
+
+def answer(frame):
+    number, call, args = frame.head["id"], frame.head["call"], frame.head["args"]
+    if call == "wait":
+        gate.wait()
+    if call == "release":
+        gate.set()
+    if call == "babble":
+        output.write(bytes([255]) * 64)
+        output.flush()
+        return
+    if call == "crash":
+        os.kill(os.getpid(), 11)
+        gate.wait()
+    if call == "die":
+        print("last words", file=sys.stderr, flush=True)
+        os._exit(7)
+    if call == "refuse":
+        return send({"id": number, "error": ["IndexUnavailable", "no", "busy"]})
+    if call == "count":
+        for part in range(args["to"]):
+            send({"id": number, "part": part})
+        return send({"id": number})
+    send({"id": number, "part": [args, len(frame.body)]})
+    send({"id": number})
+
+while (frame := frames.read_frame(source)) is not None and frame.head["call"] != "end":
+    if frame.head["call"] == "deaf":
+        threading.Event().wait()
+    threading.Thread(target=answer, args=(frame,), daemon=True).start()
+"""
+
+
+@pytest.fixture
+def worker() -> Iterator[WorkerProcess]:
+    process = WorkerProcess((sys.executable, "-c", PROGRAM, frames.__file__))
+    yield process
+    process.kill()
+
+
+def in_thread(call: Callable[[], object]) -> Callable[[], object]:
+    """Starts the call; what is returned waits for its result, or raises what it raised."""
+    outcome: list[object] = []
+
+    def work() -> None:
+        try:
+            outcome.append(call())
+        except Exception as error:  # noqa: BLE001
+            outcome.append(error)
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+
+    def wait() -> object:
+        thread.join(30)
+        (result,) = outcome
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+    return wait
+
+
+def test_arguments_and_bytes_arrive_and_an_answer_comes_back(worker: WorkerProcess) -> None:
+    args = {"text": "家\n\ud800", "number": 1.5, "list": [1, None]}
+    assert worker.call("echo", args, b"\x00\n" * 300_000) == [args, 600_000]
+
+
+def test_an_answer_comes_in_parts(worker: WorkerProcess) -> None:
+    assert [part for part, _ in worker.answers("count", {"to": 5})] == [0, 1, 2, 3, 4]
+    assert list(worker.answers("count", {"to": 0})) == []
+
+
+def test_a_call_that_takes_long_holds_up_no_other(worker: WorkerProcess) -> None:
+    waiting = in_thread(lambda: worker.call("wait", {}))
+    assert worker.call("echo", {}) == [{}, 0]
+    worker.call("release", {})
+    assert waiting() == [{}, 0]
+
+
+def test_an_error_has_its_kind_and_code_and_the_next_call_works(worker: WorkerProcess) -> None:
+    with pytest.raises(WorkerRefused, match="no") as refused:
+        worker.call("refuse", {})
+    assert (refused.value.kind, refused.value.code) == ("IndexUnavailable", "busy")
+    assert worker.call("echo", {}) == [{}, 0]
+
+
+def test_who_has_waited_long_enough_goes_on_and_the_late_answer_disturbs_nobody(
+    worker: WorkerProcess,
+) -> None:
+    with pytest.raises(WorkerLate):
+        worker.call("wait", {}, seconds=0.01)
+    worker.call("release", {})
+    assert worker.call("echo", {"n": 1}) == [{"n": 1}, 0]
+
+
+def test_who_waits_for_a_process_that_dies_is_told_how(worker: WorkerProcess) -> None:
+    waiting = in_thread(lambda: worker.call("wait", {}))
+    with pytest.raises(WorkerEnded, match=r"status 7.*last words") as ended:
+        worker.call("die", {})
+    assert not ended.value.crashed
+    with pytest.raises(WorkerEnded):
+        waiting()
+    assert not worker.alive
+    with pytest.raises(WorkerEnded):
+        worker.call("echo", {})
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no signals")
+def test_a_crash_is_told_from_an_end(worker: WorkerProcess) -> None:
+    with pytest.raises(WorkerEnded, match="SIGSEGV") as ended:
+        worker.call("crash", {})
+    assert ended.value.crashed
+
+
+def test_a_process_that_speaks_no_language_of_ours_is_as_good_as_ended(
+    worker: WorkerProcess,
+) -> None:
+    waiting = in_thread(lambda: worker.call("wait", {}))
+    with pytest.raises(WorkerEnded):
+        worker.call("babble", {})
+    with pytest.raises(WorkerEnded):
+        waiting()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no signals")
+def test_a_deadline_holds_also_while_the_process_reads_nothing(worker: WorkerProcess) -> None:
+    os.kill(worker.pid, signal.SIGSTOP)
+    stuck = in_thread(lambda: worker.call("echo", {}, bytes(10_000_000)))
+    with pytest.raises(WorkerLate):
+        worker.call("echo", {}, seconds=0.05)
+    worker.kill()
+    with pytest.raises(WorkerEnded):
+        stuck()
+
+
+def test_a_process_that_never_says_a_word_is_killed() -> None:
+    mute = WorkerProcess(
+        (sys.executable, "-c", "import threading; threading.Event().wait()"), greeting_seconds=0.2
+    )
+    with pytest.raises(WorkerEnded):
+        mute.call("echo", {})
+    assert not mute.alive
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing forks here")
+def test_a_process_that_the_bot_has_forked_keeps_no_worker_alive(worker: WorkerProcess) -> None:
+    assert worker.call("echo", {}) == [{}, 0]
+    # What a fork without exec would hold: the other end of the worker's input.
+    held = os.dup(worker._process.stdin.fileno())  # type: ignore[union-attr]
+    try:
+        worker.end(30.0)
+        with pytest.raises(ProcessLookupError):
+            os.kill(worker.pid, 0)
+    finally:
+        os.close(held)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no signals")
+def test_a_killed_process_is_said_to_be(worker: WorkerProcess) -> None:
+    waiting = in_thread(lambda: worker.call("wait", {}))
+    worker.kill()
+    with pytest.raises(WorkerEnded, match="SIGKILL"):
+        waiting()
+
+
+def test_a_process_ends_when_nobody_asks_any_more(worker: WorkerProcess) -> None:
+    worker.end(30.0)
+    assert not Path(f"/proc/{worker.pid}").exists()
+    with pytest.raises(WorkerEnded):
+        worker.call("echo", {})
+    worker.end(0.1)
+    worker.kill()
+
+
+def test_a_process_that_hears_nothing_any_more_is_killed_in_the_end(
+    worker: WorkerProcess,
+) -> None:
+    deaf = in_thread(lambda: worker.call("deaf", {}))
+    stuck = in_thread(lambda: worker.call("echo", {}, bytes(10_000_000)))
+    worker.end(0.05)
+    for waiting in (deaf, stuck):
+        with pytest.raises(WorkerEnded):
+            waiting()
+
+
+def test_what_cannot_be_started_is_said_at_once(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="nothing"):
+        WorkerProcess((str(tmp_path / "nothing"),))
+
+
+def test_half_a_message_is_none() -> None:
+    stream = io.BytesIO()
+    frames.write_frame(stream, frames.Frame({"a": 1}, b"body"))
+    for cut in range(len(stream.getvalue())):
+        assert frames.read_frame(io.BytesIO(stream.getvalue()[:cut])) is None
+    assert frames.read_frame(io.BytesIO(stream.getvalue())) == frames.Frame({"a": 1}, b"body")

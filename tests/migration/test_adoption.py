@@ -1,0 +1,742 @@
+"""The memories of other plugins come into ours, each once, in its scope, and can go again."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import shutil
+import sqlite3
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory import NoticeCode, WalkPace
+from astrbot_plugin_scoped_memory.llm_memory.migration import reader as legacy_reader
+from astrbot_plugin_scoped_memory.llm_memory.migration.legacy_port import (
+    FoundStore,
+    LegacyStores,
+    StoreKind,
+    StoreUnreadable,
+)
+from astrbot_plugin_scoped_memory.llm_memory.migration.rules.legacy_records import adopted_id
+from astrbot_plugin_scoped_memory.llm_memory.migration.staging import AdoptionStaging
+from astrbot_plugin_scoped_memory.llm_memory.migration.stores import JsonlStore, PluginStores
+from astrbot_plugin_scoped_memory.llm_memory.models.migration import (
+    JobState,
+    MigrationState,
+    MigrationStatus,
+    Tally,
+)
+from astrbot_plugin_scoped_memory.llm_memory.text.text import embedded_text
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
+from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
+from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, group, running
+from astrbot_plugin_scoped_memory.tests.support.legacy_stores import (
+    ANGEL,
+    LIVING,
+    angel_record,
+    make_chroma,
+    make_living,
+    make_simple,
+    photograph,
+    vector,
+)
+from astrbot_plugin_scoped_memory.tests.support.migrating import (
+    migrating,
+    until_done,
+    until_state,
+    until_status,
+)
+from astrbot_plugin_scoped_memory.tests.vault.test_vault_disk import child
+
+pytestmark = pytest.mark.engine
+
+ADOPTING = replace(QUICK, adopt_legacy=True, relevance_floor=0.0)
+FAMILY_ROOM, WORK_ROOM, OPEN_ROOM = group(777), group(888), group(999)
+
+
+async def adopt(
+    root: Path, plugins: Path | LegacyStores, **options: Any
+) -> tuple[MigrationStatus, set[str]]:
+    """One start of a bot: how it ended, and the notices."""
+    others = plugins if not isinstance(plugins, Path) else stores_of(root, plugins)
+    async with running(root, others=others, settings=ADOPTING, **options) as rig:
+        await rig.engine.migrations.run_once()
+        return rig.engine.migrations.status(), {notice.code.value for notice in rig.notices}
+
+
+def stores_of(root: Path, plugins: Path) -> PluginStores:
+    """As the composition root makes it."""
+    return PluginStores(plugins, root / "state" / "adoption-copies")
+
+
+def vault_of(root: Path) -> dict[str, dict[str, Any]]:
+    """By scope, the memories by judgment, as a bot that starts now reads them."""
+    vault = MarkdownVault(root / "memory")
+    return {
+        scope.name: {s.memory.judgment: s.memory for s in vault.read(scope).memories}
+        for scope in vault.scopes()
+        if vault.read(scope).memories
+    }
+
+
+@dataclass
+class Grand:
+    """What came of it all: three stores, two providers, read by one bot after the other."""
+
+    root: Path
+    plugins: Path
+    before: dict[str, Any] = field(default_factory=dict)
+    first: MigrationStatus = field(default_factory=MigrationStatus)
+    notices: set[str] = field(default_factory=set)
+    recalled: dict[str, list[str]] = field(default_factory=dict)
+    vault: dict[str, dict[str, Any]] = field(default_factory=dict)
+    again: MigrationStatus = field(default_factory=MigrationStatus)
+    later: MigrationStatus = field(default_factory=MigrationStatus)
+    later_vault: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+
+def make_sources(plugins: Path) -> int:
+    """Two Chroma databases of other dimensions, the later truth, and LivingMemory: how many
+    records."""
+    angel = plugins / ANGEL
+    openai = [angel_record(n, scope=("家人", "公司", "public", None)[n % 4]) for n in range(40)]
+    openai.append(angel_record(100, scope="a b"))
+    openai.append(("uuid-200", "只有文档,  标签", None, vector(200)))
+    openai.append(("uuid-201", None, {"judgment": " ", "memory_scope": "家人"}, vector(201)))
+    # The same id and the same words; the same id and other words; one of its own.
+    local = [
+        (*angel_record(0, scope="家人", strength=99)[:3], vector(0, 5)),
+        (*angel_record(1, scope="公司", judgment="换了一句话")[:3], vector(1, 5)),
+        (*angel_record(50)[:3], vector(50, 5)),
+    ]
+    make_chroma(
+        angel / "memory_openai" / "chromadb",
+        openai,
+        local=(angel / "memory_local_default" / "chromadb", local),
+    )
+    both_eras = angel_record(3)[2]
+    assert both_eras is not None
+    make_simple(
+        angel / "memory_center" / "index" / "simple_memory.db",
+        [
+            # What has no scope in the earlier store has one here.
+            {"id": "s-3", "judgment": both_eras["judgment"], "memory_scope": "家人"},
+            {"id": "s-300", "judgment": "奶奶对花生过敏", "memory_scope": "家人", "tags": ["健康"]},
+        ],
+    )
+    living = [
+        ("d1", "爷爷在学书法", {"session_id": FAMILY_ROOM.umo, "persona_id": ""}),
+        ("d2", "不知道是谁说的", {"session_id": "8f3c-uuid"}),
+    ]
+    make_living(plugins / LIVING / "livingmemory.db", living)
+    return len(openai) + len(local) + 2 + len(living)
+
+
+async def play(grand: Grand) -> None:
+    """Adoption, adoption again, and a database that appears later."""
+    root, plugins = grand.root, grand.plugins
+    async with running(root, others=stores_of(root, plugins), settings=ADOPTING) as rig:
+        await rig.engine.migrations.run_once()
+        grand.first = rig.engine.migrations.status()
+        grand.notices = {notice.code.value for notice in (await rig.engine.status()).notices}
+        for name, room in (("家人", FAMILY_ROOM), ("公司", WORK_ROOM), ("public", OPEN_ROOM)):
+            grand.recalled[name] = await everything(rig, room)
+    grand.vault = vault_of(root)
+    grand.again, _ = await adopt(root, plugins)
+    assert vault_of(root) == grand.vault
+    known = angel_record(50)[2]
+    assert known is not None
+    row = {"id": "s-50", "judgment": known["judgment"]}
+    make_simple(plugins / ANGEL / "memory_later" / "index" / "simple_memory.db", [row])
+    with sqlite3.connect(plugins / ANGEL / "memory_center/index/simple_memory.db") as database:
+        database.execute("UPDATE memory_records SET strength = 95 WHERE id = 's-300'")
+    grand.later, _ = await adopt(root, plugins)
+    grand.later_vault = vault_of(root)
+
+
+def names_below(root: Path) -> list[Path]:
+    """All files but those of indexes, which are made meanwhile."""
+    return sorted(p for part in ("memory", "state", "backups") for p in (root / part).rglob("*"))
+
+
+async def everything(rig: Rig, room: Any) -> list[str]:
+    """All that a conversation can be brought to recall."""
+    found: set[str] = set()
+    for query in ("喜欢第几种茶", "过敏", "书法", "只有文档", "换了一句话", "不知道是谁说的"):
+        found |= set(await rig.texts(query, room, limit=100))
+    return sorted(found)
+
+
+@pytest.fixture(scope="module")
+def grand(tmp_path_factory: pytest.TempPathFactory) -> Grand:
+    """Played once."""
+    folder = tmp_path_factory.mktemp("grand")
+    found = Grand(folder / "own", folder / "plugin_data")
+    count = make_sources(found.plugins)
+    found.before = photograph(found.plugins)
+    asyncio.run(play(found))
+    assert found.first.tally.scanned == count
+    return found
+
+
+class TestAllAtOnce:
+    """Angel Memory's two eras and LivingMemory side by side."""
+
+    def test_each_record_ends_in_one_of_four_ways(self, grand: Grand) -> None:
+        tally = grand.first.tally
+        assert (tally.adopted, tally.merged, tally.quarantined, tally.broken) == (45, 2, 2, 1)
+        assert tally.adopted + tally.merged + tally.quarantined + tally.broken == tally.scanned
+        assert (grand.first.state, grand.first.remaining) == (MigrationState.DONE, 0)
+
+    def test_every_memory_stands_in_its_scope_and_nowhere_else(self, grand: Grand) -> None:
+        counts = {scope: len(memories) for scope, memories in grand.vault.items()}
+        # Of the ten without a scope one is known to belong to the family.
+        assert counts == {"家人": 13, "公司": 11, "public": 21, "quarantine": 2}
+        judgments = [judgment for memories in grand.vault.values() for judgment in memories]
+        assert len(judgments) == len(set(judgments)) == 47
+
+    def test_the_same_words_under_the_same_scope_are_one_memory(self, grand: Grand) -> None:
+        memory = grand.vault["家人"]["第0号用户喜欢第0种茶"]
+        assert memory.strength == 99
+        name = "原号：angel_memory/memory_local_default/chromadb/uuid-0, "
+        assert memory.extra[0] == name + "angel_memory/memory_openai/chromadb/uuid-0"
+
+    def test_an_id_in_two_databases_with_other_words_is_two_memories(self, grand: Grand) -> None:
+        assert {"第1号用户喜欢第1种茶", "换了一句话"} <= set(grand.vault["公司"])
+
+    def test_what_stands_in_both_eras_is_taken_once_and_where_the_later_one_says(
+        self, grand: Grand
+    ) -> None:
+        words = "第3号用户喜欢第3种茶"
+        assert [scope for scope, found in grand.vault.items() if words in found] == ["家人"]
+
+    def test_nobody_recalls_what_waits_in_quarantine_nor_another_scope(self, grand: Grand) -> None:
+        waiting = set(grand.vault["quarantine"])
+        assert waiting == {"第100号用户喜欢第100种茶", "不知道是谁说的"}
+        for name, recalled in grand.recalled.items():
+            visible = {*grand.vault[name], *grand.vault["public"]}
+            assert set(recalled) <= visible
+            assert len(recalled) > 10
+        assert "奶奶对花生过敏" in grand.recalled["家人"]
+        assert "爷爷在学书法" in grand.recalled["家人"]
+        assert grand.notices == {
+            NoticeCode.ADOPTION_BROKEN.value,
+            NoticeCode.ADOPTION_QUARANTINED.value,
+        }
+
+    def test_what_is_broken_is_kept_word_for_word(self, grand: Grand) -> None:
+        (path,) = grand.root.glob("state/adoption/*/broken.jsonl")
+        line = json.loads(path.read_text(encoding="utf-8"))
+        assert line == {
+            "reason": "empty",
+            "scope": "家人",
+            "store": "angel_memory/memory_openai/chromadb",
+            "id": "uuid-201",
+            "document": None,
+            "fields": {"judgment": " ", "memory_scope": "家人"},
+        }
+
+    def test_a_second_adoption_adds_nothing(self, grand: Grand) -> None:
+        assert grand.again.tally == grand.first.tally
+        assert grand.again.state is MigrationState.DONE
+        assert len(grand.again.batches) == 1
+
+    def test_what_appears_later_is_another_batch_and_what_was_there_is_not_taken_twice(
+        self, grand: Grand
+    ) -> None:
+        assert len(grand.later.batches) == 2
+        # A record of a new store that says what is known, and one that was made stronger since.
+        assert grand.later.tally.scanned == grand.first.tally.scanned + 2
+        assert grand.later.tally.merged == grand.first.tally.merged + 2
+        counts = {scope: len(found) for scope, found in grand.later_vault.items()}
+        assert counts == {scope: len(found) for scope, found in grand.vault.items()}
+        assert grand.later_vault["家人"]["奶奶对花生过敏"].strength == 95
+
+    def test_the_stores_are_as_they_were(self, grand: Grand) -> None:
+        now = photograph(grand.plugins)
+        changed = {name for name in grand.before if now[name] != grand.before[name]}
+        # The test itself has changed this one at the end.
+        assert {name for name in changed if now[name][0] and now[name][2]} <= {
+            f"{ANGEL}/memory_center/index/simple_memory.db",
+            f"{ANGEL}/memory_center/index",
+            ANGEL,
+        }
+
+    def test_no_words_and_no_copy_stay_behind_in_the_state(self, grand: Grand) -> None:
+        assert list((grand.root / "state" / "adoption-copies").iterdir()) == []
+        for path in (grand.root / "state" / "adoption").rglob("plan.sqlite"):
+            with sqlite3.connect(path) as database:
+                assert database.execute("SELECT COUNT(*) FROM memory").fetchone() == (0,)
+            assert "第0号用户喜欢".encode() not in path.read_bytes()
+
+
+@dataclass
+class Simple:
+    """A folder with one SQLite store, and a bot beside it."""
+
+    root: Path
+    plugins: Path
+
+    @property
+    def path(self) -> Path:
+        """The store."""
+        return self.plugins / ANGEL / "memory_center" / "index" / "simple_memory.db"
+
+    def make(self, count: int, *, scope: str = "家人", more: Sequence[Any] = ()) -> None:
+        """So many records."""
+        rows = [
+            {"id": f"s{n}", "judgment": f"奶奶的第{n}件事", "memory_scope": scope}
+            for n in range(count)
+        ]
+        make_simple(self.path, [*rows, *more])
+
+
+@pytest.fixture
+def simple(tmp_path: Path) -> Simple:
+    """Nothing in it yet."""
+    return Simple(tmp_path / "own", tmp_path / "plugin_data")
+
+
+async def test_a_batch_that_was_taken_back_stays_away_until_it_is_asked_for(
+    simple: Simple,
+) -> None:
+    simple.make(30)
+    async with running(
+        simple.root, others=stores_of(simple.root, simple.plugins), settings=ADOPTING
+    ) as rig:
+        await rig.engine.migrations.run_once()
+        (batch,) = rig.engine.migrations.status().batches
+        report = await rig.engine.migrations.take_back(batch)
+        assert report is not None
+        assert (report.restored, report.left) == (30, 0)
+    assert vault_of(simple.root) == {}
+    with sqlite3.connect(simple.path) as database:
+        database.execute("UPDATE memory_records SET useful_count = 1 WHERE id = 's1'")
+        database.execute("UPDATE memory_records SET judgment = '新的一句' WHERE id = 's2'")
+    status, _ = await adopt(simple.root, simple.plugins)
+    assert set(vault_of(simple.root)["家人"]) == {"新的一句"}
+    async with running(
+        simple.root, others=stores_of(simple.root, simple.plugins), settings=ADOPTING
+    ) as rig:
+        assert await rig.engine.migrations.begin_again() == 1
+        await rig.engine.migrations.run_once()
+        status = rig.engine.migrations.status()
+    assert status.state is MigrationState.DONE
+    assert len(vault_of(simple.root)["家人"]) == 31
+
+
+async def test_a_batch_is_known_while_it_comes_and_can_be_taken_back_in_the_middle(
+    simple: Simple,
+) -> None:
+    simple.make(450)
+    slow = replace(ADOPTING, walk_pace=WalkPace(batch=20, least_pause=0.02, most_pause=0.02))
+    others = stores_of(simple.root, simple.plugins)
+    async with running(simple.root, others=others, settings=slow) as rig, migrating(rig):
+        status = await until_status(rig, lambda status: status.tally.scanned >= 100)
+        (batch,) = status.batches
+        assert status.batches[batch] == "angel_memory/memory_center/index/simple_memory.db"
+        report = await rig.engine.migrations.take_back(batch)
+        assert report is not None
+        assert 100 <= report.restored < 450
+        status = await until_state(rig, MigrationState.IDLE)
+        assert (status.reversed, status.tally, status.remaining) == (True, Tally(), 0)
+        assert vault_of(simple.root) == {}
+        assert await rig.engine.migrations.begin_again() == 1
+        status = await until_done(rig)
+        assert (status.tally.adopted, list(status.batches)) == (450, [batch])
+        assert len(vault_of(simple.root)["家人"]) == 450
+
+
+async def test_a_memory_that_a_person_forgot_does_not_come_back_with_the_next_batch(
+    simple: Simple,
+) -> None:
+    simple.make(3)
+    others = stores_of(simple.root, simple.plugins)
+    async with running(simple.root, others=others, settings=ADOPTING) as rig:
+        await rig.engine.migrations.run_once()
+        forgotten = adopted_id("家人", "奶奶的第1件事")
+        from astrbot_plugin_scoped_memory.tests.support.engines import person
+
+        await rig.engine.service.forget(
+            forgotten, conversation_id=FAMILY_ROOM, actor=person(1, admin=True)
+        )
+    with sqlite3.connect(simple.path) as database:
+        database.execute("UPDATE memory_records SET useful_count = 9")
+    await adopt(simple.root, simple.plugins)
+    assert set(vault_of(simple.root)["家人"]) == {"奶奶的第0件事", "奶奶的第2件事"}
+
+
+async def test_a_persons_edit_stays_when_the_record_comes_again(simple: Simple) -> None:
+    simple.make(2)
+    await adopt(simple.root, simple.plugins)
+    (path,) = (simple.root / "memory").rglob("entities.md")
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace("奶奶的第0件事", "外婆的第0件事"), encoding="utf-8")
+    with sqlite3.connect(simple.path) as database:
+        database.execute("UPDATE memory_records SET strength = 77")
+    await adopt(simple.root, simple.plugins)
+    found = vault_of(simple.root)["家人"]
+    assert {words: memory.strength for words, memory in found.items()} == {
+        "外婆的第0件事": 77,
+        "奶奶的第1件事": 77,
+    }
+
+
+async def test_a_store_that_cannot_be_read_now_is_said_and_read_at_the_next_start(
+    simple: Simple,
+) -> None:
+    simple.make(3)
+    make_living(simple.plugins / LIVING / "livingmemory.db", [("d1", "爷爷", {"session_id": None})])
+    others = Busy(simple.root, simple.plugins)
+    status, notices = await adopt(simple.root, others)
+    assert status.state is MigrationState.FAILED
+    assert "changing" in status.detail or "busy" in status.detail
+    assert notices == {NoticeCode.ADOPTION_FAILED.value}
+    assert set(vault_of(simple.root)) == {"public"}
+    status, notices = await adopt(simple.root, simple.plugins)
+    assert (status.state, notices) == (MigrationState.DONE, set())
+    assert len(vault_of(simple.root)["家人"]) == 3
+
+
+class Busy(PluginStores):
+    """The SQLite store is written to all the time."""
+
+    def __init__(self, root: Path, plugins: Path) -> None:
+        super().__init__(plugins, root / "state" / "adoption-copies")
+
+    def read(self, store: FoundStore, scratch: str) -> JsonlStore:
+        """All but one."""
+        if store.kind is StoreKind.ANGEL_SQLITE:
+            raise StoreUnreadable("changing", "busy")
+        return super().read(store, scratch)
+
+
+HANGS = """
+import os, pathlib, time
+pathlib.Path(__file__).with_suffix(".pid").write_text(str(os.getpid()))
+time.sleep(600)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="asks for a process by its number")
+async def test_an_engine_that_closes_leaves_no_child_reading(
+    simple: Simple, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    simple.make(3)
+    program = tmp_path / "hangs.py"
+    program.write_text(HANGS)
+    monkeypatch.setattr(legacy_reader, "__file__", str(program))
+    others = stores_of(simple.root, simple.plugins)
+    async with running(simple.root, others=others, settings=ADOPTING) as rig:
+        adopting = asyncio.create_task(rig.engine.migrations.run_once())
+        async with asyncio.timeout(30):
+            while not (number := _written(program.with_suffix(".pid"))):  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        adopting.cancel()
+        await asyncio.gather(adopting, return_exceptions=True)
+        assert _runs(number)
+    async with asyncio.timeout(30):
+        while _runs(number):  # noqa: ASYNC110  (nobody tells)
+            await asyncio.sleep(0.01)
+    assert vault_of(simple.root) == {}
+
+
+def _written(path: Path) -> int:
+    return int((path.exists() and path.read_text()) or 0)
+
+
+def _runs(number: int) -> bool:
+    try:
+        os.kill(number, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+async def test_a_torn_store_gives_what_it_can_and_the_owner_is_told(simple: Simple) -> None:
+    simple.make(2000)
+    whole = simple.path.read_bytes()
+    third = len(whole) // 3
+    simple.path.write_bytes(whole[: 2 * third] + b"\xff" * third + whole[3 * third :])
+    status, notices = await adopt(simple.root, simple.plugins)
+    assert status.state is MigrationState.FAILED
+    assert NoticeCode.ADOPTION_FAILED.value in notices
+    assert status.tally.adopted == sum(map(len, vault_of(simple.root).values())) > 0
+    again, notices = await adopt(simple.root, simple.plugins)
+    assert (again.tally, again.state) == (status.tally, MigrationState.FAILED)
+    assert NoticeCode.ADOPTION_FAILED.value in notices
+    simple.path.write_bytes(whole)
+    status, notices = await adopt(simple.root, simple.plugins)
+    assert (status.state, notices) == (MigrationState.DONE, set())
+    assert len(vault_of(simple.root)["家人"]) == 2000
+
+
+async def test_a_batch_that_was_staged_before_a_crash_is_walked_without_the_other_plugin(
+    simple: Simple, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As if killed right behind the staging: no job is known, no store is noted as read."""
+    simple.make(5)
+
+    def killed(*_: Any) -> None:
+        raise KeyError("killed")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(AdoptionStaging, "note_seen", killed)
+        await adopt(simple.root, simple.plugins)
+    shutil.rmtree(simple.plugins / ANGEL / "memory_center")
+    assert vault_of(simple.root) == {}
+    status, _ = await adopt(simple.root, simple.plugins)
+    assert status.state is MigrationState.DONE
+    assert status.tally.adopted == 5
+    assert len(vault_of(simple.root)["家人"]) == 5
+
+
+async def test_a_dry_run_says_what_a_run_would_do_and_writes_nothing(simple: Simple) -> None:
+    simple.make(5, more=[{"id": "q", "judgment": "别处的", "memory_scope": "a b"},
+                         {"id": "b", "judgment": " "}])  # fmt: skip
+    twice = {"id": "x", "judgment": "奶奶的第1件事", "memory_scope": "家人"}
+    make_simple(simple.plugins / ANGEL / "memory_x" / "index" / "simple_memory.db", [twice])
+    before = photograph(simple.plugins)
+    others = stores_of(simple.root, simple.plugins)
+    async with running(simple.root, others=others) as rig:  # it need not be switched on
+        names = names_below(simple.root)
+        preview = await rig.engine.migrations.dry_run()
+        assert names == names_below(simple.root)
+    assert preview == Tally(scanned=8, adopted=5, merged=1, quarantined=1, broken=1)
+    assert photograph(simple.plugins) == before
+    status, _ = await adopt(simple.root, simple.plugins)
+    assert status.tally == preview
+
+
+async def test_a_switch_that_is_off_leaves_everything_alone(simple: Simple) -> None:
+    simple.make(3)
+    others = stores_of(simple.root, simple.plugins)
+    async with running(simple.root, others=others) as rig:
+        await rig.engine.migrations.run_once()
+        assert rig.engine.migrations.status() == MigrationStatus()
+    assert not (simple.root / "state" / "adoption").exists()
+
+
+async def test_a_pause_stops_it_and_a_reload_goes_on_with_it(simple: Simple) -> None:
+    simple.make(450)
+    paused = replace(ADOPTING, migration_paused=True)
+    others = stores_of(simple.root, simple.plugins)
+    async with running(simple.root, others=others, settings=paused) as rig:
+        task = asyncio.create_task(rig.engine.migrations.run_once())
+        async with asyncio.timeout(60):
+            while rig.engine.migrations.status().remaining != 450:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        assert rig.engine.migrations.status().state is MigrationState.PAUSED
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    status, _ = await adopt(simple.root, simple.plugins)
+    assert (status.state, status.tally.adopted) == (MigrationState.DONE, 450)
+
+
+async def test_another_map_and_another_embedder_half_way_change_nothing_of_what_was_staged(
+    simple: Simple,
+) -> None:
+    simple.make(250)
+    said = {"session_id": FAMILY_ROOM.umo, "persona_id": ""}
+    make_living(simple.plugins / LIVING / "livingmemory.db", [("d1", "爷爷在学书法", said)])
+    others = stores_of(simple.root, simple.plugins)
+    paused = replace(ADOPTING, migration_paused=True)
+    async with running(simple.root, others=others, settings=paused) as rig:
+        task = asyncio.create_task(rig.engine.migrations.run_once())
+        async with asyncio.timeout(60):
+            while not rig.engine.migrations.status().remaining:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    moved = {FAMILY_ROOM.umo: "公司"}
+    another = FakeEmbedder("another", dim=64)
+    async with running(
+        simple.root, moved, others=others, settings=ADOPTING, embedder=another
+    ) as rig:
+        await rig.engine.migrations.run_once()
+        await rig.until_indexed()
+        assert rig.engine.migrations.status().state is MigrationState.DONE
+        assert another.calls >= 251
+        assert await rig.texts("爷爷在学什么", FAMILY_ROOM) == []
+    assert "爷爷在学书法" in vault_of(simple.root)["家人"]
+    assert len(vault_of(simple.root)["家人"]) == 251
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="no mounts of our own")
+def test_a_disk_that_is_full_half_way_stops_it_until_there_is_room(tmp_path: Path) -> None:
+    found = child("small_disk_adoption.py", tmp_path)
+    assert 0 < found["half"] < 600
+    assert found["half_is_whole"]
+    assert (found["state"], found["warned"]) == ("running", ["vault_unwritable"])
+    assert found["recalled"] == ["奶奶的第3件事"]
+    assert (found["end"], found["warned_then"]) == ("done", [])
+    assert found["all"]
+
+
+# Vectors
+
+
+class Vectored:
+    """A store that was read, with vectors of an embedder. Implements ``LegacyStores``."""
+
+    def __init__(
+        self,
+        folder: Path,
+        embedder: FakeEmbedder,
+        count: int,
+        *,
+        first: int = 0,
+        name: str = "angel_memory/memory_x",
+    ) -> None:
+        folder.mkdir(parents=True)
+        self.records = folder / "records.jsonl"
+        self.vectors = folder / "vectors.sqlite"
+        self.count = count
+        self.store = FoundStore(name, StoreKind.ANGEL_CHROMA, "1", "-")
+        lines = []
+        with sqlite3.connect(self.vectors) as database:
+            database.execute("CREATE TABLE vector (id TEXT, text TEXT, dim INTEGER, vector BLOB)")
+            for number in range(first, first + count):
+                record_id, document, metadata, _ = angel_record(number, scope="家人")
+                line = {"id": record_id, "document": document, "fields": metadata}
+                lines.append(json.dumps(line))
+                row = embedder._one(document or "") * 3  # of another length
+                database.execute(
+                    "INSERT INTO vector VALUES (?, ?, ?, ?)",
+                    (record_id, document, len(row), row.astype("<f4").tobytes()),
+                )
+        self.records.write_text("\n".join(lines), encoding="utf-8")
+
+    def find(self) -> Sequence[FoundStore]:
+        """One."""
+        return [self.store]
+
+    def give_up(self) -> None:
+        """Nothing runs."""
+
+    def scratch(self, *, keep: bool) -> Any:
+        """None is needed."""
+        return contextlib.nullcontext("")
+
+    def read(self, store: FoundStore, scratch: str) -> JsonlStore:
+        """As the child would have left it."""
+        return JsonlStore(store, self.records, self.vectors, self.count)
+
+
+@pytest.mark.parametrize("early", [True, False], ids=["embedder first", "embedder afterwards"])
+async def test_vectors_of_the_same_model_are_used_and_not_made_again(
+    tmp_path: Path, early: bool
+) -> None:
+    embedder = FakeEmbedder()
+    others = Vectored(tmp_path / "made", embedder, 60)
+    root = tmp_path / "own"
+    if not early:
+        await adopt(root, others, follow=False)
+    async with running(root, others=others, settings=ADOPTING, embedder=embedder) as rig:
+        if early:
+            await rig.until_indexed()
+        await rig.engine.migrations.run_once()
+        await rig.until_indexed()
+        # A sample was embedded again, and the rest was not.
+        assert 0 < embedder.calls < 30
+        texts = await rig.texts("第7号用户喜欢什么", FAMILY_ROOM)
+        assert "第7号用户喜欢第7种茶" in texts
+
+
+async def test_of_two_databases_of_other_dimensions_the_vectors_of_the_fitting_one_are_used(
+    tmp_path: Path,
+) -> None:
+    embedder, longer = FakeEmbedder(dim=16), FakeEmbedder(dim=64)
+    fitting = Vectored(tmp_path / "made", embedder, 60)
+    other = Vectored(tmp_path / "longer", longer, 60, first=100, name="angel_memory/memory_y")
+    async with running(
+        tmp_path / "own", others=Both(fitting, other), settings=ADOPTING, embedder=embedder
+    ) as rig:
+        await rig.until_indexed()
+        await rig.engine.migrations.run_once()
+        await rig.until_indexed()
+        assert rig.engine.migrations.status().tally.adopted == 120
+        # All of the one that does not fit, and a sample of the other.
+        assert 60 <= embedder.calls < 90
+
+
+class Both:
+    """Two stores. Implements ``LegacyStores``."""
+
+    def __init__(self, *stores: Vectored) -> None:
+        self._stores = {one.store.name: one for one in stores}
+
+    def find(self) -> Sequence[FoundStore]:
+        """In their order."""
+        return [one.store for one in self._stores.values()]
+
+    def scratch(self, *, keep: bool) -> Any:
+        """None is needed."""
+        return contextlib.nullcontext("")
+
+    def read(self, store: FoundStore, scratch: str) -> JsonlStore:
+        """By its name."""
+        return self._stores[store.name].read(store, scratch)
+
+    def give_up(self) -> None:
+        """Nothing runs."""
+
+
+async def test_vectors_of_another_model_of_the_same_length_are_not_used(tmp_path: Path) -> None:
+    class Other(FakeEmbedder):
+        def _one(self, text: str) -> Any:
+            return super()._one(text[::-1] + "另一个")
+
+    others = Vectored(tmp_path / "made", Other(), 60)
+    embedder = FakeEmbedder()
+    async with running(
+        tmp_path / "own", others=others, settings=ADOPTING, embedder=embedder
+    ) as rig:
+        await rig.until_indexed()
+        await rig.engine.migrations.run_once()
+        await rig.until_indexed()
+        assert embedder.calls >= 60
+
+
+async def test_a_vector_is_used_for_the_words_that_it_was_made_of_and_no_others(
+    tmp_path: Path,
+) -> None:
+    embedder = FakeEmbedder()
+    others = Vectored(tmp_path / "made", embedder, 10)
+    rows = [json.loads(line) for line in others.records.read_text(encoding="utf-8").split("\n")]
+    for row in rows:
+        row["fields"]["judgment"] += "，后来改了"
+    others.records.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    asked: list[str] = []
+    embed = embedder.embed_documents
+
+    async def heard(texts: Sequence[str]) -> Any:
+        asked.extend(texts)
+        return await embed(texts)
+
+    embedder.embed_documents = heard  # type: ignore[method-assign]
+    async with running(
+        tmp_path / "own", others=others, settings=ADOPTING, embedder=embedder
+    ) as rig:
+        await rig.until_indexed()
+        await rig.engine.migrations.run_once()
+        await rig.until_indexed()
+    changed = {embedded_text(memory) for memory in vault_of(tmp_path / "own")["家人"].values()}
+    assert len(changed) == 10
+    assert changed <= set(asked)
+
+
+async def test_the_jobs_end_done_with_their_sources_named(simple: Simple) -> None:
+    simple.make(2)
+    await adopt(simple.root, simple.plugins)
+    with sqlite3.connect(simple.root / "state" / "migration.sqlite") as database:
+        ((state, source),) = database.execute("SELECT state, source FROM job").fetchall()
+    assert state == JobState.DONE
+    assert source == "angel_memory/memory_center/index/simple_memory.db"

@@ -1,0 +1,175 @@
+"""Whatever other plugins left: every record ends in one of four ways, every judgment that is not
+broken is found in its scope, and nowhere else."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from astrbot_plugin_scoped_memory.llm_memory.migration.legacy_port import FoundStore, StoreKind
+from astrbot_plugin_scoped_memory.llm_memory.migration.rules.legacy_plan import plan
+from astrbot_plugin_scoped_memory.llm_memory.migration.rules.legacy_records import (
+    Foreign,
+    judge,
+    planned_scope,
+)
+from astrbot_plugin_scoped_memory.llm_memory.migration.staging import AdoptionStaging
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Topic
+from astrbot_plugin_scoped_memory.llm_memory.models.migration import Fate
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
+
+pytestmark = pytest.mark.property
+
+NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
+LEGAL = {"public", "家人", "work-1", "Home"}
+ILLEGAL = ["a b", "../x", 7, True, "dm-1", "quarantine", "con", "", "  ", None, "home"]
+WORDS = [
+    "喜欢猫",
+    "喜欢狗",
+    "## 假条目 ^m-01jd3q8z7kab",
+    "半\udce5个",
+    " ",
+    "",
+    "a · 可信：是",
+    "长" * 3000,
+]
+
+scopes = st.one_of(st.sampled_from(sorted(LEGAL)), st.sampled_from(ILLEGAL))
+anything = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=8),
+    st.sampled_from(["80", "{", "2025-01-01", 1.75e9, 1.75e12, 4e9]),
+)  # fmt: skip
+metadata = st.fixed_dictionaries(
+    {},
+    optional={
+        "judgment": st.one_of(st.sampled_from(WORDS), st.text(max_size=6)),
+        "memory_scope": scopes,
+        "reasoning": st.one_of(st.sampled_from(WORDS), anything),
+        "tags": anything,
+        "strength": anything,
+        "is_active": anything,
+        "created_at": anything,
+        "associations": anything,
+        "memory_type": anything,
+        "x": anything,
+    },
+)
+records = st.builds(
+    Foreign,
+    source=st.sampled_from(["angel_memory/a", "angel_memory/b"]),
+    record_id=st.sampled_from(["u1", "u2", "u3", "u,4"]),
+    document=st.one_of(st.none(), st.sampled_from(WORDS), st.sampled_from(["喜欢猫,  猫, 狗"])),
+    fields=st.one_of(st.none(), metadata),
+    later=st.booleans(),
+)
+
+
+@dataclass
+class Read:
+    """Implements ``ReadStore``."""
+
+    rows: list[Foreign]
+    store: FoundStore = FoundStore("angel_memory/a", StoreKind.ANGEL_CHROMA, "1", "-")  # noqa: RUF009
+    fault: str = ""
+
+    def records(self) -> Iterator[Foreign]:
+        """All."""
+        return iter(self.rows)
+
+
+def stated_scope(fields: Mapping[str, object] | None) -> object:
+    """What the record says of its scope; None where it is older than scopes."""
+    name = (fields or {}).get("memory_scope")
+    return None if isinstance(name, str) and not name.strip() else name
+
+
+UNSCOPED = Foreign("angel_memory/a", "u1", None, {"judgment": "喜欢猫"})
+ILLEGALLY = Foreign("angel_memory/b", "u2", None, {"judgment": "喜欢猫", "memory_scope": "a b"})
+
+
+@settings(max_examples=40, deadline=None)
+@example([UNSCOPED, ILLEGALLY])
+@given(st.lists(records, max_size=12))
+def test_the_four_numbers_add_up_and_every_judgment_is_in_its_scope_and_nowhere_else(
+    foreign: list[Foreign],
+) -> None:
+    judged = [(str(number), judge(record, NOW)) for number, record in enumerate(foreign)]
+    made = plan(judged, scopes=["Home"])
+    with TemporaryDirectory() as folder:
+        found, broken = through_the_disk(Path(folder), foreign, made)
+    fates = Counter(one.fate for one in made.planned)
+    assert fates.total() == len(foreign) == len(made.planned)
+    assert set(fates) <= {Fate.ADOPTED, Fate.MERGED, Fate.QUARANTINED, Fate.BROKEN}
+    assert len(broken) == fates[Fate.BROKEN]
+    assert sum(map(len, found.values())) == len(made.memories)
+
+    places: dict[str, set[str]] = {}
+    for scope, memories in found.items():
+        for judgment in memories:
+            places.setdefault(judgment, set()).add(scope)
+    later: dict[str, set[str]] = {}
+    for (_, what), record, one in zip(judged, foreign, made.planned, strict=True):
+        if record.later and one.fate is not Fate.BROKEN:
+            scope = stated_scope(record.fields)
+            own = "public" if scope is None else scope if scope in LEGAL else "quarantine"
+            if own != "quarantine":
+                later.setdefault(what.memory.judgment, set()).add(str(own))  # type: ignore[union-attr]
+    expected: dict[str, set[str]] = {}
+    unstated: set[str] = set()
+    for (_, what), record, one in zip(judged, foreign, made.planned, strict=True):
+        if one.fate is Fate.BROKEN:
+            continue
+        judgment = what.memory.judgment  # type: ignore[union-attr]
+        scope = stated_scope(record.fields)
+        filled_in = scope == "public" and "public" not in later.get(judgment, {"public"})
+        if not record.later and (scope is None or filled_in):
+            unstated.add(judgment)
+        else:
+            own = scope if scope in LEGAL and isinstance(scope, str) else "quarantine"
+            expected.setdefault(judgment, set()).add("public" if scope is None else own)
+    for judgment in unstated - set(expected):
+        expected[judgment] = {"public"}
+    assert places == expected
+
+
+def through_the_disk(
+    root: Path, foreign: list[Foreign], made: object
+) -> tuple[dict[str, list[str]], list[object]]:
+    """Staged, written, and read by somebody else: judgments by scope, and the broken."""
+    staging = AdoptionStaging(root / "staging")
+    read = Read(foreign)
+    pairs = [(one, foreign[int(one.record_id)]) for one in made.planned]  # type: ignore[attr-defined]
+    staging.stage(
+        "b1", made, [read],  # type: ignore[arg-type]
+        source_of=lambda record_id: (read, record_id),
+        broken=[(one, record) for one, record in pairs if one.fate is Fate.BROKEN],
+    )  # fmt: skip
+    vault = MarkdownVault(root / "memory")
+    vault.open()
+    by_scope: dict[str, dict[str, tuple[Topic, object]]] = {}
+    rows = staging.rows("b1", staging.ids("b1"))
+    assert len(rows) == len(foreign)
+    for planned, memory in rows:
+        if memory is not None:
+            assert memory == made.memories[planned.scope, planned.memory_id]  # type: ignore[attr-defined]
+            by_scope.setdefault(planned.scope, {})[planned.memory_id] = (Topic.ENTITIES, memory)
+    for name, entries in by_scope.items():
+        vault.append_many(planned_scope(name), list(entries.values()))  # type: ignore[arg-type]
+    staging.close()
+    path = Path(staging.place("b1"))
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    fresh = MarkdownVault(root / "memory")
+    found = {
+        scope.name: [stored.memory.judgment for stored in fresh.read(scope).memories]
+        for scope in fresh.scopes()
+    }
+    return found, [json.loads(line) for line in lines]

@@ -1,0 +1,434 @@
+"""A policy's scope gets another name: what is left behind is told to those whose it is, and an
+admin brings it along as a whole, and back."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory import (
+    Actor,
+    Brought,
+    BroughtBack,
+    ConversationId,
+    ConversationKind,
+    DmScope,
+    EngineSettings,
+    Feedback,
+    GroupScope,
+    MemoryDraft,
+    MustBeNamed,
+    NotAllowed,
+    NotVisible,
+    Rejected,
+    RejectReason,
+    Ticket,
+    Turn,
+    Usable,
+)
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.names import parse_id
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import StoredMemory
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
+from astrbot_plugin_scoped_memory.tests.fakes.vector_store import Disk, InMemoryVectorStore
+from astrbot_plugin_scoped_memory.tests.support.engines import (
+    ADAPTER,
+    QUICK,
+    Rig,
+    group,
+    person,
+    private,
+    running,
+)
+
+pytestmark = pytest.mark.engine
+
+ADMIN = person(9, "管理员", admin=True)
+OFFICE = private(9)
+ONE, TWO = private(1), private(2)
+QUESTION = "存折放在哪里"
+
+
+def to(policy: DmScope | None = DmScope.PER_PEER, **more: Any) -> EngineSettings:
+    """Settings with this policy for private chats."""
+    return replace(QUICK, dm_scope=policy, **more)
+
+
+def linked(**people: str) -> dict[str, str]:
+    """Identity links of accounts ``p<number>``."""
+    return {f"{ADAPTER}:{name.removeprefix('p')}": who for name, who in people.items()}
+
+
+async def say(rig: Rig, text: str, where: ConversationId, number: int = 1) -> None:
+    """Somebody writes, and has something remembered."""
+    await rig.engine.service.meet(where, person(number))
+    await rig.remember(text, where, person(number))
+
+
+async def scope_of(rig: Rig, where: ConversationId) -> str:
+    """The name of the scope that the conversation has now."""
+    found = (await rig.engine.service.describe(conversation_id=where)).resolution
+    assert isinstance(found, Usable)
+    return found.scope.name
+
+
+async def left(rig: Rig, where: ConversationId) -> dict[str, int]:
+    """What the conversation is told: former scopes with the number of their memories."""
+    report = await rig.engine.service.describe(conversation_id=where)
+    return {one.source: one.memories for one in report.left}
+
+
+async def bring(
+    rig: Rig, where: ConversationId, *names: str, actor: Actor = ADMIN
+) -> list[Brought] | MustBeNamed | NotAllowed | Rejected:
+    """What comes of asking for it."""
+    return await rig.engine.service.bring(names, conversation_id=where, actor=actor)
+
+
+def counted(outcome: object) -> list[tuple[int, int]]:
+    """Memories and turns that were brought."""
+    assert isinstance(outcome, list), outcome
+    return [(one.memories, one.turns) for one in outcome]
+
+
+CHANGES: list[tuple[EngineSettings, EngineSettings]] = [
+    (to(DmScope.PER_PEER), to(DmScope.PER_CHANNEL_PEER)),
+    (to(DmScope.PER_CHANNEL_PEER), to(DmScope.PER_ACCOUNT_CHANNEL_PEER)),
+    (to(), to(DmScope.PUBLIC, dm_scope_by_account={ADAPTER: DmScope.PER_CHANNEL_PEER})),
+    (to(), to(identity_links=linked(p1="小明"))),
+    (to(identity_links=linked(p1="小明")), to()),
+    (to(identity_links=linked(p1="小明")), to(identity_links=linked(p1="小刚"))),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), CHANGES)
+async def test_a_change_of_name_leaves_nothing_behind_unsaid_and_an_admin_brings_it(
+    tmp_path: Path, before: EngineSettings, after: EngineSettings
+) -> None:
+    async with running(tmp_path, settings=before, follow=False) as rig:
+        await say(rig, "存折放在饼干盒里", ONE)
+        await say(rig, "备用钥匙在花盆下面", ONE)
+        await say(rig, "存折放在琴凳里面", TWO, 2)
+        former = await scope_of(rig, ONE)
+        assert await left(rig, ONE) == {}
+    async with running(tmp_path, settings=after, follow=False) as rig:
+        assert await rig.texts(QUESTION, ONE) == []
+        assert await left(rig, ONE) == {former: 2}
+        assert [one.source for one in (await rig.engine.status()).left if one.source == former]
+        assert isinstance(await bring(rig, ONE, actor=person(1)), NotAllowed)
+        assert counted(await bring(rig, ONE)) == [(2, 0)]
+        assert await left(rig, ONE) == {}
+        assert await rig.texts(QUESTION, ONE) == ["存折放在饼干盒里"]
+        assert await rig.texts("饼干盒里的存折", TWO) != ["存折放在饼干盒里"]
+        (stored,) = [
+            one
+            for one in await rig.engine.service.newest(conversation_id=ONE, limit=9)
+            if "存折" in one.memory.judgment
+        ]
+        assert stored.memory.provenance.person == f"{ADAPTER}:1"
+        assert counted(await bring(rig, ONE)) == []
+    async with running(tmp_path, settings=after, follow=False) as rig:
+        undone = await rig.engine.service.restore(conversation_id=ONE, actor=ADMIN)
+        assert isinstance(undone, BroughtBack)
+        assert (undone.source, undone.memories, undone.left) == (former, 2, 0)
+        assert await left(rig, ONE) == {former: 2}
+        assert await rig.texts(QUESTION, ONE) == []
+        again = await rig.engine.service.restore(conversation_id=ONE, actor=ADMIN)
+        assert isinstance(again, NotVisible)
+        assert counted(await bring(rig, ONE)) == [(2, 0)]
+
+
+async def test_who_is_taken_out_of_a_link_takes_along_its_own_words_only(tmp_path: Path) -> None:
+    both = to(identity_links=linked(p1="小明", p2="小明"))
+    async with running(tmp_path, settings=both, follow=False) as rig:
+        await say(rig, "存折放在饼干盒里", ONE)
+        await say(rig, "自行车的锁是红色的", TWO, 2)
+        joined = await scope_of(rig, ONE)
+        note = rig.root / "memory" / "scopes" / joined / "entities.md"
+        note.write_text("## 小明怕打雷\n", encoding="utf-8")
+    one_left = to(identity_links=linked(p1="小明"))
+    async with running(tmp_path, settings=one_left, follow=False) as rig:
+        await rig.engine.reconcile()
+        assert await left(rig, TWO) == {joined: 1}
+        assert await left(rig, ONE) == {}
+        assert counted(await bring(rig, TWO)) == [(1, 0)]
+        assert await rig.texts("自行车的锁是什么颜色", TWO) == ["自行车的锁是红色的"]
+        for question, text in ((QUESTION, "存折放在饼干盒里"), ("小明怕什么", "小明怕打雷")):
+            assert text not in await rig.texts(question, TWO)
+            assert text in await rig.texts(question, ONE)
+
+
+async def test_a_link_that_is_renamed_brings_all_that_its_accounts_and_its_owner_wrote(
+    tmp_path: Path,
+) -> None:
+    links = linked(p1="小明", p2="小明")
+    async with running(tmp_path, settings=to(identity_links=links), follow=False) as rig:
+        await say(rig, "存折放在饼干盒里", ONE)
+        await say(rig, "自行车的锁是红色的", TWO, 2)
+        joined = await scope_of(rig, ONE)
+        note = rig.root / "memory" / "scopes" / joined / "entities.md"
+        note.write_text("## 小明怕打雷\n", encoding="utf-8")
+    links = dict.fromkeys(links, "明明")
+    async with running(tmp_path, settings=to(identity_links=links), follow=False) as rig:
+        await rig.engine.reconcile()
+        assert await left(rig, TWO) == {joined: 3}
+        assert counted(await bring(rig, TWO)) == [(3, 0)]
+        for where in (ONE, TWO):
+            assert await left(rig, where) == {}
+            assert "小明怕打雷" in await rig.texts("小明怕什么", where)
+
+
+async def test_out_of_the_shared_scope_each_takes_along_its_own_words_only(tmp_path: Path) -> None:
+    async with running(tmp_path, settings=to(DmScope.MAIN), follow=False) as rig:
+        await say(rig, "存折放在饼干盒里", ONE)
+        await say(rig, "自行车的锁是红色的", TWO, 2)
+        shared = await scope_of(rig, ONE)
+    async with running(tmp_path, settings=to(), follow=False) as rig:
+        assert await left(rig, TWO) == {shared: 1}
+        assert counted(await bring(rig, TWO)) == [(1, 0)]
+        assert await rig.texts(QUESTION, TWO) == []
+        assert await left(rig, ONE) == {shared: 1}
+
+
+@pytest.mark.parametrize("wider", [DmScope.PUBLIC, DmScope.MAIN, None])
+async def test_where_others_see_the_target_too_it_has_to_be_named(
+    tmp_path: Path, wider: DmScope | None
+) -> None:
+    scope_map = {private(2).umo: "家人", ONE.umo: "家人"} if wider is None else {}
+    async with running(tmp_path, {}, settings=to(), follow=False) as rig:
+        await say(rig, "存折放在饼干盒里", ONE)
+        former = await scope_of(rig, ONE)
+    async with running(tmp_path, scope_map, settings=to(wider or DmScope.PER_PEER)) as rig:
+        target = await scope_of(rig, ONE)
+        assert await left(rig, ONE) == {former: 1}
+        refused = await bring(rig, ONE)
+        assert isinstance(refused, MustBeNamed)
+        assert [(one.source, one.target) for one in refused.left] == [(former, target)]
+        assert await rig.texts(QUESTION, TWO) == []
+        odd = await bring(rig, ONE, target, "邻居")
+        assert isinstance(odd, Rejected)
+        assert (odd.reason, odd.detail) == (RejectReason.UNKNOWN_SCOPE, "邻居")
+        assert counted(await bring(rig, ONE, target)) == [(1, 0)]
+        assert await rig.texts(QUESTION, TWO) == ["存折放在饼干盒里"]
+
+
+async def test_a_groups_is_told_to_the_group_and_to_no_other(tmp_path: Path) -> None:
+    per_group = replace(QUICK, group_scope=GroupScope.PER_GROUP)
+    async with running(tmp_path, {}, settings=per_group, follow=False) as rig:
+        await say(rig, "社团的钥匙在值班室", group("777#5"))
+        former = await scope_of(rig, group(777))
+    async with running(tmp_path, {}, settings=QUICK, follow=False) as rig:
+        for where in (group(777), group("777#5"), group("777#6")):
+            assert await left(rig, where) == {former: 1}
+        for where in (group(778), ONE, OFFICE):
+            assert await left(rig, where) == {}
+        assert counted(await bring(rig, group(777), "public")) == [(1, 0)]
+        assert await rig.texts("社团的钥匙在哪里", group(778)) == ["社团的钥匙在值班室"]
+
+
+async def test_an_admin_brings_anothers_from_afar_by_its_name(tmp_path: Path) -> None:
+    async with running(tmp_path, settings=to(), follow=False) as rig:
+        await say(rig, "存折放在饼干盒里", ONE)
+        await say(rig, "自行车的锁是红色的", TWO, 2)
+        former = await scope_of(rig, ONE)
+    async with running(tmp_path, settings=to(DmScope.PER_CHANNEL_PEER), follow=False) as rig:
+        told = {one.source: one.memories for one in (await rig.engine.status()).left}
+        assert told.pop(former) == 1
+        assert len(told) == 1
+        assert await left(rig, OFFICE) == {}
+        assert counted(await bring(rig, OFFICE)) == []
+        assert isinstance(await bring(rig, OFFICE, "dm-9-xxxxxxxx"), Rejected)
+        assert counted(await bring(rig, OFFICE, former)) == [(1, 0)]
+        assert await rig.texts(QUESTION, ONE) == ["存折放在饼干盒里"]
+        assert await rig.texts(QUESTION, OFFICE) == []
+        assert await left(rig, TWO) != {}
+        undone = await rig.engine.service.restore(conversation_id=OFFICE, actor=ADMIN)
+        assert isinstance(undone, BroughtBack)
+        assert await rig.texts(QUESTION, ONE) == []
+
+
+async def test_the_vector_of_a_turn_moves_with_it(tmp_path: Path) -> None:
+    async with running(tmp_path, settings=to()) as rig:
+        await say(rig, "存折放在饼干盒里", ONE)
+        turn = Turn(person(1), "备用钥匙在花盆下面藏着", "好的")
+        assert isinstance(await rig.engine.service.observe(turn, conversation_id=ONE), Ticket)
+        former = await scope_of(rig, ONE)
+    disk = Disk()
+    async with running(
+        tmp_path, settings=to(DmScope.PER_CHANNEL_PEER), store=InMemoryVectorStore(disk)
+    ) as rig:
+        now = await scope_of(rig, ONE)
+        assert former != now
+        for expected in (former, now):
+            await rig.engine.loop.reflection.read_due()
+            await rig.until_indexed()
+            (rows,) = disk.collections.values()
+            assert [parse_id(name).scope for name in rows] == [expected] * 2
+            if expected == former:
+                assert counted(await bring(rig, ONE)) == [(1, 1)]
+
+
+async def test_what_was_changed_since_is_not_taken_back(tmp_path: Path) -> None:
+    async with running(tmp_path, settings=to(), follow=False) as rig:
+        await say(rig, "存折放在饼干盒里", ONE)
+        await say(rig, "备用钥匙在花盆下面", ONE)
+        former = await scope_of(rig, ONE)
+    async with running(tmp_path, settings=to(DmScope.PER_CHANNEL_PEER), follow=False) as rig:
+        service = rig.engine.service
+        assert counted(await bring(rig, ONE)) == [(2, 0)]
+        hit = (await rig.recall(QUESTION, ONE)).hits[0]
+        await service.edit(
+            hit.memory_id, "存折放在书柜里", conversation_id=ONE, actor=replace(ADMIN, person="x:1")
+        )
+        undone = await service.restore(conversation_id=ONE, actor=ADMIN)
+        assert undone == BroughtBack(former, await scope_of(rig, ONE), 1, 1)
+        assert await rig.texts(QUESTION, ONE) == ["存折放在书柜里"]
+        assert await left(rig, ONE) == {former: 1}
+
+
+async def test_interrupted_half_way_it_goes_on_when_it_is_asked_for_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = {f"第{number}个抽屉里放着第{number}号零件" for number in range(12)}
+    async with running(tmp_path, settings=to(), follow=False) as rig:
+        for text in sorted(texts):
+            await say(rig, text, ONE)
+    move, moved, loop = MarkdownVault.move, 0, asyncio.get_running_loop()
+
+    def dies(self: MarkdownVault, stored: StoredMemory, target: Scope) -> StoredMemory:
+        nonlocal moved
+        moved += 1
+        if moved == 5:
+            loop.call_soon_threadsafe(going.cancel)
+        return move(self, stored, target)
+
+    after = to(DmScope.PER_CHANNEL_PEER, walk_pace=replace(QUICK.walk_pace, batch=4))
+    async with running(tmp_path, settings=after, follow=False) as rig:
+        with monkeypatch.context() as patched:
+            patched.setattr(MarkdownVault, "move", dies)
+            going = asyncio.create_task(bring(rig, ONE))
+            await asyncio.gather(going, return_exceptions=True)
+    async with running(tmp_path, settings=after, follow=False) as rig:
+        (rest,) = (await left(rig, ONE)).values()
+        assert rest == 4  # the small step that was under way came to its end
+        assert counted(await bring(rig, ONE)) == [(rest, 0)]
+        newest = await rig.engine.service.newest(conversation_id=ONE, limit=99)
+        assert sorted(one.memory.judgment for one in newest) == sorted(texts)
+        undone = await rig.engine.service.restore(conversation_id=ONE, actor=ADMIN)
+        assert isinstance(undone, BroughtBack)
+        assert (undone.memories, undone.left) == (len(texts), 0)
+
+
+async def test_queued_turns_stay_where_they_were_said_unless_the_scope_is_brought_along(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path, settings=to(), follow=False) as rig:
+        service = rig.engine.service
+        await service.meet(ONE, person(1))
+        tickets = [
+            await service.observe(Turn(person(1), text, "好"), conversation_id=ONE)
+            for text in ("存折搬到琴凳里了", "我换了新的自行车锁", "窗帘是蓝色的")
+        ]
+        former = await scope_of(rig, ONE)
+    stays, goes, back = (one for one in tickets if isinstance(one, Ticket))
+    async with running(tmp_path, settings=to(DmScope.PER_CHANNEL_PEER), follow=False) as rig:
+        service = rig.engine.service
+
+        async def learn(ticket: Ticket, text: str) -> None:
+            draft = MemoryDraft(text, actor=person(1), active=False)
+            assert (await service.feedback(Feedback(drafts=(draft,)), ticket=ticket)).known
+
+        await learn(stays, "存折现在放在琴凳里")
+        assert await rig.texts(QUESTION, ONE) == []
+        report = await service.describe(conversation_id=ONE)
+        assert [(one.source, one.memories, one.turns) for one in report.left] == [(former, 1, 2)]
+        assert counted(await bring(rig, ONE)) == [(1, 2)]
+        await learn(goes, "他换了新的自行车锁")
+        assert await rig.texts("自行车锁换了吗", ONE) == ["他换了新的自行车锁"]
+        assert isinstance(await service.restore(conversation_id=ONE, actor=ADMIN), BroughtBack)
+        await learn(back, "他的窗帘是蓝色的")
+        assert await rig.texts("窗帘是什么颜色的", ONE) == []
+
+
+async def test_what_was_forgotten_there_stays_forgotten_where_its_turns_are_brought(
+    tmp_path: Path,
+) -> None:
+    text = "存折放在饼干盒里"
+    async with running(tmp_path, settings=to(), follow=False) as rig:
+        service = rig.engine.service
+        await service.meet(ONE, person(1))
+        ticket = await service.observe(Turn(person(1), text, "好"), conversation_id=ONE)
+        stored = await rig.remember(text, ONE, person(1))
+        memory_id = stored.memory.memory.memory_id
+        await service.forget(memory_id, conversation_id=ONE, actor=person(1))
+    assert isinstance(ticket, Ticket)
+    async with running(tmp_path, settings=to(DmScope.PER_CHANNEL_PEER), follow=False) as rig:
+        assert counted(await bring(rig, ONE)) == [(0, 1)]
+        draft = MemoryDraft(text, actor=person(1), active=False)
+        await rig.engine.service.feedback(Feedback(drafts=(draft,)), ticket=ticket)
+        assert await rig.engine.service.newest(conversation_id=ONE, limit=9) == []
+
+
+async def test_without_the_record_the_policies_tell_what_was_derived(tmp_path: Path) -> None:
+    async with running(tmp_path, settings=to(), follow=False) as rig:
+        await say(rig, "存折放在饼干盒里", ONE)
+        await say(rig, "自行车的锁是红色的", TWO, 2)
+        former = await scope_of(rig, ONE)
+    with closing(sqlite3.connect(tmp_path / "state" / "state.sqlite")) as connection:
+        connection.execute("DELETE FROM derived_scope")
+        connection.commit()
+    async with running(tmp_path, settings=to(DmScope.PER_CHANNEL_PEER), follow=False) as rig:
+        assert await left(rig, ONE) == {former: 1}
+        assert (await rig.engine.status()).left == ()
+        await rig.engine.service.meet(ONE, person(1))
+        assert [one.source for one in (await rig.engine.status()).left] == [former]
+
+
+async def test_nothing_is_brought_while_the_filter_is_off(tmp_path: Path) -> None:
+    async with running(tmp_path, settings=to(), follow=False) as rig:
+        await say(rig, "存折放在饼干盒里", ONE)
+    off = to(DmScope.PER_CHANNEL_PEER, scope_filter_enabled=False)
+    async with running(tmp_path, settings=off, follow=False) as rig:
+        refused = await bring(rig, ONE)
+        assert isinstance(refused, Rejected)
+        assert refused.reason is RejectReason.LEARNING_PAUSED
+
+
+MAPS: list[Mapping[str, object]] = [
+    {"persona:猫娘": "猫"},
+    {private(3).umo: "家人"},
+]
+
+
+@pytest.mark.parametrize("scope_map", MAPS)
+async def test_a_scope_that_the_map_names_is_never_left_behind(
+    tmp_path: Path, scope_map: Mapping[str, object]
+) -> None:
+    where = replace(private(3), persona="猫娘")
+    async with running(tmp_path, scope_map, settings=to(), follow=False) as rig:
+        await say(rig, "存折放在饼干盒里", where, 3)
+        assert not (await scope_of(rig, where)).startswith("dm-")
+    async with running(tmp_path, {}, settings=to(), follow=False) as rig:
+        await rig.engine.service.meet(where, person(3))
+        assert await left(rig, where) == {}
+        assert (await rig.engine.status()).left == ()
+
+
+async def test_an_unknown_kind_of_conversation_is_told_of_its_own(tmp_path: Path) -> None:
+    def odd(number: int) -> ConversationId:
+        umo = f"{ADAPTER}:SpaceMessage:{number}"
+        return ConversationId(umo, ADAPTER, ADAPTER, ConversationKind.OTHER, persona="")
+
+    async with running(tmp_path, {}, settings=to(), follow=False) as rig:
+        await say(rig, "存折放在饼干盒里", odd(1))
+        former = await scope_of(rig, odd(1))
+    async with running(tmp_path, {}, settings=QUICK, follow=False) as rig:
+        assert await left(rig, odd(1)) == {former: 1}
+        assert await left(rig, odd(2)) == {}

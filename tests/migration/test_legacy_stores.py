@@ -1,0 +1,472 @@
+"""Other plugins' stores are found, copied and read whatever their state, and stay as they are."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory.migration import copying
+from astrbot_plugin_scoped_memory.llm_memory.migration.copying import (
+    CopyFailed,
+    copy_store,
+    fingerprint,
+    real_size,
+)
+from astrbot_plugin_scoped_memory.llm_memory.migration.legacy_port import StoreKind, StoreUnreadable
+from astrbot_plugin_scoped_memory.llm_memory.migration.rules.legacy_records import Foreign
+from astrbot_plugin_scoped_memory.llm_memory.migration.stores import JsonlStore, PluginStores
+from astrbot_plugin_scoped_memory.llm_memory.storage import disk_space
+from astrbot_plugin_scoped_memory.llm_memory.storage.child_process import ChildEnd, run_child
+from astrbot_plugin_scoped_memory.tests.support.legacy_stores import (
+    ANGEL,
+    LIVING,
+    Row,
+    angel_record,
+    make_chroma,
+    make_living,
+    make_living_first,
+    make_simple,
+    photograph,
+    spoil_index,
+    vector,
+)
+from astrbot_plugin_scoped_memory.tests.vault.test_vault_disk import child
+
+pytestmark = pytest.mark.engine
+
+# Enough of them for Chroma to put vectors into files.
+ROWS: list[Row] = [
+    *(angel_record(n, scope="家人" if n % 2 else None) for n in range(1100)),
+    ("no-metadata", "只有文档,  标签", None, vector(1)),
+    ("no-document", None, {"judgment": "只有元数据", "strength": "80"}, vector(2)),
+]
+
+
+@pytest.fixture(scope="module")
+def chroma(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Made once, by Chroma itself: copy it before you touch it."""
+    return make_chroma(tmp_path_factory.mktemp("made") / "chromadb", ROWS)
+
+
+@pytest.fixture
+def plugins(tmp_path: Path) -> Path:
+    """The folder of all plugins' data."""
+    return tmp_path / "plugin_data"
+
+
+def put(chroma: Path, plugins: Path, provider: str = "openai") -> Path:
+    """A copy where Angel Memory has its database."""
+    place = plugins / ANGEL / f"memory_{provider}" / "chromadb"
+    shutil.copytree(chroma, place)
+    return place
+
+
+class Run:
+    """Reads everything that is found; ``ways`` are those of the children."""
+
+    def __init__(self, plugins: Path, own: Path) -> None:
+        self.ways: list[str] = []
+        self.stores = PluginStores(plugins, own)
+        self.own = own
+
+    def read(self) -> dict[str, tuple[list[Foreign], JsonlStore]]:
+        """By the name of the store."""
+        found = {}
+        with self.stores.scratch(keep=True) as scratch:
+            for store in self.stores.find():
+                read = self.stores.read(store, scratch)
+                self.ways.append(read.path.stem)
+                found[store.name] = (list(read.records()), read)
+        return found
+
+
+@pytest.fixture
+def run(plugins: Path, tmp_path: Path) -> Run:
+    """A reader of the folder."""
+    return Run(plugins, tmp_path / "own")
+
+
+def told(records: Sequence[Foreign]) -> dict[str, tuple[str | None, dict[str, Any] | None]]:
+    """Document and fields by id."""
+    return {
+        r.record_id: (r.document, None if r.fields is None else dict(r.fields)) for r in records
+    }
+
+
+EXPECTED = {
+    name: (document, None if metadata is None else dict(metadata))
+    for name, document, metadata, _ in ROWS
+}
+
+
+def test_a_chroma_database_is_read_by_chroma_with_its_vectors_and_stays_as_it_is(
+    chroma: Path, plugins: Path, run: Run
+) -> None:
+    put(chroma, plugins)
+    before = photograph(plugins)
+    with run.stores.scratch(keep=True) as scratch:
+        (store,) = run.stores.find()
+        read = run.stores.read(store, scratch)
+        assert told(list(read.records())) == EXPECTED
+        assert (read.fault, read.path.stem, store.kind) == ("", "chroma", StoreKind.ANGEL_CHROMA)
+        assert read.vectors is not None
+        with sqlite3.connect(read.vectors) as database:
+            rows = database.execute("SELECT id, text, dim FROM vector").fetchall()
+    assert len(rows) == len(ROWS)
+    assert {dim for _, _, dim in rows} == {8}
+    assert photograph(plugins) == before
+    assert list(run.own.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("names", "ends"),
+    [({"data_level0.bin"}, ["SIGSEGV", ""]), (set(), ["", ""])],
+    ids=["kills whoever opens it", "cannot be opened"],
+)
+def test_a_database_whose_vectors_are_garbage_is_read_without_chroma(
+    chroma: Path, plugins: Path, tmp_path: Path, names: set[str], ends: list[str]
+) -> None:
+    place = put(chroma, plugins)
+    assert spoil_index(place, names) == (len(names) or 4)
+    before = photograph(plugins)
+    deaths: list[str] = []
+
+    def heard(command: Sequence[str], seconds: float) -> ChildEnd:
+        end = run_child(command, seconds)
+        deaths.append(end.death)
+        return end
+
+    stores = PluginStores(plugins, tmp_path / "own", run=heard)
+    with stores.scratch(keep=True) as scratch:
+        read = stores.read(stores.find()[0], scratch)
+        assert told(list(read.records())) == EXPECTED
+    if sys.platform != "win32":
+        assert deaths == ends
+    assert (read.fault, read.path.stem) == ("", "chroma_sqlite")
+    assert photograph(plugins) == before
+
+
+def test_without_chroma_nothing_is_missing_either(
+    chroma: Path, plugins: Path, tmp_path: Path
+) -> None:
+    """The second way alone: also what stands in the queue and was not worked off yet."""
+    place = put(chroma, plugins)
+    with sqlite3.connect(place / "chroma.sqlite3") as database:
+        ((seen,),) = database.execute("SELECT MAX(seq_id) FROM max_seq_id").fetchall()
+        ((topic,),) = database.execute("SELECT DISTINCT topic FROM embeddings_queue").fetchall()
+        steps = [
+            (seen + 1, 1, "uuid-1", '{"strength": 99, "reasoning": null}'),
+            (seen + 2, 3, "uuid-2", "{}"),
+            (seen + 3, 0, "queued", '{"judgment": "还在排队", "chroma:document": "还在排队,  "}'),
+        ]
+        for number, operation, name, metadata in steps:
+            database.execute(
+                "INSERT INTO embeddings_queue (seq_id, operation, topic, id, metadata)"
+                " VALUES (?, ?, ?, ?, ?)",
+                (number, operation, topic, name, metadata),
+            )
+
+    def first_dies(command: Sequence[str], seconds: float) -> ChildEnd:
+        return ChildEnd(-11) if '"way": "chroma"' in command[-1] else run_child(command, seconds)
+
+    stores = PluginStores(plugins, tmp_path / "own", run=first_dies)
+    with stores.scratch(keep=True) as scratch:
+        (store,) = stores.find()
+        found = told(list(stores.read(store, scratch).records()))
+    expected = dict(EXPECTED)
+    del expected["uuid-2"]
+    document, fields = expected["uuid-1"]
+    assert fields is not None
+    changed = {key: value for key, value in fields.items() if key != "reasoning"}
+    expected["uuid-1"] = (document, {**changed, "strength": 99})
+    expected["queued"] = ("还在排队,  ", {"judgment": "还在排队"})
+    assert found == expected
+
+
+def test_a_database_that_another_process_has_open_is_read(
+    chroma: Path, plugins: Path, run: Run
+) -> None:
+    place = put(chroma, plugins)
+    holder = subprocess.Popen(
+        [
+            sys.executable, "-c",
+            "import sqlite3, sys; d = sqlite3.connect(sys.argv[1], isolation_level=None);"
+            "d.execute('BEGIN EXCLUSIVE'); print('held', flush=True); sys.stdin.read()",
+            str(place / "chroma.sqlite3"),
+        ],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        before = photograph(plugins)
+        ((records, _),) = run.read().values()
+        assert told(records) == EXPECTED
+        assert photograph(plugins) == before
+    finally:
+        holder.kill()
+        holder.communicate()
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="no such rights on this system")
+def test_folders_that_may_only_be_read_are_read(
+    chroma: Path, plugins: Path, tmp_path: Path
+) -> None:
+    put(chroma, plugins)
+    row = {"id": "s1", "judgment": "一件事"}
+    make_simple(plugins / ANGEL / "memory_center/index/simple_memory.db", [row])
+    try:
+        found = child("read_only_stores.py", tmp_path)
+    finally:
+        for folder in (plugins, *(path for path in plugins.rglob("*") if path.is_dir())):
+            folder.chmod(0o755)
+    assert found == {
+        "locked": True,
+        "angel_memory/memory_openai/chromadb": ["chroma", len(ROWS), ""],
+        "angel_memory/memory_center/index/simple_memory.db": ["simple", 1, ""],
+        "untouched": True,
+        "left": [],
+    }
+
+
+def test_stores_of_no_bytes_hold_nothing(plugins: Path, run: Run) -> None:
+    for name in (
+        f"{ANGEL}/memory_center/index/simple_memory.db",
+        f"{ANGEL}/memory_x/chromadb/chroma.sqlite3",
+        f"{LIVING}/livingmemory.db",
+    ):
+        path = plugins / name
+        path.parent.mkdir(parents=True)
+        path.touch()
+    before = photograph(plugins)
+    found = run.read()
+    assert {name: records for name, (records, _) in found.items()} == {name: [] for name in found}
+    assert len(found) == 3
+    assert [read.fault for _, read in found.values()] == ["", "", ""]
+    assert photograph(plugins) == before
+
+
+def test_every_store_of_every_layout_is_found_and_no_backup(plugins: Path, run: Run) -> None:
+    row = {"id": "s1", "judgment": "一件事", "tags": ["甲", "乙"]}
+    angel = plugins / ANGEL
+    make_simple(angel / "memory_center/index/simple_memory.db", [row])
+    make_simple(angel / "memory_openai/index/simple_memory.db", [row], tags="memory_tags")
+    make_simple(angel / "memory_center/backups/simple_memory.db", [row])
+    for name in ("memory_openai/chromadb", "memory_local_default/chromadb", "chroma_db"):
+        (angel / name).mkdir(parents=True)
+        (angel / name / "chroma.sqlite3").touch()
+    make_living(plugins / LIVING / "livingmemory.db", [("d1", "一件事", {"session_id": None})])
+    make_living(plugins / "LivingMemory" / "livingmemory.db", [])
+    make_living(plugins / "another_plugin" / "livingmemory.db", [])
+    found = [store.name for store in run.stores.find()]
+    assert found == [
+        "angel_memory/memory_center/index/simple_memory.db",
+        "angel_memory/memory_openai/index/simple_memory.db",
+        "angel_memory/chroma_db",
+        "angel_memory/memory_local_default/chromadb",
+        "angel_memory/memory_openai/chromadb",
+        "LivingMemory/livingmemory.db",
+        "livingmemory/livingmemory.db",
+    ]
+
+
+def test_a_row_is_read_with_its_tags_and_bytes_that_are_no_utf_8(plugins: Path, run: Run) -> None:
+    path = plugins / ANGEL / "memory_center/index/simple_memory.db"
+    rows = [{"id": "s1", "judgment": "一件事", "tags": ["甲", "乙"], "useful_count": 2}]
+    make_simple(path, [*rows, {"id": "s2", "judgment": b"\xff\xfe", "strength": "80"}])
+    ((records, read),) = run.read().values()
+    first, second = records
+    assert first.fields is not None
+    assert first.fields["tags"] == ["甲", "乙"]
+    assert (first.fields["judgment"], first.fields["useful_count"]) == ("一件事", 2)
+    assert second.fields is not None
+    assert second.fields["judgment"] == "\udcff\udcfe"
+    assert first.later
+    assert read.fault == ""
+
+
+def test_what_stands_in_the_log_of_a_running_plugin_is_read_and_the_log_left_alone(
+    plugins: Path, run: Run
+) -> None:
+    path = make_simple(plugins / ANGEL / "memory_center/index/simple_memory.db", [])
+    writer = sqlite3.connect(path, isolation_level=None)
+    try:
+        writer.execute("PRAGMA journal_mode=WAL")
+        writer.execute("PRAGMA wal_autocheckpoint=0")
+        writer.execute(
+            "INSERT INTO memory_records (id, memory_type, judgment, reasoning, strength, is_active,"
+            " memory_scope, created_at, updated_at)"
+            " VALUES ('s1', '', '刚说的', '', 1, 1, '家人', 1, 1)"
+        )
+        assert path.with_name(f"{path.name}-wal").stat().st_size > 0
+        before = photograph(plugins)
+        ((records, _),) = run.read().values()
+        assert [(record.fields or {})["judgment"] for record in records] == ["刚说的"]
+        assert photograph(plugins) == before
+    finally:
+        writer.close()
+
+
+def test_both_ways_in_which_livingmemory_kept_memories_are_read(plugins: Path, run: Run) -> None:
+    path = plugins / LIVING / "livingmemory.db"
+    make_living(path, [("d1", "新的", {"session_id": "a:b:c"}), ("d2", "坏的", "{brok")])
+    first = {
+        "memory_id": "m1", "timestamp": "2025-08-01T00:00:00", "summary": "旧的",
+        "description": "旧的，详细", "embedding": [0.1],
+        "metadata": {
+            "memory_type": "episodic", "importance_score": 0.4, "session_id": "a:b:c",
+            "persona_id": "p", "source_conversation_id": "x", "access_info": {},
+        },
+    }  # fmt: skip
+    make_living_first(path, [first])
+    ((records, _),) = run.read().values()
+    by_id = {record.record_id: record.fields or {} for record in records}
+    assert by_id["d1"]["text"] == "新的"
+    assert by_id["d1"]["session_id"] == "a:b:c"
+    assert by_id["d2"] == {"text": "坏的", "created_at": "2025-10-01T08:00:00+00:00",
+                           "metadata": "{brok"}  # fmt: skip
+    assert by_id["m1"]["text"] == "旧的"
+    assert by_id["m1"]["reasoning"] == "旧的，详细"
+    assert (by_id["m1"]["session_id"], by_id["m1"]["importance"]) == ("a:b:c", 0.4)
+    assert "embedding" not in by_id["m1"]
+
+
+def test_a_file_that_is_no_database_is_a_fault_and_a_torn_one_gives_what_it_can(
+    plugins: Path, run: Run
+) -> None:
+    path = plugins / ANGEL / "memory_center/index/simple_memory.db"
+    rows = [{"id": f"s{n}", "judgment": f"第{n}件事" + "长" * 2000} for n in range(60)]
+    make_simple(path, rows)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    ((records, read),) = run.read().values()
+    assert "malformed" in read.fault
+    assert len(records) < 60
+    path.write_bytes(b"garbage" * 100)
+    ((records, read),) = run.read().values()
+    assert (records, "not a database" in read.fault) == ([], True)
+
+
+def test_a_child_that_hangs_or_cannot_be_started_is_a_store_that_cannot_be_read(
+    chroma: Path, plugins: Path, tmp_path: Path
+) -> None:
+    put(chroma, plugins)
+    for end in (ChildEnd(None), ChildEnd(-11), ChildEnd(1, "", "no such module")):
+        stores = PluginStores(plugins, tmp_path / "own", run=lambda *_, end=end: end)
+        with stores.scratch(keep=True) as scratch, pytest.raises(StoreUnreadable) as failed:
+            stores.read(stores.find()[0], scratch)
+        assert failed.value.code == "native"
+
+
+# Copying
+
+
+def test_a_hole_of_a_gigabyte_is_copied_as_a_hole(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    with (source / "link_lists.bin").open("wb") as file:
+        file.write(b"begin")
+        file.truncate(1 << 30)
+        file.seek((1 << 30) - 3)
+        file.write(b"end")
+    if real_size(source / "link_lists.bin") > 1 << 24:
+        pytest.skip("no holes on this disk")
+    copied = copy_store(source, tmp_path / "copy") / "link_lists.bin"
+    assert copied.stat().st_size == 1 << 30
+    assert real_size(copied) < 1 << 24
+    with copied.open("rb") as file:
+        assert file.read(5) == b"begin"
+        file.seek(-3, os.SEEK_END)
+        assert file.read() == b"end"
+
+
+def test_a_copy_is_the_same_byte_for_byte_and_neither_lock_nor_link_is_in_it(
+    tmp_path: Path,
+) -> None:
+    source = tmp_path / "source"
+    (source / "below").mkdir(parents=True)
+    (source / "a.db").write_bytes(os.urandom(3_000_000) + bytes(9000) + b"x")
+    (source / "below" / "empty").touch()
+    (source / "a.db-shm").write_bytes(b"made anew")
+    (tmp_path / "secret").write_text("x")
+    if hasattr(os, "symlink"):
+        (source / "link").symlink_to(tmp_path / "secret")
+    copied = copy_store(source, tmp_path / "copy")
+    assert {p.relative_to(copied).as_posix() for p in copied.rglob("*") if p.is_file()} == {
+        "a.db",
+        "below/empty",
+    }
+    assert (copied / "a.db").read_bytes() == (source / "a.db").read_bytes()
+
+
+def test_a_store_that_somebody_writes_to_is_copied_again_and_given_up_in_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = tmp_path / "a.db"
+    source.write_bytes(b"1")
+    written: list[Path] = []
+    copy_file = copying._copy_file
+
+    def meanwhile(path: Path, target: Path) -> None:
+        copy_file(path, target)
+        written.append(path)
+        if len(written) < busy:
+            source.write_bytes(b"x" * (len(written) + 1))
+
+    monkeypatch.setattr(copying, "_copy_file", meanwhile)
+    busy = 2
+    copied = copy_store(source, tmp_path / "one", wait=lambda _: None)
+    assert copied.read_bytes() == source.read_bytes() == b"xx"
+    written.clear()
+    busy = 99
+    with pytest.raises(CopyFailed) as failed:
+        copy_store(source, tmp_path / "two", wait=lambda _: None)
+    assert failed.value.code == "changing"
+
+
+def test_there_must_be_room_for_a_copy_before_it_is_begun_and_while_it_is_made(
+    plugins: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_simple(plugins / ANGEL / "memory_center/index/simple_memory.db", [])
+    (store,) = run.stores.find()
+
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with run.stores.scratch(keep=True) as scratch:
+        with monkeypatch.context() as patched:
+            patched.setattr(
+                disk_space.shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(1, 1, 0)
+            )
+            with pytest.raises(StoreUnreadable) as failed:
+                run.stores.read(store, scratch)
+        assert failed.value.code == "full"
+        with monkeypatch.context() as patched:
+            patched.setattr(copying, "_write_all", full)
+            with pytest.raises(StoreUnreadable) as failed:
+                run.stores.read(store, scratch)
+        assert failed.value.code == "full"
+    assert list(run.own.iterdir()) == []
+
+
+def test_the_mark_of_a_store_changes_with_its_files_and_with_nothing_else(tmp_path: Path) -> None:
+    source = tmp_path / "chromadb"
+    source.mkdir()
+    (source / "a").write_bytes(b"1")
+    first = fingerprint(source)
+    assert fingerprint(source) == first
+    (source / "b").touch()
+    second = fingerprint(source)
+    os.utime(source / "a", ns=(1, 1))
+    third = fingerprint(source)
+    (source / "a").write_bytes(b"12")
+    assert len({first, second, third, fingerprint(source)}) == 4

@@ -1,0 +1,176 @@
+"""While old memories come, everybody goes on: nobody sees another's, and nothing is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory import ConversationId
+from astrbot_plugin_scoped_memory.llm_memory.migration.stores import PluginStores
+from astrbot_plugin_scoped_memory.llm_memory.models.migration import MigrationState
+from astrbot_plugin_scoped_memory.llm_memory.models.settings import WalkPace
+from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
+from astrbot_plugin_scoped_memory.tests.fakes.vector_store import Disk, InMemoryVectorStore
+from astrbot_plugin_scoped_memory.tests.support.engines import (
+    QUICK,
+    Rig,
+    group,
+    person,
+    plain_words,
+    running,
+)
+from astrbot_plugin_scoped_memory.tests.support.legacy_stores import ANGEL, make_simple
+from astrbot_plugin_scoped_memory.tests.support.migrating import (
+    fields,
+    filled,
+    migrating,
+    status_of,
+    until_done,
+)
+
+pytestmark = pytest.mark.engine
+
+SCOPES = ("public", "家人", "公司", "猫")
+MAP = {
+    f"aiocqhttp:GroupMessage:{number}": scope
+    for number, scope in zip((2, 3, 4), SCOPES[1:], strict=True)
+}
+ROOMS = dict(zip(SCOPES, (group(1), group(2), group(3), group(4)), strict=True))
+COUNT = 120
+
+
+def mark(scope: str) -> str:
+    """A word that is said in this scope only."""
+    return {"public": "橘子", "家人": "存折", "公司": "合同", "猫": "罐头"}[scope]
+
+
+def scoped_records() -> dict[str, dict[str, Any]]:
+    """As many in each scope; those of public name none."""
+    return {
+        f"old-{number}-{scope}": fields(
+            f"旧的第{number}份{mark(scope)}在柜子里",
+            **({} if scope == "public" else {"memory_scope": scope}),
+        )
+        for number in range(COUNT // 4)
+        for scope in SCOPES
+    }
+
+
+def on_a_server(_: Path) -> dict[str, Any]:
+    """A pre-scope plugin's collection, as options of an engine."""
+    return {"legacy": filled(scoped_records())}
+
+
+def beside_us(root: Path) -> dict[str, Any]:
+    """Another plugin's database, likewise."""
+    rows = [
+        {"id": name, "judgment": one["judgment"], "memory_scope": one.get("memory_scope", "")}
+        for name, one in scoped_records().items()
+    ]
+    plugins = root / "plugin_data"
+    make_simple(plugins / ANGEL / "memory_center" / "index" / "simple_memory.db", rows)
+    return {"others": PluginStores(plugins, root / "state" / "adoption-copies")}
+
+
+@pytest.mark.parametrize("arriving", [on_a_server, beside_us])
+async def test_four_scopes_are_written_and_read_all_the_while_without_a_leak_or_a_loss(
+    tmp_path: Path, arriving: Callable[[Path], dict[str, Any]]
+) -> None:
+    pace = WalkPace(batch=8, least_pause=0.01, most_pause=0.01)
+    settings = replace(QUICK, walk_pace=pace, adopt_legacy=True)
+    over = asyncio.Event()
+    written: dict[str, list[str]] = {scope: [] for scope in SCOPES}
+    leaks: list[tuple[str, str]] = []
+    looks = 0
+
+    async def write(rig: Rig, scope: str, room: ConversationId) -> None:
+        number = 0
+        while not over.is_set() and number < 12:
+            text = f"新的第{number}份{mark(scope)}放在桌上"
+            await rig.remember(text, room, person(1))
+            written[scope].append(text)
+            number += 1
+            await asyncio.sleep(0.04)
+
+    async def read(rig: Rig, scope: str, room: ConversationId) -> None:
+        nonlocal looks
+        visible = {mark(scope), mark("public")}
+        others = {mark(other) for other in SCOPES} - visible
+        while not over.is_set():
+            asked = "、".join(mark(other) for other in SCOPES)
+            for text in await rig.texts(f"{asked}在哪里", room, limit=20):
+                leaks.extend((scope, text) for word in others if word in text)
+            looks += 1
+            await asyncio.sleep(0.04)
+
+    options = arriving(tmp_path)
+    async with running(tmp_path, MAP, settings=settings, **options) as rig, migrating(rig):
+        people = [
+            asyncio.create_task(act(rig, scope, room))
+            for scope, room in ROOMS.items()
+            for act in (write, read)
+        ]
+        status = await until_done(rig)
+        over.set()
+        await asyncio.gather(*people)
+        assert leaks == []
+        assert looks > 8
+        assert status.tally.adopted == COUNT
+        by_scope = (await rig.engine.status()).by_scope
+        assert by_scope == {scope: COUNT // 4 + len(written[scope]) for scope in SCOPES}
+        for scope, room in ROOMS.items():
+            best = (await rig.texts(f"旧的第7份{mark(scope)}在哪里", room))[0]
+            assert best == f"旧的第7份{mark(scope)}在柜子里"
+            for text in written[scope]:
+                assert text in await rig.texts(text, room)
+
+
+@pytest.mark.parametrize("arriving", [on_a_server, beside_us])
+async def test_done_is_said_when_all_is_found_by_words(
+    tmp_path: Path, arriving: Callable[[Path], dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = plain_words(tmp_path / "index" / "lexical.sqlite")
+    write = words.write
+
+    def slowly(*arguments: Any) -> None:
+        time.sleep(0.3)
+        write(*arguments)
+
+    monkeypatch.setattr(words, "write", slowly)
+    settings = replace(QUICK, adopt_legacy=True)
+    options = arriving(tmp_path)
+    async with running(tmp_path, MAP, settings=settings, words=words, **options) as rig:
+        await rig.engine.migrations.run_once()
+        assert rig.engine.migrations.status().state is MigrationState.DONE
+        assert await asyncio.to_thread(words.count) == COUNT
+        assert (await rig.engine.status()).total == COUNT
+
+
+async def test_a_record_of_our_own_that_lost_its_scope_gets_the_one_of_its_file_and_not_public(
+    tmp_path: Path,
+) -> None:
+    disk = Disk()
+    embedder = FakeEmbedder()
+    async with running(tmp_path, store=InMemoryVectorStore(disk), embedder=embedder) as rig:
+        stored = await rig.remember("奶奶的存折在衣柜里", group(777))
+        await rig.until_indexed()
+    (collection,) = disk.collections.values()
+    (identifier,) = collection
+    row = collection[identifier]
+    metadata = {key: value for key, value in row.metadata.items() if key != "memory_scope"}
+    collection[identifier] = replace(row, metadata=metadata)
+    async with (
+        running(tmp_path, store=InMemoryVectorStore(disk), embedder=embedder) as rig,
+        migrating(rig),
+    ):
+        await rig.until_indexed()
+        assert (await status_of(rig)).tally.scanned == 0
+        assert not [t for t in await rig.texts("奶奶的存折在哪里", group(1)) if "存折" in t]
+        assert collection[identifier].metadata["memory_scope"] == "家人"
+        assert stored.memory.scope.name == "家人"

@@ -1,0 +1,286 @@
+"""Whatever stops a scope migration, every record is there once, and counted once."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable
+from astrbot_plugin_scoped_memory.llm_memory.models.migration import (
+    MigrationState,
+    MigrationStatus,
+    Tally,
+)
+from astrbot_plugin_scoped_memory.llm_memory.models.settings import WalkPace
+from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
+from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, group, person, running
+from astrbot_plugin_scoped_memory.tests.support.migrating import (
+    adds_up,
+    fields,
+    filled,
+    legacy,
+    migrating,
+    status_of,
+    until,
+    until_done,
+    until_state,
+    until_status,
+)
+
+pytestmark = pytest.mark.engine
+
+ELSEWHERE = group(1)
+SMALL = replace(QUICK, walk_pace=replace(QUICK.walk_pace, batch=20))
+RECORDS = {
+    **legacy(50),
+    "home": fields("奶奶的存折在衣柜里", memory_scope="家人"),
+    "wild": fields("这是越界的密语", memory_scope="../x"),
+    "again": fields("小明在第3号柜子放了工具3x", strength=90),
+    "nothing": None,
+}
+ALL = Tally(scanned=54, patched=51, skipped=3, adopted=51, merged=1, quarantined=1, broken=1)
+
+
+class Halt(BaseException):
+    """As if the process had ended here: nothing but a test catches it."""
+
+
+async def memories(rig: Rig) -> dict[str, int]:
+    """How many there are in each scope, by what the files say."""
+    vault = rig.engine._parts.vault
+    return {scope.name: len(vault.read(scope).memories) for scope in vault.scopes()}
+
+
+def _past(count: int, status: MigrationStatus) -> bool:
+    return status.tally.scanned >= count
+
+
+async def settled(root: Path, source: object) -> None:
+    """A last start, and what must be true after it."""
+    async with running(root, legacy=source, settings=SMALL, follow=False) as rig, migrating(rig):  # type: ignore[arg-type]
+        status = await until_done(rig)
+        assert status.tally == ALL
+        assert adds_up(status)
+        assert await memories(rig) == {"public": 50, "家人": 1, "quarantine": 1}
+
+
+@pytest.mark.parametrize("stop_at", range(1, 14))
+async def test_cancelled_at_any_call_it_goes_on_and_counts_each_record_once(
+    tmp_path: Path, stop_at: int
+) -> None:
+    source = filled(RECORDS)
+    calls = 0
+    reached, go_on = asyncio.Event(), threading.Event()
+    loop = asyncio.get_running_loop()
+
+    def watch(_: str) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == stop_at:
+            loop.call_soon_threadsafe(reached.set)
+            go_on.wait(20)
+
+    source.before_call = watch
+    async with running(tmp_path, legacy=source, settings=SMALL, follow=False) as rig:
+        task = asyncio.create_task(rig.engine.migrate())
+        async with asyncio.timeout(20):
+            await reached.wait()
+        task.cancel()
+        go_on.set()
+        await asyncio.gather(task, return_exceptions=True)
+    source.before_call = lambda _: None
+    await settled(tmp_path, source)
+
+
+STEPS = ("keep_added", "append_many", "keep_before", "change", "settle")
+
+
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("before", [True, False])
+async def test_dead_before_or_after_each_step_it_goes_on_and_counts_each_record_once(
+    tmp_path: Path, step: str, before: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = filled(RECORDS)
+    async with running(tmp_path, legacy=source, settings=SMALL, follow=False) as rig:
+        parts = rig.engine._parts
+        calls = 0
+
+        def dying(real: Callable[..., Any]) -> Callable[..., Any]:
+            def call(*arguments: Any, **named: Any) -> Any:
+                nonlocal calls
+                calls += 1
+                if calls == 2 and before:
+                    raise Halt
+                answer = real(*arguments, **named)
+                if calls == 2:
+                    raise Halt
+                return answer
+
+            return call
+
+        owner: Any = source if step == "change" else parts.migrations
+        owner = parts.vault if step == "append_many" else owner
+        monkeypatch.setattr(owner, step, dying(getattr(owner, step)))
+        task = asyncio.create_task(rig.engine.migrations.run_once())
+        await asyncio.wait([task], timeout=20)
+        assert calls >= 2
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        monkeypatch.undo()
+    await settled(tmp_path, source)
+
+
+async def test_a_server_that_goes_and_comes_back_is_waited_for(tmp_path: Path) -> None:
+    source = filled(RECORDS)
+    down = threading.Event()
+    calls = 0
+
+    def watch(what: str) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == 8:
+            down.set()
+        if down.is_set():
+            raise IndexUnavailable("down", code="server_down")
+
+    source.before_call = watch
+    async with running(tmp_path, legacy=source, settings=SMALL) as rig, migrating(rig):
+        await until_status(rig, lambda status: status.waiting == "server_down")
+        assert (await status_of(rig)).state is MigrationState.RUNNING
+        await rig.remember("其间照常记住", group(777), person(1))
+        assert (await rig.texts("其间照常记住", group(777)))[0] == "其间照常记住"
+        down.clear()
+        status = await until_done(rig)
+        assert status.tally == ALL
+        assert status.waiting == ""
+
+
+async def test_a_server_that_is_down_at_the_start_is_waited_for(tmp_path: Path) -> None:
+    source = filled(RECORDS)
+    tries = 0
+
+    def watch(_: str) -> None:
+        nonlocal tries
+        tries += 1
+        if tries < 4:
+            raise IndexUnavailable("down", code="server_down")
+
+    source.before_call = watch
+    async with running(tmp_path, legacy=source, settings=SMALL) as rig, migrating(rig):
+        assert (await until_done(rig)).tally == ALL
+
+
+async def test_one_record_that_nobody_foresaw_stops_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = filled(RECORDS)
+    real = source.change
+
+    def change(ids: Sequence[str], decide: Any) -> None:
+        if "old-00013" in ids:
+            raise ValueError("strange")
+        real(ids, decide)
+
+    monkeypatch.setattr(source, "change", change)
+    async with running(tmp_path, legacy=source, settings=SMALL) as rig, migrating(rig):
+        status = await until_done(rig)
+        assert status.tally.broken == 2
+        assert status.tally.scanned == 54
+        assert adds_up(status)
+        letters = await rig.engine.migrations.dead_letters(10)
+        assert ("old-00013", "ValueError") in {(one.record_id, one.reason) for one in letters}
+
+
+async def test_where_every_record_fails_it_says_so_and_takes_none_for_broken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = filled(legacy(120))
+
+    def change(ids: Sequence[str], decide: Any) -> None:
+        raise ValueError("strange")
+
+    monkeypatch.setattr(source, "change", change)
+    async with running(tmp_path, legacy=source, settings=SMALL) as rig, migrating(rig):
+        status = await until_state(rig, MigrationState.FAILED)
+        assert "strange" in status.detail
+    monkeypatch.undo()
+    async with running(tmp_path, legacy=source, settings=SMALL) as rig, migrating(rig):
+        status = await until_done(rig)
+        assert (status.tally.adopted, status.tally.broken) == (120, 0)
+
+
+async def test_paused_it_waits_and_everything_is_recalled_all_the_same(tmp_path: Path) -> None:
+    source = filled(legacy(300))
+    paused = replace(SMALL, migration_paused=True)
+    async with running(tmp_path, legacy=source, settings=paused) as rig, migrating(rig):
+        await until_status(rig, lambda status: status.remaining == 300)
+        await until(lambda: rig.texts("第299号柜子放了什么工具", ELSEWHERE))
+        status = await until_state(rig, MigrationState.PAUSED)
+        assert (status.remaining, status.tally.scanned) == (300, 0)
+        assert source.changes == []
+    async with running(tmp_path, legacy=source, settings=SMALL) as rig, migrating(rig):
+        assert (await until_done(rig)).tally.adopted == 300
+
+
+async def test_reloads_and_another_embedder_and_another_map_half_way_change_nothing(
+    tmp_path: Path,
+) -> None:
+    source = filled(RECORDS)
+    slow = replace(SMALL, walk_pace=WalkPace(batch=5, least_pause=0.02, most_pause=0.02))
+    maps = ({"aiocqhttp:GroupMessage:777": "家人"}, {"aiocqhttp:GroupMessage:1": "别处"}, {})
+    for scope_map, name, wanted in zip(maps, ("one", "two", "three"), (10, 25, 40), strict=True):
+        async with (
+            running(
+                tmp_path, scope_map, legacy=source, settings=slow, embedder=FakeEmbedder(name)
+            ) as rig,
+            migrating(rig),
+        ):
+            await until_status(rig, partial(_past, wanted))
+            assert (await status_of(rig)).remaining > 0
+    async with running(tmp_path, legacy=source, settings=SMALL) as rig, migrating(rig):
+        assert (await until_done(rig)).tally == ALL
+        await rig.until_indexed()
+        assert (await rig.texts("奶奶的存折在哪里", group(777)))[0] == "奶奶的存折在衣柜里"
+        assert not [t for t in await rig.texts("奶奶的存折在哪里", ELSEWHERE) if "存折" in t]
+
+
+async def test_what_was_forgotten_or_moved_before_a_restart_does_not_come_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = filled(RECORDS)
+    admin = person(9, admin=True)
+    async with running(tmp_path, legacy=source, settings=SMALL) as rig:
+        # All is in the vault, and nobody has noted that it is.
+        monkeypatch.setattr(rig.engine._parts.migrations, "settle", lambda *_: None)
+        await rig.engine.migrations.run_once()
+        service = rig.engine.service
+        for number, acts in ((5, ["forget"]), (6, ["move"]), (7, ["move", "forget"])):
+            (hit, *_) = (await rig.recall(f"第{number}号柜子放了什么工具", ELSEWHERE)).hits
+            where = ELSEWHERE
+            for act in acts:
+                if act == "forget":
+                    await service.forget(hit.memory_id, conversation_id=where, actor=admin)
+                else:
+                    await service.move(hit.memory_id, "家人", conversation_id=where, actor=admin)
+                    where = group(777)
+        monkeypatch.undo()
+    paused = replace(SMALL, migration_paused=True)
+    async with running(tmp_path, legacy=source, settings=paused) as rig, migrating(rig):
+        await until_status(rig, lambda status: status.remaining == 54)
+        for text in ("工具5x", "工具6x", "工具7x"):
+            found = await rig.texts("第5号第6号第7号柜子放了什么工具", ELSEWHERE, limit=50)
+            assert not [t for t in found if t.endswith(text)]
+    async with running(tmp_path, legacy=source, settings=SMALL) as rig, migrating(rig):
+        status = await until_done(rig)
+        assert status.tally == ALL
+        assert await memories(rig) == {"public": 47, "家人": 2, "quarantine": 1}
+        for text in ("工具5x", "工具6x", "工具7x"):
+            found = await rig.texts("第5号第6号第7号柜子放了什么工具", ELSEWHERE, limit=50)
+            assert not [t for t in found if t.endswith(text)]

@@ -1,0 +1,157 @@
+"""What a walk must remember outlives it; what holds words carries its scope."""
+
+from __future__ import annotations
+
+import sqlite3
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory import EnginePaths, EngineSettings, build_engine
+from astrbot_plugin_scoped_memory.llm_memory.errors import EngineClosed, EngineOff, StateUnavailable
+from astrbot_plugin_scoped_memory.llm_memory.migration.migration_store import SqliteMigrationStore
+from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
+from astrbot_plugin_scoped_memory.llm_memory.models.migration import (
+    Added,
+    Before,
+    DeadLetter,
+    Fate,
+    Job,
+    JobState,
+    Outcome,
+    Tally,
+)
+from astrbot_plugin_scoped_memory.llm_memory.storage.formats.migration_schema import FORMAT
+
+pytestmark = pytest.mark.unit
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+
+
+def opened(path: Path) -> SqliteMigrationStore:
+    store = SqliteMigrationStore(path, version="0.3.0")
+    store.open()
+    return store
+
+
+def test_nothing_is_written_before_there_is_something_to_keep(tmp_path: Path) -> None:
+    path = tmp_path / "state" / "migration.sqlite"
+    store = opened(path)
+    assert (store.jobs(), store.settled("x"), store.tally("x")) == ((), frozenset(), Tally())
+    assert (store.before("x"), store.added("x"), store.dead_letters("x", 5)) == ((), (), ())
+    store.settle("x", [])
+    store.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_kept_is_there_after_a_restart(tmp_path: Path) -> None:
+    path = tmp_path / "migration.sqlite"
+    store = opened(path)
+    job = Job("scope-1", "scope", "personal_memory_v1", "b-1", JobState.RUNNING, NOW)
+    store.put_job(job)
+    store.settle(
+        "scope-1",
+        [
+            Outcome("a", Fate.ADOPTED, True, "public", "m-a"),
+            Outcome("b", Fate.MERGED, False, "家", "m-b"),
+            Outcome("c", Fate.QUARANTINED, False, "quarantine", "m-c", "not_text"),
+            Outcome("d", Fate.BROKEN, False, reason="empty"),
+            Outcome("e\ud800", Fate.DONE),
+        ],
+    )
+    store.keep_before("scope-1", [Before("a", "public", '{"judgment": "一"}')])
+    store.keep_added("b-1", [Added("public", "m-a", "x", "a"), Added("家", "m-b", "y", "b")])
+    store.keep_added("b-1", [Added("public", "m-a", "later", "z")])  # the first counts
+    store.close()
+    store = opened(path)
+    assert store.jobs() == (job,)
+    assert store.settled("scope-1") == {"a", "b", "c", "d", "e?"}
+    assert store.tally("scope-1") == Tally(5, 1, 3, 1, 1, 1, 1)
+    assert store.dead_letters("scope-1", 5) == (
+        DeadLetter("scope-1", "c", "not_text", "quarantine"),
+        DeadLetter("scope-1", "d", "empty", ""),
+    )
+    assert store.before("scope-1", ["a", "x"]) == (Before("a", "public", '{"judgment": "一"}'),)
+    assert store.added("b-1", ["m-a"]) == (Added("public", "m-a", "x", "a"),)
+    assert len(store.added("b-1")) == 2
+    store.mark_taken_back("b-1", [Key("public", "m-a")])
+    assert store.added("b-1", ["m-a"]) == (Added("public", "m-a", "", "a"),)
+    store.renew_added("b-1", [Added("public", "m-a", "new")])
+    assert store.added("b-1", ["m-a"]) == (Added("public", "m-a", "new", "a"),)
+    store.unsettle("scope-1", ["a"])
+    assert "a" not in store.settled("scope-1")
+    store.unsettle("scope-1")
+    assert store.tally("scope-1") == Tally()
+    store.drop_before("scope-1", ["a"])
+    assert store.before("scope-1") == ()
+    store.close()
+    with pytest.raises(EngineClosed):
+        store.jobs()
+
+
+def test_many_names_are_asked_for_in_one_go(tmp_path: Path) -> None:
+    store = opened(tmp_path / "migration.sqlite")
+    names = [f"r{number}" for number in range(1201)]
+    store.keep_before("j", [Before(name, "public", "null") for name in names])
+    assert {one.record_id for one in store.before("j", names)} == set(names)
+    store.close()
+
+
+def test_every_table_that_holds_words_says_whose_they_are(tmp_path: Path) -> None:
+    path = tmp_path / "migration.sqlite"
+    store = opened(path)
+    store.keep_before("j", [Before("a", "家", '{"judgment": "家里的话"}')])
+    store.close()
+    with sqlite3.connect(path) as connection:
+        tables = [
+            row[0]
+            for row in connection.execute("SELECT name FROM sqlite_master WHERE type='table'")
+        ]
+        for table in tables:
+            columns = {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
+            if table not in {"meta", "job"}:  # these hold no word of anybody's
+                assert "scope" in columns, table
+        rows = connection.execute("SELECT scope, metadata FROM before").fetchall()
+    assert rows == [("家", '{"judgment": "家里的话"}')]
+
+
+def test_a_broken_file_is_set_aside_and_a_locked_one_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "migration.sqlite"
+    path.write_bytes(b"no database at all" * 100)
+    store = SqliteMigrationStore(path)
+    assert store.open() is False
+    store.settle("j", [Outcome("a", Fate.DONE)])
+    store.close()
+    assert len(list(tmp_path.glob("migration.broken-*"))) == 1
+    monkeypatch.setattr(SqliteMigrationStore, "WAIT_SECONDS", 0.05)
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN EXCLUSIVE")
+    store = SqliteMigrationStore(path)
+    assert store.open() is True
+    with pytest.raises(StateUnavailable):
+        store.settle("j", [Outcome("b", Fate.DONE)])
+    other.execute("ROLLBACK")
+    other.close()
+    store.settle("j", [Outcome("b", Fate.DONE)])
+    assert store.settled("j") == {"a", "b"}
+    store.close()
+
+
+async def test_a_newer_file_keeps_the_engine_off_and_is_not_touched(tmp_path: Path) -> None:
+    path = tmp_path / "state" / "migration.sqlite"
+    store = opened(path)
+    store.settle("j", [Outcome("a", Fate.DONE)])
+    store.close()
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE meta SET value = ? WHERE name = 'format'", (str(FORMAT + 1),))
+    connection.close()
+    before = path.read_bytes()
+    engine = build_engine(EnginePaths.under(tmp_path), EngineSettings(), version="0.3.0")
+    with pytest.raises(EngineOff) as raised:
+        await engine.open()
+    assert raised.value.code == "format_newer"
+    await engine.close()
+    assert path.read_bytes() == before

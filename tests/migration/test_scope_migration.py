@@ -1,0 +1,344 @@
+"""A pre-scope plugin's records come along behind the bot, whatever gets in between."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory import ConversationId, EngineSettings, MigrationMode
+from astrbot_plugin_scoped_memory.llm_memory.migration.ports import ForeignRecord
+from astrbot_plugin_scoped_memory.llm_memory.models.migration import MigrationState, Tally
+from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, group, running
+from astrbot_plugin_scoped_memory.tests.support.migrating import (
+    adds_up,
+    fields,
+    filled,
+    legacy,
+    migrating,
+    status_of,
+    until,
+    until_done,
+    until_state,
+    until_status,
+)
+
+pytestmark = pytest.mark.engine
+
+FAMILY, WORK, ELSEWHERE = group(777), group(888), group(1)
+
+
+async def test_every_record_ends_in_the_vault_under_its_scope_and_the_source_says_so(
+    tmp_path: Path,
+) -> None:
+    source = filled(
+        {
+            **legacy(450),
+            "blank": fields("空白也是公共的", memory_scope="  "),
+            "home": fields("奶奶的存折在衣柜里", memory_scope="家人"),
+            "wild": fields("这是越界的密语", memory_scope="../x"),
+            "number": fields("这是数字域的密语", memory_scope=7),
+            "again": fields("小明在第3号柜子放了工具3x", strength=90),
+            "nothing": None,
+        }
+    )
+    before = dict(source.records)
+    async with running(tmp_path, legacy=source) as rig, migrating(rig):
+        status = await until_done(rig)
+        assert status.tally == Tally(
+            scanned=456, patched=452, skipped=4, adopted=452, merged=1, quarantined=2, broken=1
+        )
+        assert adds_up(status)
+        assert status.remaining == 0
+        by_scope = (await rig.engine.status()).by_scope
+        assert by_scope == {"public": 451, "家人": 1, "quarantine": 2}
+        found = await rig.recall("小明在第3号柜子放了什么", ELSEWHERE)
+        assert found.hits[0].preview == "小明在第3号柜子放了工具3x"
+        assert (await rig.texts("奶奶的存折在哪里", FAMILY))[0] == "奶奶的存折在衣柜里"
+        for where in (FAMILY, WORK, ELSEWHERE):
+            assert not [text for text in await rig.texts("密语是什么", where) if "密语" in text]
+        assert not [t for t in await rig.texts("奶奶的存折在哪里", WORK) if "存折" in t]
+        letters = await rig.engine.migrations.dead_letters(10)
+        assert {(one.record_id, one.reason, one.scope) for one in letters} == {
+            ("nothing", "empty", ""),
+            ("number", "not_text", "quarantine"),
+            ("wild", "illegal_characters", "quarantine"),
+        }
+    for name, record in source.records.items():
+        metadata = dict(record.metadata or {})
+        if name in {"home", "wild", "number", "nothing"}:
+            assert record == before[name]
+        else:
+            assert metadata.pop("memory_scope") == "public"
+            old = dict(before[name].metadata or {})
+            old.pop("memory_scope", None)
+            assert metadata == old
+
+
+async def test_what_is_patched_stands_in_a_file_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = filled(legacy(450))
+    batches: list[int] = []
+    missing: list[str] = []
+    change = source.change
+
+    def looked_at(ids: Sequence[str], decide: Any) -> None:
+        files = (tmp_path / "memory").rglob("*.md")
+        words = "".join(path.read_text("utf-8") for path in files)
+        batches.append(len(ids))
+        missing.extend(one for one in ids if f"工具{int(one[4:])}x ^m-" not in words)
+        change(ids, decide)
+
+    monkeypatch.setattr(source, "change", looked_at)
+    async with running(tmp_path, legacy=source) as rig, migrating(rig):
+        await until_done(rig)
+    assert (sum(batches), max(batches), missing) == (450, 200, [])
+
+
+async def test_of_records_that_say_the_same_the_strongest_counts(tmp_path: Path) -> None:
+    source = filled({"a": fields("猫叫团子", strength=10), "b": fields("猫叫团子", strength=70)})
+    async with running(tmp_path, legacy=source) as rig, migrating(rig):
+        await until_done(rig)
+        (stored,) = await rig.engine.service.newest(conversation_id=ELSEWHERE, limit=5)
+        assert stored.memory.strength == 70
+        assert "a" in stored.memory.extra[0]
+        assert "b" in stored.memory.extra[0]
+
+
+async def test_a_record_is_recalled_from_the_first_second_and_can_be_read_whole(
+    tmp_path: Path,
+) -> None:
+    source = filled(
+        {
+            **legacy(500),
+            "home": fields("奶奶的存折在衣柜里", memory_scope="家人"),
+            "wild": fields("越界的存折密语", memory_scope="../x"),
+        }
+    )
+    held = threading.Event()
+
+    def wait(what: str) -> None:
+        if what == "read":  # no batch comes
+            held.wait(30)
+
+    source.before_call = wait
+    async with running(tmp_path, legacy=source) as rig, migrating(rig):
+        try:
+            status = await until_status(rig, lambda status: status.remaining > 0)
+            assert (status.remaining, status.tally.scanned) == (502, 0)
+            assert (await rig.engine.status()).total == 0
+            for number in (0, 250, 499):
+                query = f"第{number}号柜子放了什么"
+                found = await rig.recall(query, ELSEWHERE)
+                assert found.hits[0].preview == f"小明在第{number}号柜子放了工具{number}x"
+            expansion = await rig.engine.service.expand(
+                found.hits[0].pointer, conversation_id=ELSEWHERE
+            )
+            assert expansion.memory.memory.reasoning == "他自己说的"  # type: ignore[union-attr]
+            assert (await rig.texts("奶奶的存折在哪里", FAMILY))[0] == "奶奶的存折在衣柜里"
+            for where in (WORK, ELSEWHERE):
+                assert not [t for t in await rig.texts("奶奶的存折密语", where) if "存折" in t]
+        finally:
+            held.set()
+        await until_done(rig)
+        found = await rig.recall("第250号柜子放了什么", ELSEWHERE)
+        assert [hit.preview for hit in found.hits].count("小明在第250号柜子放了工具250x") == 1
+
+
+async def test_while_the_collection_is_still_being_read_its_server_is_asked(
+    tmp_path: Path,
+) -> None:
+    source = filled(
+        {
+            **legacy(30),
+            "wild": fields("工具密语", memory_scope="../x"),
+            "theirs": fields("工具私语", memory_scope="家人"),
+        }
+    )
+    held = threading.Event()
+
+    def wait(what: str) -> None:
+        if what == "page":
+            held.wait(30)
+
+    source.before_call = wait
+    async with running(tmp_path, legacy=source) as rig, migrating(rig):
+        try:
+            await until_state(rig, MigrationState.RUNNING)
+            await until(lambda: rig.texts("第17号柜子放了什么工具", ELSEWHERE))
+            texts = await rig.texts("第17号柜子放了什么工具", ELSEWHERE, limit=20)
+            assert texts[0] == "小明在第17号柜子放了工具17x"
+            assert not [text for text in texts if "语" in text]
+            assert (await status_of(rig)).remaining == 0
+        finally:
+            held.set()
+        assert (await until_done(rig)).tally.scanned == 32
+
+
+async def test_when_all_is_done_a_record_without_a_scope_is_nobodys(tmp_path: Path) -> None:
+    source = filled(legacy(3))
+    async with running(tmp_path, legacy=source) as rig, migrating(rig):
+        await until_done(rig)
+        source.put("late", "晚来的一条旧话", fields("晚来的一条旧话"))
+        assert not [t for t in await rig.texts("晚来的一条旧话", ELSEWHERE) if "晚来" in t]
+        assert source.records["late"].metadata == fields("晚来的一条旧话")
+    async with running(tmp_path, legacy=source) as rig, migrating(rig):
+        status = await until_done(rig)  # the next start takes it in
+        assert status.tally.adopted == 4
+        assert (await rig.texts("晚来的一条旧话", ELSEWHERE))[0] == "晚来的一条旧话"
+
+
+def in_mode(mode: MigrationMode) -> EngineSettings:
+    """Settings with this migration mode."""
+    return replace(QUICK, migration_mode=mode)
+
+
+async def test_mode_on_recalls_what_is_written_there_after_the_end_as_public(
+    tmp_path: Path,
+) -> None:
+    source = filled(legacy(3))
+    settings = in_mode(MigrationMode.ON)
+    async with running(tmp_path, legacy=source, settings=settings) as rig, migrating(rig):
+        await until_done(rig)
+        late = {
+            "late": fields("晚来的一条旧话"),
+            "theirs": fields("晚来的一条家话", memory_scope="家人"),
+            "wild": fields("晚来的一条野话", memory_scope="../x"),
+        }
+        for name, metadata in late.items():
+            source.put(name, str(metadata["judgment"]), metadata)
+        await until(lambda: _found(rig, "晚来的一条旧话", ELSEWHERE))
+        texts = await rig.texts("晚来的一条话", ELSEWHERE, limit=20)
+        assert not [text for text in texts if "家话" in text or "野话" in text]
+        assert source.records["late"].metadata == fields("晚来的一条旧话")
+        status = await status_of(rig)
+        assert (status.state, status.mode, status.mode_on) == (
+            MigrationState.DONE,
+            MigrationMode.ON,
+            True,
+        )
+        # What an admin takes back does not come back by itself.
+        (batch,) = status.batches
+        await rig.engine.migrations.take_back(batch)
+        await until_status(rig, lambda status: status.reversed and not status.mode_on)
+        assert not await _found(rig, "晚来的一条旧话", ELSEWHERE)
+
+
+async def test_mode_off_recalls_what_states_its_scope_and_the_rest_once_it_is_taken_in(
+    tmp_path: Path,
+) -> None:
+    source = filled({**legacy(5), "home": fields("奶奶的存折在衣柜里", memory_scope="家人")})
+    held = threading.Event()
+
+    def wait(what: str) -> None:
+        if what == "read":  # no batch comes
+            held.wait(30)
+
+    source.before_call = wait
+    settings = in_mode(MigrationMode.OFF)
+    async with running(tmp_path, legacy=source, settings=settings) as rig, migrating(rig):
+        try:
+            status = await until_status(rig, lambda status: status.remaining > 0)
+            assert (status.mode, status.mode_on) == (MigrationMode.OFF, False)
+            assert await _found(rig, "奶奶的存折在衣柜里", FAMILY)
+            assert not [t for t in await rig.texts("第3号柜子放了什么", ELSEWHERE) if "柜子" in t]
+        finally:
+            held.set()
+        await until_done(rig)
+        assert await _found(rig, "小明在第3号柜子放了工具3x", ELSEWHERE)
+
+
+async def test_mode_auto_is_on_exactly_while_there_is_something_to_take_in(
+    tmp_path: Path,
+) -> None:
+    source = filled(legacy(5))
+    held = threading.Event()
+
+    def wait(what: str) -> None:
+        if what == "read":
+            held.wait(30)
+
+    source.before_call = wait
+    async with running(tmp_path, legacy=source) as rig, migrating(rig):
+        try:
+            status = await until_status(rig, lambda status: status.remaining > 0)
+            assert (status.mode, status.mode_on) == (MigrationMode.AUTO, True)
+        finally:
+            held.set()
+        await until_done(rig)
+        assert not (await status_of(rig)).mode_on
+
+
+async def _found(rig: Rig, text: str, where: ConversationId) -> bool:
+    return text in await rig.texts(text, where, limit=20)
+
+
+async def test_only_what_was_listed_at_the_start_is_touched(tmp_path: Path) -> None:
+    source = filled(legacy(300))
+    grown = threading.Event()
+
+    def grow(what: str) -> None:
+        if what == "read" and not grown.is_set():
+            grown.set()
+            source.records["new"] = ForeignRecord("new", "新写的", fields("新写的一句话"))
+
+    source.before_call = grow
+    async with running(tmp_path, legacy=source) as rig, migrating(rig):
+        status = await until_done(rig)
+        assert status.tally.scanned == 300
+    assert source.records["new"].metadata == fields("新写的一句话")
+    assert "new" not in source.changes
+
+
+async def test_a_record_that_its_owner_changes_meanwhile_is_taken_as_it_is_then(
+    tmp_path: Path,
+) -> None:
+    source = filled(legacy(3))
+    calls: list[str] = []
+
+    def change(what: str) -> None:
+        calls.append(what)
+        if calls.count("read") == 2 and what == "read":  # between our reading and our writing
+            theirs = fields("小明在第1号柜子放了秘密", memory_scope="家人")
+            source.records["old-00001"] = ForeignRecord("old-00001", None, theirs)
+
+    source.before_call = change
+    async with running(tmp_path, legacy=source) as rig, migrating(rig):
+        status = await until_done(rig)
+        assert adds_up(status)
+        assert status.tally.scanned == 3
+        assert (await rig.engine.status()).by_scope["家人"] == 1
+        found = await rig.texts("小明在第1号柜子放了什么秘密", FAMILY)
+        assert found[0] == "小明在第1号柜子放了秘密"
+        found = await rig.texts("小明在第1号柜子放了什么秘密", ELSEWHERE)
+        assert not [text for text in found if "秘密" in text]
+    assert source.records["old-00001"].metadata == fields(
+        "小明在第1号柜子放了秘密", memory_scope="家人"
+    )
+
+
+async def test_our_own_records_are_nobodys_to_migrate(tmp_path: Path) -> None:
+    mine = {"memory_scope": "家人", "has_scope": 1, "content_hash": "x", "judgment": "不该被收"}
+    lost = {"has_scope": 1, "content_hash": "x", "judgment": "丢了域的一条"}
+    source = filled({"a": mine, "b": lost})
+    async with running(tmp_path, legacy=source) as rig, migrating(rig):
+        await until_state(rig, MigrationState.IDLE)
+        assert (await rig.engine.status()).total == 0
+    assert source.changes == []
+    assert not (tmp_path / "state" / "migration.sqlite").exists()
+
+
+async def test_a_document_of_a_megabyte_comes_along_and_holds_up_nobody(tmp_path: Path) -> None:
+    words = "很长的一条" + "长" * 350_000
+    source = filled({"long": fields(words), **legacy(3)})
+    async with running(tmp_path, legacy=source) as rig, migrating(rig):
+        status = await until_done(rig)
+        assert (status.tally.adopted, status.tally.broken) == (4, 0)
+        (best, *_) = (await rig.recall("很长的一条", ELSEWHERE)).hits
+        expansion = await rig.engine.service.expand(best.pointer, conversation_id=ELSEWHERE)
+        assert expansion.memory.memory.reasoning.startswith(words)  # type: ignore[union-attr]

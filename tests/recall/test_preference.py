@@ -1,0 +1,178 @@
+"""What moves a candidate beside its words: the time asked for, who speaks, how strong and new."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
+    Memory,
+    Provenance,
+    StoredMemory,
+)
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.salience import (
+    SALIENCE,
+    SPEAKER,
+    days,
+    in_time,
+    is_first_person,
+    named_speaker,
+    salience,
+    speaker_factor,
+    time_factor,
+    without_times,
+)
+from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.identity import ids_of
+from astrbot_plugin_scoped_memory.llm_memory.text.dates.expressions import TimeSpan, find_times
+
+pytestmark = pytest.mark.unit
+
+NOW = datetime(2026, 11, 21, 18, 0, tzinfo=UTC)
+ASKED_AT = NOW.timestamp()
+AHEAD = timedelta(days=400)
+
+
+def said(
+    text: str = "窗台上有猫",
+    *,
+    who: str = "小明",
+    person: str = "aiocqhttp:1",
+    at: datetime = NOW,
+    strength: int = 50,
+) -> StoredMemory:
+    origin = Provenance(who=who, person=person)
+    memory = Memory("m-aaaaaaaaaa", text, at, strength=strength, provenance=origin)
+    return StoredMemory(PUBLIC, f"journal/{at:%Y-%m-%d}.md", memory)
+
+
+def times(text: str) -> Sequence[TimeSpan]:
+    return find_times(text, NOW)
+
+
+@pytest.mark.parametrize(
+    "text", ["我喜欢什么", "俺的钥匙呢", "咱的车在哪", "what do I like", "is it mine", "I'm where?"]
+)
+def test_a_question_of_oneself_is_known(text: str) -> None:
+    assert is_first_person(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["我们喜欢什么", "咱们去哪", "他喜欢什么", "what is it", "the mine is deep in time", ""][:4],
+)
+def test_a_question_of_others_is_none(text: str) -> None:
+    assert not is_first_person(text)
+
+
+def test_the_most_exact_time_that_is_met_counts() -> None:
+    asked = times("今年11月，就是昨天，聊了什么")
+    assert len(asked) > 1
+    yesterday = in_time(said(at=NOW - timedelta(days=1)), asked)
+    this_month = in_time(said(at=NOW - timedelta(days=9)), asked)
+    assert yesterday is not None
+    assert this_month is not None
+    assert time_factor(yesterday) > time_factor(this_month) > time_factor(None) == 1.0
+    assert in_time(said(at=NOW - AHEAD), asked) is None
+
+
+def test_what_speaks_of_the_time_meets_it_whenever_it_was_said() -> None:
+    asked = times("昨天发生了什么")
+    assert in_time(said("2026-11-20 交了房租", at=NOW - AHEAD), asked) is not None
+    assert in_time(said("交了房租", at=NOW - AHEAD), asked) is None
+
+
+def test_without_a_time_nothing_is_met() -> None:
+    assert in_time(said(), ()) is None
+
+
+def test_the_one_who_is_named_is_found_and_of_two_neither() -> None:
+    family = [said(who="小明"), said(who="小红"), said(who="Tom"), said(who="")]
+    assert named_speaker("小明说了什么", family) == "小明"
+    assert named_speaker("what did tom say", family) == "Tom"
+    assert named_speaker("小明和小红说了什么", family) == ""
+    assert named_speaker("谁说了什么", family) == ""
+    assert named_speaker("what about the tomato", family) == ""
+
+
+def test_of_a_name_in_a_name_the_longer_is_meant() -> None:
+    assert named_speaker("小明明说了什么", [said(who="小明"), said(who="小明明")]) == "小明明"
+
+
+def test_a_name_of_one_letter_names_nobody() -> None:
+    assert named_speaker("明天说什么", [said(who="明")]) == ""
+
+
+def test_the_named_and_the_asker_are_preferred_and_nobody_else() -> None:
+    asker = {"aiocqhttp:1"}
+    assert speaker_factor(said(who="小明"), "小明", ()) == SPEAKER
+    assert speaker_factor(said(person="aiocqhttp:1"), "", asker) == SPEAKER
+    assert speaker_factor(said(person="aiocqhttp:2", who="小明"), "", asker) == 1.0
+    assert speaker_factor(said(who="小红"), "小明", ()) == 1.0
+    assert speaker_factor(said(), "", ()) == 1.0
+
+
+def test_who_is_unknown_is_not_taken_for_another_who_is_unknown() -> None:
+    assert speaker_factor(said(person="", who=""), "", ids_of("", {"": "小明"})) == 1.0
+
+
+def test_a_person_is_known_under_every_id_that_is_linked() -> None:
+    links = {"aiocqhttp:1": "小明", "telegram:5": "小明", "telegram:6": "小红"}
+    assert ids_of("telegram:5", links) == {"aiocqhttp:1", "telegram:5", "小明"}
+    assert ids_of("telegram:7", links) == {"telegram:7"}
+    # An id may be linked to another id instead of a name.
+    assert ids_of("aiocqhttp:1", {"telegram:5": "aiocqhttp:1"}) == {"aiocqhttp:1", "telegram:5"}
+    assert ids_of("", links) == frozenset()
+
+
+@given(
+    st.integers(1, 100),
+    st.timedeltas(min_value=-AHEAD, max_value=10 * AHEAD),
+    st.integers(0, 10**9),
+)
+def test_salience_stays_within_its_share(strength: int, age: timedelta, uses: int) -> None:
+    found = salience(said(strength=strength, at=NOW - age), ASKED_AT, uses)
+    assert 1 - SALIENCE - 1e-9 <= found <= 1 + SALIENCE + 1e-9
+
+
+@given(st.integers(1, 99), st.integers(0, 1000))
+def test_the_stronger_and_the_newer_are_more_salient(strength: int, age: int) -> None:
+    at = NOW - timedelta(days=age)
+    own = salience(said(strength=strength, at=at), ASKED_AT)
+    assert salience(said(strength=strength + 1, at=at), ASKED_AT) > own
+    assert salience(said(strength=strength, at=at - timedelta(days=1)), ASKED_AT) <= own
+
+
+@given(st.integers(1, 100), st.integers(0, 40))
+def test_what_was_useful_is_more_salient_each_time_a_little_less(strength: int, uses: int) -> None:
+    never, one, two = (salience(said(strength=strength), ASKED_AT, uses + n) for n in (0, 1, 2))
+    assert never < one < two
+    assert two - one < one - never
+
+
+def test_recency_is_half_gone_in_a_month() -> None:
+    now, month, ever = (
+        salience(said(at=NOW - timedelta(days=n)), ASKED_AT) for n in (0, 30, 100_000)
+    )
+    assert now - month == pytest.approx((now - ever) / 2)
+
+
+def test_no_asker_can_outdo_who_asks_by_strength_alone() -> None:
+    assert SPEAKER * (1 - SALIENCE) > 1 + SALIENCE
+
+
+def test_what_is_asked_apart_from_when_has_no_time_in_it() -> None:
+    text = "昨天小明说了什么"
+    left = without_times(text, times(text))
+    assert "昨天" not in left
+    assert "小明说了什么" in left
+    assert without_times("小明说了什么", ()) == "小明说了什么"
+
+
+def test_the_days_of_a_question_go_from_the_first_to_the_last() -> None:
+    assert days(()) is None
+    assert days(times("昨天和前天聊了什么")) == (date(2026, 11, 19), date(2026, 11, 20))

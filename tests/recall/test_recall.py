@@ -1,0 +1,334 @@
+"""How recall decides: both arms, the law of their fusion, times, speakers, and every fallback."""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from collections.abc import Callable, Collection
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory import Hit, IndexState, MemoryDraft
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector
+from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm, DropReason
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.trust import PROBES
+from astrbot_plugin_scoped_memory.llm_memory.text.language import Language
+from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
+from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import NoWords
+from astrbot_plugin_scoped_memory.tests.fakes.trust import FixedTrust, InMemoryTrust
+from astrbot_plugin_scoped_memory.tests.fakes.vector_store import InMemoryVectorStore
+from astrbot_plugin_scoped_memory.tests.support.engines import (
+    QUICK,
+    Rig,
+    Ticker,
+    group,
+    person,
+    running,
+)
+
+pytestmark = pytest.mark.engine
+
+HERE = group(777)
+# A memory and two questions: with words of it, and without any.
+FACTS = [
+    ("小明对猫毛过敏", "谁对猫毛过敏", "哪位不能养宠物"),
+    ("奶奶每天早晨打太极拳", "奶奶打什么拳", "老人家怎么锻炼身体"),
+    ("阿强在杭州开了一家面馆", "阿强在哪里开面馆", "他做什么生意谋生"),
+    ("女儿的钢琴考级通过了八级", "女儿钢琴考到几级", "孩子学乐器的成绩"),
+    ("房东答应下个季度修阳台的窗户", "房东答应修什么", "屋子漏风谁来处理"),
+    ("老王把备用钥匙放在鞋柜第二层", "老王的备用钥匙放在哪", "锁在外面该找什么"),
+    ("表弟报名了横渡长江的游泳比赛", "表弟报名了什么比赛", "亲戚里谁爱下水"),
+    ("林工负责机房的空调维护", "谁负责机房空调", "设备过热联系谁"),
+    ("陈阿姨做的红烧带鱼最受欢迎", "陈阿姨做什么鱼", "聚餐哪道菜抢手"),
+    ("班长借走了望远镜还没还", "谁借走了望远镜", "观鸟的器材去哪了"),
+]
+
+
+class Concepts(FakeEmbedder):
+    """Knows which question belongs to which memory, here and in the examination; the rest is a
+    blur. ``share`` of what it is asked for it does not know."""
+
+    def __init__(self, share: float = 0.0) -> None:
+        super().__init__("concepts", dim=512)
+        groups = [*FACTS, *(pair for pairs in PROBES.values() for pair in pairs)]
+        self._place = {text: n for n, texts in enumerate(groups) for text in texts}
+        self._unknown = share
+
+    def _one(self, text: str) -> Vector:
+        vector = np.random.default_rng(zlib.crc32(text.encode())).normal(size=self.dim) / 60
+        known = next((n for t, n in self._place.items() if t in text), None)
+        if known is not None and zlib.crc32(text.encode()) % 100 >= 100 * self._unknown:
+            vector[known] += 1.0
+        return (vector / np.linalg.norm(vector)).astype(np.float32)
+
+
+class Random(FakeEmbedder):
+    """Every text anywhere."""
+
+    def _one(self, text: str) -> Vector:
+        vector = np.random.default_rng(zlib.crc32(text.encode())).normal(size=self.dim)
+        return (vector / np.linalg.norm(vector)).astype(np.float32)
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(30):
+        while not condition():  # noqa: ASYNC110  (what is waited for tells nobody)
+            await asyncio.sleep(0.005)
+
+
+async def until_ready(rig: Rig) -> None:
+    """Both indexes hold everything, and the embedder is examined."""
+    await rig.until_indexed()
+    async with asyncio.timeout(30):
+        while (await rig.engine.status()).words is not IndexState.READY:  # noqa: ASYNC110
+            await asyncio.sleep(0.005)
+    await until(lambda: rig.engine.trust is not None)
+
+
+async def right(rig: Rig, only: Collection[Arm] | None) -> int:
+    """How many questions find their memory among the first five."""
+    count = 0
+    for fact, *questions in FACTS:
+        for question in questions:
+            recall = await rig.engine.service.recall(
+                question, conversation_id=HERE, limit=5, token_budget=9999, only=only
+            )
+            count += fact in [hit.preview for hit in recall.hits]
+    return count
+
+
+@pytest.mark.parametrize(
+    ("embedder", "trusted"),
+    [
+        (Random("random"), False),
+        (FakeEmbedder("hashing"), False),
+        (Concepts(), True),
+        (Concepts(share=0.08), True),
+    ],
+)
+async def test_both_arms_together_are_never_worse_than_the_better_one(
+    tmp_path: Path, embedder: FakeEmbedder, trusted: bool
+) -> None:
+    settings = replace(QUICK, relevance_floor=0.0)
+    trust = InMemoryTrust()
+    async with running(tmp_path, embedder=embedder, settings=settings, trust=trust) as rig:
+        for fact, *_ in FACTS:
+            await rig.remember(fact, HERE)
+        for number in range(40):
+            await rig.remember(f"柜子{number}号抽屉里放着旧报纸和第{number}封信", HERE)
+        await until_ready(rig)
+        assert rig.engine.trust is not None
+        weight = rig.engine.trust.weights[Language.CHINESE]
+        assert (weight > 0) is trusted
+        assert 0 <= weight <= 1
+        words = await right(rig, {Arm.LEXICAL})
+        vectors = await right(rig, {Arm.DENSE})
+        both = await right(rig, None)
+        assert both >= max(words, vectors) - 1
+        if not trusted:
+            assert both == words
+
+
+async def test_where_words_mislead_an_embedder_that_is_sure_is_believed(tmp_path: Path) -> None:
+    settings = replace(QUICK, relevance_floor=0.0)
+    trust = InMemoryTrust()
+    async with running(tmp_path, embedder=Concepts(), settings=settings, trust=trust) as rig:
+        for fact, _, question in FACTS:
+            await rig.remember(fact, HERE)
+            for number in range(6):  # more than there are places, with all the words that it has
+                words = f"{question[:3]}，{question[3:]}"
+                await rig.remember(f"{words}，这件事第{number}次放到以后再说", HERE)
+        await until_ready(rig)
+        assert await right(rig, {Arm.LEXICAL}) == len(FACTS)
+        assert await right(rig, {Arm.DENSE}) == await right(rig, None) == 2 * len(FACTS)
+        recall = await rig.recall(FACTS[0][2], HERE)
+        assert recall.trace.dense_weight == 0.5, "as much as the words"
+
+
+async def test_an_embedder_is_examined_once(tmp_path: Path) -> None:
+    trust = InMemoryTrust()
+    async with running(tmp_path, embedder=Concepts(), trust=trust) as rig:
+        await until_ready(rig)
+    again = Concepts()
+    async with running(tmp_path, embedder=again, trust=trust) as rig:
+        await until_ready(rig)
+        assert again.calls == 0
+        assert rig.engine.trust == next(iter(trust.known.values()))
+
+
+async def test_until_it_is_examined_words_decide_alone(tmp_path: Path) -> None:
+    embedder = FakeEmbedder()
+    embedder.failing = True
+    async with running(tmp_path, embedder=embedder, trust=InMemoryTrust()) as rig:
+        await rig.remember("小明对猫毛过敏", HERE)
+        await until_words(rig)
+        recall = await rig.recall("谁对猫毛过敏", HERE)
+        assert recall.trace.arm is Arm.LEXICAL
+        assert [hit.preview for hit in recall.hits] == ["小明对猫毛过敏"]
+
+
+async def until_words(rig: Rig) -> None:
+    async with asyncio.timeout(30):
+        while (await rig.engine.status()).words is not IndexState.READY:  # noqa: ASYNC110
+            await asyncio.sleep(0.005)
+
+
+async def test_every_fallback_answers_and_says_so(tmp_path: Path) -> None:
+    store = InMemoryVectorStore()
+    async with running(tmp_path, store=store) as rig:
+        await rig.remember("小明对猫毛过敏", HERE)
+        await until_ready(rig)
+        assert (await rig.recall("谁对猫毛过敏", HERE)).trace.arm is Arm.HYBRID
+    failing = FakeEmbedder()
+    failing.failing = True
+    cases = [
+        ({}, Arm.LEXICAL, "dense"),
+        ({"words": NoWords()}, Arm.DENSE, "lexical"),
+        ({"words": NoWords(), "trust": FixedTrust(0.0)}, Arm.DENSE, "lexical"),
+        ({"words": NoWords(), "embedder": failing}, Arm.SCAN, "dense"),
+    ]
+    for options, arm, missing in cases:
+        async with running(tmp_path, store=InMemoryVectorStore(store.disk), **options) as rig:  # type: ignore[arg-type]
+            if arm is Arm.LEXICAL:
+                await until_ready(rig)
+                assert isinstance(rig.embedder, FakeEmbedder)
+                rig.embedder.failing = True
+            elif arm is Arm.DENSE:
+                await rig.until_indexed()
+            recall = await rig.recall("谁对猫毛过敏", HERE)
+            assert recall.trace.arm is arm
+            assert any(note.startswith(missing) for note in recall.trace.notes)
+            assert [hit.preview for hit in recall.hits] == ["小明对猫毛过敏"]
+
+
+async def test_an_index_of_words_broken_while_the_bot_runs_is_made_again_behind(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path) as rig:
+        await rig.remember("小明对猫毛过敏", HERE)
+        await until_ready(rig)
+        path = tmp_path / "index" / "lexical.sqlite"
+        import sqlite3
+
+        with sqlite3.connect(path) as connection:
+            connection.execute("UPDATE posting SET data = x'010203'")
+        broken = await rig.recall("谁对猫毛过敏", HERE)
+        assert [hit.preview for hit in broken.hits] == ["小明对猫毛过敏"]
+        assert broken.trace.arm is Arm.DENSE
+        async with asyncio.timeout(30):
+            while (await rig.recall("谁对猫毛过敏", HERE)).trace.arm is not Arm.HYBRID:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+
+
+async def test_an_index_of_words_that_was_deleted_while_the_bot_was_off_is_made_again(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path) as rig:
+        await rig.remember("小明对猫毛过敏", HERE)
+        await until_ready(rig)
+    for path in (tmp_path / "index").glob("lexical.sqlite*"):
+        path.write_bytes(b"")
+    async with running(tmp_path) as rig:
+        await until_ready(rig)
+        assert await rig.texts("谁对猫毛过敏", HERE) == ["小明对猫毛过敏"]
+
+
+async def test_what_is_forgotten_is_found_by_neither_arm(tmp_path: Path) -> None:
+    async with running(tmp_path) as rig:
+        stored = await rig.remember("小明对猫毛过敏", HERE)
+        await until_ready(rig)
+        await rig.engine.service.forget(
+            stored.memory.memory.memory_id, conversation_id=HERE, actor=person(1, admin=True)
+        )
+        for only in (None, {Arm.LEXICAL}, {Arm.DENSE}):
+            recall = await rig.engine.service.recall(
+                "谁对猫毛过敏", conversation_id=HERE, limit=5, token_budget=999, only=only
+            )
+            assert recall.hits == ()
+
+
+async def test_yesterday_is_answered_by_the_date_whatever_the_words(tmp_path: Path) -> None:
+    clock = Ticker()
+    async with running(tmp_path, clock=clock) as rig:
+        await rig.remember("阿强在杭州开了一家面馆", HERE)
+        clock.now += timedelta(days=1)
+        await rig.remember("奶奶每天早晨打太极拳", HERE)
+        await until_ready(rig)
+        assert await rig.texts("昨天聊了什么", HERE) == ["阿强在杭州开了一家面馆"]
+        assert await rig.texts("今天聊了什么", HERE) == ["奶奶每天早晨打太极拳"]
+        assert await rig.texts("昨天聊了什么", group(888)) == []
+        assert await rig.texts("去年聊了什么", HERE) == []
+
+
+async def test_a_question_in_the_first_person_prefers_what_its_asker_said(tmp_path: Path) -> None:
+    xiaoming, xiaohong = person(1, "小明"), person(2, "小红")
+    async with running(tmp_path, trust=FixedTrust(0.0)) as rig:
+        await rig.remember("我最喜欢喝冰美式咖啡", HERE, xiaoming)
+        await rig.remember("我最喜欢喝热拿铁咖啡", HERE, xiaohong)
+        await until_words(rig)
+        for actor, first in ((xiaoming, "小明"), (xiaohong, "小红")):
+            recall = await rig.engine.service.recall(
+                "我喜欢喝什么咖啡", conversation_id=HERE, limit=2, token_budget=999, actor=actor
+            )
+            assert next(hit.who for hit in recall.hits) == first
+            assert len(recall.hits) == 2
+
+
+async def test_the_budget_counts_what_is_written_and_skips_what_does_not_fit(
+    tmp_path: Path,
+) -> None:
+    def line(hit: Hit) -> str:
+        return "字" * (300 if "猫毛" in hit.preview else 10)
+
+    async with running(tmp_path) as rig:
+        await rig.remember("小明对猫毛过敏", HERE)
+        await rig.remember("小明对花粉也过敏", HERE)
+        recall = await rig.engine.service.recall(
+            "小明对什么过敏，猫毛吗", conversation_id=HERE, limit=3, token_budget=50, line=line
+        )
+        assert [hit.preview for hit in recall.hits] == ["小明对花粉也过敏"]
+        assert recall.tokens == recall.trace.tokens == 10
+        assert recall.trace.dropped[DropReason.BUDGET] == 1
+
+
+async def test_nothing_relevant_means_nothing(tmp_path: Path) -> None:
+    async with running(tmp_path, trust=FixedTrust(0.0)) as rig:
+        for fact, *_ in FACTS:
+            draft = MemoryDraft(fact, actor=person(1))
+            await rig.engine.service.remember(draft, conversation_id=HERE)
+        await until_words(rig)
+        for query in ("量子力学的基本原理是什么", "帮我写一首关于秋天的诗", "how do I sort a list"):
+            assert await rig.texts(query, HERE) == []
+
+
+async def test_the_very_words_are_found_among_many_that_say_nearly_the_same(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path, {HERE.umo: "家"}, store=InMemoryVectorStore()) as rig:
+        for number in range(1, 60):
+            for chat in (1, 9):
+                await rig.remember(f"家里第{chat}个会话的第{number}件事", HERE, person(chat))
+        text = "家里第1个会话的第1件事"
+        assert (await rig.recall(text, HERE, 5)).hits[0].preview == text
+
+
+async def test_a_remark_needs_more_than_a_search_for_the_same_words(tmp_path: Path) -> None:
+    async with running(tmp_path) as rig:
+        await rig.remember("奶奶对花生过敏", group(777))
+        await rig.until_indexed()
+
+        async def found(text: str, *, in_talk: bool) -> int:
+            recall = await rig.engine.service.recall(
+                text, conversation_id=group(777), limit=3, token_budget=500, in_talk=in_talk
+            )
+            return len(recall.hits)
+
+        for remark in ("过敏了", "花生真香", "今天吃花生", "对花生没兴趣"):
+            assert await found(remark, in_talk=False) == 1, remark
+            assert await found(remark, in_talk=True) == 0, remark
+        for asked in ("奶奶对花生过敏", "奶奶能吃花生吗", "谁对花生过敏？"):
+            assert await found(asked, in_talk=True) == 1, asked

@@ -1,0 +1,177 @@
+"""What comes first, seen from outside: each part of the order decides at least once."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory import Actor, IndexState, Recall
+from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
+from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm
+from astrbot_plugin_scoped_memory.llm_memory.recall.arms import Arms
+from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
+from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import NoWords
+from astrbot_plugin_scoped_memory.tests.fakes.trust import FixedTrust
+from astrbot_plugin_scoped_memory.tests.support.engines import (
+    QUICK,
+    Rig,
+    Ticker,
+    group,
+    person,
+    running,
+)
+
+pytestmark = pytest.mark.engine
+
+HERE = group(777)
+XIAOMING, XIAOHONG = person(1, "小明"), person(2, "小红")
+NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+
+
+@contextlib.asynccontextmanager
+async def reading(root: Path, **options: Any) -> AsyncIterator[Rig]:
+    """An engine whose index of words answers."""
+    async with running(root, **options) as rig:
+        async with asyncio.timeout(30):
+            while (await rig.engine.status()).words is not IndexState.READY:  # noqa: ASYNC110
+                await asyncio.sleep(0.005)
+        yield rig
+
+
+async def asked(rig: Rig, query: str, who: Actor | None = None, limit: int = 5) -> Recall:
+    return await rig.engine.service.recall(
+        query, conversation_id=HERE, limit=limit, token_budget=999, actor=who
+    )
+
+
+def said(recall: Recall) -> list[str]:
+    return [hit.preview for hit in recall.hits]
+
+
+async def test_what_was_said_on_the_day_or_in_the_month_named_comes_first(tmp_path: Path) -> None:
+    clock = Ticker(NOON)
+    async with reading(tmp_path, clock=clock, trust=FixedTrust(0.0)) as rig:
+        for days_ago, fish in ((80, "带鱼"), (40, "鲫鱼"), (1, "鲈鱼"), (0, "草鱼")):
+            clock.now = NOON - timedelta(days=days_ago)
+            await rig.remember(f"奶奶在菜市场买了{fish}回来做饭", HERE, XIAOMING)
+        clock.now = NOON + timedelta(hours=1)
+        for question, fish in (
+            ("奶奶在菜市场买了什么", "草鱼"),  # without a time: the newest
+            ("昨天奶奶在菜市场买了什么", "鲈鱼"),
+            ("10月12号奶奶在菜市场买了什么", "鲫鱼"),
+            ("9月份奶奶在菜市场买了什么", "带鱼"),
+            ("what did 奶奶在菜市场 buy on September 2nd", "带鱼"),
+        ):
+            assert fish in said(await asked(rig, question))[0], question
+
+
+async def test_what_the_one_named_said_comes_first(tmp_path: Path) -> None:
+    async with reading(tmp_path, trust=FixedTrust(0.0)) as rig:
+        await rig.remember("大理的客栈推窗就是洱海", HERE, XIAOMING)
+        await rig.remember("大理的客栈晚上有点吵闹", HERE, XIAOHONG)
+        # Names both, too, and says more of what is asked: words alone put it first.
+        await rig.remember("小明小红都爱去大理的客栈", HERE, person(3, "老王"))
+        for name in ("小明", "小红"):
+            recall = await asked(rig, f"{name}爱大理的客栈吗")
+            assert next(hit.who for hit in recall.hits) == name
+        nobody = await asked(rig, "爱大理的客栈吗")
+        assert next(hit.who for hit in nobody.hits) == "老王"
+
+
+async def test_a_linked_person_is_the_same_i_on_every_platform(tmp_path: Path) -> None:
+    links = {"aiocqhttp:1": "小明", "telegram:5": "小明"}
+    settings = replace(QUICK, identity_links=links)
+    async with reading(tmp_path, settings=settings, trust=FixedTrust(0.0)) as rig:
+        await rig.remember("我最喜欢喝冰美式咖啡", HERE, XIAOMING)
+        await rig.remember("我最喜欢喝热拿铁咖啡", HERE, XIAOHONG)
+        for who, first in (
+            (Actor("telegram:5", "Ming"), "小明"),
+            (Actor("telegram:6", "Hong"), "小红"),  # linked to nobody: the newest
+        ):
+            recall = await asked(rig, "我喜欢喝什么咖啡", who)
+            assert next(hit.who for hit in recall.hits) == first
+
+
+async def test_without_any_index_time_and_asker_still_decide(tmp_path: Path) -> None:
+    clock = Ticker(NOON)
+    async with running(tmp_path, clock=clock, words=NoWords(), follow=False) as rig:
+        for days_ago, who, drink in ((40, XIAOMING, "冰美式"), (1, XIAOHONG, "热拿铁")):
+            clock.now = NOON - timedelta(days=days_ago)
+            await rig.remember(f"我最喜欢喝{drink}咖啡", HERE, who)
+        clock.now = NOON
+        for query, who, drink in (
+            ("我最喜欢喝什么咖啡", XIAOMING, "冰美式"),
+            ("我最喜欢喝什么咖啡", XIAOHONG, "热拿铁"),
+            ("10月12号最喜欢喝什么咖啡", XIAOHONG, "冰美式"),
+            ("昨天最喜欢喝什么咖啡", XIAOMING, "热拿铁"),
+        ):
+            recall = await asked(rig, query, who)
+            assert recall.trace.arm is Arm.SCAN
+            assert drink in said(recall)[0], query
+
+
+async def test_what_says_it_again_makes_room_for_what_says_something_else(tmp_path: Path) -> None:
+    async with reading(tmp_path, trust=FixedTrust(0.0)) as rig:
+        await rig.remember("阳台的花架漏水要找人修", HERE, XIAOMING)
+        for number, who in enumerate((XIAOHONG, person(3, "老王"), person(4, "阿强"))):
+            await rig.remember("书房的空调漏水要找人修" + ["。", "一下", "一修"][number], HERE, who)
+        two = said(await asked(rig, "书房的空调漏水要找谁修", limit=2))
+        assert [text[:2] for text in two] == ["书房", "阳台"]
+        everything = said(await asked(rig, "书房的空调漏水要找谁修", limit=9))
+        assert [text[:2] for text in everything] == ["书房", "阳台", "书房", "书房"]
+
+
+async def test_beside_a_trusted_embedder_neighbours_lend_each_other_of_their_scores(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Ticker(NOON)
+    async with reading(tmp_path, clock=clock, trust=FixedTrust(0.3)) as rig:
+        asides = {}
+        for place, name in zip(("面馆", "空调", "吉他", "花架"), "赵钱孙李", strict=True):
+            # The lines of a day share words, those of two days none: so neighbours mean something.
+            aside = await rig.remember(f"{place}的事情先放一放，{place}以后再说", HERE)
+            asides[place] = aside.memory.memory.memory_id
+            await rig.remember(f"{place}的师傅姓{name}，{place}归他", HERE)
+            clock.now += timedelta(days=1)
+        await rig.until_indexed()
+        words = rig.engine.service._manager._arms._lexical
+        async with asyncio.timeout(30):
+            while words.pending:  # noqa: ASYNC110  (what is waited for tells nobody)
+                await asyncio.sleep(0.005)
+
+        async def scores() -> dict[str, float]:
+            recall = await asked(rig, "姓孙的师傅", limit=16)
+            assert recall.trace.arm is Arm.HYBRID
+            assert "姓孙" in said(recall)[0]
+            return {one.memory_id: one.score for one in recall.trace.considered}
+
+        lent = await scores()
+
+        async def as_they_are(_: object, found: dict[Key, float]) -> dict[Key, float]:
+            return found
+
+        monkeypatch.setattr(Arms, "in_sessions", as_they_are)
+        plain = await scores()
+        gains = {place: lent[one] - plain[one] for place, one in asides.items()}
+        assert max(gains, key=lambda place: gains[place]) == "吉他"
+        assert min(gains.values()) > 0.01, gains  # more than a second makes a memory older
+
+
+async def test_an_embedder_that_is_not_trusted_is_not_asked(tmp_path: Path) -> None:
+    embedder = FakeEmbedder()
+    async with reading(tmp_path, embedder=embedder, trust=FixedTrust(0.0)) as rig:
+        await rig.remember("小明对猫毛过敏", HERE)
+        await rig.until_indexed()
+        calls = embedder.calls
+        recall = await asked(rig, "谁对猫毛过敏")
+        assert said(recall) == ["小明对猫毛过敏"]
+        assert recall.trace.arm is Arm.LEXICAL
+        assert all(one.similarity is None for one in recall.trace.considered)
+        assert embedder.calls == calls

@@ -1,0 +1,102 @@
+"""A reranker that keeps failing is left alone for a while, and asked again after it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory.errors import RerankFailed
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, StoredMemory
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC
+from astrbot_plugin_scoped_memory.llm_memory.models.settings import EngineSettings
+from astrbot_plugin_scoped_memory.llm_memory.recall.reranking import RESTS, Reranked, Reranking
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.ranking import Candidate
+from astrbot_plugin_scoped_memory.tests.fakes.reranker import FakeReranker
+
+pytestmark = pytest.mark.unit
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+BEST = [
+    Candidate(StoredMemory(PUBLIC, "entities.md", Memory(f"m-{n}", f"第{n}件事", NOW)), 1.0)
+    for n in range(3)
+]
+SETTINGS = EngineSettings(rerank_seconds=60.0, rerank_within_seconds=60.0)
+
+
+class Bench:
+    """One that fails while it is told to, beside a clock that is turned by hand."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+        self.error: Exception | None = None
+        self.fake = FakeReranker(answer=self._answer)
+        self.reranking = Reranking(self.fake, SETTINGS, lambda: self.now)
+
+    def _answer(self, texts: object) -> list[float]:
+        if self.error is not None:
+            raise self.error
+        return [0.1, 0.2, 0.3]
+
+    async def ask(self) -> Reranked:
+        return await self.reranking.order("第几件事", BEST, spent=0.0)
+
+    async def fail(self, times: int) -> None:
+        self.error = RerankFailed("timeout: 1 s")
+        for _ in range(times):
+            assert "timeout" in (await self.ask()).note
+        self.error = None
+
+
+async def test_who_keeps_failing_is_left_alone_and_the_trace_says_so() -> None:
+    bench = Bench()
+    await bench.fail(3)
+    asked = len(bench.fake.calls)
+    answer = await bench.ask()
+    assert len(bench.fake.calls) == asked
+    assert list(answer.best) == BEST
+    assert answer.label == ""
+    assert answer.note == "rerank fake: resting: 30 s"
+
+
+async def test_after_its_rest_it_is_asked_again_and_a_good_answer_forgives_all() -> None:
+    bench = Bench()
+    await bench.fail(3)
+    bench.now += RESTS[2]
+    assert (await bench.ask()).label == "fake"
+    await bench.fail(2)
+    assert (await bench.ask()).label == "fake"
+
+
+async def test_the_more_it_fails_the_longer_it_rests() -> None:
+    bench = Bench()
+    await bench.fail(2)
+    for rest in (*RESTS[2:], RESTS[-1]):
+        await bench.fail(1)
+        bench.now += rest - 1
+        assert "resting" in (await bench.ask()).note
+        bench.now += 1
+    assert (await bench.ask()).label == "fake"
+    assert list(RESTS) == sorted(RESTS)
+
+
+async def test_one_failure_now_and_then_rests_nobody() -> None:
+    bench = Bench()
+    for _ in range(6):
+        await bench.fail(1)
+        bench.now += 601.0
+    assert (await bench.ask()).label == "fake"
+
+
+@pytest.mark.parametrize("late", [False, True])
+async def test_who_is_not_loaded_or_has_no_time_left_is_asked_at_once_when_it_can(
+    late: bool,
+) -> None:
+    bench = Bench()
+    bench.error = RerankFailed("gone")
+    for _ in range(9):
+        spent = 60.0 if late else 0.0
+        note = (await bench.reranking.order("第几件事", BEST, spent=spent)).note
+        assert note == f"rerank fake: {'no_time' if late else 'gone'}"
+    bench.error = None
+    assert (await bench.ask()).label == "fake"

@@ -1,0 +1,250 @@
+"""A reranker orders what is relevant and visible; whatever it does, there is an answer in time."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import math
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory import EngineSettings, IndexState
+from astrbot_plugin_scoped_memory.llm_memory.errors import RerankFailed
+from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm, DropReason
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.reranking import TOP
+from astrbot_plugin_scoped_memory.tests.fakes.reranker import FakeReranker
+from astrbot_plugin_scoped_memory.tests.fakes.trust import FixedTrust
+from astrbot_plugin_scoped_memory.tests.support.engines import (
+    QUICK,
+    Rig,
+    group,
+    person,
+    private,
+    running,
+)
+
+pytestmark = pytest.mark.engine
+
+HERE, THERE, NOWHERE = group(777), group(888), group(999)
+QUERY = "小明对什么过敏"
+PATIENT = replace(QUICK, rerank_seconds=60.0, rerank_within_seconds=60.0)
+HURRIED = replace(PATIENT, rerank_seconds=0.01)
+ALLERGIES = ["小明对猫毛过敏", "小明对花粉也过敏，春天少出门", "小明的弟弟对海鲜过敏"]
+
+
+def longest_first(text: str) -> float:
+    return len(text) / 100
+
+
+@contextlib.asynccontextmanager
+async def asking(
+    root: Path, reranker: FakeReranker | None, settings: EngineSettings = PATIENT
+) -> AsyncIterator[Rig]:
+    """An engine that finds by words alone, and can."""
+    trust = FixedTrust(0.0)
+    async with running(
+        root, settings=settings, reranker=reranker, trust=trust, follow=False
+    ) as rig:
+        async with asyncio.timeout(30):
+            while (await rig.engine.status()).words is not IndexState.READY:  # noqa: ASYNC110
+                await asyncio.sleep(0.005)
+        yield rig
+
+
+async def remember_all(rig: Rig, texts: Sequence[str]) -> None:
+    for text in texts:
+        await rig.remember(text, HERE)
+
+
+async def order_without(root: Path, texts: Sequence[str]) -> list[str]:
+    """What the same memories are recalled as where nobody is asked."""
+    async with asking(root, None) as rig:
+        await remember_all(rig, texts)
+        return await rig.texts(QUERY, HERE)
+
+
+async def test_what_is_relevant_comes_in_the_order_of_the_reranker(tmp_path: Path) -> None:
+    for n, (score, reverse) in enumerate(
+        ((longest_first, True), (lambda text: -len(text) / 100, False))
+    ):
+        reranker = FakeReranker(score)
+        async with asking(tmp_path / str(n), reranker) as rig:
+            await remember_all(rig, ALLERGIES)
+            recall = await rig.recall(QUERY, HERE)
+            assert [hit.preview for hit in recall.hits] == sorted(
+                ALLERGIES, key=len, reverse=reverse
+            )
+            assert recall.trace.reranker == "fake"
+            assert recall.trace.notes == ()
+            assert "rerank" in recall.trace.milliseconds
+            assert [c.reranked for c in recall.trace.considered if c.dropped is None] == [
+                score(f"小明：{hit.preview}") for hit in recall.hits
+            ]
+        assert [query for query, _ in reranker.calls] == [QUERY]
+
+
+async def test_it_is_shown_nothing_that_the_asker_may_not_see(tmp_path: Path) -> None:
+    reranker = FakeReranker()
+    async with asking(tmp_path, reranker) as rig:
+        places = {HERE: "家里", THERE: "公司里", NOWHERE: "大家都知道"}
+        for where, said in places.items():
+            for text in ALLERGIES:
+                await rig.remember(f"{said}说起{text}", where)
+        secret = tmp_path / "memory" / "scopes" / "公司" / "secret.md"
+        secret.write_text("# 过敏\n\n小明对公司里的什么过敏：机密\n", "utf-8")
+        await rig.engine.notes.refresh()
+        seen = {HERE: {"家里", "大家"}, THERE: {"公司", "大家"}, NOWHERE: {"大家"}}
+        for where in (HERE, THERE, NOWHERE, private(1002)):
+            reranker.calls.clear()
+            await rig.recall(QUERY, where)
+            assert reranker.shown
+            allowed = seen[HERE if where == private(1002) else where]
+            for said in ("家里", "公司", "大家"):
+                told = any(said in text for text in reranker.shown)
+                assert told is (said in allowed), (where, said)
+
+
+async def test_what_is_below_the_floor_is_neither_shown_to_it_nor_let_in(tmp_path: Path) -> None:
+    reranker = FakeReranker(lambda text: 1.0 if "红烧" in text else 0.1)
+    async with asking(tmp_path, reranker) as rig:
+        await remember_all(rig, ALLERGIES)
+        await rig.remember("红烧带鱼过敏的人也能吃", HERE, person(2, "阿红"))
+        recall = await rig.recall(QUERY, HERE)
+        assert {hit.preview for hit in recall.hits} == set(ALLERGIES)
+        assert recall.trace.dropped == {DropReason.FLOOR: 1}
+        assert len(reranker.shown) == len(ALLERGIES)
+        assert not any("红烧" in text for text in reranker.shown)
+        reranker.calls.clear()
+        assert await rig.texts("量子力学的基本原理是什么", HERE) == []
+        assert reranker.calls == []
+
+
+async def test_one_memory_needs_no_order_and_comparisons_ask_no_reranker(tmp_path: Path) -> None:
+    reranker = FakeReranker()
+    async with asking(tmp_path, reranker) as rig:
+        await rig.remember(ALLERGIES[0], HERE)
+        recall = await rig.recall(QUERY, HERE)
+        assert [hit.preview for hit in recall.hits] == ALLERGIES[:1]
+        assert (recall.trace.reranker, recall.trace.notes) == ("", ())
+        await rig.remember(ALLERGIES[1], HERE)
+        await rig.engine.service.recall(
+            QUERY, conversation_id=HERE, limit=5, token_budget=999, only={Arm.LEXICAL}
+        )
+        assert reranker.calls == []
+
+
+async def test_it_is_shown_the_first_few_and_the_others_follow_behind_them(tmp_path: Path) -> None:
+    texts = [f"小明对{n}号植物过敏" for n in range(TOP + 5)]
+    settings = replace(PATIENT, relevance_floor=0.0)
+    reranker = FakeReranker(lambda text: int(text.partition("对")[2].partition("号")[0]) / 100)
+    async with asking(tmp_path, reranker, settings) as rig:
+        await remember_all(rig, texts)
+        found = await rig.texts(QUERY, HERE, limit=TOP + 5)
+    assert sorted(found) == sorted(texts)
+    assert len(reranker.shown) == TOP
+    first = [text.partition("：")[2] for text in reranker.shown]
+    assert sorted(found[:TOP]) == sorted(first)
+    assert found[:TOP] == sorted(first, key=texts.index, reverse=True)
+
+
+def raising(error: Exception) -> Callable[[Sequence[str]], Any]:
+    def answer(_: Sequence[str]) -> Any:
+        raise error
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("answer", "code"),
+    [
+        (lambda texts: [0.5] * (len(texts) - 1), "wrong_count"),
+        (lambda texts: [0.5] * (len(texts) + 1), "wrong_count"),
+        (lambda texts: [], "wrong_count"),
+        (lambda texts: [math.nan, *range(1, len(texts))], "not_finite"),
+        (lambda texts: [math.inf, *range(1, len(texts))], "not_finite"),
+        (lambda texts: ["x"] * len(texts), "not_numeric"),
+        (lambda texts: [10**400] * len(texts), "not_numeric"),
+        (lambda texts: None, "not_numeric"),
+        (raising(ConnectionError("the key sk-1 is wrong")), "error: ConnectionError"),
+        (raising(RerankFailed("gone")), "gone"),
+    ],
+)
+async def test_after_a_bad_answer_the_order_stays_and_the_trace_says_why(
+    tmp_path: Path, answer: Callable[[Sequence[str]], Any], code: str
+) -> None:
+    expected = await order_without(tmp_path / "without", ALLERGIES)
+    reranker = FakeReranker(answer=answer)
+    async with asking(tmp_path, reranker) as rig:
+        await remember_all(rig, ALLERGIES)
+        recall = await rig.recall(QUERY, HERE)
+    assert [hit.preview for hit in recall.hits] == expected
+    assert len(expected) > 1
+    assert recall.trace.reranker == ""
+    (note,) = recall.trace.notes
+    assert note.startswith(f"rerank fake: {code}")
+    assert "sk-1" not in note
+
+
+@pytest.mark.parametrize(
+    ("settings", "code", "asked"),
+    [
+        (HURRIED, "timeout", True),
+        (replace(PATIENT, rerank_within_seconds=0.0), "no_time", False),
+    ],
+)
+@pytest.mark.parametrize("stubborn", [False, True])
+async def test_past_its_deadline_the_order_stays(
+    tmp_path: Path, settings: EngineSettings, code: str, asked: bool, stubborn: bool
+) -> None:
+    expected = await order_without(tmp_path / "without", ALLERGIES)
+    reranker = FakeReranker(longest_first)
+    reranker.stubborn = stubborn
+    reranker.release.clear()
+    async with asking(tmp_path, reranker, settings) as rig:
+        await remember_all(rig, ALLERGIES)
+        async with asyncio.timeout(30):
+            recall = await rig.recall(QUERY, HERE)
+        await asyncio.sleep(0)
+        assert reranker.cancelled == asked
+        assert reranker.asked.is_set() is asked
+        reranker.release.set()
+    assert [hit.preview for hit in recall.hits] == expected
+    assert recall.trace.notes[0].startswith(f"rerank fake: {code}")
+
+
+async def test_what_is_forgotten_while_it_thinks_is_not_shown(tmp_path: Path) -> None:
+    reranker = FakeReranker(longest_first)
+    reranker.release.clear()
+    async with asking(tmp_path, reranker) as rig:
+        stored = [await rig.remember(text, HERE) for text in ALLERGIES]
+        async with asyncio.timeout(30):
+            task = asyncio.create_task(rig.recall(QUERY, HERE))
+            await reranker.asked.wait()
+            await rig.engine.service.forget(
+                stored[1].memory.memory.memory_id,
+                conversation_id=HERE,
+                actor=person(1, admin=True),
+            )
+            reranker.release.set()
+            recall = await task
+    assert {hit.preview for hit in recall.hits} == {ALLERGIES[0], ALLERGIES[2]}
+    assert recall.trace.dropped[DropReason.GONE] == 1
+
+
+async def test_who_gives_up_a_recall_gives_up_the_reranker(tmp_path: Path) -> None:
+    reranker = FakeReranker()
+    reranker.release.clear()
+    async with asking(tmp_path, reranker) as rig:
+        await remember_all(rig, ALLERGIES)
+        task = asyncio.create_task(rig.recall(QUERY, HERE))
+        async with asyncio.timeout(30):
+            await reranker.asked.wait()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            while not reranker.cancelled:  # noqa: ASYNC110  (the next turn of the loop tells)
+                await asyncio.sleep(0)

@@ -1,0 +1,160 @@
+"""What of the talk before belongs to a question."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from astrbot_plugin_scoped_memory.llm_memory import ContextLine, TalkUsed, Voice
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.talk import (
+    LONGEST_AGO,
+    MOST_ANSWER,
+    MOST_CHARS,
+    MOST_POINTED,
+    Leaning,
+    Talk,
+    leaning_of,
+    talk_for,
+)
+
+pytestmark = pytest.mark.unit
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+def said(text: str, minutes: float = 1, voice: Voice = Voice.ASKER) -> ContextLine:
+    return ContextLine(voice, text, NOW - timedelta(minutes=minutes))
+
+
+def talk(query: str, *lines: ContextLine) -> Talk:
+    return talk_for(query, query, lines, NOW)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "那他呢？",
+        "她呢",
+        "后来呢？",
+        "为什么？",
+        "什么时候的事？",
+        "那个怎么样了",
+        "在哪？",
+        "谁说的？",
+        "what about him?",
+        "and her?",
+        "why?",
+        "when was that?",
+        "and then?",
+        "where is he?",
+    ],
+)
+def test_a_question_that_names_nothing_asks_for_what_was_spoken_of(query: str) -> None:
+    assert leaning_of(query, query) is Leaning.CARRIES
+    found = talk(query, said("小刚最近换工作了"))
+    assert (found.topic, found.used.carried) == ("小刚最近换工作了", True)
+    assert talk(query) == Talk()
+    assert talk(query, said("嗯，那他呢")) == Talk()  # nothing was named before either
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "哈哈",
+        "好的",
+        "谢谢",
+        "嗯嗯",
+        "晚安",
+        "真的吗？",
+        "是吗",
+        "可以吗？",
+        "怎么了？",
+        "太好了！",
+        "你呢？",
+        "辛苦了",
+        "那就好",
+        "ok",
+        "lol",
+        "thanks",
+        "really?",
+        "what?",
+        "是这样啊",
+    ],
+)
+def test_small_talk_asks_for_nothing_whatever_was_said_before(query: str) -> None:
+    found = talk(query, said("小刚最近换工作了"))
+    assert found.topic == ""
+    assert found.pointed == ""
+    assert not found.used.carried
+
+
+def test_a_question_about_him_shows_an_embedder_whom_it_means() -> None:
+    found = talk("他现在住在哪里？", said("小刚最近换工作了"))
+    assert (found.topic, found.pointed) == ("", "小刚最近换工作了")
+    assert talk("他们家真大啊", said("小刚最近换工作了")).pointed == ""  # asks for nothing
+    assert talk("上海今天下雨吗？", said("小刚最近换工作了")).pointed == ""  # points to nobody
+
+
+def test_a_message_with_a_subject_of_its_own_keeps_it() -> None:
+    found = talk("我特别期待元旦晚会", said("我要表演魔术"), said("加油！", 1, Voice.BOT))
+    assert found.topic == ""
+    assert found.around == "我要表演魔术 加油！"
+    assert found.used == TalkUsed((Voice.ASKER, Voice.BOT))
+
+
+def test_what_is_replied_to_is_what_is_asked_for_first() -> None:
+    quoted = said("小雯在医院上班", 600, Voice.QUOTED)
+    assert talk("那她呢？", said("小刚换工作了"), quoted).topic == "小雯在医院上班"
+
+
+def test_what_was_said_long_ago_is_no_context() -> None:
+    minutes = LONGEST_AGO.total_seconds() / 60
+    assert talk("那他呢？", said("小刚换工作了", minutes)).topic == "小刚换工作了"
+    assert talk("那他呢？", said("小刚换工作了", minutes + 1)) == Talk()
+
+
+def test_recalled_and_thought_text_is_no_context() -> None:
+    line = "<scoped_memory>\n1. 小雯的密码\n</scoped_memory>好的"
+    assert talk("我要去元旦晚会", said(line, 1, Voice.BOT)).around == "好的"
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(list(Voice)), st.text(max_size=600)), max_size=8),
+    st.sampled_from(["那他呢？", "他住哪里？", "我要去元旦晚会"]),
+)
+def test_context_is_bounded(lines: list[tuple[Voice, str]], query: str) -> None:
+    found = talk(query, *(said(text, 1, voice) for voice, text in lines))
+    assert len(found.topic) <= MOST_CHARS
+    assert len(found.pointed) <= MOST_POINTED
+    assert len(found.around) <= 2 * MOST_CHARS + MOST_ANSWER + 8
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "我是谁？",
+        "你说什么？",
+        "大家聊了什么？",
+        "我们聊了什么？",
+        "who are you?",
+        "what did you say?",
+    ],
+)
+def test_what_asks_of_those_who_talk_does_not_ask_for_what_was_spoken_of(query: str) -> None:
+    assert leaning_of(query, query) is Leaning.NONE
+
+
+@pytest.mark.parametrize(
+    ("query", "subject"),
+    [
+        ("昨天聊了什么？", "聊了什么？"),
+        ("上周做了什么？", "做了什么？"),
+        ("那天呢？昨天？", "那天呢？？"),
+    ],
+)
+def test_a_question_about_days_alone_stays_one(query: str, subject: str) -> None:
+    assert leaning_of(query, subject) is Leaning.NONE
+    assert leaning_of("昨天他呢？", "他呢？") is Leaning.CARRIES

@@ -1,0 +1,150 @@
+"""The talk before a question: it says whom one means, and nothing to whoever may not hear it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory import ContextLine, ConversationId, Recall, Voice
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector
+from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
+from astrbot_plugin_scoped_memory.tests.fakes.trust import FixedTrust
+from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, running
+
+pytestmark = pytest.mark.engine
+
+HERE = group(777)
+FACTS = (
+    "小刚在华为做硬件工程师",
+    "小雯在人民医院当护士",
+    "奶奶对花生过敏",
+    "老王把备用钥匙放在鞋柜第二层",
+)
+
+
+async def line(rig: Rig, text: str, voice: Voice = Voice.ASKER) -> ContextLine:
+    """Said in HERE, as it is now."""
+    view = await rig.engine.service.view(conversation_id=HERE)
+    return ContextLine(voice, text, rig.clock(), view)
+
+
+async def ask(rig: Rig, query: str, *context: ContextLine, where: ConversationId = HERE) -> Recall:
+    return await rig.engine.service.recall(
+        query, conversation_id=where, limit=3, token_budget=600, context=context
+    )
+
+
+def texts(recall: Recall) -> list[str]:
+    return [hit.preview for hit in recall.hits]
+
+
+async def test_a_bare_question_finds_what_was_spoken_of_and_small_talk_finds_nothing(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path, words_alone=True) as rig:
+        for fact in FACTS:
+            await rig.remember(fact, HERE)
+        await rig.until_indexed()
+        before = await line(rig, "我昨天碰到小刚了")
+        alone = await ask(rig, "那他呢？")
+        found = await ask(rig, "那他呢？", before)
+        quiet = [
+            await ask(rig, said, before) for said in ("哈哈", "好的", "谢谢", "真的吗？", "晚安")
+        ]
+        changed = await ask(rig, "备用钥匙放在哪里？", before)
+    assert texts(alone) == []
+    assert texts(found) == ["小刚在华为做硬件工程师"]
+    assert found.trace.talk.carried
+    assert [texts(recall) for recall in quiet] == [[]] * len(quiet)
+    # What was spoken of before is not what is asked for now.
+    assert texts(changed) == ["老王把备用钥匙放在鞋柜第二层"]
+
+
+async def test_a_story_moves_what_belongs_to_it_up(tmp_path: Path) -> None:
+    async with running(tmp_path, words_alone=True) as rig:
+        for name in ("小雯", "小刚", "阿强"):
+            await rig.remember(f"{name}喜欢周末去爬山", HERE)
+        await rig.until_indexed()
+        before = await line(rig, "我约了阿强明天见面")
+        answer = await line(rig, "阿强最近好吗？", Voice.BOT)
+        found = await ask(rig, "周末要不要一起去爬山", before, answer)
+    assert texts(found)[0].startswith("阿强")
+    assert found.trace.talk.voices == (Voice.ASKER, Voice.BOT)
+
+
+async def test_what_was_said_under_another_map_is_no_context(tmp_path: Path) -> None:
+    async with running(tmp_path, words_alone=True) as rig:
+        await rig.remember(FACTS[0], HERE)
+        await rig.until_indexed()
+        before = await line(rig, "我昨天碰到小刚了")
+        elsewhere = await ask(rig, "那他呢？", before, where=group(888))
+        unseen = ContextLine(Voice.ASKER, "我昨天碰到小刚了", rig.clock())
+        unknown = await ask(rig, "那他呢？", unseen)
+    for recall in (elsewhere, unknown):
+        assert texts(recall) == []
+        assert recall.trace.talk.voices == ()
+
+
+async def test_the_trace_says_that_the_talk_was_used_and_holds_none_of_its_words(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path, words_alone=True) as rig:
+        await rig.remember(FACTS[0], HERE)
+        await rig.until_indexed()
+        await ask(rig, "那他呢？", await line(rig, "我昨天碰到小刚了"))
+        (explained,) = await rig.engine.service.explain(conversation_id=HERE)
+    assert explained.told.query == "那他呢？"
+    assert explained.told.trace.talk.carried
+    assert "小刚" not in repr(explained.told)
+
+
+@pytest.mark.parametrize("quoted", ["小雯：我下班了", "小雯"])
+async def test_what_is_replied_to_says_whom_one_means(tmp_path: Path, quoted: str) -> None:
+    async with running(tmp_path, words_alone=True) as rig:
+        for fact in FACTS:
+            await rig.remember(fact, HERE)
+        await rig.until_indexed()
+        reply = ContextLine(Voice.QUOTED, quoted, rig.clock())
+        found = await ask(rig, "她呢？", await line(rig, "我昨天碰到小刚了"), reply)
+    assert texts(found)[:1] == ["小雯在人民医院当护士"]
+
+
+class Listening(FakeEmbedder):
+    """Keeps what it is asked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[str] = []
+
+    async def embed_query(self, text: str) -> Vector:
+        self.asked.append(text)
+        return await super().embed_query(text)
+
+
+async def test_an_embedder_is_asked_once_and_shown_the_talk_where_a_question_points_to_it(
+    tmp_path: Path,
+) -> None:
+    embedder = Listening()
+    async with running(tmp_path, embedder=embedder, trust=FixedTrust(0.3)) as rig:
+        await rig.remember(FACTS[0], HERE)
+        await rig.until_indexed()
+        before = await line(rig, "我昨天碰到小刚了")
+        embedder.asked.clear()
+        for query in ("他住在哪里？", "哈哈", "奶奶今天好多了"):
+            await ask(rig, query, before)
+    assert embedder.asked == ["我昨天碰到小刚了 他住在哪里？", "哈哈", "奶奶今天好多了"]
+
+
+async def test_a_question_about_days_or_a_topic_is_answered_as_without_any_talk(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path, words_alone=True) as rig:
+        for fact in FACTS:
+            await rig.remember(fact, HERE)
+        await rig.until_indexed()
+        before = await line(rig, "我昨天碰到小刚了")
+        for query in ("今天聊了什么？", "我有什么待办？", "我是谁？"):
+            with_talk, alone = await ask(rig, query, before), await ask(rig, query)
+            assert texts(with_talk) == texts(alone)
+            assert with_talk.trace.arm is alone.trace.arm

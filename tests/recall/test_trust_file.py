@@ -1,0 +1,130 @@
+"""What an examination found out is kept for the embedder examined, and believed if sound."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.trust import EXAMINATION, Cohort, Trust
+from astrbot_plugin_scoped_memory.llm_memory.recall.trust_file import JsonTrustBook
+from astrbot_plugin_scoped_memory.llm_memory.text.language import Language
+
+pytestmark = pytest.mark.unit
+
+MODEL = Fingerprint("model", 2, "r1")
+TRUST = Trust(
+    {Language.CHINESE: 0.0, Language.ENGLISH: 1.0},
+    {
+        Language.CHINESE: Cohort((0.5, 0.25), 0.02, (0.1, 0.2)),
+        Language.ENGLISH: Cohort((0.0, 0.1), 0.0),
+    },
+)
+
+
+def kept(path: Path) -> JsonTrustBook:
+    """A book in which somebody has written."""
+    book = JsonTrustBook(path)
+    book.write(MODEL, TRUST)
+    return book
+
+
+def test_what_was_written_is_read_by_the_next_one(tmp_path: Path) -> None:
+    path = tmp_path / "index" / "trust.json"
+    kept(path)
+    assert JsonTrustBook(path).read(MODEL) == TRUST
+
+
+def test_a_book_in_which_nobody_wrote_says_nothing(tmp_path: Path) -> None:
+    assert JsonTrustBook(tmp_path / "trust.json").read(MODEL) is None
+
+
+@pytest.mark.parametrize("change", [{"model": "other"}, {"dim": 3}, {"revision": "r2"}])
+def test_another_embedder_is_not_known(tmp_path: Path, change: dict[str, object]) -> None:
+    book = kept(tmp_path / "trust.json")
+    assert book.read(replace(MODEL, **change)) is None  # type: ignore[arg-type]
+    assert book.read(MODEL) == TRUST
+
+
+def test_the_last_embedder_is_the_one_that_is_known(tmp_path: Path) -> None:
+    book = kept(tmp_path / "trust.json")
+    other = replace(MODEL, revision="r2")
+    book.write(other, TRUST)
+    assert (book.read(MODEL), book.read(other)) == (None, TRUST)
+
+
+def test_an_embedder_of_another_examination_is_examined_anew(tmp_path: Path) -> None:
+    path = tmp_path / "trust.json"
+    book = kept(path)
+    found = json.loads(path.read_text("utf-8"))
+    found["of"][0] = EXAMINATION + 1
+    path.write_text(json.dumps(found), encoding="utf-8")
+    assert book.read(MODEL) is None
+
+
+OF = [EXAMINATION, "model", 2, "r1"]
+SOUND = {"weight": 0.1, "deviation": 0.05, "centre": [0.8, 0.1], "common": [0.4, 0.1]}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\xff\xfe{",
+        b"[]",
+        b"null",
+        b'{"of": 1}',
+        b"[" * 100_000,
+        json.dumps({"of": OF}).encode(),
+        json.dumps({"of": OF, "found": []}).encode(),
+        json.dumps({"of": OF, "found": {"zh": SOUND}}).encode(),
+        *(
+            json.dumps({"of": OF, "found": {"zh": SOUND, "en": broken}}).encode()
+            for broken in (
+                "much",
+                [0.1, 0.1, 0.1],
+                SOUND | {"weight": None},
+                {"weight": 0.1, "deviation": 0.05},
+                {"weight": 0.1, "deviation": 0.05, "centre": [0.8, 0.1]},
+                SOUND | {"common": [0.1]},
+                SOUND | {"common": [2.0, 0.1]},
+                SOUND | {"common": None},
+                SOUND | {"weight": 1.01},
+                SOUND | {"weight": -0.1},
+                SOUND | {"weight": float("nan")},
+                SOUND | {"centre": [1.5, 0.1]},
+                SOUND | {"centre": [float("nan"), 0.1]},
+                SOUND | {"centre": [0.1]},
+                SOUND | {"centre": 0.1},
+                SOUND | {"deviation": -0.1},
+            )
+        ),
+        json.dumps({"of": OF, "found": {"zh": SOUND, "martian": SOUND}}).encode(),
+    ],
+)
+def test_a_broken_file_says_nothing_and_is_written_anew(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "trust.json"
+    path.write_bytes(content)
+    book = JsonTrustBook(path)
+    assert book.read(MODEL) is None
+    book.write(MODEL, TRUST)
+    assert book.read(MODEL) == TRUST
+
+
+def test_the_broken_files_differ_from_a_sound_one_by_what_is_broken(tmp_path: Path) -> None:
+    path = tmp_path / "trust.json"
+    path.write_text(json.dumps({"of": OF, "found": {"zh": SOUND, "en": SOUND}}), "utf-8")
+    cohort = Cohort((0.8, 0.1), 0.05, (0.4, 0.1))
+    assert JsonTrustBook(path).read(MODEL) == Trust(
+        dict.fromkeys(Language, 0.1), dict.fromkeys(Language, cohort)
+    )
+
+
+def test_where_it_cannot_be_kept_nobody_is_disturbed(tmp_path: Path) -> None:
+    (tmp_path / "index").write_text("a file where the folder should be", encoding="utf-8")
+    book = JsonTrustBook(tmp_path / "index" / "trust.json")
+    book.write(MODEL, TRUST)
+    assert book.read(MODEL) is None

@@ -1,0 +1,383 @@
+"""What the memory loop keeps: the same in its file and in one that keeps nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
+from astrbot_plugin_scoped_memory.llm_memory.models.loop import (
+    Batch,
+    BatchState,
+    Party,
+    QueueSize,
+    Spent,
+    Use,
+    WaitingLine,
+)
+from astrbot_plugin_scoped_memory.llm_memory.models.turns import QueuedTurn
+from astrbot_plugin_scoped_memory.llm_memory.reflection.book import SqliteLoopBook
+from astrbot_plugin_scoped_memory.llm_memory.reflection.turn_store import SqliteTurnStore
+from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import (
+    ForgetfulLoopFile,
+    SqliteLoopFile,
+)
+from astrbot_plugin_scoped_memory.llm_memory.storage.loop_port import (
+    Evidence,
+    LoopBook,
+    LoopFile,
+    TurnStore,
+)
+
+pytestmark = pytest.mark.contract
+
+ZONE = timezone(timedelta(hours=8))
+NOON = datetime(2026, 11, 21, 12, 0, tzinfo=ZONE)
+TODAY = date(2026, 11, 21)
+FAMILY, WORK = "aiocqhttp:GroupMessage:777", "aiocqhttp:GroupMessage:888"
+
+
+@dataclass
+class Stores:
+    """Both, over one open file."""
+
+    turns: TurnStore
+    book: LoopBook
+
+
+@pytest.fixture(params=[SqliteLoopFile, ForgetfulLoopFile])
+def stores(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stores]:
+    file = request.param(tmp_path / "state" / "loop.sqlite")
+    opened: LoopFile = file
+    assert opened.open()
+    yield Stores(SqliteTurnStore(file), SqliteLoopBook(file))
+    opened.close()
+
+
+def turn(
+    number: int, scope: str = "家人", conversation: str = FAMILY, **more: object
+) -> QueuedTurn:
+    """One that was said ``number`` minutes after noon."""
+    made = QueuedTurn(
+        ticket_id=f"t-{number}",
+        scope=scope,
+        conversation=conversation,
+        persona="管家",
+        observed_at=NOON + timedelta(minutes=number),
+        person=f"aiocqhttp:{number}",
+        who="小明",
+        user_text=f"第{number}句",
+        reply_text="好",
+        recalled=("m-1", "m-2"),
+    )
+    return replace(made, **more)  # type: ignore[arg-type]
+
+
+def batch(name: str, *, scope: str = "家人", conversation: str = FAMILY) -> Batch:
+    return Batch(name, scope, conversation, "管家", NOON)
+
+
+def test_a_turn_comes_back_as_it_was_put_in_and_once(stores: Stores) -> None:
+    odd = turn(1, user_text="'; DROP TABLE turn; --\n\0", who="", recalled=(), persona="")
+    for put in (odd, turn(2), replace(odd, user_text="别的话")):
+        stores.turns.put(put)
+    assert stores.turns.turns(["t-2", "t-1", "t-9"]) == [odd, turn(2)]
+    assert stores.turns.count() == 2
+    assert stores.turns.turns([]) == []
+
+
+def test_turns_are_found_by_their_conversation_or_by_what_the_map_calls_it(stores: Stores) -> None:
+    member = "aiocqhttp:GroupMessage:1_777"
+    for put in (turn(1), turn(2, conversation=member, map_key=FAMILY), turn(3, "公司")):
+        stores.turns.put(put)
+    assert stores.turns.tickets("家人", {FAMILY}) == ["t-1", "t-2"]
+    assert stores.turns.tickets("家人", {member}) == ["t-2"]
+    assert stores.turns.tickets("家人", {WORK}) == []
+    assert stores.turns.scopes() == {"家人", "公司"}
+
+
+def test_turns_get_another_scope_with_what_they_are_read_in_and_all_of_it_or_none(
+    stores: Stores,
+) -> None:
+    for number in range(1, 6):
+        stores.turns.put(turn(number))
+    stores.turns.put(turn(6, "公司"))
+    stores.turns.make_batch(batch("b-1"), ["t-1", "t-2"])
+    stores.turns.make_batch(batch("b-2"), ["t-3", "t-4"])
+    named = ["t-1", "t-2", "t-3", "t-5", "t-6", "t-9"]  # t-3 is read together with t-4
+    assert stores.turns.rescope(named, "家人", "dm-1") == ["t-1", "t-2", "t-5"]
+    assert [one.scope for one in stores.turns.turns([f"t-{n}" for n in range(1, 7)])] == [
+        *("dm-1", "dm-1", "家人", "家人", "dm-1", "公司")
+    ]
+    assert {one.batch_id: one.scope for one in stores.turns.batches()} == {
+        "b-1": "dm-1",
+        "b-2": "家人",
+    }
+    assert stores.turns.rescope(named, "家人", "dm-1") == []
+
+
+def test_half_a_surrogate_pair_refuses_no_turn(stores: Stores) -> None:
+    stores.turns.put(turn(1, user_text="a\ud83d", who="\ud83d"))
+    (kept,) = stores.turns.turns(["t-1"])
+    assert kept.user_text.startswith("a")
+
+
+def test_lines_tell_what_waits_by_scope_conversation_and_persona_the_oldest_first(
+    stores: Stores,
+) -> None:
+    put = [
+        turn(1),
+        turn(2, "公司", WORK),
+        turn(3),
+        turn(4, persona="猫"),
+        turn(5, "公司"),  # the map was changed meanwhile
+    ]
+    for one in put:
+        stores.turns.put(one)
+    lines = stores.turns.lines()
+    assert [replace(line, parties=(), chars=0) for line in lines] == [
+        WaitingLine("家人", FAMILY, "管家", 2, put[0].observed_at, put[2].observed_at),
+        WaitingLine("公司", WORK, "管家", 1, put[1].observed_at, put[1].observed_at),
+        WaitingLine("家人", FAMILY, "猫", 1, put[3].observed_at, put[3].observed_at),
+        WaitingLine("公司", FAMILY, "管家", 1, put[4].observed_at, put[4].observed_at),
+    ]
+    assert [[party.speaker for party in line.parties] for line in lines] == [
+        ["aiocqhttp:1", "aiocqhttp:3"],
+        ["aiocqhttp:2"],
+        ["aiocqhttp:4"],
+        ["aiocqhttp:5"],
+    ]
+    assert stores.turns.waiting(lines[0], 9) == [put[0], put[2]]
+    assert stores.turns.waiting(lines[0], 1) == [put[0]]
+    assert stores.turns.waiting(lines[3], 9) == [put[4]]
+
+
+def test_turns_that_were_said_to_the_bot_are_told_as_if_there_were_no_others(
+    stores: Stores,
+) -> None:
+    put = [
+        turn(1, reply_text=""),
+        turn(2),
+        turn(3, reply_text=""),
+        turn(4),
+        turn(5, reply_text=""),
+        turn(6, "公司", WORK, reply_text=""),
+    ]
+    for one in put:
+        stores.turns.put(one)
+    assert len(stores.turns.lines(addressed=True)) == 1
+    private = turn(7, conversation="aiocqhttp:FriendMessage:5", reply_text="")
+    stores.turns.put(private)
+    line, alone = stores.turns.lines(addressed=True)
+    said = (put[1].observed_at, put[3].observed_at)
+    assert replace(line, parties=(), chars=0) == WaitingLine("家人", FAMILY, "管家", 2, *said)
+    assert stores.turns.waiting(line, 9, addressed=True) == [put[1], put[3]]
+    assert stores.turns.waiting(line, 9) == put[:5]
+    assert stores.turns.waiting(alone, 9, addressed=True) == [private]
+    assert [line.count for line in stores.turns.lines()] == [5, 1, 1]
+
+
+def test_what_is_in_a_batch_waits_in_no_line_and_comes_in_its_order(stores: Stores) -> None:
+    for number in (1, 2, 3):
+        stores.turns.put(turn(number))
+    stores.turns.make_batch(batch("b-1"), ["t-3", "t-1"])
+    assert [one.ticket_id for one in stores.turns.of_batch("b-1")] == ["t-1", "t-3"]
+    (line,) = stores.turns.lines()
+    assert (line.count, line.oldest) == (1, turn(2).observed_at)
+    assert [one.ticket_id for one in stores.turns.turns(["t-1", "t-2"])] == ["t-1", "t-2"]
+    assert stores.turns.batches() == [batch("b-1")]
+
+
+def test_a_batch_takes_no_turn_of_another_scope_and_none_that_another_batch_has(
+    stores: Stores,
+) -> None:
+    stores.turns.put(turn(1))
+    stores.turns.put(turn(2, "公司", WORK))
+    stores.turns.make_batch(batch("b-1"), ["t-1", "t-2"])
+    stores.turns.make_batch(batch("b-2"), ["t-1"])
+    assert [one.ticket_id for one in stores.turns.of_batch("b-1")] == ["t-1"]
+    assert stores.turns.of_batch("b-2") == []
+    assert [line.scope for line in stores.turns.lines()] == ["公司"]
+
+
+def test_a_batch_is_kept_as_it_is_doing(stores: Stores) -> None:
+    stores.turns.put(turn(1))
+    stores.turns.make_batch(batch("b-1"), ["t-1"])
+    answered = replace(batch("b-1"), state=BatchState.ANSWERED, reply="{}\ud83d", attempts=2)
+    stores.turns.put_batch(answered)
+    stores.turns.put_batch(replace(batch("b-9"), state=BatchState.DEAD, error="json"))
+    (kept,) = stores.turns.batches()
+    assert (kept.state, kept.attempts, kept.reply[:2]) == (BatchState.ANSWERED, 2, "{}")
+
+
+def test_turns_that_go_take_an_empty_batch_with_them(stores: Stores) -> None:
+    for number in (1, 2, 3):
+        stores.turns.put(turn(number))
+    stores.turns.make_batch(batch("b-1"), ["t-1", "t-2"])
+    stores.turns.drop(["t-1", "t-9"])
+    assert [one.batch_id for one in stores.turns.batches()] == ["b-1"]
+    assert stores.turns.turns(["t-1"]) == []
+    stores.turns.drop(["t-2"])
+    assert stores.turns.batches() == []
+    assert stores.turns.size() == QueueSize(1, 0, turn(3).observed_at)
+
+
+def test_the_newest_unread_turns_are_told_but_for_what_was_given_up(stores: Stores) -> None:
+    for put in (turn(1), turn(2), turn(3, "公司", WORK), turn(4)):
+        stores.turns.put(put)
+    stores.turns.make_batch(batch("b-1"), ["t-1"])
+    stores.turns.put_batch(replace(batch("b-1"), state=BatchState.DEAD))
+    stores.turns.make_batch(batch("b-2"), ["t-2"])
+    assert stores.turns.unread(9) == [("t-4", "家人"), ("t-3", "公司"), ("t-2", "家人")]
+    assert stores.turns.unread(1) == [("t-4", "家人")]
+    stores.turns.drop_read()
+    assert stores.turns.count() == 4
+
+
+def test_a_line_tells_how_much_was_said_in_it(stores: Stores) -> None:
+    stores.turns.put(turn(1, user_text="四个字呀", reply_text="好"))
+    stores.turns.put(turn(2, user_text="两字", reply_text="", person="aiocqhttp:2"))
+    (line,) = stores.turns.lines()
+    assert line.chars == 7
+
+
+def test_the_size_tells_what_waits_and_what_was_given_up(stores: Stores) -> None:
+    assert stores.turns.size() == QueueSize()
+    for number in range(6):
+        stores.turns.put(turn(number))
+    stores.turns.make_batch(batch("b-1"), ["t-0", "t-1"])
+    stores.turns.put_batch(replace(batch("b-1"), state=BatchState.DEAD))
+    stores.turns.make_batch(batch("b-2"), ["t-2"])
+    stores.turns.drop(["t-5"])
+    size = stores.turns.size()
+    assert size == QueueSize(waiting=3, dead=2, oldest=turn(2).observed_at)
+    assert stores.turns.count() == 5
+
+
+def test_many_tickets_at_once_are_no_trouble(stores: Stores) -> None:
+    names = [f"t-{number}" for number in range(1300)]
+    for number in range(3):
+        stores.turns.put(turn(number))
+    assert len(stores.turns.turns(names)) == 3
+    stores.turns.drop(names)
+    assert stores.turns.count() == 0
+
+
+STRANGER, ADMIN = Party("public", "qq:5", known=False), Party("public", "qq:5", known=True)
+MOTHER = Party("家人", "aiocqhttp:2001", known=True)
+
+
+def said_by(number: int, party: Party, **more: object) -> QueuedTurn:
+    """A turn of a party; in an unmapped scope a known one is an admin's."""
+    is_admin = party.known and party.scope == "public"
+    return turn(number, party.scope, person=party.speaker, admin=is_admin, **more)
+
+
+def test_turns_are_held_by_scope_and_speaker_and_an_admins_by_themselves(stores: Stores) -> None:
+    for number, party in enumerate((STRANGER, STRANGER, ADMIN, MOTHER)):
+        stores.turns.put(said_by(number, party))
+    stores.turns.put(turn(9, "公司", WORK, person=""))
+    nameless = Party("公司", WORK, known=True)
+    assert stores.turns.held() == {STRANGER: 2, ADMIN: 1, MOTHER: 1, nameless: 1}
+    assert stores.turns.turns(["t-2"]) == [said_by(2, ADMIN)]
+    stores.turns.drop(["t-0"])
+    stores.turns.make_batch(batch("b-1"), ["t-3"])
+    assert stores.turns.held(unread=True) == {STRANGER: 1, ADMIN: 1, MOTHER: 1, nameless: 1}
+    stores.turns.put_batch(replace(batch("b-1"), state=BatchState.DEAD))
+    assert MOTHER not in stores.turns.held(unread=True)
+
+
+def test_the_oldest_unread_turn_gives_way_and_none_that_is_being_read(stores: Stores) -> None:
+    for number in range(4):
+        stores.turns.put(said_by(number, STRANGER))
+    stores.turns.put(said_by(4, ADMIN))
+    stores.turns.make_batch(batch("b-1", scope="public"), ["t-1"])
+    expected = [{"t-1", "t-2", "t-3"}, {"t-1", "t-3"}, {"t-1"}]
+    for number, left in enumerate(expected):
+        assert stores.turns.put_instead(turn(10 + number), STRANGER, day=TODAY)
+        mine = {one.ticket_id for one in stores.turns.turns(["t-0", "t-1", "t-2", "t-3"])}
+        assert mine == left
+    assert not stores.turns.put_instead(turn(20), STRANGER, day=TODAY)
+    assert stores.turns.turns(["t-20"]) == []
+    assert stores.turns.turns(["t-4"]) == [said_by(4, ADMIN)]
+    assert stores.turns.count() == 5
+    assert stores.book.used(TODAY) == {STRANGER: Use(gave_way=3)}
+
+
+def test_of_a_line_each_speaker_is_told_as_often_as_any_other(stores: Stores) -> None:
+    for number in range(6):
+        stores.turns.put(turn(number, person="qq:1"))
+    for number in (6, 7):
+        stores.turns.put(turn(number, person="qq:2"))
+    (line,) = stores.turns.lines()
+    assert [party.speaker for party in line.parties] == ["qq:1", "qq:2"]
+
+    def told(limit: int, *speakers: str) -> list[str]:
+        return [one.ticket_id for one in stores.turns.waiting(line, limit, speakers=speakers)]
+
+    assert told(4) == ["t-0", "t-1", "t-6", "t-7"]
+    assert told(5) == ["t-0", "t-1", "t-2", "t-6", "t-7"]
+    assert told(9, "qq:2") == ["t-6", "t-7"]
+    assert told(9) == [f"t-{number}" for number in range(8)]
+
+
+def test_what_a_call_cost_is_counted_for_each_party_of_the_last_day(stores: Stores) -> None:
+    stores.book.spend(TODAY, tokens=10, parts={STRANGER: 4, MOTHER: 6})
+    stores.book.spend(TODAY, tokens=3, parts={STRANGER: 3})
+    stores.book.spend(TODAY, tokens=5)
+    assert stores.book.used(TODAY) == {STRANGER: Use(7), MOTHER: Use(6)}
+    assert stores.book.spent(TODAY).tokens == 18
+    tomorrow = date(2026, 11, 22)
+    stores.book.spend(tomorrow, tokens=1, parts={ADMIN: 1})
+    assert stores.book.used(tomorrow) == {ADMIN: Use(1)}
+    assert stores.book.used(TODAY) == {}
+
+
+def test_what_calls_cost_is_counted_by_day(stores: Stores) -> None:
+    stores.book.spend(TODAY, tokens=100)
+    stores.book.spend(TODAY, tokens=0, failed=True)
+    stores.book.spend(date(2026, 11, 22), tokens=7)
+    assert stores.book.spent(TODAY) == Spent(TODAY, calls=2, failed=1, tokens=100)
+    assert stores.book.spent(date(2026, 11, 23)) == Spent(date(2026, 11, 23))
+
+
+def test_a_pause_holds_from_its_first_moment_until_it_is_ended(stores: Stores) -> None:
+    stores.book.pause(FAMILY, "家人", at=NOON)
+    stores.book.pause(FAMILY, "公司", at=NOON + timedelta(hours=1))
+    stores.book.pause(WORK, "公司", at=NOON)
+    assert stores.book.paused() == {FAMILY: NOON, WORK: NOON}
+    assert stores.book.resume(FAMILY)
+    assert not stores.book.resume(FAMILY)
+    assert stores.book.paused() == {WORK: NOON}
+
+
+def test_who_came_last_when_is_told_as_the_next_turn_begins(stores: Stores) -> None:
+    later = NOON + timedelta(hours=7)
+    assert stores.book.see(FAMILY, "家人", at=NOON) is None
+    assert stores.book.see(WORK, "公司", at=later) is None
+    assert stores.book.see(FAMILY, "家人", at=later) == NOON
+    assert stores.book.see(FAMILY, "家人", at=later) == later
+
+
+def test_evidence_is_counted_in_the_memorys_own_scope_and_weighed_once(stores: Stores) -> None:
+    one, other = Key("家人", "m-1"), Key("家人", "m-2")
+    stores.book.count_evidence([one, one], [other])
+    stores.book.count_evidence([], [one, Key("公司", "m-1")])
+    weighed = stores.book.evidence("家人")
+    assert weighed == [Evidence(one, 2, 1), Evidence(other, 0, 1)]
+    assert stores.book.evidence("公司") == [Evidence(Key("公司", "m-1"), 0, 1)]
+    stores.book.count_evidence([other], [])
+    stores.book.drop_evidence(weighed)
+    assert stores.book.evidence("家人") == [Evidence(other, 1, 0)]
+    assert stores.book.evidence("公司") != []
+
+
+def test_a_fact_is_kept_under_its_name(stores: Stores) -> None:
+    assert stores.book.fact("x") == ""
+    stores.book.put_fact("x", "1")
+    stores.book.put_fact("x", "2")
+    assert stores.book.fact("x") == "2"

@@ -1,0 +1,354 @@
+"""What a finished turn leaves on disk, and what it does not."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory import (
+    Actor,
+    ConversationId,
+    EngineSettings,
+    LoopSettings,
+    NoticeCode,
+    NotObserved,
+    ObserveOutcome,
+    PrivacyMode,
+    Ticket,
+    Turn,
+)
+from astrbot_plugin_scoped_memory.llm_memory.errors import StateUnavailable
+from astrbot_plugin_scoped_memory.llm_memory.reflection.turn_store import SqliteTurnStore
+from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import SqliteLoopFile
+from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import SqliteStateStore
+from astrbot_plugin_scoped_memory.tests.support.engines import (
+    MAP,
+    QUICK,
+    Rig,
+    group,
+    person,
+    private,
+    running,
+)
+
+pytestmark = pytest.mark.engine
+
+ID_CARD, PHONE = "11010519491231002X", "13912345678"
+
+
+async def observe(
+    rig: Rig, words: str = "奶奶吃了花生就起疹子", reply: str = "记下了", **more: object
+) -> ObserveOutcome:
+    """A turn of the family."""
+    turn = replace(Turn(person(1), words, reply), **more)  # type: ignore[arg-type]
+    return await rig.engine.service.observe(turn, conversation_id=group(777))
+
+
+def rows(root: Path) -> list[dict[str, object]]:
+    """What lies in the file, column by column."""
+    with closing(sqlite3.connect(root / "state" / "loop.sqlite")) as connection:
+        connection.row_factory = sqlite3.Row
+        found = connection.execute("SELECT * FROM turn ORDER BY place").fetchall()
+    return [dict(row) for row in found]
+
+
+def everything(root: Path) -> bytes:
+    """The file and its log, byte by byte."""
+    return b"".join(path.read_bytes() for path in (root / "state").glob("loop.sqlite*"))
+
+
+async def test_a_turn_is_kept_with_all_that_a_reader_needs(tmp_path: Path) -> None:
+    where = group(777, persona="管家")
+    said_at = datetime(2026, 11, 20, 23, 30, tzinfo=UTC)
+    turn = Turn(person(10001, "小明"), "奶奶吃了花生就起疹子", "记下了", ("m-1", "n-2"), said_at)
+    async with running(tmp_path) as rig:
+        outcome = await rig.engine.service.observe(turn, conversation_id=where)
+        assert isinstance(outcome, Ticket)
+    (row,) = rows(tmp_path)
+    assert row["ticket_id"] == outcome.ticket_id
+    assert (row["scope"], row["conversation"], row["persona"]) == ("家人", str(where), "管家")
+    assert (row["person"], row["who"]) == ("aiocqhttp:10001", "小明")
+    assert (row["user_text"], row["reply_text"]) == ("奶奶吃了花生就起疹子", "记下了")
+    assert (row["observed_at"], row["day"]) == (said_at.isoformat(), "2026-11-20")
+    assert json.loads(str(row["recalled"])) == ["m-1", "n-2"]
+
+
+async def test_an_answer_to_what_was_shown_under_another_map_is_not_kept(tmp_path: Path) -> None:
+    async with running(tmp_path) as rig:
+        view = await rig.engine.service.view(conversation_id=group(777))
+        assert "家人" not in view
+        seen = {"view": view, "recalled": ("m-aaaaaaaaaa",)}
+        await observe(rig, reply="不能，奶奶对花生过敏", **seen)
+    async with running(
+        tmp_path, {key: name for key, name in MAP.items() if "777" not in key}
+    ) as rig:
+        await observe(rig, "奶奶能吃花生吗", "不能，奶奶对花生过敏", **seen)
+    same, other = rows(tmp_path)
+    assert (same["scope"], same["reply_text"]) == ("家人", "不能，奶奶对花生过敏")
+    assert (other["scope"], other["user_text"]) == ("public", "奶奶能吃花生吗")
+    assert (other["reply_text"], other["recalled"]) == ("", "[]")
+
+
+OTHER_MAP = {key: "别处" if "777" in key else name for key, name in MAP.items()}
+
+
+async def begin(rig: Rig, history: str, *, empty: bool = False) -> str:
+    """The model is about to be asked in the family's group, and given this history."""
+    return await rig.engine.service.view(conversation_id=group(777), history=history, empty=empty)
+
+
+async def test_after_a_switch_replies_are_kept_back_until_the_history_is_a_new_one(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path) as rig:
+        await begin(rig, "h1", empty=True)
+        await observe(rig, "一", "答一", history="h1")
+    async with running(tmp_path, OTHER_MAP) as rig:
+        await begin(rig, "h1")
+        await observe(rig, "二", "答二", history="h1")
+        report = await rig.engine.service.describe(conversation_id=group(777))
+        assert report.mixed_history
+    async with running(tmp_path, OTHER_MAP) as rig:  # a restart does not forget it
+        await begin(rig, "h1")
+        await observe(rig, "三", "答三", history="h1")
+        await begin(rig, "h2", empty=True)
+        await observe(rig, "四", "答四", history="h2")
+        report = await rig.engine.service.describe(conversation_id=group(777))
+        assert not report.mixed_history
+        await begin(rig, "h1")  # AstrBot can go back to a former one
+        await observe(rig, "五", "答五", history="h1")
+        await begin(rig, "h1", empty=True)  # and empty it
+        await observe(rig, "六", "答六", history="h1")
+    told = [(row["scope"], row["user_text"], row["reply_text"]) for row in rows(tmp_path)]
+    assert told == [
+        ("家人", "一", "答一"),
+        ("别处", "二", ""),
+        ("别处", "三", ""),
+        ("别处", "四", "答四"),
+        ("别处", "五", ""),
+        ("别处", "六", "答六"),
+    ]
+
+
+async def test_a_history_that_went_to_another_scope_and_back_holds_words_of_both(
+    tmp_path: Path,
+) -> None:
+    for number, scopes in enumerate((MAP, OTHER_MAP, MAP)):
+        async with running(tmp_path, scopes) as rig:
+            await begin(rig, "h1")
+            await observe(rig, f"问{number}", "答", history="h1")
+    assert [row["reply_text"] for row in rows(tmp_path)] == ["答", "", ""]
+
+
+async def test_an_answer_begun_before_the_switch_taints_the_history_it_ends_in(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path) as rig:
+        view = await begin(rig, "h1", empty=True)
+    async with running(tmp_path, OTHER_MAP) as rig:
+        await begin(rig, "h1", empty=True)  # AstrBot saves the first answer only afterwards
+        await observe(rig, "一", "答一", history="h1", view=view)
+        await begin(rig, "h1")
+        await observe(rig, "二", "答二", history="h1")
+    assert [row["reply_text"] for row in rows(tmp_path)] == ["", ""]
+
+
+async def test_a_history_that_was_used_while_all_scopes_were_shown_is_mixed(
+    tmp_path: Path,
+) -> None:
+    everything_shown = replace(QUICK, scope_filter_enabled=False)
+    async with running(tmp_path, settings=everything_shown) as rig:
+        await begin(rig, "h1", empty=True)
+    async with running(tmp_path) as rig:
+        await begin(rig, "h1")
+        await observe(rig, "一", "答一", history="h1")
+    assert [row["reply_text"] for row in rows(tmp_path)] == [""]
+
+
+async def test_a_persona_that_has_a_scope_of_its_own_is_a_switch_and_another_is_none(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path, {"persona:猫": "猫"}) as rig:
+        service = rig.engine.service
+        for persona in ("", None, "管家", "猫", "管家"):  # None: AstrBot cannot tell now
+            where = group(5, persona=persona)
+            view = await service.view(conversation_id=where, history="h1")
+            turn = Turn(person(1), "问", f"{persona}答", view=view, history="h1")
+            await service.observe(turn, conversation_id=where)
+    told = [(row["scope"], row["reply_text"]) for row in rows(tmp_path)]
+    assert told == [("public", "答"), ("public", "管家答"), ("猫", ""), ("public", "")]
+
+
+async def test_where_nobody_can_tell_what_a_history_holds_its_reply_is_kept_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(*_: object) -> None:
+        raise StateUnavailable("disk I/O error", "state.sqlite")
+
+    async with running(tmp_path) as rig:
+        monkeypatch.setattr(SqliteStateStore, "model_history", gone)
+        await begin(rig, "h1")
+        await observe(rig, "一", "答一", history="h1")
+        monkeypatch.undo()
+        await observe(rig, "二", "答二", history="h1")
+    assert [row["reply_text"] for row in rows(tmp_path)] == ["", "答二"]
+
+
+async def test_three_people_who_talk_at_once_are_three_speakers(tmp_path: Path) -> None:
+    async with running(tmp_path) as rig:
+        for number, name in ((1, "小明"), (2, "小红"), (3, "小明")):
+            await observe(rig, f"我是{number}号", actor=person(number, name))
+    assert [(row["person"], row["who"], row["user_text"]) for row in rows(tmp_path)] == [
+        ("aiocqhttp:1", "小明", "我是1号"),
+        ("aiocqhttp:2", "小红", "我是2号"),
+        ("aiocqhttp:3", "小明", "我是3号"),
+    ]
+
+
+@pytest.mark.parametrize("mode", [PrivacyMode.REDACT, PrivacyMode.REJECT])
+async def test_no_number_and_no_secret_reaches_the_disk_in_either_mode(
+    tmp_path: Path, mode: PrivacyMode
+) -> None:
+    words = f"我的身份证号是{ID_CARD}，电话{PHONE}，密码是hunter2secret"
+    async with running(tmp_path, settings=replace(QUICK, privacy_mode=mode)) as rig:
+        outcome = await observe(rig, words, f"好的，{PHONE}", actor=person(1, f"小明{PHONE}"))
+        assert isinstance(outcome, Ticket)
+        held = everything(tmp_path)
+    held += everything(tmp_path)
+    for secret in (ID_CARD, PHONE, "hunter2secret"):
+        assert secret.encode() not in held
+    (row,) = rows(tmp_path)
+    assert "身份证号" in str(row["user_text"])
+
+
+async def test_an_owner_who_wants_numbers_kept_has_them_kept(tmp_path: Path) -> None:
+    async with running(tmp_path, settings=replace(QUICK, privacy_mode=PrivacyMode.OFF)) as rig:
+        await observe(rig, f"外婆的电话是{PHONE}")
+    assert PHONE in str(rows(tmp_path)[0]["user_text"])
+
+
+async def test_half_a_number_at_the_place_of_the_cut_is_not_left(tmp_path: Path) -> None:
+    async with running(tmp_path) as rig:
+        for length in range(3976, 4004, 3):
+            await observe(rig, "话" * length + f" 证件{ID_CARD} " + "尾" * 500)
+    for row in rows(tmp_path):
+        text = str(row["user_text"])
+        assert len(text) <= 4000
+        assert ID_CARD[:4] not in text
+        assert text.startswith("话话")
+
+
+async def test_pictures_tool_output_and_what_was_recalled_are_not_kept(tmp_path: Path) -> None:
+    picture = "data:image/png;base64," + "QUJD" * 500
+    recalled = "<scoped_memory>\n1. [2026-11-21 · 妈 · a.md#m-01jd3q8z7k] 秘密\n</scoped_memory>"
+    async with running(tmp_path) as rig:
+        await observe(rig, f"看这个 {picture}", f"<think>想</think>{recalled}\n是花生")
+        held = everything(tmp_path)
+    (row,) = rows(tmp_path)
+    assert (row["user_text"], row["reply_text"]) == ("看这个", "是花生")
+    assert b"QUJDQUJD" not in held
+    assert "秘密".encode() not in held
+
+
+@pytest.mark.parametrize(
+    ("words", "reply"), [("", ""), (" \n", "\u200b"), ("data:;base64,QUJD", "<think>x</think>")]
+)
+async def test_a_turn_without_words_is_none(tmp_path: Path, words: str, reply: str) -> None:
+    async with running(tmp_path) as rig:
+        assert await observe(rig, words, reply) == NotObserved(note="empty")
+    assert rows(tmp_path) == []
+
+
+async def test_words_without_an_answer_and_an_answer_without_words_are_kept(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path) as rig:
+        assert isinstance(await observe(rig, "奶奶来了", ""), Ticket)
+        assert isinstance(await observe(rig, "", "欢迎奶奶"), Ticket)
+    assert [(row["user_text"], row["reply_text"]) for row in rows(tmp_path)] == [
+        ("奶奶来了", ""),
+        ("", "欢迎奶奶"),
+    ]
+
+
+def with_loop(**changes: object) -> EngineSettings:
+    return replace(QUICK, loop=replace(LoopSettings(), **changes))  # type: ignore[arg-type]
+
+
+async def test_where_nobody_reads_turns_none_is_kept(tmp_path: Path) -> None:
+    async with running(tmp_path, settings=with_loop(reads_turns=False)) as rig:
+        assert await observe(rig) == NotObserved(note="off")
+    assert rows(tmp_path) == []
+
+
+def drop(root: Path, turns: Sequence[Mapping[str, object]]) -> None:
+    """As when they are read."""
+    file = SqliteLoopFile(root / "state" / "loop.sqlite")
+    file.open()
+    SqliteTurnStore(file).drop([str(row["ticket_id"]) for row in turns])
+    file.close()
+
+
+async def test_a_full_queue_throws_nothing_away_says_so_once_and_goes_on_when_there_is_room(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path, settings=with_loop(most_queued=2)) as rig:
+        assert isinstance(await observe(rig, "第一句"), Ticket)
+        await observe(rig, "第二句")
+        for _ in range(3):
+            assert await observe(rig, "第三句") == NotObserved(note="full")
+        assert [notice.code for notice in rig.notices] == [NoticeCode.QUEUE_FULL]
+        assert [row["user_text"] for row in rows(tmp_path)] == ["第一句", "第二句"]
+        drop(tmp_path, rows(tmp_path)[:1])
+        assert isinstance(await observe(rig, "第四句"), Ticket)
+        assert (await rig.engine.status()).notices == ()
+    assert [row["user_text"] for row in rows(tmp_path)] == ["第二句", "第四句"]
+
+
+async def test_what_is_overheard_leaves_half_of_the_queue_to_those_who_talk_to_the_bot(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path, settings=with_loop(most_queued=4)) as rig:
+        for number in range(2):
+            assert isinstance(await observe(rig, f"闲聊{number}", ""), Ticket)
+        for number in range(2):
+            assert await observe(rig, "还在闲聊", "") == NotObserved(note="full")
+            assert isinstance(await observe(rig, f"叫你的{number}"), Ticket)
+        assert [notice.code for notice in rig.notices] == [NoticeCode.CHATTER_FULL]
+        assert await observe(rig, "再叫你一声") == NotObserved(note="full")
+        standing = {notice.code for notice in (await rig.engine.status()).notices}
+        assert standing == {NoticeCode.CHATTER_FULL, NoticeCode.QUEUE_FULL}
+        assert {notice.params["count"] for notice in rig.notices} == {"2", "4"}
+        drop(tmp_path, rows(tmp_path)[3:])
+        unanswered = Turn(person(1002), "私下说的，没有等到回答", "")
+        outcome = await rig.engine.service.observe(unanswered, conversation_id=private(1002))
+        assert isinstance(outcome, Ticket)
+        drop(tmp_path, rows(tmp_path)[:3])
+        assert isinstance(await observe(rig, "又闲聊", ""), Ticket)
+        assert isinstance(await observe(rig, "又叫你"), Ticket)
+        assert (await rig.engine.status()).notices == ()
+
+
+async def test_a_persona_that_cannot_be_told_is_kept_as_none(tmp_path: Path) -> None:
+    async with running(tmp_path) as rig:
+        where = private(1002, persona=None)
+        await rig.engine.service.observe(Turn(person(1), "你好", ""), conversation_id=where)
+    assert rows(tmp_path)[0]["persona"] == ""
+
+
+@pytest.mark.parametrize("umo", ["", "x", "a:b", "a:GroupMessage: "])
+async def test_a_conversation_that_nobody_can_name_leaves_nothing(tmp_path: Path, umo: str) -> None:
+    nowhere = replace(group(777), umo=umo)
+    where: ConversationId = nowhere
+    async with running(tmp_path) as rig:
+        turn = Turn(Actor("", ""), "你好", "你好")
+        outcome = await rig.engine.service.observe(turn, conversation_id=where)
+        assert isinstance(outcome, NotObserved)
+    assert rows(tmp_path) == []

@@ -1,0 +1,461 @@
+"""Whatever a service does, nothing is lost, nothing hangs, and failed calls stay few."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory import Resting
+from astrbot_plugin_scoped_memory.llm_memory.errors import ChatFailed
+from astrbot_plugin_scoped_memory.llm_memory.models.loop import Batch, BatchState
+from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import Completion
+from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.prompt import LEAST_TOKENS
+from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.reply import MOST_CHARS
+from astrbot_plugin_scoped_memory.llm_memory.storage import files
+from astrbot_plugin_scoped_memory.tests.fakes.chat import Call, ScriptedChat
+from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, group, private, running
+from astrbot_plugin_scoped_memory.tests.support.reflecting import (
+    FAMILY,
+    StandingClock,
+    answer,
+    learned,
+    reflect,
+    say,
+    texts_of,
+    with_loop,
+)
+
+pytestmark = pytest.mark.engine
+
+PEANUTS = "奶奶对花生过敏"
+GOOD = answer(learned(PEANUTS))
+REFUSAL = "抱歉，我不能处理这些内容。"
+BAD = {
+    "truncated": GOOD[:-3],
+    "refusal": REFUSAL,
+    "a megabyte": "啊" * 1_000_000,
+    "a megabyte of JSON": '{"x": "' + "啊" * 1_000_000 + '"}',
+    "deep": '{"a":' * 50_000,
+    "wrong type": '{"new_memories": "x"}',
+}
+DUE = with_loop(after_turns=1)
+
+
+@pytest.mark.parametrize(
+    "code", ["refused: 429", "failed: 500", "timeout", "gone", "failed", "empty"]
+)
+async def test_a_failed_call_loses_nothing_and_is_made_again_when_it_is_time(
+    tmp_path: Path, code: str
+) -> None:
+    chat, clock = ScriptedChat(ChatFailed(code), GOOD), StandingClock()
+    async with running(tmp_path, chat=chat, clock=clock, settings=DUE) as rig:
+        reader = rig.engine.loop.reflection
+        await say(rig, "奶奶对花生过敏")
+        report = await reader.read_due()
+        assert (report.read, report.waiting, report.error) == (0, 1, code)
+        assert report.resting is Resting.BACKOFF
+        clock.forward(seconds=59)
+        assert (await reader.read_due()).resting is Resting.BACKOFF
+        assert len(chat.calls) == 1
+        assert (await rig.engine.loop.status()).error == code
+        clock.forward(seconds=1)
+        assert (await reader.read_due()).read == 1
+        assert texts_of(rig) == {"家人": [PEANUTS]}
+        status = await rig.engine.loop.status()
+        assert (status.error, status.resting) == ("", Resting.NO)
+        assert status.spent is not None
+        assert status.spent.calls == 2
+
+
+@pytest.mark.parametrize("text", ["", "  \n"])
+async def test_an_empty_answer_is_a_failed_call(tmp_path: Path, text: str) -> None:
+    async with running(tmp_path, chat=ScriptedChat(text, GOOD)) as rig:
+        await say(rig, "奶奶对花生过敏")
+        assert (await reflect(rig)).error == "empty"
+        assert (await reflect(rig)).read == 1
+
+
+@pytest.mark.parametrize("stubborn", [False, True])
+async def test_a_service_that_does_not_answer_in_time_is_given_up_and_holds_up_nobody(
+    tmp_path: Path, stubborn: bool
+) -> None:
+    class Slow(ScriptedChat):
+        async def complete(self, prompt: str, *, system: str, conversation: str) -> Completion:
+            if self.release.is_set():
+                return await super().complete(prompt, system=system, conversation=conversation)
+            try:
+                await self.release.wait()
+            except asyncio.CancelledError:
+                if not stubborn:
+                    raise
+                await self.release.wait()
+            return Completion("{}")
+
+    chat = Slow(GOOD)
+    chat.release.clear()
+    assert QUICK.loop.call_seconds == 120.0
+    async with running(tmp_path, chat=chat, settings=with_loop(call_seconds=0.02)) as rig:
+        await say(rig, "奶奶对花生过敏")
+        assert (await reflect(rig)).error == "timeout"
+        chat.release.set()
+        assert (await reflect(rig)).read == 1
+        assert texts_of(rig) == {"家人": [PEANUTS]}
+
+
+@pytest.mark.parametrize("bad", BAD.values(), ids=BAD)
+async def test_an_answer_that_is_none_is_asked_for_once_more_and_then_put_aside_and_shown(
+    tmp_path: Path, bad: str
+) -> None:
+    chat = ScriptedChat(bad, otherwise=bad)
+    rich = with_loop(DUE, daily_tokens=10**8)  # a megabyte is paid for, too
+    async with running(tmp_path, chat=chat, settings=rich) as rig:
+        reader = rig.engine.loop.reflection
+        await say(rig, "奶奶对花生过敏")
+        assert (await reader.read_due()).dead == 1
+        for _ in range(3):
+            await reader.read_due()
+        assert len(chat.calls) == 2
+        assert "上次的回答不能用" in chat.calls[1].prompt
+        assert len(chat.calls[1].prompt) < len(chat.calls[0].prompt) + 2_000
+        (letter,) = await reader.letters()
+        assert letter.count == 1
+        size = (await rig.engine.loop.status()).queue
+        assert (size.waiting, size.dead) == (0, 1)
+        for batch in rig.engine._parts.turns.batches():
+            assert len(batch.reply) <= MOST_CHARS + 1
+        chat.say([GOOD])
+        assert await reader.retry("b-unknown") == 0
+        assert await reader.retry(letter.batch_id) == 1
+        assert (await reader.read_due()).read == 1
+        assert (texts_of(rig), await reader.letters()) == ({"家人": [PEANUTS]}, [])
+
+
+@pytest.mark.parametrize(
+    "fine", [f"```json\n{GOOD}\n```", f"timeout: rate limit? 429! {GOOD}", f"好的：{GOOD}"]
+)
+async def test_words_around_the_answer_are_no_fault_whatever_they_are(
+    tmp_path: Path, fine: str
+) -> None:
+    chat = ScriptedChat(fine)
+    async with running(tmp_path, chat=chat) as rig:
+        await say(rig, "接口报 timeout，说 rate limit")
+        assert (await reflect(rig)).read == 1
+        assert len(chat.calls) == 1
+        assert texts_of(rig) == {"家人": [PEANUTS]}
+
+
+async def test_memories_that_speak_of_timeouts_are_memories(tmp_path: Path) -> None:
+    text = "小明的接口常报 rate limit 和 timeout"
+    async with running(tmp_path, chat=ScriptedChat(answer(learned(text)))) as rig:
+        await say(rig, "我的接口老是 rate limit，还 timeout")
+        await reflect(rig)
+        assert texts_of(rig) == {"家人": [text]}
+
+
+async def test_one_repair_is_enough_where_it_helps(tmp_path: Path) -> None:
+    chat = ScriptedChat(GOOD[:-3], GOOD)
+    async with running(tmp_path, chat=chat) as rig:
+        await say(rig, "奶奶对花生过敏")
+        report = await reflect(rig)
+        assert (report.read, report.dead, len(chat.calls)) == (1, 0, 2)
+
+
+async def test_a_dropped_letter_is_gone_with_its_words(tmp_path: Path) -> None:
+    async with running(tmp_path, chat=ScriptedChat(otherwise=REFUSAL)) as rig:
+        await say(rig, "奶奶对花生过敏")
+        await reflect(rig)
+        reader = rig.engine.loop.reflection
+        (letter,) = await reader.letters()
+        assert await reader.drop("b-unknown") == 0
+        assert await reader.drop(letter.batch_id) == 1
+        assert await reader.letters() == []
+        assert rig.engine._parts.turns.count() == 0
+
+
+async def calls_of_a_day(rig: Rig, chat: ScriptedChat, clock: StandingClock) -> int:
+    """A whole day, looked at again and again, with three conversations that talk on."""
+    before = len(chat.calls)
+    for minute in [*range(60), *range(60, 24 * 60, 10)]:
+        if minute % 120 == 0:
+            for where in (FAMILY, group(888), private(1002)):
+                await say(rig, f"第{minute}分钟说的话", where=where)
+        clock.forward(minutes=1 if minute < 60 else 10)
+        await rig.engine.loop.reflection.read_due()
+    return len(chat.calls) - before
+
+
+@pytest.mark.parametrize("code", ["failed: 500", "refused: 429"])
+async def test_a_day_of_outage_makes_few_calls_and_the_day_after_loses_nothing(
+    tmp_path: Path, code: str
+) -> None:
+    chat, clock = ScriptedChat(otherwise=ChatFailed(code)), StandingClock()
+    async with running(tmp_path, chat=chat, clock=clock, settings=DUE, follow=False) as rig:
+        assert await calls_of_a_day(rig, chat, clock) <= 9
+        assert (await rig.engine.loop.reflection.letters()) == []
+        chat.otherwise = "{}"
+        clock.forward(hours=6)
+        report = await rig.engine.loop.reflection.read_due()
+        assert (report.read, report.waiting) == (36, 0)
+
+
+async def test_a_restart_does_not_ask_a_service_that_has_just_failed(tmp_path: Path) -> None:
+    chat, clock = ScriptedChat(otherwise=ChatFailed("failed: 500")), StandingClock()
+    for _ in range(6):
+        async with running(tmp_path, chat=chat, clock=clock, settings=DUE, follow=False) as rig:
+            await say(rig, "说了一句话")
+            await rig.engine.loop.reflection.read_due()
+            assert (await rig.engine.loop.status()).error == "failed: 500"
+    assert len(chat.calls) == 1
+
+
+async def test_whoever_dies_in_the_middle_of_a_call_does_not_pay_for_it_at_each_start(
+    tmp_path: Path,
+) -> None:
+    chat, clock = ScriptedChat(), StandingClock()
+    chat.release.clear()
+    for _ in range(4):
+        async with running(tmp_path, chat=chat, clock=clock, settings=DUE, follow=False) as rig:
+            await say(rig, "说了一句话")
+            task = asyncio.create_task(rig.engine.loop.reflection.read_due())
+            asked = asyncio.create_task(chat.asked.wait())
+            await asyncio.wait({task, asked}, return_when=asyncio.FIRST_COMPLETED)
+            asked.cancel()
+            task.cancel()
+            await asyncio.gather(task, asked, return_exceptions=True)
+        clock.forward(seconds=20)
+    assert len(chat.calls) == 1
+
+
+async def test_turns_that_fail_where_others_do_not_are_put_aside_after_three_calls(
+    tmp_path: Path,
+) -> None:
+    def moody(call: Call) -> str:
+        if call.conversation == FAMILY.umo:
+            raise ChatFailed("failed: 400")
+        return "{}"
+
+    chat, clock = ScriptedChat(otherwise=moody), StandingClock()
+    async with running(tmp_path, chat=chat, clock=clock, settings=DUE, follow=False) as rig:
+        reader = rig.engine.loop.reflection
+        await say(rig, "惹麻烦的话")
+        for _ in range(12):
+            await say(rig, "普通的话", where=group(888))
+            await reader.read_due()
+            clock.forward(hours=7)
+        assert [one.conversation for one in await reader.letters()] == [FAMILY.umo]
+        assert sum(call.conversation == FAMILY.umo for call in chat.calls) == 3
+        assert (await reader.read_due()).waiting == 0
+
+
+async def test_what_fails_holds_up_nobody_elses_turns(tmp_path: Path) -> None:
+    def moody(call: Call) -> str:
+        if call.conversation == FAMILY.umo:
+            raise ChatFailed("timeout")
+        return GOOD
+
+    chat, clock = ScriptedChat(otherwise=moody), StandingClock()
+    async with running(tmp_path, chat=chat, clock=clock, settings=DUE, follow=False) as rig:
+        reader = rig.engine.loop.reflection
+        await say(rig, "惹麻烦的话")
+        await reader.read_due()
+        await say(rig, "奶奶对花生过敏", where=group(888))
+        clock.forward(minutes=2)
+        await reader.read_due()
+        assert texts_of(rig) == {"公司": [PEANUTS]}
+
+
+async def test_of_two_that_were_begun_the_one_that_has_not_failed_comes_first(
+    tmp_path: Path,
+) -> None:
+    chat = ScriptedChat(otherwise=ChatFailed("timeout"))
+    async with running(tmp_path, chat=chat, settings=DUE, follow=False) as rig:
+        store = rig.engine._parts.turns
+        for where, attempts in ((FAMILY, 1), (group(888), 0)):
+            ticket = await say(rig, "说了一句话", where=where)
+            scope = store.turns(ticket.ids)[0].scope
+            batch = Batch(f"b-{scope}", scope, where.umo, "", StandingClock()(), attempts=attempts)
+            store.make_batch(batch, ticket.ids)
+        await rig.engine.loop.reflection.read_due()
+        assert [call.conversation for call in chat.calls] == [group(888).umo]
+
+
+async def test_without_a_service_nothing_is_called_and_the_rest_works(tmp_path: Path) -> None:
+    chat = ScriptedChat(GOOD)
+    chat.present = False
+    async with running(tmp_path, chat=chat, settings=DUE) as rig:
+        reader = rig.engine.loop.reflection
+        await say(rig, "奶奶对花生过敏")
+        await rig.remember("家里有一只猫", FAMILY)
+        report = await reader.read_due()
+        assert (report.resting, report.waiting, chat.calls) == (Resting.NO_PROVIDER, 1, [])
+        assert (await rig.engine.loop.status()).resting is Resting.NO_PROVIDER
+        assert await rig.texts("家里有什么动物，猫吗", FAMILY) == ["家里有一只猫"]
+        chat.present = True
+        assert (await reader.read_due()).read == 1
+    async with running(tmp_path, chat=None) as rig:
+        await say(rig, "又说了一句")
+        assert (await rig.engine.loop.reflection.read_due()).resting is Resting.OFF
+        assert (await rig.engine.loop.status()).provider == ""
+
+
+async def test_when_the_tokens_of_a_day_are_spent_turns_wait_for_the_next_local_one(
+    tmp_path: Path,
+) -> None:
+    zone = ZoneInfo("Asia/Shanghai")
+    clock = StandingClock(datetime(2026, 11, 21, 23, 0, tzinfo=zone))
+    chat = ScriptedChat(otherwise=Completion("{}", tokens=4_000))
+    settings = with_loop(after_turns=1, daily_tokens=10_000)
+    async with running(tmp_path, chat=chat, clock=clock, settings=settings, follow=False) as rig:
+        reader = rig.engine.loop.reflection
+        for _ in range(5):
+            await say(rig, "说了一句话")
+            await reader.read_due()
+        assert len(chat.calls) == 2  # a third one could cost more than what is left
+        status = await rig.engine.loop.status()
+        assert status.resting is Resting.BUDGET
+        assert status.spent is not None
+        assert (status.spent.tokens, status.budget) == (8_000, 10_000)
+        assert (await reflect(rig)).resting is Resting.BUDGET  # nor for an admin
+        clock.forward(minutes=59)
+        await reader.read_due()
+        assert len(chat.calls) == 2
+        clock.forward(minutes=1)
+        assert (await reader.read_due()).read == 3
+        assert len(chat.calls) == 3
+        clock.forward(hours=-2)  # the clock went back over midnight: that day is spent already
+        await say(rig, "说了一句话")
+        assert (await reader.read_due()).resting is Resting.BUDGET
+
+
+async def test_what_was_overheard_takes_half_of_the_days_tokens_and_no_more(
+    tmp_path: Path,
+) -> None:
+    chat, clock = ScriptedChat(otherwise=Completion("{}", tokens=4_000)), StandingClock()
+    settings = with_loop(after_turns=3, daily_tokens=20_000)
+    async with running(tmp_path, chat=chat, clock=clock, settings=settings, follow=False) as rig:
+        reader = rig.engine.loop.reflection
+        for number in range(8):
+            for _ in range(3):
+                await say(rig, f"第{number}回闲聊", reply="")
+            await reader.read_due()
+        assert len(chat.calls) == 3  # with the third, half of it was spent
+        status = await rig.engine.loop.status()
+        assert (status.resting, status.queue.waiting) == (Resting.OVERHEARD, 15)
+        for number in range(2):
+            await say(rig, f"叫到你的第{number}句")
+        assert (await reader.read_due()).resting is Resting.OVERHEARD  # two are not three yet
+        await say(rig, "叫到你的第2句")
+        report = await reader.read_due()
+        assert (report.read, report.waiting, report.resting) == (3, 15, Resting.OVERHEARD)
+        assert all(f"叫到你的第{number}句" in chat.calls[3].prompt for number in range(3))
+        assert "闲聊" not in chat.calls[3].prompt
+        clock.forward(days=1)
+        assert (await reader.read_due()).read == 15
+        await say(rig, "闲聊", reply="")
+        await reflect(rig)
+        assert "闲聊" in chat.calls[-1].prompt  # an admin asks for all of it
+
+
+async def test_with_half_of_the_day_left_what_was_overheard_is_read_with_the_rest(
+    tmp_path: Path,
+) -> None:
+    chat = ScriptedChat()
+    async with running(tmp_path, chat=chat, settings=with_loop(after_turns=2)) as rig:
+        await say(rig, "刚才说的闲聊", reply="")
+        await say(rig, "叫到你的一句")
+        assert (await rig.engine.loop.reflection.read_due()).read == 2
+        assert len(chat.calls) == 1
+
+
+@pytest.mark.parametrize("told", [None, 0, -5, 10**12])
+async def test_tokens_that_a_service_does_not_count_or_cannot_mean_are_estimated(
+    tmp_path: Path, told: int | None
+) -> None:
+    async with running(tmp_path, chat=ScriptedChat(Completion(GOOD, tokens=told))) as rig:
+        await say(rig, "奶奶对花生过敏")
+        await reflect(rig)
+        spent = (await rig.engine.loop.status()).spent
+        assert spent is not None
+        assert LEAST_TOKENS - 200 < spent.tokens < 3_000
+
+
+async def test_failed_calls_that_may_have_been_paid_are_counted_and_others_cost_nothing(
+    tmp_path: Path,
+) -> None:
+    chat = ScriptedChat(ChatFailed("refused"), ChatFailed("failed: 500"), ChatFailed("timeout"))
+    async with running(tmp_path, chat=chat) as rig:
+        await say(rig, "奶奶对花生过敏")
+        tokens = []
+        for _ in range(3):
+            await reflect(rig)
+            spent = (await rig.engine.loop.status()).spent
+            assert spent is not None
+            tokens.append(spent.tokens)
+        assert tokens[:2] == [0, 0]
+        assert tokens[2] > 0
+        assert spent.failed == 3
+
+
+@pytest.mark.parametrize("budget", [0, 100, LEAST_TOKENS])
+async def test_a_budget_that_no_call_fits_in_makes_no_call(tmp_path: Path, budget: int) -> None:
+    chat = ScriptedChat()
+    settings = with_loop(after_turns=1, daily_tokens=budget)
+    async with running(tmp_path, chat=chat, settings=settings) as rig:
+        await say(rig, "奶奶对花生过敏")
+        report = await rig.engine.loop.reflection.read_due()
+        assert (report.resting, chat.calls) == (Resting.BUDGET, [])
+
+
+async def test_a_batch_fits_into_a_day_however_long_the_turns_are(tmp_path: Path) -> None:
+    chat = ScriptedChat()
+    settings = with_loop(after_turns=1, daily_tokens=3_500)
+    async with running(tmp_path, chat=chat, settings=settings) as rig:
+        for number in range(12):
+            await say(rig, f"第{number}句：" + "长" * 1_500)
+        await rig.engine.loop.reflection.read_due()
+        assert len(chat.calls) == 1
+        spent = (await rig.engine.loop.status()).spent
+        assert spent is not None
+        assert spent.tokens <= 3_500
+
+
+async def test_an_answer_that_the_disk_refused_is_not_paid_for_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    chat = ScriptedChat(GOOD)
+    async with running(tmp_path, chat=chat) as rig:
+        await say(rig, "奶奶对花生过敏")
+        with monkeypatch.context() as patch:
+            patch.setattr(files, "_write_all", full)
+            report = await reflect(rig)
+        assert (report.read, report.waiting, report.error) == (0, 1, "not_written")
+        (batch,) = rig.engine._parts.turns.batches()
+        assert batch.state is BatchState.ANSWERED
+    async with running(tmp_path, chat=chat) as rig:
+        assert (await rig.engine.loop.reflection.read_due()).read == 1
+        assert texts_of(rig) == {"家人": [PEANUTS]}
+        assert len(chat.calls) == 1
+
+
+async def test_a_clock_that_goes_back_neither_hammers_nor_waits_for_years(tmp_path: Path) -> None:
+    chat = ScriptedChat(ChatFailed("failed: 500"), otherwise="{}")
+    clock = StandingClock(datetime(2036, 1, 1, tzinfo=UTC))
+    async with running(tmp_path, chat=chat, clock=clock, settings=DUE, follow=False) as rig:
+        reader = rig.engine.loop.reflection
+        await say(rig, "说了一句话")
+        await reader.read_due()
+        clock.now = datetime(2026, 1, 1, tzinfo=UTC)
+        await reader.read_due()
+        assert len(chat.calls) == 1
+        clock.forward(seconds=60)
+        assert (await reader.read_due()).read == 1

@@ -1,0 +1,248 @@
+"""What exists is changed only by what was really said, and by whom."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
+    Memory,
+    MemoryKind,
+    Provenance,
+    Source,
+    StoredMemory,
+)
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope
+from astrbot_plugin_scoped_memory.llm_memory.models.turns import QueuedTurn
+from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.guards import (
+    may_close,
+    may_merge,
+    may_replace,
+    said_by,
+)
+from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.speakers import speakers
+
+pytestmark = pytest.mark.unit
+
+NOW = datetime(2026, 11, 21, 18, 0, tzinfo=UTC)
+MING = Provenance("小明", "q:1", "q:GroupMessage:7", Source.REFLECTION)
+
+
+def memory(text: str, **changes: object) -> Memory:
+    """Something that 小明 said."""
+    made = Memory("m-0000", text, NOW, provenance=MING, active=False)
+    return replace(made, **changes)  # type: ignore[arg-type]
+
+
+def turn(text: str, person: str = "q:1", who: str = "小明") -> QueuedTurn:
+    """A turn of his, or of somebody else."""
+    return QueuedTurn("t-1", "家人", "q:GroupMessage:7", "", NOW, person, who, text, "好的")
+
+
+@pytest.mark.parametrize(
+    ("said", "new", "may"),
+    [
+        ("我上个月搬到上海了", "小明住在上海", True),
+        ("我现在不喝咖啡了，改喝茶", "小明不再喝咖啡，改喝茶", True),
+        ("I moved to Berlin", "小明 lives in Berlin", True),
+        ("今天天气不错", "小明住在上海", False),
+        ("今天天气不错", "小明不住在北京了", False),
+        ("北京的烤鸭好吃", "小明不住在北京了", False),
+        ("我不在北京住了", "小明不住在北京了", True),
+        ("", "小明住在上海", False),
+        ("我是不是该搬到上海？", "小明住在上海", False),
+        ("如果涨工资，我就搬到上海", "小明住在上海", False),
+        ("我搬到上海了，你呢？", "小明住在上海", True),
+    ],
+)
+def test_old_words_give_way_to_what_their_speaker_has_said(said: str, new: str, may: bool) -> None:
+    old = StoredMemory(PUBLIC, "entities.md", memory("小明住在北京"))
+    assert may_replace(old, new, turn(said)) is may
+
+
+def test_what_was_said_before_takes_nothing_back() -> None:
+    old = StoredMemory(PUBLIC, "entities.md", memory("小明住在北京"))
+    said = turn("我搬到上海了")
+    assert may_replace(old, "小明住在上海", said)
+    assert not may_replace(
+        old, "小明住在上海", replace(said, observed_at=NOW - timedelta(minutes=1))
+    )
+
+
+def test_what_a_person_wrote_and_standing_instructions_stay() -> None:
+    by_hand = memory("小明住在北京", provenance=replace(MING, source=Source.PERSON))
+    moved = turn("我搬到上海了")
+    assert not may_replace(StoredMemory(PUBLIC, "entities.md", by_hand), "小明住在上海", moved)
+    rule = StoredMemory(PUBLIC, "instructions.md", memory("小明住在北京"))
+    assert not may_replace(rule, "小明住在上海", moved)
+    assert may_replace(replace(rule, path="entities-2.md"), "小明住在上海", moved)
+
+
+@pytest.mark.parametrize(
+    ("texts", "merged"),
+    [
+        (("小明喜欢茶", "小明喜欢咖啡"), "小明喜欢茶和咖啡"),
+        (("小明喜欢茶", "小明喜欢咖啡"), "小明喜欢茶，也喜欢咖啡"),
+        (("小明喜欢茶", "小明很喜欢茶"), "小明喜欢茶"),
+        (("小明喜欢茶", "小明不喜欢咖啡"), "小明喜欢茶，不喜欢咖啡"),
+        (("301住着小红", "302住着小刚"), "301住着小红，302住着小刚"),
+        (("Alice likes tea", "Alice likes coffee"), "Alice likes tea and coffee"),
+    ],
+)
+def test_a_merged_text_says_all_that_each_one_says(texts: tuple[str, str], merged: str) -> None:
+    assert may_merge([memory(text) for text in texts], merged)
+
+
+@pytest.mark.parametrize(
+    ("texts", "merged"),
+    [
+        (("小明喜欢茶", "小明喜欢咖啡"), "小明喜欢茶"),
+        (("小明喜欢茶", "小明喜欢咖啡"), "小明喜欢茶和咖啡和可乐"),
+        (("小明喜欢茶", "小明喜欢咖啡"), "小明喜欢茶，不喜欢咖啡"),
+        (("小明不喜欢茶", "小明不喜欢咖啡"), "小明不喜欢茶，喜欢咖啡"),
+        (("小明喜欢茶", "小明不喜欢咖啡"), "小明不喜欢茶，喜欢咖啡"),
+        (("301住着小红", "302住着小刚"), "301住着小刚，302住着小红"),
+        (("小明3岁", "小明喜欢茶"), "小明5岁，喜欢茶"),
+        (("小明喜欢茶", "小红喜欢咖啡"), "小明和小红喜欢茶和咖啡"),
+        (("小明喜欢茶", "小明喜欢咖啡"), ""),
+        (("小明喜欢茶",), "小明喜欢茶"),
+    ],
+)
+def test_nothing_is_lost_in_a_merge_and_nothing_new(texts: tuple[str, ...], merged: str) -> None:
+    assert not may_merge([memory(text) for text in texts], merged)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"provenance": replace(MING, person="q:2")},
+        {"provenance": replace(MING, trusted=True)},
+        {"provenance": replace(MING, source=Source.PERSON)},
+        {"kind": MemoryKind.TASK},
+        {"quoted": True},
+        {"role": "海盗"},
+    ],
+)
+def test_only_what_is_vouched_for_alike_is_merged(other: dict[str, object]) -> None:
+    one = memory("小明喜欢茶")
+    assert may_merge([one, memory("小明喜欢咖啡")], "小明喜欢茶和咖啡")
+    assert not may_merge([one, memory("小明喜欢咖啡", **other)], "小明喜欢茶和咖啡")
+
+
+def test_whoever_shares_no_word_with_a_text_has_not_said_it() -> None:
+    turns = [turn("我最近在学钢琴"), turn("小明欠我一千块", "q:2", "小刚")]
+    ming, gang = speakers(turns)
+    assert said_by("小明在学钢琴", ming, turns)
+    assert not said_by("小明欠小刚一千块", ming, turns)
+    assert said_by("小明欠小刚一千块", gang, turns)
+
+
+PICNIC = "周六家庭聚餐"
+DEBT = "小明借给小红三百块"
+
+
+@pytest.mark.parametrize(
+    ("old", "said", "new", "who", "may"),
+    [
+        (DEBT, "三百块我昨天还给小明了", "小红已经把三百块还给小明了", "小红", True),
+        (DEBT, "那三百我还清了", "小红已经还清三百块", "小红", True),
+        (DEBT, "我不欠他三百块", "小红不欠小明三百块", "小红", False),
+        (DEBT, "小红早还了三百块", "小红还了小明三百块", "小刚", False),
+        (DEBT, "今天天气不错", "小红已经把三百块还给小明了", "小红", False),
+        (DEBT, "我去北京出差了", "小红去北京出差了", "小红", False),
+        (DEBT, "三百块还了", "三百块还了", "小明", False),  # another one of that name
+        ("小明在星河公司做会计，周三加班", "我改成周五加班了", "小明改成周五加班", "", True),
+        ("Ming lent Anna 300", "I paid the 300 back", "Anna paid Ming 300 back", "Anna", True),
+        ("Ming lent Annabel 300", "I paid the 300", "Anna paid Ming 300", "Anna", False),
+        ("Ming lent Anna 300", "I owe Ming nothing", "Anna doesn't owe Ming 300", "Anna", False),
+    ],
+)  # fmt: skip
+def test_who_is_named_settles_a_matter_and_who_only_denies_it_does_not(
+    old: str, said: str, new: str, who: str, may: bool
+) -> None:
+    stored = StoredMemory(PUBLIC, "entities.md", memory(old))
+    own = not who
+    heard = turn(said) if own else turn(said, "q:2", who)
+    assert may_close(stored, new, heard, own=own) is may
+    assert not may_replace(stored, new, heard) or not own
+    earlier = replace(heard, observed_at=NOW - timedelta(minutes=1))
+    assert not may_close(stored, new, earlier, own=own)
+
+
+@pytest.mark.parametrize(
+    ("old", "said", "new", "who", "may"),
+    [
+        (DEBT, "小明的三百块我还没还清", "小红还没还清小明的三百块", "小红", False),
+        (DEBT, "我已经还了小明三百块吗？", "小红已经还了小明三百块", "小红", False),
+        (DEBT, "我还了小明三百块", "小刚还了小明三百块", "小刚", False),
+        (DEBT, "小红还了小明三百块", "小红还了小明三百块", "小刚", True),
+        (PICNIC, "周六家庭聚餐没取消", "周六家庭聚餐没取消", "小红", False),
+        (PICNIC, "周六家庭聚餐不会改的", "周六家庭聚餐不会改", "小红", False),
+        (PICNIC, "周六家庭聚餐取消了吗？", "周六家庭聚餐取消了", "小红", False),
+        (PICNIC, "要是下雨，周六家庭聚餐就取消", "周六家庭聚餐取消", "小红", False),
+        (PICNIC, "周六家庭聚餐不得不改到周日", "周六家庭聚餐改到周日", "小红", True),
+        (PICNIC, "聚餐不是取消，是推迟，家庭群里说了", "家庭聚餐推迟", "小红", True),
+        ("Ming lent Anna 300", "I have not paid the 300", "Anna has not paid 300", "Anna", False),
+        ("picnic on Saturday", "is the picnic cancelled?", "picnic is cancelled", "Anna", False),
+        ("picnic on Saturday", "the picnic isn't off", "the picnic isn't off", "Anna", False),
+        ("picnic on Saturday", "the picnic is off", "the picnic is off", "Anna", True),
+    ],
+)  # fmt: skip
+def test_who_asks_denies_or_speaks_of_his_own_debt_settles_nothing(
+    old: str, said: str, new: str, who: str, may: bool
+) -> None:
+    stored = StoredMemory(Scope.parse("家人"), "journal/2026-11-21.md", memory(old))
+    assert may_close(stored, new, turn(said, "q:2", who), own=False) is may
+
+
+def test_a_plan_is_dropped_by_anybody_where_it_was_made() -> None:
+    plan = memory("周日全家去爬香山", kind=MemoryKind.EVENT)
+    off = turn("周日下雨，爬香山取消了", "q:2", "小红")
+    new = "周日爬香山取消了"
+    stored = StoredMemory(PUBLIC, "journal/2026-11-21.md", plan)
+    assert may_close(stored, new, off, own=False)
+    assert not may_close(stored, new, replace(off, conversation="q:GroupMessage:8"), own=False)
+    other = "周日全家去爬泰山"
+    assert not may_close(stored, other, turn("周日爬泰山", "q:2", "小红"), own=False)
+    fact = replace(stored, memory=replace(plan, kind=MemoryKind.KNOWLEDGE))
+    assert not may_close(fact, new, off, own=False)  # among strangers
+
+
+def test_a_fact_that_has_changed_is_told_by_anybody_but_not_what_somebody_likes() -> None:
+    family = Scope.parse("家人")
+    moved = turn("备用钥匙改放鞋柜里了", "q:2", "小红")
+    key = StoredMemory(family, "entities.md", memory("备用钥匙放在快递柜旁的信箱里"))
+    new = "备用钥匙改放在鞋柜里"
+    assert may_close(key, new, moved, own=False)
+    assert not may_close(key, new, replace(moved, user_text="备用钥匙在鞋柜里"), own=False)
+    assert not may_close(key, new, replace(moved, conversation="q:GroupMessage:8"), own=False)
+    liking = StoredMemory(family, "preferences.md", memory("奶奶对花生过敏"))
+    cured = turn("奶奶的花生过敏已经改好了", "q:2", "小红")
+    assert not may_close(liking, "奶奶的花生过敏已经好了", cured, own=False)
+
+
+def test_what_is_written_by_hand_a_rule_a_quotation_or_an_admins_word_is_not_settled() -> None:
+    back = turn("三百块我还给小明了", "q:2", "小红")
+    new = "小红把三百块还给小明了"
+    stored = StoredMemory(PUBLIC, "entities.md", memory(DEBT))
+    assert may_close(stored, new, back, own=False)
+    assert not may_close(replace(stored, path="instructions.md"), new, back, own=False)
+    for changes in (
+        {"provenance": replace(MING, source=Source.PERSON)},
+        {"provenance": replace(MING, trusted=True)},
+        {"quoted": True},
+        {"tags": ("日记",)},
+    ):
+        other = replace(stored, memory=replace(stored.memory, **changes))
+        assert not may_close(other, new, back, own=False)
+    admins = replace(stored, memory=memory(DEBT, provenance=replace(MING, trusted=True)))
+    assert may_close(admins, new, replace(back, admin=True), own=False)
+
+
+def test_a_word_that_takes_back_a_part_replaces_no_whole() -> None:
+    old = StoredMemory(PUBLIC, "entities.md", memory("小明在晨星出版社实习做校对，每周一三五去"))
+    said = turn("实习改到每周二四了")
+    assert not may_replace(old, "小明的实习改到每周二四", said)
+    assert may_close(old, "小明的实习改到每周二四", said, own=True)

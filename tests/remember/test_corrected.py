@@ -1,0 +1,87 @@
+"""What a text says again of what a person has corrected, and what it only resembles."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory.models.corrections import Correction, CorrectionKind
+from astrbot_plugin_scoped_memory.llm_memory.remember.rules import corrected
+from astrbot_plugin_scoped_memory.llm_memory.remember.rules.corrected import (
+    Removed,
+    named,
+    says,
+    without,
+)
+
+pytestmark = pytest.mark.unit
+
+SAID = datetime(2026, 11, 21, 9, tzinfo=UTC)
+
+
+def removed(words: str, who: str = "小明") -> Removed:
+    """A forgotten statement of a person."""
+    at = SAID + timedelta(hours=1)
+    return Removed(Correction(CorrectionKind.FORGOTTEN, "家人", "m-1", words, SAID, at, "p", who))
+
+
+def is_said(text: str, words: str, who: str = "小明") -> bool:
+    """Whether the person says in the text what was forgotten."""
+    return says(named(text, who), SAID, [removed(words, who)], str) is not None
+
+
+@pytest.mark.parametrize(
+    ("words", "text", "who"),
+    [
+        ("我对花生过敏", "我女儿对花生过敏", "小明"),
+        ("我对花生过敏", "小明的同桌对花生过敏", "小明"),
+        ("小明住在杭州", "小明的妹妹住在杭州", "小明"),
+        ("小明住在杭州", "小明的室友小刚住在杭州", "小明"),
+        ("Tom likes tea", "Tom's sister likes tea", "Tom"),
+        ("I am allergic to peanuts", "My son is allergic to peanuts", "Tom"),
+    ],
+)
+def test_the_same_of_another_person_is_another_statement(words: str, text: str, who: str) -> None:
+    assert not is_said(text, words, who)
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ("去北京", "小明下周二去北京出差"),
+        ("买牛奶", "小明今天买牛奶时遇到了老同学"),
+    ],
+)
+def test_few_words_are_not_found_in_a_clause_about_something_else(words: str, text: str) -> None:
+    assert not is_said(text, words)
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ("奶奶对花生过敏", "我奶奶对花生严重过敏"),
+        ("奶奶对花生过敏", "妈妈说奶奶对花生过敏"),
+        ("小明住在杭州", "小明现在住在杭州西湖区"),
+        ("买牛奶", "小明要买牛奶"),
+        ("密码是 hunter2", "小明说密码是 hunter2"),
+    ],
+)
+def test_words_around_a_statement_hide_it_not(words: str, text: str) -> None:
+    assert is_said(text, words)
+
+
+def test_a_clause_is_compared_with_no_statement_that_it_cannot_say(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Thousands of corrections name the same person; each comparison costs."""
+    compared: list[Any] = []
+    holds = corrected._says
+    monkeypatch.setattr(
+        corrected, "_says", lambda *asked: (compared.append(asked), holds(*asked))[1]
+    )
+    many = [removed(f"小明第{number}次去的餐厅是{number}号店") for number in range(100, 200)]
+    text = "小明爱吃面，小明第150次去的餐厅是150号店。小明周六去爬山"
+    assert without(text, SAID, many, str) == "小明爱吃面，小明周六去爬山"
+    assert {one.correction.words for _, one, _ in compared} == {many[50].correction.words}

@@ -1,0 +1,272 @@
+"""Said again: the neighbour proposes, guards decide, and only inside the scope that is written."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory import (
+    Actor,
+    ConversationId,
+    MemoryDraft,
+    Reinforced,
+    RememberOutcome,
+    Replaced,
+    Restored,
+    Stored,
+    Turn,
+)
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector, Vectors
+from astrbot_plugin_scoped_memory.llm_memory.index.ports import Neighbours
+from astrbot_plugin_scoped_memory.llm_memory.index.rules.deduplication import MergeThresholds
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import ScopeFilter
+from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
+from astrbot_plugin_scoped_memory.tests.fakes.vector_store import InMemoryVectorStore
+from astrbot_plugin_scoped_memory.tests.support.engines import (
+    QUICK,
+    Rig,
+    Ticker,
+    group,
+    person,
+    running,
+)
+
+pytestmark = pytest.mark.engine
+
+HERE, OFFICE, SQUARE = group(777), group(888), group(999)
+ME = person(10001)
+OLD, NEW = "我非常喜欢喝乌龙茶", "我爱喝乌龙茶"
+MORE = "我住在苏州，小区叫听雨轩"
+
+
+class OneDirection(FakeEmbedder):
+    """For whom everything is alike: what keeps memories apart are the guards alone."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.merge_thresholds = MergeThresholds(0.5, 0.5)
+
+    def _one(self, text: str) -> Vector:
+        return super()._one("x")
+
+
+async def say(rig: Rig, text: str, where: ConversationId, who: Actor = ME) -> RememberOutcome:
+    """What becomes of it, once everything before it is in the index."""
+    await rig.until_indexed()
+    return await rig.engine.service.remember(MemoryDraft(text, actor=who), conversation_id=where)
+
+
+async def told(rig: Rig, where: ConversationId) -> set[str]:
+    """All that lives and can be seen there."""
+    newest = await rig.engine.service.newest(conversation_id=where, limit=50)
+    return {stored.memory.judgment for stored in newest}
+
+
+type Play = Callable[..., AbstractAsyncContextManager[Rig]]
+
+
+@pytest.fixture(params=["vectors", "words"])
+def play(request: pytest.FixtureRequest) -> Play:
+    """An engine whose neighbours are proposed by the one or the other index."""
+    if request.param == "words":
+        return partial(running, words_alone=True)
+    return partial(running, embedder=OneDirection())
+
+
+async def test_a_contradiction_and_another_speaker_are_kept_beside_each_other(
+    tmp_path: Path,
+    play: Play,
+) -> None:
+    async with play(tmp_path) as rig:
+        for text, who in [
+            ("小明对猫毛过敏", ME),
+            ("小明对猫毛不过敏", ME),
+            ("小明对猫毛过敏", person(10002, "小红")),
+        ]:
+            assert isinstance(await say(rig, text, HERE, who), Stored)
+        newest = await rig.engine.service.newest(conversation_id=HERE, limit=5)
+        assert sorted(s.memory.judgment for s in newest) == [
+            "小明对猫毛不过敏",
+            "小明对猫毛过敏",
+            "小明对猫毛过敏",
+        ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("门牌是 301", "门牌是 302"),
+        ("妈妈每天吃药", "爸爸每天吃药"),
+        ("he eats nuts", "he does not eat nuts"),
+        ("Anna lives in York", "Nora lives in York"),
+    ],
+)
+async def test_a_number_a_person_or_a_negation_is_never_merged_away(
+    tmp_path: Path, play: Play, old: str, new: str
+) -> None:
+    async with play(tmp_path) as rig:
+        await say(rig, old, HERE)
+        assert isinstance(await say(rig, new, HERE), Stored)
+        assert await told(rig, HERE) == {old, new}
+
+
+async def test_the_same_in_other_words_makes_the_first_one_stronger(
+    tmp_path: Path, play: Play
+) -> None:
+    async with play(tmp_path) as rig:
+        first = await say(rig, OLD, HERE)
+        again = await say(rig, NEW, HERE)
+        assert isinstance(first, Stored)
+        assert isinstance(again, Reinforced)
+        assert again.memory.memory.memory_id == first.memory.memory.memory_id
+        assert again.memory.memory.strength == first.memory.memory.strength + 5
+        assert await told(rig, HERE) == {OLD}
+
+
+async def test_turns_not_read_yet_hide_nothing_that_was_said_before(
+    tmp_path: Path, play: Play
+) -> None:
+    async with play(tmp_path) as rig:
+        for number in range(12):
+            turn = Turn(ME, f"我爱喝乌龙茶第{number}泡", "好的")
+            await rig.engine.service.observe(turn, conversation_id=HERE)
+        await rig.engine.loop.reflection.read_due()
+        await say(rig, OLD, HERE)
+        assert isinstance(await say(rig, NEW, HERE), Reinforced)
+
+
+async def test_who_tells_more_replaces_what_they_said_and_can_have_it_back(
+    tmp_path: Path, play: Play
+) -> None:
+    async with play(tmp_path) as rig:
+        first = await say(rig, "我住在苏州", HERE)
+        more = await say(rig, MORE, HERE)
+        assert isinstance(first, Stored)
+        assert isinstance(more, Replaced)
+        assert more.former.memory == first.memory.memory
+        assert await told(rig, HERE) == {MORE}
+        archive = tmp_path / "memory/scopes/家人/archive" / first.memory.path
+        assert f"被 {more.memory.memory.memory_id} 取代" in archive.read_text("utf-8")
+        back = await rig.engine.service.restore(
+            first.memory.memory.memory_id, conversation_id=HERE, actor=ME
+        )
+        assert isinstance(back, Restored)
+        assert await told(rig, HERE) == {MORE, "我住在苏州"}
+
+
+async def test_no_other_scope_is_looked_at_not_even_public(tmp_path: Path, play: Play) -> None:
+    async with play(tmp_path) as rig:
+        for where in (SQUARE, OFFICE, HERE):
+            assert isinstance(await say(rig, OLD, where), Stored)
+            assert isinstance(await say(rig, NEW, where), Reinforced)
+        for where, scope in ((SQUARE, "public"), (OFFICE, "公司"), (HERE, "家人")):
+            newest = await rig.engine.service.newest(conversation_id=where, limit=5)
+            own = [s.memory.strength for s in newest if s.scope.name == scope]
+            assert own == [55]
+
+
+async def test_a_busy_public_scope_hides_no_neighbour(tmp_path: Path, play: Play) -> None:
+    async with play(tmp_path) as rig:
+        for number in range(15):
+            await say(rig, f"广场上第 {number} 个摊位是空的", SQUARE)
+        await say(rig, OLD, HERE)
+        assert isinstance(await say(rig, NEW, HERE), Reinforced)
+
+
+class Talkative(InMemoryVectorStore):
+    """A store that forgets to look at the filter."""
+
+    def query(self, vector: Vector, scope_filter: ScopeFilter, k: int) -> Neighbours:
+        return super().query(vector, replace(scope_filter, everything=True), k)
+
+
+async def test_a_store_that_answers_from_elsewhere_is_not_believed(tmp_path: Path) -> None:
+    async with running(tmp_path, embedder=OneDirection(), store=Talkative()) as rig:
+        await say(rig, OLD, OFFICE)
+        await say(rig, OLD, SQUARE)
+        assert isinstance(await say(rig, NEW, HERE), Stored)
+
+
+async def test_what_is_vouched_for_and_what_is_not_stay_apart(tmp_path: Path, play: Play) -> None:
+    async with play(tmp_path) as rig:
+        await say(rig, OLD, HERE)
+        raised = await say(rig, NEW, HERE, replace(ME, admin=True))
+        assert isinstance(raised, Stored)
+        newest = await rig.engine.service.newest(conversation_id=HERE, limit=5)
+        assert [s.memory.provenance.trusted for s in newest] == [True, False]
+
+
+async def test_what_is_not_in_the_index_yet_is_compared_too(tmp_path: Path, play: Play) -> None:
+    slow = replace(QUICK, pace=replace(QUICK.pace, pause_seconds=3600.0))
+    async with play(tmp_path, settings=slow) as rig:
+        await say(rig, "门牌是 301", HERE)
+        service = rig.engine.service
+        await service.remember(MemoryDraft(OLD, actor=ME), conversation_id=HERE)
+        await service.remember(MemoryDraft("钥匙在鞋柜", actor=ME), conversation_id=HERE)
+        again = await service.remember(MemoryDraft(NEW, actor=ME), conversation_id=HERE)
+        assert isinstance(again, Reinforced)
+
+
+class Stuck(OneDirection):
+    """Answers until it is told not to."""
+
+    stuck = False
+
+    async def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        if self.stuck:
+            await asyncio.Event().wait()
+        return await super().embed_documents(texts)
+
+
+async def test_an_embedder_that_does_not_answer_costs_the_comparison_not_the_memory(
+    tmp_path: Path,
+) -> None:
+    embedder = Stuck()
+    quick = replace(QUICK, embed_draft_seconds=0.05)
+    async with running(tmp_path, embedder=embedder, settings=quick) as rig:
+        await say(rig, OLD, HERE)
+        await rig.until_indexed()
+        embedder.stuck = True
+        service = rig.engine.service
+        outcome = await service.remember(MemoryDraft(NEW, actor=ME), conversation_id=HERE)
+        assert isinstance(outcome, Stored)
+        embedder.stuck = False
+
+
+async def test_a_person_who_edits_the_neighbour_keeps_their_words(
+    tmp_path: Path, play: Play
+) -> None:
+    async with play(tmp_path) as rig:
+        first = await say(rig, OLD, HERE)
+        assert isinstance(first, Stored)
+        path = tmp_path / "memory/scopes/家人" / first.memory.path
+        text = path.read_text("utf-8")
+        path.write_text(text.replace(OLD, "我改喝咖啡了"), encoding="utf-8")
+        assert isinstance(await say(rig, NEW, HERE), Stored)
+        assert "我改喝咖啡了" in path.read_text("utf-8")
+
+
+async def test_tomorrow_of_two_days_is_two_things(tmp_path: Path, play: Play) -> None:
+    clock = Ticker(datetime(2026, 11, 21, 18, tzinfo=UTC))
+    async with play(tmp_path, clock=clock) as rig:
+        await say(rig, "明天去医院", HERE)
+        clock.now = datetime(2026, 11, 25, 18, tzinfo=UTC)
+        assert isinstance(await say(rig, "明天去医院", HERE), Stored)
+        assert await told(rig, HERE) == {"明天（2026-11-22）去医院", "明天（2026-11-26）去医院"}
+
+
+async def test_a_vector_is_made_once_for_comparing_and_for_the_index(tmp_path: Path) -> None:
+    embedder = OneDirection()
+    async with running(tmp_path, embedder=embedder) as rig:
+        await rig.until_indexed()
+        before = embedder.calls
+        await say(rig, OLD, HERE)
+        await rig.until_indexed()
+        assert embedder.calls == before + 1

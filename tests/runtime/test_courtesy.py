@@ -1,0 +1,83 @@
+"""Long work in a thread lets others have the interpreter, and nobody does such work on the loop."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory.runtime import cooperative as courtesy
+from astrbot_plugin_scoped_memory.llm_memory.runtime.cooperative import considerate
+from astrbot_plugin_scoped_memory.tests.house.source import module, modules
+
+pytestmark = pytest.mark.unit
+
+
+class Day:
+    """Time goes by only as it is told."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.given = 0
+
+    def perf_counter(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.given += 1
+        self.now += seconds
+
+    def work(self, milliseconds: float) -> None:
+        """On the item that is at hand."""
+        self.now += milliseconds / 1000
+
+
+@pytest.fixture
+def day(monkeypatch: pytest.MonkeyPatch) -> Day:
+    made = Day()
+    monkeypatch.setattr(courtesy, "time", made)
+    return made
+
+
+def test_each_item_comes_once_and_in_its_order_and_none_before_it_is_asked_for(day: Day) -> None:
+    taken = []
+
+    def source() -> Iterator[int]:
+        for number in range(5):
+            taken.append(number)
+            yield number
+
+    came = considerate(source())
+    assert (next(came), taken) == (0, [0])
+    assert list(came) == [1, 2, 3, 4]
+    assert day.given == 0
+
+
+def test_long_work_gives_others_a_moment_after_each_millisecond(day: Day) -> None:
+    for _ in considerate(range(100)):
+        day.work(0.3)
+    assert day.given == 25
+
+
+def test_short_work_never_stops(day: Day) -> None:
+    for _ in considerate(range(3)):
+        day.work(0.3)
+    assert day.given == 0
+
+
+def on_the_loop(tree: ast.Module) -> list[int]:
+    """Lines where a coroutine itself goes through something considerately, and so would sleep."""
+    return [
+        call.lineno
+        for node in ast.walk(tree)
+        if isinstance(node, ast.AsyncFunctionDef)
+        for call in ast.walk(node)
+        if isinstance(call, ast.Call) and ast.unparse(call.func) == "considerate"
+    ]
+
+
+def test_no_coroutine_sleeps_for_others() -> None:
+    found = {m.path: lines for m in modules("core", "llm_memory") if (lines := on_the_loop(m.tree))}
+    assert found == {}
+    assert on_the_loop(module("async def f():\n    for x in considerate(y): pass").tree) == [2]

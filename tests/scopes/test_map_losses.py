@@ -1,0 +1,339 @@
+"""A map that does not reach its conversations: renamed accounts, copied folders, mended typos."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory.models.conversation import ConversationId
+from astrbot_plugin_scoped_memory.llm_memory.models.notices import Notice, NoticeCode
+from astrbot_plugin_scoped_memory.llm_memory.models.resolution import (
+    ReadPublicOnly,
+    Usable,
+    WhyCode,
+)
+from astrbot_plugin_scoped_memory.llm_memory.models.settings import DmScope, EngineSettings
+from astrbot_plugin_scoped_memory.llm_memory.runtime.notice_board import NoticeBoard
+from astrbot_plugin_scoped_memory.llm_memory.scopes.scope_book import ScopeBook
+from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import SqliteStateStore
+from astrbot_plugin_scoped_memory.tests.support.engines import group, person, private
+
+pytestmark = pytest.mark.unit
+
+OLD, NEW = "aiocqhttp", "xiaobao"
+FAMILY_ROOM, FAMILY_CHAT = f"{OLD}:GroupMessage:777", f"{OLD}:FriendMessage:1002"
+WORK_ROOM = f"{OLD}:GroupMessage:888"
+MAP = {FAMILY_ROOM: "家人", FAMILY_CHAT: "家人", WORK_ROOM: "公司"}
+REPAIRED = {key.replace(OLD, NEW): scope for key, scope in MAP.items()}
+
+
+def renamed(where: ConversationId) -> ConversationId:
+    """The same conversation on the renamed account."""
+    return replace(where, umo=where.umo.replace(OLD, NEW, 1), account=NEW)
+
+
+class Bot:
+    """Starts over one state file; ``accounts`` may change while a book is open."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self.accounts: frozenset[str] | None = frozenset({OLD, "webchat"})
+        self.notices = NoticeBoard()
+
+    def start(
+        self,
+        scope_map: Mapping[str, object],
+        folders: Collection[str] = (),
+        settings: EngineSettings | None = None,
+    ) -> ScopeBook:
+        """The book after a restart."""
+        state = SqliteStateStore(self._root / "state.sqlite")
+        assert state.open()
+        self.notices = NoticeBoard()
+        panel = replace(settings or EngineSettings(), scope_map=scope_map)
+        book = ScopeBook(panel, state, self.notices, lambda: self.accounts)
+        book.open(folders)
+        return book
+
+    def notice(self, code: NoticeCode) -> Notice | None:
+        """The one that stands."""
+        return next((one for one in self.notices.standing() if one.code is code), None)
+
+    def rename(self) -> None:
+        """The owner gives the account another name."""
+        self.accounts = frozenset({NEW, "webchat"})
+
+
+@pytest.fixture
+def bot(tmp_path: Path) -> Bot:
+    """A bot whose account is called aiocqhttp."""
+    return Bot(tmp_path)
+
+
+def says(book: ScopeBook, where: ConversationId) -> str:
+    """The scope of a conversation, or in brackets why it only reads."""
+    found = book.resolve(where)
+    if isinstance(found, Usable):
+        return found.scope.name
+    assert isinstance(found, ReadPublicOnly)
+    return f"<{found.why.code}>"
+
+
+# A renamed account
+
+
+@pytest.mark.parametrize("while_running", [True, False])
+async def test_a_renamed_account_publishes_nothing_and_its_repaired_map_reads_as_before(
+    bot: Bot, while_running: bool
+) -> None:
+    book = bot.start(MAP, ["家人", "公司"])
+    await book.meet(group(777), person(1))
+    bot.rename()
+    if not while_running:
+        book = bot.start(MAP, ["家人", "公司"])
+    assert says(book, renamed(group(777))) == f"<{WhyCode.ACCOUNT_GONE}>"
+    assert says(book, renamed(private(1002))) == f"<{WhyCode.ACCOUNT_GONE}>"
+    assert says(book, renamed(group(5))) == f"<{WhyCode.ACCOUNTS_GONE}>"
+    assert book.damaged
+    told = bot.notice(NoticeCode.MAP_ACCOUNTS_GONE)
+    assert told is not None
+    assert told.params["lines"].split("\n") == [f"{k} → {v}" for k, v in sorted(REPAIRED.items())]
+    for _ in range(2):
+        book = bot.start(REPAIRED, ["家人", "公司"])
+        assert says(book, renamed(group(777))) == "家人"
+        assert says(book, renamed(group(5))) == "public"
+        assert not book.damaged
+        assert bot.notices.standing() == ()
+
+
+def test_where_several_accounts_may_be_meant_there_is_a_line_for_each_or_for_the_one_that_spoke(
+    bot: Bot,
+) -> None:
+    bot.accounts = frozenset({"one", "two", "webchat"})
+    bot.start({FAMILY_ROOM: "家人"})
+    told = bot.notice(NoticeCode.MAP_ACCOUNTS_GONE)
+    assert told is not None
+    assert told.params["lines"] == "one:GroupMessage:777 → 家人\ntwo:GroupMessage:777 → 家人"
+
+
+async def test_the_account_that_spoke_in_the_group_is_the_one_that_is_meant(bot: Bot) -> None:
+    bot.accounts = frozenset({"one", NEW, "webchat"})
+    book = bot.start({FAMILY_ROOM: "家人"})
+    await book.meet(renamed(group(777)), person(1))
+    bot.start({FAMILY_ROOM: "家人"})
+    told = bot.notice(NoticeCode.MAP_ACCOUNTS_GONE)
+    assert told is not None
+    assert told.params["lines"] == f"{NEW}:GroupMessage:777 → 家人"
+
+
+async def test_an_admin_may_say_that_an_account_is_gone_for_good(bot: Bot) -> None:
+    bot.rename()
+    book = bot.start(MAP)
+    assert await book.confirm_map() == len(MAP)
+    for _ in range(2):
+        assert says(book, renamed(group(777))) == "public"
+        assert not book.damaged
+        assert bot.notice(NoticeCode.MAP_ACCOUNTS_GONE) is None
+        book = bot.start(MAP)
+
+
+async def test_an_account_that_came_back_may_be_lost_again(bot: Bot) -> None:
+    bot.rename()
+    await bot.start(MAP).confirm_map()
+    bot.accounts = frozenset({OLD, NEW})
+    assert says(bot.start(MAP), group(777)) == "家人"
+    bot.rename()
+    assert says(bot.start(MAP), renamed(group(777))) == f"<{WhyCode.ACCOUNT_GONE}>"
+
+
+def test_one_private_key_on_an_account_that_exists_ends_the_hold_but_not_of_the_same_groups(
+    bot: Bot,
+) -> None:
+    bot.accounts = frozenset({NEW, "tg", "webchat"})
+    book = bot.start({**MAP, "tg:GroupMessage:-5": "棋友"})
+    assert says(book, renamed(group(5))) == "public"
+    assert says(book, renamed(group(777))) == f"<{WhyCode.ACCOUNT_GONE}>"
+    assert not book.damaged
+
+
+def test_a_public_key_on_an_account_that_exists_ends_no_hold(bot: Bot) -> None:
+    bot.rename()
+    book = bot.start({**MAP, f"{NEW}:GroupMessage:9": "public"})
+    assert says(book, renamed(group(5))) == f"<{WhyCode.ACCOUNTS_GONE}>"
+    assert says(book, renamed(group(9))) == "public"
+
+
+def test_persona_keys_belong_to_no_account(bot: Bot) -> None:
+    bot.rename()
+    book = bot.start({"persona:猫娘": "家人"})
+    assert says(book, renamed(group(5))) == "public"
+    book = bot.start({"persona:猫娘": "家人", FAMILY_ROOM: "家人"})
+    assert says(book, renamed(group(5, persona="猫娘"))) == "家人"
+    assert says(book, renamed(group(5))) == f"<{WhyCode.ACCOUNTS_GONE}>"
+
+
+def test_where_nobody_can_tell_the_accounts_none_is_gone(bot: Bot) -> None:
+    bot.accounts = None
+    assert says(bot.start(MAP), renamed(group(5))) == "public"
+
+
+def test_an_account_that_is_added_changes_nothing(bot: Bot) -> None:
+    book = bot.start(MAP)
+    bot.accounts = frozenset({OLD, NEW, "webchat"})
+    assert says(book, group(777)) == "家人"
+    assert says(book, renamed(group(777))) == "public"
+    assert bot.notices.standing() == ()
+
+
+def test_an_account_that_is_switched_on_again_ends_the_hold_at_once(bot: Bot) -> None:
+    bot.accounts = frozenset({"webchat"})
+    book = bot.start(MAP)
+    assert says(book, group(5)) == f"<{WhyCode.ACCOUNTS_GONE}>"
+    bot.accounts = frozenset({OLD, "webchat"})
+    assert says(book, group(5)) == "public"
+    assert not book.damaged
+    assert bot.notices.standing() == ()
+
+
+def test_a_policy_that_isolates_needs_no_hold(bot: Bot) -> None:
+    bot.rename()
+    book = bot.start(MAP, settings=EngineSettings(dm_scope=DmScope.PER_PEER))
+    assert says(book, renamed(private(5))).startswith("dm-5-")
+    assert says(book, renamed(group(5))) == f"<{WhyCode.ACCOUNTS_GONE}>"
+
+
+async def test_a_map_that_is_lost_with_the_name_of_its_account_publishes_nothing(bot: Bot) -> None:
+    book = bot.start(MAP, ["家人"])
+    for where in (group(777), group(888), private(1002)):
+        await book.meet(where, person(1))
+    bot.rename()
+    book = bot.start({}, ["家人"])
+    for where in (group(777), group(5), private(1002)):
+        assert says(book, renamed(where)).startswith("<")
+    book = bot.start({f"{NEW}:GroupMessage:5": "棋友"}, ["家人"])
+    assert says(book, renamed(group(777))) == f"<{WhyCode.ACCOUNT_GONE}>"
+
+
+# A folder without its map
+
+
+@pytest.mark.parametrize("scope_map", [{}, {WORK_ROOM: "公司"}])
+async def test_a_folder_that_came_without_its_map_publishes_nothing_until_it_is_mapped(
+    bot: Bot, scope_map: dict[str, str]
+) -> None:
+    for _ in range(2):
+        book = bot.start(scope_map, ["家人", "公司", "public"])
+        assert says(book, group(777)) == f"<{WhyCode.MAP_UNKNOWN}>"
+        assert book.damaged
+    told = bot.notice(NoticeCode.MAP_UNKNOWN)
+    assert told is not None
+    assert told.params["scopes"] == "、".join(sorted({"家人", "公司"} - set(scope_map.values())))
+    book = bot.start(MAP, ["家人", "公司", "public"])
+    assert says(book, group(5)) == "public"
+    assert bot.notices.standing() == ()
+
+
+async def test_an_admin_may_say_that_no_key_is_to_name_a_scope(bot: Bot) -> None:
+    book = bot.start({}, ["家人"])
+    assert await book.confirm_map() == 0
+    assert says(book, group(777)) == "public"
+    assert says(bot.start({}, ["家人"]), group(777)) == "public"
+    assert says(bot.start({}, ["家人", "公司"]), group(777)) == f"<{WhyCode.MAP_UNKNOWN}>"
+
+
+def test_to_take_the_last_key_of_a_scope_out_is_a_decision(bot: Bot) -> None:
+    bot.start(MAP, ["家人", "公司"])
+    book = bot.start({FAMILY_ROOM: "家人"}, ["家人", "公司"])
+    assert says(book, group(888)) == "public"
+    assert not book.damaged
+
+
+@pytest.mark.parametrize("folder", ["public", "dm-1-abc", "group-1-abc", "quarantine", "家 人"])
+def test_what_no_map_can_name_is_no_loss(bot: Bot, folder: str) -> None:
+    assert says(bot.start({}, [folder]), group(777)) == "public"
+
+
+async def test_a_scope_that_the_owner_brought_is_no_loss(bot: Bot, tmp_path: Path) -> None:
+    state = SqliteStateStore(tmp_path / "state.sqlite")
+    state.open()
+    state.know_scopes(["家人"], brought=True)
+    state.close()
+    assert says(bot.start({}, ["家人"]), group(777)) == "public"
+
+
+# A typo that is mended
+
+
+async def test_a_mended_typo_is_no_loss(bot: Bot) -> None:
+    book = bot.start({f"{OLD}:GroupMessage:7777": "家人"})
+    await book.meet(group(777), person(1))
+    for _ in range(2):
+        book = bot.start({FAMILY_ROOM: "家人"})
+        assert not book.damaged
+        assert bot.notices.standing() == ()
+
+
+async def test_an_alarm_that_a_former_version_raised_for_a_typo_ends(
+    bot: Bot, tmp_path: Path
+) -> None:
+    state = SqliteStateStore(tmp_path / "state.sqlite")
+    state.open()
+    state.remember_map_keys([FAMILY_ROOM], lost=[f"{OLD}:GroupMessage:7777"])
+    state.close()
+    assert not bot.start({FAMILY_ROOM: "家人"}).damaged
+
+
+async def test_of_several_keys_only_those_that_were_met_are_held(bot: Bot) -> None:
+    book = bot.start({FAMILY_ROOM: "家人", f"{OLD}:GroupMessage:8888": "公司"})
+    await book.meet(group(777), person(1))
+    book = bot.start({WORK_ROOM: "公司"})
+    assert says(book, group(777)) == f"<{WhyCode.MAP_DAMAGED}>"
+    told = bot.notice(NoticeCode.MAP_DAMAGED)
+    assert told is not None
+    assert told.params["count"] == "1"
+
+
+@pytest.mark.parametrize("key", ["persona:猫娘", f"{OLD}:GroupMessage:-100"])
+async def test_a_key_that_decided_for_a_persona_or_a_thread_was_met(bot: Bot, key: str) -> None:
+    where = group("-100#7", persona="猫娘")
+    await bot.start({key: "家人"}).meet(where, person(1))
+    book = bot.start({WORK_ROOM: "公司"})
+    assert says(book, where) == f"<{WhyCode.MAP_DAMAGED}>"
+
+
+def test_keys_that_a_former_version_remembered_short_are_the_same_keys(
+    bot: Bot, tmp_path: Path
+) -> None:
+    state = SqliteStateStore(tmp_path / "state.sqlite")
+    state.open()
+    state.remember_map_keys([f"{OLD}:group:777"], lost=())
+    state.close()
+    assert not bot.start({f"{OLD}:group:777": "家人"}).damaged
+
+
+# What is said of keys
+
+
+async def test_an_unreadable_key_is_told_with_the_line_that_repairs_it_once_its_group_speaks(
+    bot: Bot,
+) -> None:
+    book = bot.start({"777": "家人"})
+    told = bot.notice(NoticeCode.MAP_ODD_KEY)
+    assert told is not None
+    assert told.params["odd"] == "unreadable"
+    await book.meet(group(777), person(1))
+    for _ in range(2):
+        told = bot.notice(NoticeCode.MAP_ODD_KEY)
+        assert told is not None
+        assert (told.params["odd"], told.params["closest"]) == ("meant", FAMILY_ROOM)
+        bot.start({"777": "家人"})
+
+
+def test_a_key_on_an_account_that_is_gone_is_told_beside_others(bot: Bot) -> None:
+    bot.start({FAMILY_ROOM: "家人", "tg:GroupMessage:-5": "棋友"})
+    told = bot.notice(NoticeCode.MAP_ODD_KEY)
+    assert told is not None
+    assert (told.subject, told.params["odd"]) == ("tg:GroupMessage:-5", "account")

@@ -1,0 +1,153 @@
+"""Whole engines over a map that does not reach its scopes: copied, brought and upgraded folders."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import sqlite3
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory import (
+    ConversationId,
+    Memory,
+    NoticeCode,
+    ReadPublicOnly,
+    Usable,
+)
+from astrbot_plugin_scoped_memory.llm_memory.__main__ import main
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
+from astrbot_plugin_scoped_memory.tests.house.test_shipped import script
+from astrbot_plugin_scoped_memory.tests.support.engines import (
+    MAP,
+    Rig,
+    group,
+    person,
+    private,
+    running,
+)
+
+pytestmark = pytest.mark.engine
+
+sample = script("make_format_sample")
+FORMAT_1 = sample.SAMPLES / "vault-1-state-1-index-1-loop-1"
+PEANUTS, LIBRARY = "奶奶对花生过敏", "图书馆周一闭馆"
+
+
+async def reads_only(rig: Rig) -> bool:
+    """Whether an unmapped group may read public memories and nothing else."""
+    report = await rig.engine.service.describe(conversation_id=group(5))
+    assert isinstance(report.resolution, ReadPublicOnly | Usable)
+    return isinstance(report.resolution, ReadPublicOnly)
+
+
+async def test_a_copied_folder_offers_the_map_that_its_memories_tell_of(tmp_path: Path) -> None:
+    async with running(tmp_path / "old") as rig:
+        await rig.remember(PEANUTS, group(777))
+        await rig.remember("奶奶喜欢豆浆", private(1002))
+        await rig.remember("报表周五交", group(888))
+        moved = await rig.remember("奶奶的老花镜在书桌上", group(999))
+        await rig.remember(LIBRARY, group(999))
+        await rig.remember("体育馆周二闭馆", group(999))
+        admin = person(1, admin=True)
+        await rig.engine.service.move(
+            moved.memory.memory.memory_id, "家人", conversation_id=group(999), actor=admin
+        )
+    shutil.copytree(tmp_path / "old" / "memory", tmp_path / "new" / "memory")
+    accounts = frozenset({"xiaobao", "webchat"})
+    async with running(tmp_path / "new", {}, accounts=accounts) as rig:
+        assert await reads_only(rig)
+        assert LIBRARY in await rig.texts("图书馆哪天闭馆", group(5))
+        assert PEANUTS not in await rig.texts("奶奶能吃花生吗", group(5))
+        standing = (await rig.engine.status()).notices
+        (notice,) = [one for one in standing if one.code is NoticeCode.MAP_UNKNOWN]
+    assert notice.params["scopes"] == "公司、家人"
+    repaired = dict(line.split(" → ") for line in notice.params["lines"].split("\n"))
+    assert repaired == {key.replace("aiocqhttp", "xiaobao"): name for key, name in MAP.items()}
+    async with running(tmp_path / "new", repaired, accounts=accounts) as rig:
+        assert not await reads_only(rig)
+        assert rig.notices == []
+
+
+async def test_scopes_that_were_adopted_are_no_loss(tmp_path: Path) -> None:
+    memory = Memory("m-01jd3q8z7k0000", PEANUTS, datetime(2026, 11, 1, tzinfo=UTC))
+    async with running(tmp_path, {}) as rig:
+        assert await rig.engine.intake.take(Scope.parse("家人"), [memory])
+    async with running(tmp_path, {}) as rig:
+        assert not await reads_only(rig)
+        assert rig.notices == []
+
+
+async def lived(root: Path, where: ConversationId) -> None:
+    """A bot in which one memory was told."""
+    async with running(root, MAP) as rig:
+        await rig.remember(PEANUTS, where)
+
+
+async def unmapped_reads_only(root: Path) -> bool:
+    """Whether, without a map, an unmapped group reads public memories and nothing else."""
+    async with running(root, {}) as rig:
+        return await reads_only(rig)
+
+
+def test_a_scope_that_the_owner_imported_is_no_loss(tmp_path: Path) -> None:
+    asyncio.run(lived(tmp_path, group(999)))
+    header = {"type": "header", "format": "scoped-memory", "version": 1}
+    file = tmp_path / "f.jsonl"
+    lines = (header, {"type": "memory", "judgment": PEANUTS})
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    main(["--data", str(tmp_path), "import", str(file), "--scope", "亲戚", "--new"])
+    assert (tmp_path / "memory" / "scopes" / "亲戚").is_dir()
+    state = tmp_path / "state" / "state.sqlite"
+    with closing(sqlite3.connect(state)) as connection:
+        known = {row[0] for row in connection.execute("SELECT scope FROM known_scope")}
+    assert known == {"家人", "公司", "亲戚"}
+
+
+def test_a_store_that_was_restored_without_its_map_publishes_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "store.jsonl"
+    asyncio.run(lived(tmp_path / "old", group(777)))
+    assert main(["--data", str(tmp_path / "old"), "export", str(file)]) == 0
+    assert main(["--data", str(tmp_path / "new"), "restore", str(file)]) == 0
+    assert asyncio.run(unmapped_reads_only(tmp_path / "new"))
+
+
+@pytest.mark.parametrize("unknown", [False, True])
+async def test_what_the_first_format_knew_of_scopes_and_keys_is_known_after_the_upgrade(
+    tmp_path: Path, unknown: bool
+) -> None:
+    data = tmp_path / "data"
+    shutil.copytree(FORMAT_1 / "data", data)
+    state = data / "state" / "state.sqlite"
+    with closing(sqlite3.connect(state)) as connection:
+        connection.execute("INSERT INTO map_key VALUES ('persona:猫娘')")
+        connection.execute("INSERT INTO map_key VALUES ('tg:GroupMessage:-100')")
+        connection.execute("INSERT INTO map_key VALUES ('tg:GroupMessage:-200')")
+        connection.execute("INSERT INTO seen_conversation VALUES ('tg:GroupMessage:-100#7')")
+        if unknown:  # the former version's mark: the state that knew the map was lost
+            connection.execute("INSERT INTO lost_map_key VALUES (' * ')")
+        connection.commit()
+    unnamed = {"aiocqhttp:GroupMessage:1": "别处"}
+    async with running(data, sample.MAP | unnamed, settings=sample.SETTINGS):
+        pass
+    with closing(sqlite3.connect(state)) as connection:
+        stated = connection.execute("SELECT value FROM meta WHERE name = 'format'").fetchone()
+        seen = {row[0] for row in connection.execute("SELECT umo FROM seen_conversation")}
+        lost = connection.execute("SELECT key FROM lost_map_key").fetchall()
+    assert int(stated[0]) >= 2
+    assert {"persona:猫娘", "tg:GroupMessage:-100"} <= seen
+    assert "tg:GroupMessage:-200" not in seen
+    assert lost == []
+    shutil.rmtree(data)
+    shutil.copytree(FORMAT_1 / "data", data)
+    if unknown:
+        with closing(sqlite3.connect(state)) as connection:
+            connection.execute("INSERT INTO lost_map_key VALUES (' * ')")
+            connection.commit()
+    named = dict.fromkeys(sample.MAP, "别处")
+    async with running(data, named, settings=sample.SETTINGS) as rig:
+        assert await reads_only(rig) is unknown

@@ -1,0 +1,447 @@
+"""What the owner's map says over time: damage, confirmation, strangers, first messages."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from astrbot_plugin_scoped_memory.llm_memory.models.conversation import (
+    Actor,
+    ConversationId,
+    ConversationKind,
+)
+from astrbot_plugin_scoped_memory.llm_memory.models.notices import NoticeCode
+from astrbot_plugin_scoped_memory.llm_memory.models.resolution import (
+    ReadPublicOnly,
+    Refused,
+    Usable,
+    WhyCode,
+)
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope
+from astrbot_plugin_scoped_memory.llm_memory.models.settings import (
+    DmScope,
+    EngineSettings,
+    GroupScope,
+)
+from astrbot_plugin_scoped_memory.llm_memory.models.shelf import Shelf
+from astrbot_plugin_scoped_memory.llm_memory.runtime.notice_board import NoticeBoard
+from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.scope_map import (
+    MapHealth,
+    judge_map,
+    read_scope_map,
+)
+from astrbot_plugin_scoped_memory.llm_memory.scopes.scope_book import ScopeBook
+from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import SqliteStateStore
+from astrbot_plugin_scoped_memory.tests.support.engines import (
+    ADAPTER,
+    group,
+    person,
+    private,
+    running,
+)
+
+pytestmark = pytest.mark.unit
+
+A, B, C, D = (f"aiocqhttp:GroupMessage:{number}" for number in range(1, 5))
+
+
+class Book:
+    """A scope book over a real state file: each start is a restart of the bot."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self.notices = NoticeBoard()
+
+    def start(
+        self,
+        scope_map: Mapping[str, object] | None,
+        folders: Collection[str] = (),
+        *,
+        settings: EngineSettings | None = None,
+    ) -> ScopeBook:
+        """The book after a restart with this map."""
+        state = SqliteStateStore(self._root / "state.sqlite")
+        assert state.open()
+        base = settings or EngineSettings()
+        changed = EngineSettings(
+            scope_map=scope_map,
+            dm_scope=base.dm_scope,
+            group_scope=base.group_scope,
+            identity_links=base.identity_links,
+            dm_scope_by_account=base.dm_scope_by_account,
+            scope_filter_enabled=base.scope_filter_enabled,
+        )
+        self.notices = NoticeBoard()
+        book = ScopeBook(changed, state, self.notices)
+        book.open(folders)
+        return book
+
+    def hear(self, *keys: str) -> None:
+        """Messages came from these conversations, or from some that these keys decided for."""
+        state = SqliteStateStore(self._root / "state.sqlite")
+        state.open()
+        for key in keys:
+            state.mark_seen(key)
+        state.close()
+
+    def codes(self) -> set[NoticeCode]:
+        """What stands on the board."""
+        return {notice.code for notice in self.notices.standing()}
+
+
+@pytest.fixture
+def books(tmp_path: Path) -> Book:
+    """Restarts over one state file."""
+    return Book(tmp_path)
+
+
+def says(book: ScopeBook, key: str) -> str:
+    """The scope of a group, or ``held``, or another reason to read public only."""
+    found = book.resolve(group(key.rsplit(":", 1)[1]))
+    match found:
+        case Usable(scope, _):
+            return scope.name
+        case ReadPublicOnly(why):
+            return "held" if why.code is WhyCode.MAP_DAMAGED else f"<{why.code}>"
+        case Refused():
+            return "refused"
+
+
+@pytest.mark.parametrize("lost", [None, {}, {A: "public"}, {D: "公司"}, {D: ""}])
+def test_a_map_that_lost_all_private_keys_at_once_holds_them_across_restarts(
+    books: Book, lost: dict[str, object] | None
+) -> None:
+    books.hear(A, B, C, D)
+    books.start({A: "家人", B: "家人", C: "public"})
+    for _ in range(3):
+        book = books.start(lost)
+        assert says(book, B) == "held"
+        assert says(book, A) == ("public" if lost and A in lost else "held")
+        assert says(book, C) == "public"
+        assert book.damaged
+        assert NoticeCode.MAP_DAMAGED in books.codes()
+
+
+@pytest.mark.parametrize("back", [{A: "家人"}, {B: "别的"}, {A: "家人", D: "公司"}])
+def test_one_key_that_is_back_ends_the_hold_of_all(books: Book, back: dict[str, object]) -> None:
+    books.start({A: "家人", B: "家人"})
+    books.start({})
+    book = books.start(back)
+    assert not book.damaged
+    assert {says(book, A), says(book, B)} == {"public", *(v for k, v in back.items() if k != D)}
+    assert NoticeCode.MAP_DAMAGED not in books.codes()
+
+
+def test_another_private_key_does_not_end_the_hold_and_is_held_itself_when_lost(
+    books: Book,
+) -> None:
+    books.hear(A, B, C, D)
+    books.start({A: "家人", B: "家人"})
+    for _ in range(2):
+        book = books.start({C: "公司"})
+        assert [says(book, key) for key in (A, B, C)] == ["held", "held", "公司"]
+    for _ in range(2):
+        book = books.start({})
+        assert [says(book, key) for key in (A, B, C)] == ["held"] * 3
+    book = books.start({B: "家人"})
+    assert [says(book, key) for key in (A, B, C)] == ["public", "家人", "public"]
+
+
+def test_an_illegal_value_for_a_held_key_does_not_release_it_later(books: Book) -> None:
+    books.start({A: "家人"})
+    books.start({})
+    book = books.start({A: "家 人"})
+    assert says(book, A) == f"<{WhyCode.ILLEGAL_NAME}>"
+    assert says(books.start({}), A) == "held"
+
+
+def test_all_private_values_turning_illegal_publishes_none_of_them(books: Book) -> None:
+    books.start({A: "家人", B: "公司"})
+    book = books.start({A: "家 人", B: ""})
+    assert {says(book, A), says(book, B)} == {f"<{WhyCode.ILLEGAL_NAME}>"}
+    assert says(books.start({}), A) == "held"
+
+
+def test_removing_single_keys_is_a_decision(books: Book) -> None:
+    books.start({A: "家人", B: "公司"})
+    book = books.start({B: "公司"})
+    assert says(book, A) == "public"
+    assert not book.damaged
+    assert says(books.start({B: "公司"}), A) == "public"
+
+
+def test_a_map_that_never_had_private_keys_is_not_damaged(books: Book) -> None:
+    books.start({A: "public"})
+    assert not books.start({}).damaged
+    assert not books.start(None).damaged
+    assert NoticeCode.MAP_WRONG_TYPE in books.codes()
+
+
+async def test_an_admins_confirmation_lets_the_keys_go_for_good(books: Book) -> None:
+    books.hear(A, B, C, D)
+    books.start({A: "家人", B: "家人"})
+    book = books.start({D: "公司"})
+    assert await book.confirm_map() == 2
+    assert [says(book, A), says(book, D)] == ["public", "公司"]
+    assert NoticeCode.MAP_DAMAGED not in books.codes()
+    assert await book.confirm_map() == 0
+    assert says(books.start({D: "公司"}), A) == "public"
+    assert says(books.start({}), D) == "held"
+
+
+keys = st.sampled_from([A, B, C, D])
+maps = st.one_of(
+    st.none(), st.just({}), st.dictionaries(keys, st.sampled_from(["家人", "公司", "public", ""]))
+)
+
+
+@given(st.lists(maps, min_size=1, max_size=6))
+@settings(max_examples=max(5, settings().max_examples // 3))
+def test_a_private_conversation_is_public_only_after_a_decision(
+    tmp_path_factory: pytest.TempPathFactory, history: list[dict[str, str] | None]
+) -> None:
+    books = Book(tmp_path_factory.mktemp("book"))
+    books.hear(A, B, C, D)
+    former: set[str] = set()
+    held: set[str] = set()
+    for scope_map in history:
+        book = books.start(scope_map)
+        entries = scope_map or {}
+        now = {key for key, value in entries.items() if value in {"家人", "公司"}}
+        if held & now:
+            held = set()
+        elif former and not former & now:
+            held |= former
+        former = now or former
+        for key in (A, B, C, D):
+            written = entries.get(key)
+            expected = {None: "held" if key in held else "public", "": "<illegal_name>"}
+            assert says(book, key) == expected.get(written, written)
+        assert book.damaged is bool(held - entries.keys())
+
+
+@given(
+    st.frozensets(keys, max_size=4),
+    st.frozensets(keys, max_size=4),
+    st.dictionaries(keys, st.sampled_from(["家人", "public", ""])),
+)
+def test_a_key_that_stands_in_the_map_is_never_held(
+    former: frozenset[str], held: frozenset[str], raw: dict[str, object]
+) -> None:
+    health = judge_map(former, held, read_scope_map(raw, ()))
+    assert isinstance(health, MapHealth)
+    assert not health.held & raw.keys()
+    assert health.held <= former | held
+
+
+async def test_the_first_private_message_of_anybody_but_an_admin_warns_of_strangers(
+    books: Book,
+) -> None:
+    book, admin = books.start({}), person(1, admin=True)
+    await book.meet(private(1), admin)
+    await book.meet(group(5), person(3))
+    assert not book.strangers_in_public
+    assert await book.claim_strangers_warning() == 0
+    await book.meet(private(2), person(2))
+    assert book.strangers_in_public
+    assert NoticeCode.STRANGERS_IN_PUBLIC in books.codes()
+    assert books.start({}).strangers_in_public
+    isolated = EngineSettings(dm_scope=DmScope.PER_PEER)
+    assert not books.start({}, settings=isolated).strangers_in_public
+
+
+async def test_an_admin_is_told_of_strangers_once_whatever_restarts(books: Book) -> None:
+    book = books.start({})
+    await book.meet(private(2), person(2))
+    assert await book.claim_strangers_warning() == 1
+    assert await book.claim_strangers_warning() == 0
+    await book.return_strangers_warning()  # it could not be sent
+    book = books.start({})
+    await book.meet(private(3), person(3))
+    assert await book.claim_strangers_warning() == 2
+    assert await books.start({}).claim_strangers_warning() == 0
+
+
+async def test_who_has_become_an_admin_is_no_stranger(books: Book) -> None:
+    book = books.start({})
+    await book.meet(private(2), person(2))
+    await book.meet(private(2), person(2, admin=True))
+    assert not book.strangers_in_public
+    assert not books.start({}).strangers_in_public
+
+
+async def test_linked_ids_are_one_stranger_and_mapped_chats_none(books: Book) -> None:
+    linked = EngineSettings(identity_links={"aiocqhttp:1": "小明", "aiocqhttp:2": "小明"})
+    book = books.start({"aiocqhttp:FriendMessage:3": "public"}, settings=linked)
+    await book.meet(private(3), person(3))
+    await book.meet(private(4), Actor("", "无名"))
+    assert not book.strangers_in_public
+    for number in (1, 2):
+        await book.meet(private(number), person(number))
+    assert await book.claim_strangers_warning() == 1
+
+
+async def test_who_shares_public_is_told_by_the_policy_of_the_account(books: Book) -> None:
+    def by_account(account: str, number: int) -> ConversationId:
+        umo = f"{account}:FriendMessage:{number}"
+        return ConversationId(
+            umo, ADAPTER, account, ConversationKind.PRIVATE, str(number), None, ""
+        )
+
+    book = books.start({})
+    for account, number in (("a", 1), ("a", 2), ("b", 3)):
+        await book.meet(by_account(account, number), person(number))
+    for common, accounts, warned in (
+        (DmScope.PUBLIC, {}, True),
+        (DmScope.PUBLIC, {"b": DmScope.PER_PEER}, True),
+        (DmScope.PUBLIC, {"a": DmScope.PER_PEER}, True),
+        (DmScope.PUBLIC, {"a": DmScope.PER_PEER, "b": None}, False),
+        (DmScope.MAIN, {}, False),
+        (DmScope.PER_PEER, {"a": DmScope.PUBLIC}, True),
+        (DmScope.PER_PEER, {"b": DmScope.PUBLIC}, True),
+        (DmScope.PER_PEER, {"c": DmScope.PUBLIC}, False),
+        (None, {"a": DmScope.PUBLIC}, True),
+    ):
+        chosen = EngineSettings(dm_scope=common, dm_scope_by_account=accounts)
+        assert books.start({}, settings=chosen).strangers_in_public is warned, accounts
+
+
+@pytest.mark.parametrize("policy", DmScope)
+def test_a_private_chat_owns_its_own_scope_and_none_that_others_share(
+    books: Book, policy: DmScope
+) -> None:
+    book = books.start({}, settings=EngineSettings(dm_scope=policy))
+    found = book.resolve(private(1))
+    assert isinstance(found, Usable)
+    shared = policy in (DmScope.PUBLIC, DmScope.MAIN)
+    assert book.owns_alone(private(1), found.scope) is not shared
+
+
+async def test_a_conversation_is_met_for_the_first_time_once(books: Book) -> None:
+    book = books.start({})
+    assert (await book.meet(group(1), person(1))).first
+    assert not (await book.meet(group(1), person(2))).first
+    book = books.start({})  # and once more in the log of each start
+    assert (await book.meet(group(1), person(1))).first
+    assert not (await book.meet(group(1), person(1))).first
+
+
+async def test_members_of_a_group_that_is_split_are_one_conversation_to_its_owner(
+    books: Book,
+) -> None:
+    book = books.start({})
+    split = [replace(group(7), umo=f"{ADAPTER}:GroupMessage:{n}_7") for n in (1, 2)]
+    assert [(await book.meet(chat, person(1))).first for chat in split] == [True, False]
+
+
+async def test_a_malformed_id_is_refused_and_said(books: Book) -> None:
+    book = books.start({})
+    bad = ConversationId("nonsense", None, "", ConversationKind.OTHER)
+    meeting = await book.meet(bad, person(1))
+    assert isinstance(meeting.resolution, Refused)
+    assert not meeting.first
+    (notice,) = [n for n in books.notices.standing() if n.code is NoticeCode.REFUSED_ID]
+    assert "nonsense" in notice.params["id"]
+
+
+def test_what_is_wrong_with_the_panel_is_on_the_board(books: Book) -> None:
+    off = EngineSettings(
+        dm_scope=None,
+        group_scope=None,
+        scope_filter_enabled=False,
+        dm_scope_by_account={"qq": None, "tg": DmScope.MAIN},
+    )
+    books.start({A: "家 人", "777": "家人"}, settings=off)
+    told = {(notice.code, notice.subject) for notice in books.notices.standing()}
+    assert told == {
+        (NoticeCode.MAP_ILLEGAL_NAME, A),
+        (NoticeCode.MAP_ODD_KEY, "777"),
+        (NoticeCode.POLICY_UNKNOWN, "dm_scope"),
+        (NoticeCode.POLICY_UNKNOWN, "group_scope"),
+        (NoticeCode.POLICY_UNKNOWN, "advanced.dm_scope_by_account qq"),
+        (NoticeCode.SCOPE_FILTER_OFF, ""),
+    }
+
+
+def test_the_summary_counts_what_is_mapped_ignored_and_held(books: Book) -> None:
+    books.hear(A, B, C, D)
+    books.start({A: "家人", B: "家人"})
+    summary = books.start({C: "公司", D: "公司", "x": ""}).summary()
+    assert summary.by_scope == {"公司": (C, D)}
+    assert (summary.ignored, summary.held) == (1, 2)
+
+
+FAMILY = Scope.parse("家人")
+
+
+@pytest.mark.parametrize(
+    ("scope_map", "chat", "scope", "alone"),
+    [
+        ({"aiocqhttp:FriendMessage:1": "家人"}, private(1), FAMILY, True),
+        ({"aiocqhttp:FriendMessage:1": "家人", A: "家人"}, private(1), FAMILY, False),
+        ({"persona:猫娘": "家人"}, private(1, persona="猫娘"), FAMILY, False),
+        ({A: "家人"}, group(1), FAMILY, False),
+        ({}, private(1), PUBLIC, False),
+        ({"aiocqhttp:FriendMessage:1": "public"}, private(1), PUBLIC, False),
+    ],
+)
+def test_a_private_chat_owns_its_scope_only_if_no_other_conversation_has_it(
+    books: Book, scope_map: dict[str, object], chat: ConversationId, scope: Scope, alone: bool
+) -> None:
+    assert books.start(scope_map).owns_alone(chat, scope) is alone
+
+
+def test_linked_ids_are_one_person_and_nobody_is_no_person(books: Book) -> None:
+    linked = EngineSettings(
+        identity_links={"aiocqhttp:1": "小明", "telegram:2": "小明"},
+        group_scope=GroupScope.PER_GROUP,
+    )
+    book = books.start({}, settings=linked)
+    assert book.same_person("aiocqhttp:1", "telegram:2")
+    assert book.same_person("aiocqhttp:3", "aiocqhttp:3")
+    assert not book.same_person("aiocqhttp:1", "aiocqhttp:3")
+    assert not book.same_person("", "")
+    assert not book.same_person("aiocqhttp:3", "AIOCQHTTP:3")
+
+
+def test_an_account_that_others_are_linked_to_reads_what_was_heard_from_them(books: Book) -> None:
+    main, other = "aiocqhttp:1", "telegram:2"
+    book = books.start({}, settings=EngineSettings(identity_links={other: main}))
+    assert book.same_person(main, other)
+    for person_id, linked in ((main, other), (other, main)):
+        assert {main, other} == set(book.ids_of(person_id))
+        shelves = book.shelves_of(private(1).umo, person_id)
+        assert Shelf.of_person(linked) in shelves
+
+
+async def test_a_group_that_is_split_by_member_makes_its_own_key_a_seen_one(tmp_path: Path) -> None:
+    split = ConversationId(
+        "aiocqhttp:GroupMessage:2001_777",
+        "aiocqhttp",
+        "aiocqhttp",
+        ConversationKind.GROUP,
+        group="777",
+        persona="",
+    )
+    assert split.map_key == "aiocqhttp:GroupMessage:777"
+    async with running(tmp_path) as rig:
+        await rig.engine.service.meet(split, person(2001))
+    async with running(tmp_path) as rig:
+        assert not [n for n in rig.notices if n.subject == "aiocqhttp:GroupMessage:777"]
+
+
+async def test_a_key_that_looked_odd_is_fine_once_its_conversation_speaks(tmp_path: Path) -> None:
+    odd = {"aiocqhttp:GroupMessage:1234567": "家人"}
+    async with running(tmp_path, odd) as rig:
+        await rig.engine.service.meet(group(1234568), person(1))
+    async with running(tmp_path, odd) as rig:
+        standing = (await rig.engine.status()).notices
+        assert NoticeCode.MAP_ODD_KEY in {notice.code for notice in standing}
+        await rig.engine.service.meet(group(1234567), person(1))
+        standing = (await rig.engine.status()).notices
+        assert NoticeCode.MAP_ODD_KEY not in {notice.code for notice in standing}

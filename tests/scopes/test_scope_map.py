@@ -1,0 +1,209 @@
+"""Reading the owner's map: which names are legal, which keys look odd, when the map is damaged."""
+
+from __future__ import annotations
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory.errors import InvalidScope
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope, ScopeFault, ScopeFilter
+from astrbot_plugin_scoped_memory.llm_memory.models.settings import IllegalName, ScopeMap
+from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.scope_map import (
+    illegal_names,
+    is_conversation_key,
+    is_persona_key,
+    odd_keys,
+    private_keys,
+    read_scope_map,
+)
+
+pytestmark = pytest.mark.unit
+
+LEGAL = ["家人", "a", "0", "_", "-", "public", "public-x", "a_b-c", "龥", "A" * 64, "con1", "com10"]
+ILLEGAL = [
+    ("", ScopeFault.EMPTY),
+    ("A" * 65, ScopeFault.TOO_LONG),
+    ("家 人", ScopeFault.ILLEGAL_CHARACTERS),
+    (" 家人", ScopeFault.ILLEGAL_CHARACTERS),
+    ("家人\n", ScopeFault.ILLEGAL_CHARACTERS),
+    ("a/b", ScopeFault.ILLEGAL_CHARACTERS),
+    ("..", ScopeFault.ILLEGAL_CHARACTERS),
+    (".", ScopeFault.ILLEGAL_CHARACTERS),
+    ("a\\b", ScopeFault.ILLEGAL_CHARACTERS),
+    ("a\0", ScopeFault.ILLEGAL_CHARACTERS),
+    ("é", ScopeFault.ILLEGAL_CHARACTERS),
+    ("ｐｕｂｌｉｃ", ScopeFault.ILLEGAL_CHARACTERS),
+    ("かな", ScopeFault.ILLEGAL_CHARACTERS),
+    ("😀", ScopeFault.ILLEGAL_CHARACTERS),
+    ("٣", ScopeFault.ILLEGAL_CHARACTERS),
+    ("con", ScopeFault.RESERVED_DEVICE),
+    ("NUL", ScopeFault.RESERVED_DEVICE),
+    ("Com0", ScopeFault.RESERVED_DEVICE),
+    ("lpt9", ScopeFault.RESERVED_DEVICE),
+    ("dm-x", ScopeFault.RESERVED_PREFIX),
+    ("DM-x", ScopeFault.RESERVED_PREFIX),
+    ("group-", ScopeFault.RESERVED_PREFIX),
+    ("quarantine", ScopeFault.RESERVED_PREFIX),
+    ("Quarantine", ScopeFault.RESERVED_PREFIX),
+    ("Public", ScopeFault.CASE_CLASH),
+    (None, ScopeFault.NOT_TEXT),
+    (7, ScopeFault.NOT_TEXT),
+    (["家人"], ScopeFault.NOT_TEXT),
+    ({"$ne": "x"}, ScopeFault.NOT_TEXT),
+    (True, ScopeFault.NOT_TEXT),
+]
+
+
+def mapped(raw: dict[str, object], folders: tuple[str, ...] = ()) -> dict[str, str]:
+    """Each key with its scope's name, or its fault in angle brackets."""
+    entries = read_scope_map(raw, folders).entries
+    return {
+        key: value.name if isinstance(value, Scope) else f"<{value.fault}>"
+        for key, value in entries.items()
+    }
+
+
+@pytest.mark.parametrize("name", LEGAL)
+def test_a_legal_name_is_kept_as_it_stands(name: str) -> None:
+    assert Scope.parse(name).name == name
+
+
+@pytest.mark.parametrize(("name", "fault"), ILLEGAL)
+def test_an_illegal_name_is_refused_with_its_reason(name: object, fault: ScopeFault) -> None:
+    with pytest.raises(InvalidScope) as refused:
+        Scope.parse(name)
+    assert refused.value.reason == fault
+
+
+@pytest.mark.parametrize("name", ["dm-x", "group-x", "quarantine"])
+def test_names_of_our_own_are_legal_where_we_made_them(name: str) -> None:
+    assert Scope.parse(name, derived=True).name == name
+
+
+@pytest.mark.parametrize("name", ["Quarantine", "QUARANTINE", "PUBLIC"])
+def test_no_folder_is_a_case_variant_of_public_or_quarantine(name: str) -> None:
+    with pytest.raises(InvalidScope):
+        Scope.parse(name, derived=True)
+
+
+def test_the_emergency_downgrade_admits_all_but_quarantine_and_records_without_a_scope() -> None:
+    everything = ScopeFilter((Scope.parse("public"),), everything=True)
+    assert [everything.admits(n) for n in ("家人", "quarantine", "", None, 7)] == [
+        True,
+        False,
+        False,
+        False,
+        False,
+    ]
+
+
+@pytest.mark.parametrize(
+    "name", ["家", "家人2", "家人 ", "public-x", "PUBLIC", "", None, b"public"]
+)
+def test_a_filter_compares_names_whole(name: object) -> None:
+    assert not ScopeFilter.reading_as(Scope.parse("家人")).admits(name)
+
+
+def test_a_scope_cannot_be_made_or_changed_past_its_check() -> None:
+    with pytest.raises(TypeError):
+        Scope("../x")
+    with pytest.raises(AttributeError):
+        Scope.parse("家人")._name = "public"
+    assert Scope.parse("家人") != "家人"
+
+
+def test_a_value_that_is_no_name_is_kept_as_illegal_under_its_key() -> None:
+    raw: dict[str, object] = {"a": "家人", "b": "", "c": 7, "d": None, "e": "x y"}
+    assert mapped(raw) == {
+        "a": "家人",
+        "b": "<empty>",
+        "c": "<not_text>",
+        "d": "<not_text>",
+        "e": "<illegal_characters>",
+    }
+    faults = {fault.key: fault.value for fault in illegal_names(read_scope_map(raw, ()))}
+    assert faults == {"b": "", "c": "7", "d": "None", "e": "x y"}
+
+
+def test_a_name_that_differs_in_case_from_an_earlier_entry_is_illegal() -> None:
+    assert mapped({"a": "Work", "b": "work", "c": "Work"}) == {
+        "a": "Work",
+        "b": "<case_clash>",
+        "c": "Work",
+    }
+
+
+def test_a_folder_decides_between_case_variants_whatever_the_order_in_the_map() -> None:
+    assert mapped({"a": "Work", "b": "work"}, ("work",)) == {"a": "<case_clash>", "b": "work"}
+
+
+def test_case_variants_that_both_have_folders_stay_what_they_are() -> None:
+    raw: dict[str, object] = {"a": "Work", "b": "work", "c": "WORK"}
+    assert mapped(raw, ("Work", "work")) == {"a": "Work", "b": "work", "c": "<case_clash>"}
+
+
+def test_only_private_scopes_count_as_private_keys() -> None:
+    raw = {"a": "家人", "b": "public", "c": ""}
+    assert private_keys(read_scope_map(raw, ())) == {"a"}
+
+
+@pytest.mark.parametrize(
+    ("key", "is_id"),
+    [
+        ("aiocqhttp:GroupMessage:777", True),
+        ("tg:FriendMessage:a:b", True),
+        ("x:OtherMessage:1", True),
+        ("777", False),
+        ("aiocqhttp:groupmessage:777", False),
+        ("aiocqhttp:GroupMessage:", False),
+        (":GroupMessage:777", False),
+        ("persona:猫娘", False),
+    ],
+)
+def test_a_conversation_key_has_three_parts_and_a_known_kind(key: str, is_id: bool) -> None:
+    assert is_conversation_key(key) is is_id
+
+
+@pytest.mark.parametrize(
+    ("key", "is_persona"),
+    [
+        ("persona:猫娘", True),
+        ("persona:a:b", True),
+        ("persona:", False),
+        ("Persona:x", False),
+        ("persona:GroupMessage:777", False),
+    ],
+)
+def test_a_persona_key_names_a_persona_and_no_conversation(key: str, is_persona: bool) -> None:
+    assert is_persona_key(key) is is_persona
+
+
+def test_odd_keys_are_reported_with_the_closest_seen_id() -> None:
+    seen = ["aiocqhttp:GroupMessage:777123456", "aiocqhttp:FriendMessage:1002"]
+    raw = {
+        "aiocqhttp:GroupMessage:777123456": "家人",
+        "aiocqhttp:GroupMessage:777123465": "家人",
+        "aiocqhttp:groupe:777123456": "家人",
+        "qq:GroupMessage:5": "家人",
+        "777123456": "x y",
+        "persona:猫娘": "家人",
+        "aiocqhttp:FriendMessage:31415926": "家人",
+    }
+    faults = {fault.key: fault.closest for fault in odd_keys(read_scope_map(raw, ()), seen)}
+    assert faults.keys() == {
+        "aiocqhttp:GroupMessage:777123465",
+        "aiocqhttp:groupe:777123456",
+        "qq:GroupMessage:5",
+        "777123456",
+    }
+    assert faults["aiocqhttp:GroupMessage:777123465"] == seen[0]
+    assert faults["aiocqhttp:groupe:777123456"] == seen[0]
+
+
+def test_before_any_message_only_keys_of_no_form_are_odd() -> None:
+    raw = {"aiocqhttp:GroupMessage:777": "家人", "777": "家人"}
+    assert [fault.key for fault in odd_keys(read_scope_map(raw, ()), [])] == ["777"]
+
+
+def test_an_empty_map_has_no_entries_and_holds_nothing() -> None:
+    assert read_scope_map({}, ()) == ScopeMap({}, frozenset())
+    assert illegal_names(ScopeMap({"k": IllegalName("", ScopeFault.EMPTY)}))[0].key == "k"

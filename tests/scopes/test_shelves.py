@@ -1,0 +1,100 @@
+"""A persona's name is any text; its folder is a folder's name, its own, and no scope's."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from astrbot_plugin_scoped_memory.llm_memory.errors import InvalidScope
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope, ScopeFilter
+from astrbot_plugin_scoped_memory.llm_memory.models.shelf import SHARED, Shelf, role_folder
+
+pytestmark = pytest.mark.property
+
+TRICKY = [
+    "shared", "@shared", "@role:a", "public", "a", "A", "a/b", "a%2Fb", "a%252Fb", "..", ".", "...",
+    "con", "CON", "con.md", "console", "a.", "a ", " a", "a\n", "%", "%~", "%~" + "0" * 20, "é",
+    "e\u0301", "/\u0301", ".\u0301", "Å", "\u212b", "ﬁ", "猫" * 300, "猫" * 299, "\ud800", "\0",
+    "家人", "quarantine", "dm-x", "＠shared", "*", "a\u200bb", "a:b", "a\\b", "nul", "nul ", "com1",
+    "com¹",
+]  # fmt: skip
+personas = st.one_of(st.text(min_size=1), st.sampled_from(TRICKY), st.text("aAé/.% ~", min_size=1))
+
+
+@given(personas, personas)
+def test_two_personas_never_share_a_shelf(one: str, other: str) -> None:
+    assert (Shelf.of_role(one) == Shelf.of_role(other)) is (one == other)
+
+
+@given(personas)
+def test_a_role_is_no_scope_and_not_what_is_shared(persona: str) -> None:
+    shelf = Shelf.of_role(persona)
+    assert shelf.name != SHARED.name
+    for derived in (True, False):
+        with pytest.raises(InvalidScope):
+            Scope.parse(shelf.name, derived=derived)
+    with pytest.raises(InvalidScope):
+        Scope.parse(SHARED.name, derived=True)
+
+
+@given(personas)
+def test_a_folder_for_a_persona_can_be_made_on_any_disk(persona: str) -> None:
+    folder = role_folder(persona)
+    assert folder
+    assert len(folder.encode()) <= 255
+    assert not re.search(r'[\x00-\x1f/\\:*?"<>|]|^[ .]|[ .]$', folder)
+    assert not re.fullmatch(r"(?i)(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", folder)
+    assert unicodedata.normalize("NFC", folder) == folder
+
+
+@given(personas)
+def test_the_folder_leads_back_to_the_shelf_as_each_disk_spells_it(persona: str) -> None:
+    shelf = Shelf.of_role(persona)
+    folder = shelf.folder.removeprefix("roles/")
+    assert Shelf.of_folder(folder) == shelf
+    assert Shelf.of_folder(unicodedata.normalize("NFD", folder)) == shelf
+
+
+@pytest.mark.parametrize("persona", ["default", "猫娘", "Dr House", "さくら", "é", "v1.2", "a_b-c"])
+def test_a_plain_name_is_its_own_folder(persona: str) -> None:
+    assert role_folder(persona) == persona
+
+
+@pytest.mark.parametrize(
+    ("persona", "folder"),
+    [("a/b", "a%2Fb"), ("100%", "100%25"), (".x", "%2Ex"), ("x ", "x%20"), ("con", "%63%6F%6E")],
+)
+def test_what_no_folder_is_called_is_written_as_in_an_address(persona: str, folder: str) -> None:
+    assert role_folder(persona) == folder
+
+
+@pytest.mark.parametrize("name", ["a b.", "%41", "a%2fb", "%zz", "con", "%~", "x%~12", ""])
+def test_a_folder_that_is_nobodys_has_no_shelf(name: str) -> None:
+    assert Shelf.of_folder(name) is None
+
+
+@given(st.lists(personas, max_size=3), personas)
+def test_a_reader_sees_the_shelves_that_it_was_given_and_no_other(
+    given_personas: list[str], other: str
+) -> None:
+    shelves = tuple(map(Shelf.of_role, given_personas))
+    reader = ScopeFilter.reading_as(PUBLIC, shelves=shelves)
+    assert reader.admits(Shelf.of_role(other).name) is (other in given_personas)
+    assert not reader.admits(SHARED.name)
+    assert not ScopeFilter.reading_as(PUBLIC).admits(Shelf.of_role(other).name)
+
+
+def test_no_persona_has_no_shelf() -> None:
+    with pytest.raises(ValueError, match="no persona"):
+        Shelf.of_role("")
+
+
+def test_a_shelf_is_made_by_its_own_doors_only() -> None:
+    with pytest.raises(TypeError):
+        Shelf("@shared")
+    with pytest.raises(AttributeError):
+        SHARED.name = "public"  # type: ignore[misc]

@@ -1,0 +1,170 @@
+"""An engine that is opening, closing, or asked with something enormous."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from astrbot_plugin_scoped_memory.core.astrbot_clock import clock_of
+from astrbot_plugin_scoped_memory.llm_memory import (
+    EnginePaths,
+    EngineSettings,
+    build_engine,
+    local_now,
+)
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector
+from astrbot_plugin_scoped_memory.llm_memory.recall.parsed_question import MAX_QUERY
+from astrbot_plugin_scoped_memory.llm_memory.storage.directory_lock import DirectoryLock
+from astrbot_plugin_scoped_memory.llm_memory.sync import reconciler
+from astrbot_plugin_scoped_memory.llm_memory.vault.scan import VaultScan
+from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
+from astrbot_plugin_scoped_memory.tests.support.engines import MAP, group, private, running
+
+pytestmark = pytest.mark.engine
+
+PEANUTS = "奶奶对花生过敏"
+
+
+async def test_recall_answers_from_what_has_been_read_while_the_rest_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(tmp_path) as rig:
+        await rig.remember(PEANUTS, group(777))
+        await rig.remember("公司的门禁密码每周换", group(888))
+    go_on = threading.Event()
+    see = VaultScan.see
+
+    def slow(scan: VaultScan, places: Any, *args: Any, **kwargs: Any) -> Any:
+        if any(place.scope.name == "家人" for place in places):
+            go_on.wait(30)
+        return see(scan, places, *args, **kwargs)
+
+    monkeypatch.setattr(VaultScan, "see", slow)
+    monkeypatch.setattr(reconciler, "_FILES", 1)
+    settings = EngineSettings(scope_map=MAP)
+    engine = build_engine(EnginePaths.under(tmp_path), settings)
+    opening = asyncio.create_task(engine.open())
+    try:
+        async with asyncio.timeout(30):
+            while not (await engine.status()).by_scope:  # noqa: ASYNC110  (nobody tells)
+                await asyncio.sleep(0.01)
+        found = await engine.service.recall(
+            "门禁密码换了吗", conversation_id=group(888), limit=3, token_budget=500
+        )
+        assert [hit.preview for hit in found.hits] == ["公司的门禁密码每周换"]
+        assert not opening.done()
+    finally:
+        go_on.set()
+    await opening
+    found = await engine.service.recall(
+        "奶奶花生过敏吗", conversation_id=private(1002), limit=3, token_budget=500
+    )
+    assert [hit.preview for hit in found.hits] == [PEANUTS]
+    await engine.close()
+
+
+async def test_recall_waits_a_moment_for_a_vault_that_is_being_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(tmp_path) as rig:
+        await rig.remember(PEANUTS, group(777))
+    reading, go_on = threading.Event(), threading.Event()
+    see = VaultScan.see
+
+    def slow(scan: VaultScan, *args: Any, **kwargs: Any) -> Any:
+        reading.set()
+        go_on.wait(30)
+        return see(scan, *args, **kwargs)
+
+    monkeypatch.setattr(VaultScan, "see", slow)
+    engine = build_engine(
+        EnginePaths.under(tmp_path), EngineSettings(scope_map=MAP, load_seconds=30)
+    )
+    opening = asyncio.create_task(engine.open())
+    asked = asyncio.create_task(
+        engine.service.recall(
+            "奶奶花生过敏吗", conversation_id=group(777), limit=3, token_budget=500
+        )
+    )
+    try:
+        assert await asyncio.to_thread(reading.wait, 30)
+        assert not (await asyncio.wait({asked}, timeout=0.2))[0]
+    finally:
+        go_on.set()
+    assert [hit.preview for hit in (await asked).hits] == [PEANUTS]
+    await opening
+    await engine.close()
+
+
+async def test_a_cancelled_opening_leaves_nothing_owned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entered, go_on = threading.Event(), threading.Event()
+    acquire = DirectoryLock.acquire
+
+    def slow(lock: DirectoryLock) -> None:
+        entered.set()
+        go_on.wait(30)
+        acquire(lock)
+
+    monkeypatch.setattr(DirectoryLock, "acquire", slow)
+    engine = build_engine(EnginePaths.under(tmp_path), EngineSettings())
+    opening = asyncio.create_task(engine.open())
+    await asyncio.to_thread(entered.wait, 30)
+    opening.cancel()
+    await asyncio.gather(opening, return_exceptions=True)
+    closing = asyncio.create_task(engine.close())
+    go_on.set()
+    await closing
+    monkeypatch.undo()
+    async with running(tmp_path) as rig:
+        await rig.remember(PEANUTS, group(777))
+
+
+class Listening(FakeEmbedder):
+    """Keeps what was looked for."""
+
+    asked = ""
+
+    async def embed_query(self, text: str) -> Vector:
+        self.asked = text
+        return await super().embed_query(text)
+
+
+async def test_of_a_long_message_the_beginning_and_the_end_are_looked_for(tmp_path: Path) -> None:
+    embedder = Listening()
+    async with running(tmp_path, embedder=embedder) as rig:
+        await rig.until_indexed()
+        await rig.recall("开头" + "无关的话" * 50_000 + "结尾", group(777))
+    assert len(embedder.asked) <= MAX_QUERY + 1
+    assert embedder.asked.startswith("开头")
+    assert embedder.asked.endswith("结尾")
+
+
+class Zoned:
+    """An AstrBot with a time zone setting."""
+
+    def __init__(self, zone: object) -> None:
+        self.zone = zone
+
+    def get_config(self) -> dict[str, object]:
+        return {"timezone": self.zone}
+
+
+@pytest.mark.parametrize("zone", ["Beijing", "UTC+8", "Mars/Phobos", "", None, 8, "../etc"])
+def test_a_time_zone_that_nobody_knows_is_the_machines(zone: object) -> None:
+    now = clock_of(Zoned(zone))()
+    assert now.tzinfo is local_now().tzinfo
+
+
+def test_a_known_time_zone_is_used_and_another_one_once_it_is_set() -> None:
+    astrbot = Zoned("Asia/Shanghai")
+    clock = clock_of(astrbot)
+    assert clock().tzinfo == ZoneInfo("Asia/Shanghai")
+    astrbot.zone = "America/New_York"
+    assert clock().tzinfo == ZoneInfo("America/New_York")

@@ -1,0 +1,317 @@
+"""The file of the memory loop: what it may hold, and what a broken one costs."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory import (
+    EngineOff,
+    EnginePaths,
+    EngineSettings,
+    NoticeCode,
+    NotObserved,
+    Paused,
+    Ticket,
+    Turn,
+    build_engine,
+)
+from astrbot_plugin_scoped_memory.llm_memory.errors import EngineClosed, StateUnavailable
+from astrbot_plugin_scoped_memory.llm_memory.models.turns import QueuedTurn
+from astrbot_plugin_scoped_memory.llm_memory.reflection.turn_store import SqliteTurnStore
+from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import SqliteLoopFile
+from astrbot_plugin_scoped_memory.tests.support.engines import (
+    MAP,
+    Rig,
+    group,
+    person,
+    private,
+    running,
+)
+
+pytestmark = pytest.mark.engine
+
+NOW = datetime(2026, 11, 21, 18, 0, tzinfo=UTC)
+PEANUTS, QUESTION = "奶奶对花生过敏", "奶奶能吃花生吗"
+TURN = Turn(person(1), "奶奶吃了花生就起疹子", "记下了")
+# Names of ours and numbers, and nobody's words.
+WITHOUT_WORDS = {"meta", "spent", "fact", "sleep_run"}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Where it lies."""
+    return tmp_path / "state" / "loop.sqlite"
+
+
+def queued(number: int = 1) -> QueuedTurn:
+    where = "aiocqhttp:GroupMessage:777"
+    return QueuedTurn(f"t-{number}", "家人", where, "", NOW, "qq:1", "小明", "话" * 500, "答")
+
+
+def test_every_table_that_could_hold_words_carries_the_scope(path: Path) -> None:
+    file = SqliteLoopFile(path)
+    file.open()
+    file.close()
+    with closing(sqlite3.connect(path)) as connection:
+        names = [row[0] for row in connection.execute("SELECT name FROM sqlite_master"
+                                                      " WHERE type = 'table'")]  # fmt: skip
+        columns = {
+            name: {
+                row[1]: bool(row[3] or row[5])
+                for row in connection.execute(f"PRAGMA table_info({name})")
+            }
+            for name in names
+            if not name.startswith("sqlite_")
+        }
+    assert {"turn", "batch", "pause", "last_seen", "evidence"} <= set(columns)
+    without = {table for table, found in columns.items() if not found.get("scope")}
+    assert without == WITHOUT_WORDS
+
+
+async def test_each_row_of_a_turn_lies_in_the_file_with_its_scope(
+    tmp_path: Path, path: Path
+) -> None:
+    said = {group(777): "家人", private(1002): "家人", group(888): "公司", group(999): "public"}
+    async with running(tmp_path) as rig:
+        for where in said:
+            turn = Turn(person(1), f"我在{where}说话", "好")
+            assert isinstance(await rig.engine.service.observe(turn, conversation_id=where), Ticket)
+    with closing(sqlite3.connect(path)) as connection:
+        rows = connection.execute("SELECT conversation, scope, user_text FROM turn").fetchall()
+    assert {conversation: scope for conversation, scope, _ in rows} == {
+        str(where): scope for where, scope in said.items()
+    }
+    assert all(conversation in text for conversation, _, text in rows)
+
+
+def test_a_store_over_a_closed_file_says_so(path: Path) -> None:
+    file = SqliteLoopFile(path)
+    turns = SqliteTurnStore(file)
+    for _ in range(2):
+        with pytest.raises(EngineClosed):
+            turns.count()
+        file.open()
+        assert turns.count() == 0
+        file.close()
+        file.close()
+    with pytest.raises(EngineClosed):
+        turns.put(queued())
+
+
+@pytest.mark.parametrize("content", [b"", b"no database", b"SQLite format 3\0" + b"\xff" * 5000])
+def test_a_file_that_is_no_database_is_set_aside_and_kept(path: Path, content: bytes) -> None:
+    path.parent.mkdir()
+    path.write_bytes(content)
+    file = SqliteLoopFile(path)
+    assert file.open() is (content == b"")
+    SqliteTurnStore(file).put(queued())
+    file.close()
+    kept = [p.read_bytes() for p in path.parent.iterdir() if ".broken-" in p.name]
+    assert kept == ([] if content == b"" else [content])
+
+
+def test_a_database_with_damaged_pages_is_set_aside_with_its_log(path: Path) -> None:
+    file = SqliteLoopFile(path)
+    file.open()
+    for number in range(100):
+        SqliteTurnStore(file).put(queued(number))
+    file.close()
+    raw = bytearray(path.read_bytes())
+    raw[4096:-4096] = b"\xaa" * (len(raw) - 8192)
+    path.write_bytes(raw)
+    path.with_name("loop.sqlite-wal").write_bytes(b"left over")
+    assert not file.open()
+    assert SqliteTurnStore(file).count() == 0
+    file.close()
+    assert any(bytes(raw) == p.read_bytes() for p in path.parent.iterdir())
+
+
+def test_a_database_that_another_holds_is_not_set_aside_and_can_be_opened_later(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = SqliteLoopFile(path)
+    file.open()
+    SqliteTurnStore(file).put(queued())
+    file.close()
+    monkeypatch.setattr(SqliteLoopFile, "WAIT_SECONDS", 0.1)
+    with closing(sqlite3.connect(path)) as holder:
+        holder.execute("PRAGMA locking_mode=EXCLUSIVE")
+        holder.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(StateUnavailable):
+            file.open()
+        with pytest.raises(StateUnavailable):
+            SqliteTurnStore(file).count()
+    assert file.open()
+    assert SqliteTurnStore(file).count() == 1
+    file.close()
+
+
+async def test_a_newer_format_of_it_keeps_the_engine_off(tmp_path: Path, path: Path) -> None:
+    file = SqliteLoopFile(path)
+    file.open()
+    file.write("UPDATE meta SET value = ? WHERE name = 'format'", [("9",)])
+    file.close()
+    engine = build_engine(EnginePaths.under(tmp_path), EngineSettings(), version="0.1.0")
+    with pytest.raises(EngineOff) as off:
+        await engine.open()
+    await engine.close()
+    assert off.value.code == NoticeCode.FORMAT_NEWER
+
+
+async def test_a_command_line_that_knows_no_conversation_touches_it_not(
+    tmp_path: Path, path: Path
+) -> None:
+    path.parent.mkdir()
+    path.write_bytes(b"broken")
+    engine = build_engine(EnginePaths.under(tmp_path), EngineSettings(), remembers=False)
+    await engine.open()
+    await engine.close()
+    assert path.read_bytes() == b"broken"
+    assert [p.name for p in path.parent.glob("loop*")] == ["loop.sqlite"]
+
+
+async def observed(rig: Rig) -> str:
+    """What became of a turn of the family: empty for a ticket."""
+    outcome = await rig.engine.service.observe(TURN, conversation_id=group(777))
+    return outcome.note if isinstance(outcome, NotObserved) else ""
+
+
+async def test_after_a_broken_file_nothing_is_learned_from_chat_until_an_admin_confirms(
+    tmp_path: Path, path: Path
+) -> None:
+    admin = person(9, admin=True)
+    async with running(tmp_path) as rig:
+        await rig.remember(PEANUTS, group(777))
+        paused = await rig.engine.service.pause(conversation_id=group(777), actor=admin)
+        assert isinstance(paused, Paused)
+    path.write_bytes(b"broken")
+    for start in range(2):  # what was lost is not known after the next start, either
+        async with running(tmp_path) as rig:
+            assert NoticeCode.LOOP_RESET in {notice.code for notice in rig.notices}
+            for where in (group(777), group(888)):
+                outcome = await rig.engine.service.observe(TURN, conversation_id=where)
+                assert outcome == NotObserved(note="pauses_unknown")
+            assert await rig.texts(QUESTION, group(777)) == [PEANUTS]
+            await rig.remember(f"图书馆周一闭馆，第{start}次", group(999))
+            assert (await rig.engine.status()).queue == 0
+            assert await rig.engine.service.confirm_pauses(actor=person(1)) is None
+    async with running(tmp_path) as rig:
+        service = rig.engine.service
+        await service.pause(conversation_id=group(888), actor=admin)
+        assert await service.confirm_pauses(actor=admin) is True
+        assert await service.confirm_pauses(actor=admin) is False
+        assert await observed(rig) == ""
+        again = await service.observe(TURN, conversation_id=group(888))
+        assert again == NotObserved(note="paused")
+        standing = {notice.code for notice in (await rig.engine.status()).notices}
+        assert NoticeCode.LOOP_RESET not in standing
+    async with running(tmp_path) as rig:
+        assert rig.notices == []
+
+
+Break = Callable[[Path, pytest.MonkeyPatch], None]
+
+
+def is_a_folder(path: Path, _: pytest.MonkeyPatch) -> None:
+    path.mkdir(parents=True)
+
+
+def no_permission(path: Path, patch: pytest.MonkeyPatch) -> None:
+    """As a user without rights meets it."""
+
+    def refuse(_: SqliteLoopFile) -> sqlite3.Connection:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    patch.setattr(SqliteLoopFile, "_connect", refuse)
+
+
+def full_disk(_: Path, patch: pytest.MonkeyPatch) -> None:
+    """As SQLite says it where it makes its files."""
+
+    def full(_: SqliteLoopFile) -> sqlite3.Connection:
+        error = sqlite3.OperationalError("database or disk is full")
+        error.sqlite_errorcode = sqlite3.SQLITE_FULL
+        raise error
+
+    patch.setattr(SqliteLoopFile, "_connect", full)
+
+
+@pytest.mark.parametrize("break_it", [is_a_folder, no_permission, full_disk])
+async def test_a_file_that_cannot_be_opened_stops_the_loop_alone_and_is_named_with_its_cause(
+    tmp_path: Path, path: Path, break_it: Break, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    break_it(path, monkeypatch)
+    async with running(tmp_path) as rig:
+        (notice,) = rig.notices
+        assert notice.code is NoticeCode.LOOP_UNAVAILABLE
+        assert notice.params["path"] == str(path)
+        assert notice.params["detail"]
+        await rig.remember(PEANUTS, group(777))
+        assert await rig.texts(QUESTION, group(777)) == [PEANUTS]
+        assert await rig.texts(QUESTION, group(888)) == []
+        assert await observed(rig) == "pauses_unknown"
+        with pytest.raises(StateUnavailable):
+            await rig.engine.service.pause(conversation_id=private(5), actor=person(5))
+        assert rig.engine.service.paused_since(private(5)) is None
+        status = await rig.engine.status()
+        assert (status.ready, status.queue) == (True, 0)
+
+
+async def test_a_file_that_fails_later_costs_the_turns_alone(tmp_path: Path, path: Path) -> None:
+    async with running(tmp_path) as rig:
+        with closing(sqlite3.connect(path)) as damage:
+            damage.execute("DROP TABLE turn")
+            damage.commit()
+        assert await observed(rig) == "not_written"
+        await rig.remember(PEANUTS, group(777))
+        assert await rig.texts(QUESTION, group(777)) == [PEANUTS]
+        assert (await rig.engine.status()).ready
+
+
+async def test_what_was_acknowledged_is_there_after_a_restart(tmp_path: Path) -> None:
+    async with running(tmp_path) as rig:
+        for _ in range(3):
+            assert await observed(rig) == ""
+    async with running(tmp_path, MAP) as rig:
+        status = await rig.engine.status()
+        assert (status.loop.queue.waiting, status.queue) == (3, 3)
+        assert status.loop.queue.oldest is not None
+
+
+async def test_a_turn_that_is_being_written_is_written_when_the_engine_closes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import asyncio
+    import threading
+
+    begun, go_on = threading.Event(), threading.Event()
+    put = SqliteTurnStore.put
+
+    def slow(store: SqliteTurnStore, turn: QueuedTurn) -> None:
+        begun.set()
+        go_on.wait(10)
+        put(store, turn)
+
+    monkeypatch.setattr(SqliteTurnStore, "put", slow)
+    async with running(tmp_path) as rig:
+        observing = asyncio.create_task(
+            rig.engine.service.observe(TURN, conversation_id=group(777))
+        )
+        await asyncio.to_thread(begun.wait, 10)
+        observing.cancel()  # as the caller's deadline does
+        closing_task = asyncio.create_task(rig.engine.close())
+        await asyncio.wait({closing_task}, timeout=0.5)
+        assert not closing_task.done(), "it waits, however long the disk takes"
+        go_on.set()
+        await closing_task
+    monkeypatch.undo()
+    async with running(tmp_path) as rig:
+        assert (await rig.engine.status()).queue == 1

@@ -1,0 +1,463 @@
+"""The state file: what it may hold, and what a broken one costs."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import errno
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory import (
+    DmScope,
+    EngineSettings,
+    MemoryDraft,
+    NoticeCode,
+    NotObserved,
+    Stored,
+    Ticket,
+    Turn,
+    WhyCode,
+)
+from astrbot_plugin_scoped_memory.llm_memory.errors import EngineClosed, StateUnavailable
+from astrbot_plugin_scoped_memory.llm_memory.models.conversation import SeenSender
+from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
+from astrbot_plugin_scoped_memory.llm_memory.models.turns import HistoryScope
+from astrbot_plugin_scoped_memory.llm_memory.storage import state_store
+from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import SqliteStateStore
+from astrbot_plugin_scoped_memory.tests.support.engines import (
+    MAP,
+    Rig,
+    group,
+    person,
+    private,
+    running,
+)
+
+pytestmark = pytest.mark.engine
+
+PEANUTS, QUESTION = "奶奶对花生过敏", "奶奶能吃花生吗"
+# Ids of conversations and persons, and no word of what was said.
+WITHOUT_WORDS = {"meta", "seen_conversation", "map_key", "lost_map_key", "public_peer"}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Where the state lies."""
+    return tmp_path / "state" / "state.sqlite"
+
+
+@pytest.fixture
+def store(path: Path) -> SqliteStateStore:
+    """An open state store."""
+    made = SqliteStateStore(path)
+    assert made.open()
+    return made
+
+
+def test_every_table_that_could_hold_words_carries_the_scope(
+    store: SqliteStateStore, path: Path
+) -> None:
+    store.mark_seen("a:GroupMessage:1")
+    connection = sqlite3.connect(path)
+    tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master")}
+    tables = {name for name in tables if not name.startswith("sqlite_")}
+    columns = {
+        table: {row[1]: bool(row[3]) for row in connection.execute(f"PRAGMA table_info({table})")}
+        for table in tables
+    }
+    connection.close()
+    assert "use_count" in tables
+    without = {table for table, found in columns.items() if not found.get("scope")}
+    assert without <= WITHOUT_WORDS
+    assert all(len(columns[table]) <= 2 for table in without)
+
+
+def test_what_was_stored_is_there_after_a_restart(store: SqliteStateStore, path: Path) -> None:
+    store.mark_seen("a:GroupMessage:1")
+    store.mark_seen("a:GroupMessage:1")
+    store.add_public_peer("qq:1")
+    store.remember_map_keys(["k1", "k2"], lost=["k0"])
+    store.count_use([Key("家人", "m-1"), Key("家人", "m-1"), Key("公司", "m-1")])
+    store.close()
+    again = SqliteStateStore(path)
+    assert again.open()
+    assert again.seen_conversations() == {"a:GroupMessage:1"}
+    assert again.public_peers() == {"qq:1"}
+    assert again.remembered_map_keys() == {"k1", "k2"}
+    assert again.lost_map_keys() == {"k0"}
+    assert [again.uses(Key(s, "m-1")) for s in ("家人", "公司", "public")] == [2, 1, 0]
+    assert again.all_uses() == {Key("家人", "m-1"): 2, Key("公司", "m-1"): 1}
+    again.remember_map_keys(["k3"], lost=())
+    assert (again.remembered_map_keys(), again.lost_map_keys()) == ({"k3"}, set())
+
+
+def test_who_was_seen_where_and_in_which_scope_a_history_was_used_stay(
+    store: SqliteStateStore, path: Path
+) -> None:
+    wen = SeenSender("qq:GroupMessage:2_7", "家人", "aiocqhttp", "7", "2", "小雯")
+    renamed = dataclasses.replace(wen, name="雯雯", scope="合租")
+    elsewhere = dataclasses.replace(wen, group="8")
+    for sender in (wen, renamed, elsewhere):
+        store.note_sender(sender)
+    store.note_model_history("qq:1", "c1", HistoryScope("家人"))
+    store.note_model_history("qq:1", "c1", HistoryScope("公司", mixed=True))
+    store.close()
+    again = SqliteStateStore(path)
+    assert again.open()
+    assert set(again.senders(wen.umo)) == {renamed, elsewhere}
+    assert again.senders("qq:GroupMessage:3_7") == []
+    assert again.model_history("qq:1", "c1") == HistoryScope("公司", mixed=True)
+    assert again.model_history("qq:1", "c2") is None
+
+
+def test_a_closed_store_says_so(store: SqliteStateStore) -> None:
+    store.close()
+    store.close()
+    with pytest.raises(EngineClosed):
+        store.seen_conversations()
+    with pytest.raises(EngineClosed):
+        store.remember_map_keys([], lost=())
+
+
+@pytest.mark.parametrize("content", [b"", b"no database", b"SQLite format 3\0" + b"\xff" * 5000])
+def test_a_file_that_is_no_database_is_set_aside_and_kept(path: Path, content: bytes) -> None:
+    path.parent.mkdir()
+    path.write_bytes(content)
+    store = SqliteStateStore(path)
+    assert store.open() is (content == b"")
+    store.mark_seen("a:GroupMessage:1")
+    store.close()
+    kept = [p.read_bytes() for p in path.parent.iterdir() if ".broken-" in p.name]
+    assert kept == ([] if content == b"" else [content])
+
+
+def test_a_database_with_damaged_pages_is_set_aside_with_its_log(
+    store: SqliteStateStore, path: Path
+) -> None:
+    for number in range(2000):
+        store.mark_seen(f"a:GroupMessage:{number}" + "0" * 100)
+    store.close()
+    raw = bytearray(path.read_bytes())
+    raw[4096:-4096] = b"\xaa" * (len(raw) - 8192)
+    path.write_bytes(raw)
+    path.with_name("state.sqlite-wal").write_bytes(b"left over")
+    again = SqliteStateStore(path)
+    assert not again.open()
+    assert again.seen_conversations() == frozenset()
+    again.mark_seen("a:GroupMessage:1")
+    again.close()
+    third = SqliteStateStore(path)
+    assert third.open()
+    assert third.seen_conversations() == {"a:GroupMessage:1"}
+    assert any(bytes(raw) == p.read_bytes() for p in path.parent.iterdir())
+
+
+def test_two_broken_files_in_one_second_are_both_kept(path: Path) -> None:
+    path.parent.mkdir()
+    for content in (b"first broken", b"second broken"):
+        path.write_bytes(content)
+        store = SqliteStateStore(path)
+        assert not store.open()
+        store.close()
+    kept = {p.read_bytes() for p in path.parent.iterdir() if ".broken-" in p.name}
+    assert kept == {b"first broken", b"second broken"}
+
+
+def test_a_database_that_another_holds_is_not_set_aside(
+    store: SqliteStateStore, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.mark_seen("a:GroupMessage:1")
+    store.close()
+    monkeypatch.setattr(SqliteStateStore, "WAIT_SECONDS", 0.1)
+    holder = sqlite3.connect(path)
+    holder.execute("PRAGMA locking_mode=EXCLUSIVE")
+    holder.execute("BEGIN EXCLUSIVE")
+    again = SqliteStateStore(path)
+    with pytest.raises(StateUnavailable):
+        again.open()
+    holder.close()
+    assert again.open()
+    assert again.seen_conversations() == {"a:GroupMessage:1"}
+
+
+async def test_a_broken_state_file_is_said_and_costs_no_memory(tmp_path: Path) -> None:
+    async with running(tmp_path) as rig:
+        await rig.remember("奶奶对花生过敏", group(777))
+    (tmp_path / "state" / "state.sqlite").write_bytes(b"broken")
+    async with running(tmp_path) as rig:
+        assert NoticeCode.STATE_RESET in {notice.code for notice in rig.notices}
+        assert await rig.texts("奶奶能吃花生吗", group(777)) == ["奶奶对花生过敏"]
+
+
+async def test_a_state_that_fails_later_stops_neither_recall_nor_remembering(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path) as rig:
+        damage = sqlite3.connect(tmp_path / "state" / "state.sqlite")
+        for table in ("seen_conversation", "public_peer", "use_count", "map_key"):
+            damage.execute(f"DROP TABLE {table}")
+        damage.commit()
+        damage.close()
+        service = rig.engine.service
+        meeting = await service.meet(group(777), person(1))
+        assert meeting.first
+        outcome = await service.remember(MemoryDraft("奶奶对花生过敏"), conversation_id=group(777))
+        assert isinstance(outcome, Stored)
+        assert await rig.texts("奶奶能吃花生吗", group(777)) == ["奶奶对花生过敏"]
+        observed = await service.observe(Turn(person(1), "问", "答"), conversation_id=group(777))
+        assert isinstance(observed, Ticket)  # it has a file of its own
+        assert (await rig.engine.status()).ready
+
+
+async def test_a_map_that_lost_everything_is_held_by_the_engine_until_an_admin_confirms(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path, MAP) as rig:
+        await rig.remember("奶奶对花生过敏", group(777))
+    for _ in range(2):
+        async with running(tmp_path, None) as rig:
+            report = await rig.engine.service.describe(conversation_id=group(777))
+            assert report.damaged
+            assert await rig.texts("奶奶能吃花生吗", group(777)) == []
+            refused = await rig.engine.service.remember(
+                MemoryDraft("爷爷的生日在五月"), conversation_id=group(777)
+            )
+            assert not isinstance(refused, Stored)
+            assert await rig.engine.service.confirm_map(actor=person(1)) is None
+    async with running(tmp_path, None) as rig:
+        assert await rig.engine.service.confirm_map(actor=person(1, admin=True)) == len(MAP)
+        await rig.remember("图书馆周一闭馆", group(777))
+    async with running(tmp_path, MAP) as rig:
+        assert await rig.texts("奶奶能吃花生吗", group(777)) == ["奶奶对花生过敏"]
+
+
+Break = Callable[[Path, pytest.MonkeyPatch], None]
+
+
+def state_is_a_file(state: Path, _: pytest.MonkeyPatch) -> None:
+    if state.exists():
+        shutil.rmtree(state)
+    state.write_bytes(b"a file")
+
+
+def file_is_a_folder(state: Path, _: pytest.MonkeyPatch) -> None:
+    if state.exists():
+        shutil.rmtree(state)
+    (state / "state.sqlite").mkdir(parents=True)
+
+
+def no_permission(state: Path, patch: pytest.MonkeyPatch) -> None:
+    """As a user without rights meets it; whoever runs the tests may have all of them."""
+
+    def refuse(path: Path) -> None:
+        assert path == state
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    patch.setattr(state_store, "make_folder", refuse)
+
+
+def full_disk(_: Path, patch: pytest.MonkeyPatch) -> None:
+    """As SQLite says it where it makes its files."""
+
+    def full(_: SqliteStateStore) -> sqlite3.Connection:
+        error = sqlite3.OperationalError("database or disk is full")
+        error.sqlite_errorcode = sqlite3.SQLITE_FULL
+        raise error
+
+    patch.setattr(SqliteStateStore, "_connect", full)
+
+
+BREAKS = [state_is_a_file, file_is_a_folder, no_permission, full_disk]
+
+
+@pytest.mark.parametrize("break_it", BREAKS)
+async def test_a_state_that_cannot_be_opened_stops_no_memory_and_is_named_with_its_cause(
+    tmp_path: Path, break_it: Break, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(tmp_path) as rig:
+        await rig.remember(PEANUTS, group(777))
+    break_it(tmp_path / "state", monkeypatch)
+    async with running(tmp_path) as rig:
+        notice, *others = rig.notices
+        assert notice.code is NoticeCode.STATE_UNAVAILABLE
+        assert {other.code for other in others} <= {NoticeCode.LOOP_UNAVAILABLE}
+        assert notice.params["path"] == str(tmp_path / "state" / "state.sqlite")
+        assert notice.params["detail"]
+        assert str(tmp_path) not in notice.params["detail"]
+        assert await rig.texts(QUESTION, group(777)) == [PEANUTS]
+        assert await rig.texts(QUESTION, group(888)) == []
+        await rig.remember("公司的门禁密码每周换", group(888))
+        await rig.remember("图书馆周一闭馆", group(999))
+        service = rig.engine.service
+        assert [(await service.meet(group(777), person(1))).first for _ in range(2)][1] is False
+        # A ticket promises that the turn is on the disk, in a file of its own.
+        observed = await service.observe(Turn(person(1), "问", "答"), conversation_id=group(777))
+        assert isinstance(observed, NotObserved if others else Ticket)
+        assert (await rig.engine.status()).ready
+    monkeypatch.undo()
+    if (tmp_path / "state").is_file():
+        assert (tmp_path / "state").read_bytes() == b"a file"
+
+
+async def test_a_disk_that_is_full_when_the_map_is_noted_stops_no_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(tmp_path) as rig:
+        await rig.remember(PEANUTS, group(777))
+    note = SqliteStateStore.remember_map_keys
+    refused = 0
+
+    def full(store: SqliteStateStore, keys: Iterable[str], *, lost: Iterable[str]) -> None:
+        nonlocal refused
+        if not refused:
+            refused += 1
+            raise StateUnavailable("database or disk is full", "state.sqlite")
+        note(store, keys, lost=lost)
+
+    monkeypatch.setattr(SqliteStateStore, "remember_map_keys", full)
+    async with running(tmp_path) as rig:
+        assert [notice.code for notice in rig.notices] == [NoticeCode.STATE_UNAVAILABLE]
+        assert await rig.texts(QUESTION, group(777)) == [PEANUTS]
+        await rig.remember("奶奶喜欢豆浆", group(777))
+    assert refused
+
+
+async def test_what_can_still_be_read_of_a_locked_state_keeps_a_lost_map_on_hold(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(tmp_path, MAP) as rig:
+        await rig.engine.service.meet(group(777), person(1))
+    monkeypatch.setattr(SqliteStateStore, "WAIT_SECONDS", 0.1)
+    path = tmp_path / "state" / "state.sqlite"
+    before = path.read_bytes()
+    with contextlib.closing(sqlite3.connect(path)) as holder:
+        holder.execute("PRAGMA locking_mode=EXCLUSIVE")
+        holder.execute("BEGIN EXCLUSIVE")
+        for lost in ({}, {"aiocqhttp:GroupMessage:1": "别人"}):
+            async with running(tmp_path, lost) as rig:
+                codes = {notice.code for notice in rig.notices}
+                assert codes >= {NoticeCode.STATE_UNAVAILABLE, NoticeCode.MAP_DAMAGED}
+                service = rig.engine.service
+                report = await service.describe(conversation_id=group(777))
+                assert report.resolution.why.code is WhyCode.MAP_DAMAGED
+                assert (await service.meet(group(777), person(1))).first  # since this start
+    assert path.read_bytes() == before
+
+
+async def whys(rig: Rig) -> list[WhyCode]:
+    """Why two groups and a private chat, none of them in the map, have their scopes."""
+    places = (group(777), group(999), private(5))
+    reports = [await rig.engine.service.describe(conversation_id=where) for where in places]
+    return [report.resolution.why.code for report in reports]
+
+
+UNKNOWN = [WhyCode.MAP_UNKNOWN] * 3
+BY_POLICY = [WhyCode.GROUP_POLICY, WhyCode.GROUP_POLICY, WhyCode.DM_POLICY]
+
+
+@pytest.mark.parametrize("lost", [None, {}, {"aiocqhttp:GroupMessage:9": "public"}])
+@pytest.mark.parametrize("break_it", [state_is_a_file, file_is_a_folder])
+async def test_where_nobody_remembers_the_map_an_empty_one_publishes_nothing_until_confirmed(
+    tmp_path: Path,
+    break_it: Break,
+    lost: dict[str, object] | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with running(tmp_path) as rig:
+        await rig.remember(PEANUTS, group(777))
+        await rig.remember("图书馆周一闭馆", group(999))
+    break_it(tmp_path / "state", monkeypatch)
+    async with running(tmp_path, lost) as rig:
+        assert NoticeCode.MAP_UNKNOWN in {notice.code for notice in rig.notices}
+        assert await whys(rig) == UNKNOWN
+        assert await rig.texts("图书馆哪天闭馆", group(777)) == ["图书馆周一闭馆"]
+        service = rig.engine.service
+        refused = await service.remember(MemoryDraft("爷爷住院了"), conversation_id=group(777))
+        assert not isinstance(refused, Stored)
+        assert (await service.describe(conversation_id=group(777))).damaged
+        assert await service.confirm_map(actor=person(1)) is None
+        assert await whys(rig) == UNKNOWN
+        assert await service.confirm_map(actor=person(1, admin=True)) == 0
+        assert await whys(rig) == BY_POLICY
+        standing = {notice.code for notice in (await rig.engine.status()).notices}
+        assert NoticeCode.MAP_UNKNOWN not in standing
+    async with running(tmp_path) as rig:  # the map is back
+        assert NoticeCode.MAP_UNKNOWN not in {notice.code for notice in rig.notices}
+        assert await rig.texts(QUESTION, group(777)) == [PEANUTS]
+
+
+async def test_after_a_broken_state_file_a_lost_map_stays_on_hold_across_restarts(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path) as rig:
+        await rig.remember(PEANUTS, group(777))
+    for scope_map in (None, {"aiocqhttp:GroupMessage:777": "家人"}):
+        (tmp_path / "state" / "state.sqlite").write_bytes(b"broken")
+        for _ in range(3):
+            async with running(tmp_path, None) as rig:
+                assert await whys(rig) == UNKNOWN
+        async with running(tmp_path, scope_map) as rig:
+            if scope_map is None:
+                await rig.engine.service.confirm_map(actor=person(1, admin=True))
+            else:
+                assert (await whys(rig))[1:] == BY_POLICY[1:]
+        if scope_map is None:
+            async with running(tmp_path, None) as rig:
+                assert await whys(rig) == BY_POLICY
+
+
+async def test_without_a_scope_that_only_a_map_can_name_an_unknown_map_holds_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    apart = EngineSettings(dm_scope=DmScope.PER_PEER)
+    async with running(tmp_path, {}, settings=apart) as rig:
+        await rig.remember("图书馆周一闭馆", group(999))
+        await rig.remember("我的生日在五月", private(5))
+    file_is_a_folder(tmp_path / "state", monkeypatch)
+    async with running(tmp_path, {}) as rig:
+        assert await whys(rig) == BY_POLICY
+        await rig.remember("奶奶喜欢豆浆", group(777))
+
+
+async def test_an_unknown_map_holds_only_what_would_fall_to_public(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(tmp_path) as rig:
+        await rig.remember(PEANUTS, group(777))
+    file_is_a_folder(tmp_path / "state", monkeypatch)
+    apart = EngineSettings(dm_scope=DmScope.PER_PEER)
+    async with running(tmp_path, {}, settings=apart) as rig:
+        assert await whys(rig) == [*UNKNOWN[:2], WhyCode.DM_POLICY]
+
+
+def test_an_installation_keeps_its_id_and_shares_it_with_no_other(tmp_path: Path) -> None:
+    path = tmp_path / "one" / "state.sqlite"
+    store = SqliteStateStore(path)
+    store.open()
+    made = store.installation()
+    assert len(made) == 32
+    assert int(made, 16)
+    assert store.installation() == made
+    store.close()
+    again = SqliteStateStore(path)
+    again.open()
+    assert again.installation() == made
+    other = SqliteStateStore(tmp_path / "two" / "state.sqlite")
+    other.open()
+    assert other.installation() != made
+    again.close()
+    other.close()
+
+
+def test_an_id_that_cannot_be_kept_is_not_made(tmp_path: Path) -> None:
+    store = SqliteStateStore(tmp_path / "state.sqlite")
+    store.open_in_memory()
+    with pytest.raises(StateUnavailable):
+        store.installation()
+    store.close()

@@ -1,0 +1,169 @@
+"""Large files of a person's: bounded in size, in work and in how long anybody is held up."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import KeysView
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory
+from astrbot_plugin_scoped_memory.llm_memory.models.notices import NoticeCode
+from astrbot_plugin_scoped_memory.llm_memory.vault.files import MAX_FILE_BYTES
+from astrbot_plugin_scoped_memory.llm_memory.vault.models import KnownEntry, SeenEntry, SeenFile
+from astrbot_plugin_scoped_memory.llm_memory.vault.rules.stale_saves import Save
+from astrbot_plugin_scoped_memory.tests.support.bots import FAMILY, Bot, living
+from astrbot_plugin_scoped_memory.tests.support.engines import group, running
+
+pytestmark = pytest.mark.engine
+
+PEANUTS = "奶奶喜欢吃花生"
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def reasons(bot: Bot) -> dict[str, str]:
+    found = (n for n in bot.notices.standing() if n.code is NoticeCode.VAULT_FILE_BROKEN)
+    return {n.params["path"]: n.params["reason"] for n in found}
+
+
+def grown(path: Path, size: int) -> None:
+    """Longer, without taking any room."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("ab") as file:
+        file.truncate(size)
+
+
+async def test_a_file_beyond_the_limit_is_told_and_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+    read_bytes = Path.read_bytes
+
+    def noted(path: Path) -> bytes:
+        read.append(path.name)
+        return read_bytes(path)
+
+    monkeypatch.setattr(Path, "read_bytes", noted)
+    async with living(tmp_path) as bot:
+        await bot.says(PEANUTS)
+        grown(bot.file("entities.md"), 300 * 1024 * 1024)
+        grown(bot.file("日记.md"), MAX_FILE_BYTES + 1)
+        await bot.look()
+        assert reasons(bot) == {"entities.md": "oversized", "日记.md": "oversized"}
+        assert read.count("preferences.md") > 0
+        assert not {"entities.md", "日记.md"} & set(read)
+        assert bot.texts() == [PEANUTS]
+        bot.file("entities.md").unlink()
+        bot.file("日记.md").unlink()
+        await bot.look()
+        assert reasons(bot) == {}
+
+
+async def test_what_was_known_of_a_file_that_grows_beyond_the_limit_is_not_deleted(
+    tmp_path: Path,
+) -> None:
+    async with living(tmp_path) as bot:
+        memory_id = await bot.says(PEANUTS)
+        await bot.look()
+        before = bot.file().read_bytes()
+        grown(bot.file(), MAX_FILE_BYTES + 1)
+        await bot.look()
+        assert reasons(bot) == {"preferences.md": "oversized"}
+        assert bot.texts() == [PEANUTS]
+    async with living(tmp_path) as bot:
+        await bot.look()
+        assert reasons(bot) == {"preferences.md": "oversized"}
+        assert not bot.file("archive").exists()
+        bot.file().write_bytes(before)
+        await bot.look()
+        assert bot.texts() == [PEANUTS]
+        assert bot.memory(memory_id).judgment == PEANUTS
+        bot.check()
+
+
+async def test_a_file_that_its_ids_would_take_beyond_the_limit_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scan = "astrbot_plugin_scoped_memory.llm_memory.vault.scan.MAX_FILE_BYTES"
+    monkeypatch.setattr(scan, 1000)
+    async with living(tmp_path) as bot:
+        path = bot.file("entities.md")
+        path.parent.mkdir(parents=True)
+        path.write_text("".join(f"- 第{n}箱放着工具\n" for n in range(35)), "utf-8")
+        before = path.read_bytes()
+        assert len(before) < 1000
+        await bot.look()
+        assert reasons(bot) == {"entities.md": "oversized"}
+        assert path.read_bytes() == before
+        assert bot.texts() == []
+
+
+class Counted(dict[str, str]):
+    """Counts how often its keys are asked for."""
+
+    asked = 0
+
+    def keys(self) -> KeysView[str]:  # type: ignore[override]
+        self.asked += 1
+        return super().keys()
+
+
+@pytest.mark.parametrize("count", [10, 1000])
+def test_a_save_is_judged_with_one_look_at_its_ids(count: int) -> None:
+    rows = [
+        KnownEntry(FAMILY.name, "a.md", Memory(f"m-{n:08d}", f"{n}", NOW), f"{n}", appended=n)
+        for n in range(1, count + 1)
+    ]
+    seen = SeenFile(FAMILY, "a.md", "x", "y", tuple(SeenEntry(r.memory, r.digest) for r in rows))
+    here = Counted({row.memory_id: row.digest for row in rows})
+    save = Save(seen, None, rows, here, 0.0)
+    assert save.dropped([]) == []
+    assert here.asked == 1
+
+
+@pytest.mark.parametrize(("size", "aside"), [(1 << 18, False), (1 << 20, True)])
+async def test_the_collector_does_not_look_at_what_a_large_file_is_made_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, aside: bool
+) -> None:
+    was_on: list[bool] = []
+    async with running(tmp_path, {group(777).umo: FAMILY.name}) as rig:
+        await rig.remember(PEANUTS, group(777))
+        await rig.engine.reconcile()
+        vault = rig.engine._parts.vault
+        see = vault.see
+
+        def noted(*arguments: Any, **named: Any) -> Any:
+            was_on.append(gc.isenabled())
+            return see(*arguments, **named)
+
+        monkeypatch.setattr(vault, "see", noted)
+        path = tmp_path / "memory/scopes/家人/entities.md"
+        path.write_text("## 长 ^m-00001\n\n" + "长" * (size // 3), "utf-8")
+        await rig.engine.reconcile()
+        assert was_on
+        assert set(was_on) == {not aside}
+        assert gc.isenabled()
+
+
+async def test_who_writes_while_a_file_is_read_to_get_its_ids_is_not_held_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with living(tmp_path) as bot:
+        await bot.says(PEANUTS)
+        await bot.look()
+        locked: list[bool] = []
+        see = bot.vault.see
+
+        def noted(*arguments: Any, **named: Any) -> Any:
+            locked.append(bot.living.writing.locked())
+            return see(*arguments, **named)
+
+        monkeypatch.setattr(bot.vault, "see", noted)
+        bot.file("entities.md").write_text("- 备用钥匙在门卫那里\n", "utf-8")
+        await bot.look()
+        assert locked == [False, False]  # once to find it, once to name it
+        assert len(bot.texts()) == 2
+        bot.check()

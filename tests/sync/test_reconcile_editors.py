@@ -1,0 +1,467 @@
+"""A person has a file open while the bot writes to it: both survive."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory.vault import writer as vault_pen
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.topic_file import parse_file
+from astrbot_plugin_scoped_memory.llm_memory.vault.rules import stale_saves as old_buffers
+from astrbot_plugin_scoped_memory.tests.support.bots import WORK, Bot, living
+from astrbot_plugin_scoped_memory.tests.sync.test_reconcile import PEANUTS, TEA, block, edited
+from astrbot_plugin_scoped_memory.tests.vault.test_vault import NOW
+
+pytestmark = pytest.mark.engine
+
+DOG, CAT = "小明喜欢狗", "小红喜欢猫"
+
+both = pytest.mark.parametrize("restart", [False, True], ids=["running", "restarted"])
+
+
+async def continued(bot: Bot, *, restart: bool) -> Bot:
+    """The bot after a look, or after a restart."""
+    if not restart:
+        await bot.look()
+        bot.check()
+        return bot
+    bot.stop()
+    again = Bot(bot.root)
+    await again.start()
+    await again.look()
+    again.check()
+    return again
+
+
+class TestAnOldBuffer:
+    """What an editor saves descends from a version that lacks what the bot appended since."""
+
+    @both
+    async def test_what_the_bot_appended_since_comes_back(
+        self, tmp_path: Path, restart: bool
+    ) -> None:
+        async with living(tmp_path) as bot:
+            await bot.says(PEANUTS)
+            await bot.look()
+            buffer = bot.file().read_text("utf-8")
+            dog, cat = await bot.says(DOG), await bot.says(CAT)
+            bot.file().write_text(buffer.replace("花生", "核桃"), "utf-8")
+            bot = await continued(bot, restart=restart)
+            assert bot.texts() == sorted(["奶奶对核桃过敏", DOG, CAT])
+            assert bot.memory(dog).judgment == DOG
+            assert bot.memory(cat).judgment == CAT
+            assert not bot.file("archive").exists()
+
+    async def test_so_it_does_after_each_save_of_it(self, tmp_path: Path) -> None:
+        async with living(tmp_path) as bot:
+            await bot.says(PEANUTS)
+            await bot.look()
+            buffer = bot.file().read_text("utf-8")
+            for number in range(4):
+                await bot.says(f"小明喜欢第{number}只狗")
+                buffer = buffer.replace("过敏", "过敏啊")
+                bot.file().write_text(buffer, "utf-8")
+                await bot.look()
+                assert len(bot.texts()) == number + 2
+                bot.check()
+
+    async def test_also_where_the_bot_appends_between_the_save_and_the_look(
+        self, tmp_path: Path
+    ) -> None:
+        async with living(tmp_path) as bot:
+            await bot.says(PEANUTS)
+            await bot.look()
+            first = bot.file().read_text("utf-8").replace("花生", "核桃")
+            bot.file().write_text(first, "utf-8")
+            await bot.says(DOG)
+            await bot.look()
+            bot.file().write_text(first.replace("核桃", "腰果"), "utf-8")
+            await bot.look()
+            bot.check()
+            assert bot.texts() == sorted(["奶奶对腰果过敏", DOG])
+
+    async def test_saved_as_it_was_it_is_an_old_version_once(self, tmp_path: Path) -> None:
+        async with living(tmp_path) as bot:
+            await bot.says(PEANUTS)
+            buffer = bot.file().read_bytes()
+            await bot.says(DOG)
+            bot.file().write_bytes(buffer)
+            await bot.look()
+            bot.check()
+            assert bot.texts() == sorted([PEANUTS, DOG])
+            bot.file().write_bytes(buffer)
+            await bot.look()
+            bot.check()
+            assert bot.texts() == [PEANUTS]
+
+    async def test_what_was_forgotten_by_command_does_not_come_back_with_it(
+        self, tmp_path: Path
+    ) -> None:
+        async with living(tmp_path) as bot:
+            memory_id = await bot.says(PEANUTS)
+            await bot.says(DOG)
+            await bot.look()
+            buffer = bot.file().read_text("utf-8")
+            await bot.forgets(memory_id)
+            bot.file().write_text(buffer.replace("狗", "狼"), "utf-8")
+            await bot.look()
+            bot.check()
+            assert bot.texts() == ["小明喜欢狼"]
+            assert await bot.restores(memory_id) is not None
+            bot.check()
+
+    async def test_what_it_brings_back_is_kept_where_the_archive_is_an_old_one_too(
+        self, tmp_path: Path
+    ) -> None:
+        async with living(tmp_path) as bot:
+            memory_id = await bot.says(PEANUTS)
+            await bot.says(DOG)
+            await bot.look()
+            buffer = bot.file().read_text("utf-8")
+            await bot.forgets(memory_id)
+            shutil.rmtree(bot.file("archive"))
+            bot.file().write_text(buffer.replace("狗", "狼"), "utf-8")
+            await bot.look()
+            bot.check()
+            assert bot.texts() == ["小明喜欢狼"]
+            assert await bot.restores(memory_id) is not None
+            assert bot.texts() == sorted([PEANUTS, "小明喜欢狼"])
+
+    async def test_other_words_under_the_forgotten_id_stay(self, tmp_path: Path) -> None:
+        async with living(tmp_path) as bot:
+            memory_id = await bot.says(PEANUTS)
+            await bot.says(DOG)
+            await bot.look()
+            buffer = bot.file().read_text("utf-8")
+            twin = block(bot.file(), PEANUTS).replace("花生", "核桃")
+            await bot.forgets(memory_id)
+            bot.file().write_text(f"{buffer}\n{twin}", "utf-8")
+            await bot.look()
+            assert "奶奶对核桃过敏" in bot.file().read_text("utf-8")
+            assert PEANUTS not in bot.file().read_text("utf-8")
+
+    async def test_a_reinforcement_is_not_undone_by_it(self, tmp_path: Path) -> None:
+        async with living(tmp_path) as bot:
+            memory_id = await bot.says(PEANUTS)
+            await bot.says(DOG)
+            await bot.look()
+            buffer = bot.file().read_text("utf-8")
+            await bot.says(PEANUTS)
+            bot.file().write_text(buffer.replace("狗", "狼"), "utf-8")
+            await bot.look()
+            bot.check()
+            assert bot.memory(memory_id).strength == 55
+            assert bot.texts() == sorted([PEANUTS, "小明喜欢狼"])
+            assert not list(bot.folder().glob("*.conflict*"))
+
+
+class TestADeletion:
+    """Meant, and not undone by us."""
+
+    @pytest.mark.parametrize("words", [PEANUTS, TEA, DOG])
+    async def test_an_entry_that_alone_was_deleted_is_forgotten(
+        self, tmp_path: Path, words: str
+    ) -> None:
+        async with living(tmp_path) as bot:
+            for text in (PEANUTS, TEA, DOG):
+                await bot.says(text)
+            edited(bot.file(), (block(bot.file(), words), ""))
+            await bot.look()
+            bot.check()
+            assert bot.texts() == sorted({PEANUTS, TEA, DOG} - {words})
+
+    async def test_one_that_is_older_than_what_the_save_holds_is_forgotten(
+        self, tmp_path: Path
+    ) -> None:
+        async with living(tmp_path) as bot:
+            for text in (PEANUTS, TEA, DOG):
+                await bot.says(text)
+            edited(bot.file(), (block(bot.file(), TEA), ""), ("狗", "狼"))
+            await bot.look()
+            bot.check()
+            assert bot.texts() == sorted([PEANUTS, "小明喜欢狼"])
+
+    async def test_one_that_a_person_has_saved_with_the_file_is_forgotten(
+        self, tmp_path: Path
+    ) -> None:
+        async with living(tmp_path) as bot:
+            await bot.says(PEANUTS)
+            await bot.says(DOG)
+            edited(bot.file(), ("花生", "核桃"))
+            await bot.look()
+            edited(bot.file(), (block(bot.file(), DOG), ""), ("核桃", "腰果"))
+            await bot.look()
+            bot.check()
+            assert bot.texts() == ["奶奶对腰果过敏"]
+
+    @pytest.mark.parametrize("content", ["", "\n\n", None])
+    async def test_an_emptied_file_is_forgotten(self, tmp_path: Path, content: str | None) -> None:
+        async with living(tmp_path) as bot:
+            await bot.says(PEANUTS)
+            await bot.says(DOG)
+            if content is None:
+                bot.file().unlink()
+            else:
+                bot.file().write_text(content, "utf-8")
+            await bot.look()
+            bot.check()
+            assert bot.texts() == []
+
+    async def test_a_day_later_nobody_holds_an_old_version(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        async with living(tmp_path) as bot:
+            await bot.says(PEANUTS)
+            await bot.says(DOG)
+            edited(bot.file(), (block(bot.file(), DOG), ""), ("花生", "核桃"))
+            monkeypatch.setattr(old_buffers, "BUFFER_SECONDS", -1.0)
+            await bot.look()
+            bot.check()
+            assert bot.texts() == ["奶奶对核桃过敏"]
+
+
+class TestTheSameEntry:
+    """Changed by both at once: the person's version counts, the bot's is kept aside."""
+
+    async def test_a_reinforcement_that_a_person_did_not_know_of_is_a_conflict(
+        self, tmp_path: Path
+    ) -> None:
+        async with living(tmp_path) as bot:
+            memory_id = await bot.says(PEANUTS)
+            await bot.look()
+            buffer = bot.file().read_text("utf-8")
+            await bot.says(PEANUTS)
+            bot.file().write_text(buffer.replace("花生", "核桃"), "utf-8")
+            await bot.look()
+            bot.check()
+            assert bot.memory(memory_id).judgment == "奶奶对核桃过敏"
+            assert bot.memory(memory_id).strength == 50
+            copy = parse_file(
+                bot.file("preferences.conflict.md").read_text("utf-8"), fallback_time=NOW
+            )
+            assert [(e.memory.judgment, e.memory.strength) for e in copy.entries] == [(PEANUTS, 55)]
+
+    async def test_an_edit_of_what_the_bot_had_changed_before_is_none(self, tmp_path: Path) -> None:
+        async with living(tmp_path) as bot:
+            await bot.says(PEANUTS)
+            await bot.says(PEANUTS)
+            edited(bot.file(), ("花生", "核桃"))
+            await bot.look()
+            bot.check()
+            assert bot.texts() == ["奶奶对核桃过敏"]
+            assert not list(bot.folder().glob("*.conflict*"))
+
+    async def test_other_entries_of_the_file_are_no_conflict(self, tmp_path: Path) -> None:
+        async with living(tmp_path) as bot:
+            await bot.says(PEANUTS)
+            await bot.says(DOG)
+            await bot.look()
+            await bot.says(PEANUTS)
+            edited(bot.file(), ("狗", "狼"))
+            await bot.look()
+            assert not list(bot.folder().glob("*.conflict*"))
+
+
+def between(monkeypatch: pytest.MonkeyPatch, save: Callable[[], None], *, times: int = 1) -> None:
+    """Have an editor save at the worst moment: the bot has read the file, and is about to write."""
+    real = vault_pen.replace_durably
+    left = times
+
+    def late(*args: Any) -> None:
+        nonlocal left
+        if left:
+            left -= 1
+            save()
+        real(*args)
+
+    monkeypatch.setattr(vault_pen, "replace_durably", late)
+
+
+class TestTheSameMoment:
+    """The editor saves between the bot's reading and its writing."""
+
+    async def test_an_edit_is_not_written_over_by_a_reinforcement(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        async with living(tmp_path) as bot:
+            await bot.says(PEANUTS)
+            await bot.says(DOG)
+            between(monkeypatch, lambda: edited(bot.file(), ("狗", "狼狗")))
+            await bot.says(PEANUTS)
+            await bot.look()
+            bot.check()
+            assert bot.texts() == sorted([PEANUTS, "小明喜欢狼狗"])
+            assert {s.memory.strength for s in bot.catalogue.all()} == {50, 55}
+
+    async def test_an_edit_is_not_written_over_by_forgetting(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        async with living(tmp_path) as bot:
+            memory_id = await bot.says(PEANUTS)
+            await bot.says(DOG)
+            edits = iter([("狗", "狼狗"), ("狼狗", "狗狗")])
+            between(monkeypatch, lambda: edited(bot.file(), next(edits)), times=2)
+            await bot.forgets(memory_id)
+            await bot.look()
+            bot.check()
+            assert bot.texts() == ["小明喜欢狗狗"]
+            archived = bot.file("archive/preferences.md").read_text("utf-8")
+            assert archived.count("## ") == 1
+
+
+class TestMostOfAScope:
+    """Gone at once: nobody meant that, until somebody says so."""
+
+    async def many(self, bot: Bot, count: int = 8) -> None:
+        """As many entries in files of their own, and one of another scope."""
+        bot.folder().mkdir(parents=True, exist_ok=True)
+        for number in range(count):
+            path = bot.folder() / f"{number}.md"
+            path.write_text(
+                f"## 第{number}件事 ^m-many{number}\n> 2026-01-01T00:00+08:00\n", "utf-8"
+            )
+        await bot.says("公司喜欢开晨会", WORK)
+        await bot.look()
+        assert len(bot.texts()) == count
+
+    def take(self, bot: Bot, numbers: range) -> dict[Path, bytes]:
+        """The files, and what was in them."""
+        paths = [bot.folder() / f"{number}.md" for number in numbers]
+        kept = {path: path.read_bytes() for path in paths}
+        for path in paths:
+            path.unlink()
+        return kept
+
+    @both
+    async def test_more_than_half_is_held_and_recalled_on(
+        self, tmp_path: Path, restart: bool
+    ) -> None:
+        async with living(tmp_path) as bot:
+            await self.many(bot)
+            self.take(bot, range(5))
+            if restart:
+                bot.stop()
+                bot = Bot(tmp_path)
+                await bot.start()
+            await bot.look()
+            assert bot.held() == {"家人": "5"}
+            assert len(bot.texts()) == 8
+            assert not bot.file("archive").exists()
+            assert bot.texts(WORK) == ["公司喜欢开晨会"]
+            bot.stop()
+
+    @pytest.mark.parametrize(("had", "lost"), [(8, 4), (4, 4), (20, 10)])
+    async def test_half_or_a_few_are_forgotten(self, tmp_path: Path, had: int, lost: int) -> None:
+        async with living(tmp_path) as bot:
+            await self.many(bot, had)
+            self.take(bot, range(lost))
+            await bot.look()
+            bot.check()
+            assert bot.held() == {}
+            assert len(bot.texts()) == had - lost
+
+    @both
+    async def test_what_returns_is_held_no_more(self, tmp_path: Path, restart: bool) -> None:
+        async with living(tmp_path) as bot:
+            await self.many(bot)
+            kept = self.take(bot, range(8))
+            await bot.look()
+            for count, (path, content) in enumerate(kept.items()):
+                assert bot.held() == {"家人": str(8 - count)}
+                path.write_bytes(content)
+                bot = await self.again(bot, restart=restart)
+            assert bot.held() == {}
+            bot.check()
+            assert len(bot.texts()) == 8
+            bot.stop()
+
+    async def again(self, bot: Bot, *, restart: bool) -> Bot:
+        if restart:
+            bot.stop()
+            bot = Bot(bot.root)
+            await bot.start()
+        await bot.look()
+        return bot
+
+    @both
+    async def test_a_person_may_say_that_it_was_meant(self, tmp_path: Path, restart: bool) -> None:
+        async with living(tmp_path) as bot:
+            await self.many(bot)
+            self.take(bot, range(6))
+            await bot.look()
+            bot = await self.again(bot, restart=restart)
+            assert await bot.reconciler.confirm() == 6
+            assert bot.held() == {}
+            bot.check()
+            assert bot.texts() == ["第6件事", "第7件事"]
+            assert await bot.restores("m-many3") is not None
+            bot.check()
+            bot.stop()
+
+    @both
+    async def test_a_scope_folder_that_is_gone_is_held(self, tmp_path: Path, restart: bool) -> None:
+        async with living(tmp_path) as bot:
+            await self.many(bot)
+            bot.folder().rename(tmp_path / "elsewhere")
+            bot = await self.again(bot, restart=restart)
+            assert bot.held() == {"家人": "8"}
+            assert len(bot.texts()) == 8
+            (tmp_path / "elsewhere").rename(bot.folder())
+            bot = await self.again(bot, restart=restart)
+            assert bot.held() == {}
+            bot.check()
+            bot.stop()
+
+    async def test_a_whole_tree_that_is_gone_is_held_whatever_its_size(
+        self, tmp_path: Path
+    ) -> None:
+        async with living(tmp_path) as bot:
+            await bot.says(PEANUTS)
+            scopes = tmp_path / "memory" / "scopes"
+            scopes.rename(tmp_path / "elsewhere")
+            await bot.look()
+            assert bot.held() == {"家人": "1"}
+            assert bot.texts() == [PEANUTS]
+            (tmp_path / "elsewhere").rename(scopes)
+            await bot.look()
+            assert bot.held() == {}
+            bot.check()
+
+    async def test_what_is_pasted_into_another_scope_lives_there_and_no_more_here(
+        self, tmp_path: Path
+    ) -> None:
+        async with living(tmp_path) as bot:
+            for number in range(6):
+                await bot.says(f"小明喜欢第{number}只狗")
+            await bot.look()
+            cut = bot.file().read_text("utf-8")
+            bot.file().write_text("", "utf-8")
+            await bot.look()
+            assert len(bot.texts()) == 6
+            bot.file(scope=WORK).parent.mkdir(exist_ok=True)
+            bot.file(scope=WORK).write_text(cut, "utf-8")
+            await bot.look()
+            assert bot.texts() == []
+            assert len(bot.texts(WORK)) == 6
+            assert bot.held() == {}
+
+    async def test_while_it_is_held_the_bot_remembers_on(self, tmp_path: Path) -> None:
+        async with living(tmp_path) as bot:
+            await self.many(bot)
+            self.take(bot, range(8))
+            await bot.look()
+            await bot.says(PEANUTS)
+            await bot.look()
+            assert bot.held() == {"家人": "8"}
+            assert len(bot.texts()) == 9
+            edited(bot.file(), ("花生", "核桃"))
+            await bot.look()
+            assert "奶奶对核桃过敏" in bot.texts()
+            (bot.folder() / "TASKS.md").write_text("- 买牛奶\n", "utf-8")
+            await bot.look()
+            assert "买牛奶" in bot.texts()
+            assert bot.held() == {"家人": "8"}

@@ -1,0 +1,209 @@
+"""When the files are looked at: after a change, and now and then where nobody tells of changes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import shutil
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
+from astrbot_plugin_scoped_memory.llm_memory.models.settings import VaultPace
+from astrbot_plugin_scoped_memory.llm_memory.sync import follower as vault_follower
+from astrbot_plugin_scoped_memory.llm_memory.sync.follower import VaultFollower
+from astrbot_plugin_scoped_memory.llm_memory.sync.ports import Watcher
+from astrbot_plugin_scoped_memory.llm_memory.sync.watcher import FolderWatcher
+from astrbot_plugin_scoped_memory.tests.fakes.watcher import FakeWatcher
+from astrbot_plugin_scoped_memory.tests.support.bots import AT_ONCE, Bot, living
+from astrbot_plugin_scoped_memory.tests.sync.test_reconcile import PEANUTS, block, edited
+
+pytestmark = pytest.mark.engine
+
+NEVER = replace(AT_ONCE, scan_seconds=3600.0, rare_scan_seconds=3600.0)
+
+
+class Rounds:
+    """Counts looks, and what is done besides."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.more = asyncio.Event()
+
+    async def __call__(self) -> None:
+        self.count += 1
+        self.more.set()
+
+    async def next(self) -> None:
+        """Until one more round was made."""
+        await self.reach(self.count + 1)
+
+    async def reach(self, count: int) -> None:
+        """Until so many were made."""
+        async with asyncio.timeout(30):
+            while self.count < count:
+                self.more.clear()
+                await self.more.wait()
+
+
+@contextlib.asynccontextmanager
+async def following(bot: Bot, watcher: Watcher, pace: VaultPace) -> AsyncIterator[Rounds]:
+    """A follower that runs inside, after its first round."""
+    rounds = Rounds()
+    task = asyncio.create_task(VaultFollower(bot.reconciler, watcher, pace, also=rounds).run())
+    try:
+        await rounds.next()
+        yield rounds
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def until(bot: Bot, *texts: str) -> None:
+    """Wait for these to be what the bot knows."""
+    async with asyncio.timeout(30):
+        while bot.texts() != sorted(texts):  # noqa: ASYNC110  (nobody tells)
+            await asyncio.sleep(0.01)
+
+
+async def test_a_change_that_is_told_is_taken_in(tmp_path: Path) -> None:
+    async with living(tmp_path) as bot:
+        await bot.says(PEANUTS)
+        watcher = FakeWatcher()
+        async with following(bot, watcher, NEVER):
+            await watcher.started.wait()
+            edited(bot.file(), ("花生", "核桃"))
+            watcher.change()
+            await until(bot, "奶奶对核桃过敏")
+        assert not watcher.is_watched
+
+
+async def test_a_burst_of_changes_is_one_look(tmp_path: Path) -> None:
+    async with living(tmp_path) as bot:
+        await bot.says(PEANUTS)
+        watcher = FakeWatcher()
+        slow = replace(NEVER, debounce_seconds=0.3)
+        async with following(bot, watcher, slow) as rounds:
+            await watcher.started.wait()
+            await rounds.next()  # because it began to be told
+            before = rounds.count
+            for number in range(10):
+                edited(bot.file(), ("过敏", f"过敏{number}"))
+                watcher.change()
+                await asyncio.sleep(0.01)
+            await rounds.next()
+            assert rounds.count == before + 1
+            assert bot.texts()[0].startswith("奶奶对花生过敏9")
+
+
+async def test_what_waits_for_a_file_to_rest_is_done_although_nobody_tells_again(
+    tmp_path: Path,
+) -> None:
+    async with living(tmp_path, pace=replace(NEVER, quiet_seconds=0.2)) as bot:
+        await bot.says(PEANUTS)
+        await bot.says("爷爷喜欢喝绿茶")
+        watcher = FakeWatcher()
+        async with following(bot, watcher, NEVER):
+            await watcher.started.wait()
+            edited(bot.file(), (block(bot.file(), PEANUTS), ""))
+            bot.file().write_text(bot.file().read_text("utf-8") + "\n## 备用钥匙\n", "utf-8")
+            watcher.change()
+            await until(bot, "爷爷喜欢喝绿茶", "备用钥匙")
+
+
+@pytest.mark.parametrize("fails_later", [False, True])
+async def test_where_nobody_tells_the_files_are_looked_at_now_and_then(
+    tmp_path: Path, fails_later: bool
+) -> None:
+    async with living(tmp_path) as bot:
+        await bot.says(PEANUTS)
+        watcher = FakeWatcher(missing="" if fails_later else "no room")
+        often = replace(AT_ONCE, rare_scan_seconds=3600.0)
+        async with following(bot, watcher, often) as rounds:
+            if fails_later:
+                await watcher.started.wait()
+                await rounds.reach(2)  # from now on the looks are rare
+                watcher.missing = "its disk is gone"
+                watcher.fail("its disk is gone")
+            edited(bot.file(), ("花生", "核桃"))
+            await until(bot, "奶奶对核桃过敏")
+
+
+async def test_a_watcher_that_failed_is_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vault_follower, "_WATCH_AGAIN", (0.01,))
+    async with living(tmp_path) as bot:
+        watcher = FakeWatcher(missing="not yet")
+        async with following(bot, watcher, AT_ONCE):
+            watcher.missing = ""
+            async with asyncio.timeout(30):
+                await watcher.started.wait()
+
+
+async def test_one_that_fails_again_after_it_went_well_is_asked_again_as_soon(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vault_follower, "_WATCH_AGAIN", (0.01, 3600.0))
+    async with living(tmp_path) as bot:
+        watcher = FakeWatcher()
+        async with following(bot, watcher, NEVER), asyncio.timeout(30):
+            for _ in range(3):
+                await watcher.started.wait()
+                watcher.fail("its folder was moved")
+                while watcher.is_watched:  # noqa: ASYNC110  (nobody tells)
+                    await asyncio.sleep(0.001)
+
+
+@pytest.mark.parametrize("error", [VaultWriteFailed("x"), OSError("x"), RuntimeError("x")])
+async def test_a_look_that_fails_is_followed_by_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    async with living(tmp_path) as bot:
+        await bot.says(PEANUTS)
+        look, failures = bot.vault.look, [error, error]
+
+        def failing() -> object:
+            if failures:
+                raise failures.pop()
+            return look()
+
+        monkeypatch.setattr(bot.vault, "look", failing)
+        async with following(bot, FakeWatcher(missing="x"), AT_ONCE):
+            edited(bot.file(), ("花生", "核桃"))
+            await until(bot, "奶奶对核桃过敏")
+        assert failures == []
+
+
+async def test_a_tree_that_was_away_is_followed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the real watcher, which goes on watching the folder that was moved."""
+    monkeypatch.setattr(vault_follower, "_WATCH_AGAIN", (0.01,))
+    async with living(tmp_path) as bot:
+        await bot.says(PEANUTS)
+        memory, copy = tmp_path / "memory", tmp_path / "copy"
+        shutil.copytree(memory, copy)
+        async with following(bot, FolderWatcher(memory), NEVER) as rounds:
+            await rounds.reach(2)  # because it began to be told
+            memory.rename(tmp_path / "away")
+            copy.rename(memory)
+            edited(bot.file(), ("花生", "核桃"))
+            await until(bot, "奶奶对核桃过敏")
+            edited(bot.file(), ("核桃", "腰果"))
+            await until(bot, "奶奶对腰果过敏")
+            bot.check()
+
+
+async def test_with_the_real_watcher_an_edit_is_taken_in_soon(tmp_path: Path) -> None:
+    async with living(tmp_path) as bot:
+        await bot.says(PEANUTS)
+        watcher = FolderWatcher(tmp_path / "memory")
+        async with following(bot, watcher, NEVER) as rounds:
+            await rounds.next()  # because it began to be told
+            edited(bot.file(), ("花生", "核桃"))
+            await until(bot, "奶奶对核桃过敏")
+            bot.check()

@@ -1,0 +1,114 @@
+"""Han words are cut as jieba cuts them, from a dictionary that takes a seventh of its memory."""
+
+from __future__ import annotations
+
+import io
+
+import jieba
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from astrbot_plugin_scoped_memory.llm_memory.text.dictionary_cache import load_words
+from astrbot_plugin_scoped_memory.llm_memory.text.segmenter import Segmenter
+from astrbot_plugin_scoped_memory.llm_memory.text.word_counts import WordCounts
+
+pytestmark = pytest.mark.unit
+
+JIEBA = jieba.Tokenizer()
+JIEBA.FREQ, JIEBA.total = JIEBA.gen_pfdict(JIEBA.get_dict_file())
+JIEBA.initialized = True
+WORDS = load_words(JIEBA.get_dict_file(), None)
+SEGMENTER = Segmenter(WORDS)
+SMALL = "花生 30 n\n花生酱 4 n\n生 2\n酱油 7 n\n"
+
+
+def small(text: str = SMALL) -> WordCounts:
+    return load_words(io.BytesIO(text.encode()), None)
+
+
+def test_every_word_and_every_beginning_has_the_count_that_jieba_has() -> None:
+    assert WORDS.total == JIEBA.total
+    assert all(WORDS.look(word) == count for word, count in JIEBA.FREQ.items())
+
+
+LINES = st.lists(
+    st.tuples(
+        st.text(st.characters(codec="utf-8", exclude_characters=" \n"), min_size=1, max_size=4)
+        | st.text("花生酱a𠮷", min_size=1, max_size=4),
+        st.integers(0, 2**31 - 1),
+    ),
+    min_size=1,
+)
+
+
+@given(LINES, st.text(st.sampled_from("花生酱a𠮷\0"), max_size=5))
+def test_any_dictionary_says_of_any_text_what_its_lines_say(
+    lines: list[tuple[str, int]], text: str
+) -> None:
+    words = small("".join(f"{word} {count} n\n" for word, count in lines))
+    counts = dict(lines)
+    known = {word[:end]: 0 for word in counts for end in range(1, len(word) + 1)} | counts
+    for word in {*known, *(f"{word}生" for word in known), text, ""}:
+        assert words.look(word) == known.get(word)
+    assert words.total == sum(count for _, count in lines)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "奶奶对花生过敏",
+        "图书馆周一闭馆",
+        "研究生命的起源",
+        "下雨天留客天留我不留",
+        "囧囧囧",
+        "人人都说好〇々",
+        "𠮷野家的牛肉饭",
+        "鷄",
+        "",
+    ],
+)
+def test_a_text_is_cut_as_jieba_cuts_it(text: str) -> None:
+    assert SEGMENTER.cut(text) == JIEBA.lcut(text, HMM=False)
+
+
+COMMON = st.sampled_from(sorted({char for word in list(JIEBA.FREQ)[::500] for char in word}))
+HAN = st.one_of(COMMON, st.characters(min_codepoint=0x3400, max_codepoint=0x9FFF))
+
+
+@given(st.text(HAN, max_size=30))
+def test_any_text_is_cut_as_jieba_cuts_it(text: str) -> None:
+    han = "".join(char for char in text if not char.isascii())
+    assert SEGMENTER.cut(han) == JIEBA.lcut(han, HMM=False)
+
+
+def test_words_whose_letters_are_the_same_bytes_are_not_mixed_up() -> None:
+    assert "偂".encode("utf-16-le") == b"BP"  # one byte a letter, two bytes a letter
+    words = small("偂 47 n\n")
+    assert words.look("偂") == 47
+    assert words.look("BP") is None
+
+
+def test_a_beginning_counts_nothing_and_another_text_is_not_there() -> None:
+    words = small()
+    assert [words.look(word) for word in ("花生", "花", "花生酱", "酱", "油")] == [
+        *(30, 0, 4, 0, None)
+    ]
+    assert words.along("生花生酱油", 1) == [0, 30, 4]
+    assert words.along("油") == []
+
+
+def test_of_a_word_that_stands_there_twice_the_later_count_holds_and_both_are_in_the_total() -> (
+    None
+):
+    words = small("酱油 7 n\n酱油 9 n\n")
+    assert words.look("酱油") == 9
+    assert words.total == 16
+
+
+@pytest.mark.parametrize(
+    "text", ["", "花生\n", "花生 viel n\n", "花生 30\n 7 n\n", "花生 -7 n\n", f"花生 {2**31} n\n"]
+)
+def test_what_is_no_dictionary_is_refused(text: str) -> None:
+    with pytest.raises((ValueError, IndexError)):
+        small(text)

@@ -1,0 +1,479 @@
+"""What words say of days: the table of Chinese and English cases, and what is no time at all."""
+
+from __future__ import annotations
+
+import re
+import re._constants as sre_constants
+import re._parser as sre_parse
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from astrbot_plugin_scoped_memory.llm_memory.text.dates import chinese as time_chinese
+from astrbot_plugin_scoped_memory.llm_memory.text.dates import (
+    chinese_relative as time_chinese_relative,
+)
+from astrbot_plugin_scoped_memory.llm_memory.text.dates import english as time_english
+from astrbot_plugin_scoped_memory.llm_memory.text.dates import english_counts as time_english_counts
+from astrbot_plugin_scoped_memory.llm_memory.text.dates import english_dates as time_english_dates
+from astrbot_plugin_scoped_memory.llm_memory.text.dates import numeric as time_numeric
+from astrbot_plugin_scoped_memory.llm_memory.text.dates.expressions import (
+    Precision,
+    TimeSpan,
+    find_times,
+)
+from astrbot_plugin_scoped_memory.llm_memory.text.dates.spans import Rule
+
+pytestmark = pytest.mark.unit
+
+SHANGHAI = ZoneInfo("Asia/Shanghai")
+NOW = datetime(2026, 11, 18, 20, 30, tzinfo=SHANGHAI)
+"""A Wednesday."""
+
+
+def written(span: TimeSpan) -> str:
+    """``words date`` or ``words first..last``, the dates without what the year 2026 tells."""
+    days = f"{span.start}" if span.start == span.end else f"{span.start}..{span.end}"
+    return f"{span.words} {days.replace('2026-', '')}"
+
+
+def times(text: str, *, prefer_past: bool = True, now: datetime = NOW) -> list[str]:
+    return [written(span) for span in find_times(text, now, prefer_past=prefer_past)]
+
+
+CHINESE = [
+    ("今天吃什么", "今天 11-18"),
+    ("昨天我说过什么", "昨天 11-17"),
+    ("前天去的", "前天 11-16"),
+    ("大前天", "大前天 11-15"),
+    ("明天开会", "明天 11-19"),
+    ("后天出差", "后天 11-20"),
+    ("大后天回来", "大后天 11-21"),
+    ("今早跑步了", "今早 11-18"),
+    ("今晚吃火锅", "今晚 11-18"),
+    ("昨晚没睡好", "昨晚 11-17"),
+    ("昨日", "昨日 11-17"),
+    ("明早七点叫我", "明早 11-19"),
+    ("明儿见", "明儿 11-19"),
+    ("小明明天来", "明天 11-19"),
+    ("明天气温零下", "明天 11-19"),
+    ("昨天晚上看的电影", "昨天 11-17"),
+    ("本周", "本周 11-16..11-22"),
+    ("这周很忙", "这周 11-16..11-22"),
+    ("这个星期", "这个星期 11-16..11-22"),
+    ("上周去了哪", "上周 11-09..11-15"),
+    ("上个礼拜", "上个礼拜 11-09..11-15"),
+    ("上上周", "上上周 11-02..11-08"),
+    ("下周要考试", "下周 11-23..11-29"),
+    ("下下周", "下下周 11-30..12-06"),
+    ("上周三说的", "上周三 11-11"),
+    ("上星期天", "上星期天 11-15"),
+    ("上个星期日", "上个星期日 11-15"),
+    ("下周五见", "下周五 11-27"),
+    ("下周1", "下周1 11-23"),
+    ("这周六", "这周六 11-21"),
+    ("本周日", "本周日 11-22"),
+    ("上上周五", "上上周五 11-06"),
+    ("上周三次迟到", "上周 11-09..11-15"),
+    ("周三的会", "周三 11-18"),
+    ("星期一谁值班", "星期一 11-16"),
+    ("礼拜天", "礼拜天 11-15"),
+    ("周末干了什么", "周末 11-14..11-15"),
+    ("上周末", "上周末 11-14..11-15"),
+    ("下周一起去爬山", "下周 11-23..11-29"),
+    ("下周一起飞", "下周一 11-23"),
+    ("上周一直加班", "上周 11-09..11-15"),
+    ("下周一直播", "下周一 11-23"),
+    ("这周日程很满", "这周 11-16..11-22"),
+    ("下周日常规体检", "下周日 11-29"),
+    ("上周二手车卖了", "上周 11-09..11-15"),
+    ("这周三天都在家", "这周 11-16..11-22"),
+    ("下周三天气好", "下周三 11-25"),
+    ("下周末", "下周末 11-28..11-29"),
+    ("这个周末", "这个周末 11-21..11-22"),
+    ("上个月", "上个月 10-01..10-31"),
+    ("上上个月", "上上个月 09-01..09-30"),
+    ("上月", "上月 10-01..10-31"),
+    ("本月", "本月 11-01..11-30"),
+    ("这个月", "这个月 11-01..11-30"),
+    ("下个月", "下个月 12-01..12-31"),
+    ("下个月3号", "下个月3号 12-03"),
+    ("上个月二十一号", "上个月二十一号 10-21"),
+    ("上个月底", "上个月底 10-21..10-31"),
+    ("下月初", "下月初 12-01..12-10"),
+    ("本月中旬", "本月中旬 11-11..11-20"),
+    ("月初", "月初 11-01..11-10"),
+    ("月底", "月底 10-21..10-31"),
+    ("去年", "去年 2025-01-01..2025-12-31"),
+    ("今年", "今年 01-01..12-31"),
+    ("明年", "明年 2027-01-01..2027-12-31"),
+    ("前年", "前年 2024-01-01..2024-12-31"),
+    ("后年", "后年 2028-01-01..2028-12-31"),
+    ("去年5月", "去年5月 2025-05-01..2025-05-31"),
+    ("去年5月2号", "去年5月2号 2025-05-02"),
+    ("去年的十二月三十一日", "去年的十二月三十一日 2025-12-31"),
+    ("明年二月", "明年二月 2027-02-01..2027-02-28"),
+    ("今年年底", "今年年底 11-01..12-31"),
+    ("明年初", "明年初 2027-01-01..2027-03-31"),
+    ("去年夏天", "去年夏天 2025-06-01..2025-08-31"),
+    ("去年冬天", "去年冬天 2025-12-01..02-28"),
+    ("今年上半年", "今年上半年 01-01..06-30"),
+    ("去年第三季度", "去年第三季度 2025-07-01..2025-09-30"),
+    ("去年国庆去哪了", "去年国庆 2025-10-01"),
+    ("去年今天", "去年今天 2025-11-18"),
+    ("年底", "年底 11-01..12-31"),
+    ("5月2日", "5月2日 05-02"),
+    ("5月2号的约定", "5月2号 05-02"),
+    ("五月二号", "五月二号 05-02"),
+    ("5 月 2 日", "5 月 2 日 05-02"),
+    ("５月２日", "５月２日 05-02"),
+    ("12月25日", "12月25日 2025-12-25"),
+    ("12月25那天", "12月25 2025-12-25"),
+    ("11月18日", "11月18日 11-18"),
+    ("二月二十九号", "二月二十九号 2024-02-29"),
+    ("5月1日到7日", "5月1日到7日 05-01..05-07"),
+    ("五月", "五月 05-01..05-31"),
+    ("5月份", "5月份 05-01..05-31"),
+    ("十二月的时候", "十二月 2025-12-01..2025-12-31"),
+    ("5月底", "5月底 05-21..05-31"),
+    ("三月上旬", "三月上旬 03-01..03-10"),
+    ("二十一号", "二十一号 10-21"),
+    ("3号那天", "3号 11-03"),
+    ("31号", "31号 10-31"),
+    ("15日交", "15日 11-15"),
+    ("2026年5月", "2026年5月 05-01..05-31"),
+    ("2026年5月2日", "2026年5月2日 05-02"),
+    ("二〇二五年五月二十一号", "二〇二五年五月二十一号 2025-05-21"),
+    ("2025年", "2025年 2025-01-01..2025-12-31"),
+    ("98年5月", "98年5月 1998-05-01..1998-05-31"),
+    ("1998年夏天", "1998年夏天 1998-06-01..1998-08-31"),
+    ("2026-05-02", "2026-05-02 05-02"),
+    ("2026/5/2 体检", "2026/5/2 05-02"),
+    ("2026.05.02", "2026.05.02 05-02"),
+    ("2026-05", "2026-05 05-01..05-31"),
+    ("2026-05-02T10:00:00", "2026-05-02 05-02"),
+    ("3天前", "3天前 11-15"),
+    ("三天之前", "三天之前 11-15"),
+    ("我十五天前说的", "十五天前 11-03"),
+    ("两三天前", "两三天前 11-15..11-16"),
+    ("几天前", "几天前 11-08..11-17"),
+    ("两周后", "两周后 11-29..12-05"),
+    ("我们三天后出发", "三天后 11-21"),
+    ("一个月前", "一个月前 10-01..10-31"),
+    ("半个月前", "半个月前 10-31..11-06"),
+    ("半年前", "半年前 05-01..05-31"),
+    ("一年半前", "一年半前 2025-05-01..2025-05-31"),
+    ("10年前", "10年前 2016-01-01..2016-12-31"),
+    ("五分钟前", "五分钟前 11-18"),
+    ("24小时前", "24小时前 11-17"),
+    ("最近三天", "最近三天 11-15..11-18"),
+    ("过去两周", "过去两周 11-04..11-18"),
+    ("未来一个月", "未来一个月 11-18..12-18"),
+    ("最近怎么样", "最近 11-04..11-18"),
+    ("前几天", "前几天 11-11..11-17"),
+    ("刚才说什么", "刚才 11-18"),
+    ("小明后天生日", "后天 11-20"),
+    ("开会今天下午三点", "今天 11-18"),
+    ("后天天气怎么样", "后天 11-20"),
+    ("今天努力学习", "今天 11-18"),
+    ("昨天和前天", "昨天 11-17", "前天 11-16"),
+    ("5月2号和6月3号", "5月2号 05-02", "6月3号 06-03"),
+]
+
+ENGLISH = [
+    ("what did I eat today", "today 11-18"),
+    ("Yesterday we met", "Yesterday 11-17"),
+    ("yesterday's dinner", "yesterday's 11-17"),
+    ("see you tomorrow.", "tomorrow 11-19"),
+    ("the day after tomorrow", "the day after tomorrow 11-20"),
+    ("the day before yesterday", "the day before yesterday 11-16"),
+    ("last night", "last night 11-17"),
+    ("this morning", "this morning 11-18"),
+    ("tonight at eight", "tonight 11-18"),
+    ("last Wednesday", "last Wednesday 11-11"),
+    ("last friday", "last friday 11-13"),
+    ("last Monday", "last Monday 11-16"),
+    ("this past Saturday", "this past Saturday 11-14"),
+    ("next Friday", "next Friday 11-27"),
+    ("next Monday", "next Monday 11-23"),
+    ("this Friday", "this Friday 11-20"),
+    ("this coming Sunday", "this coming Sunday 11-22"),
+    ("we met on Monday", "Monday 11-16"),
+    ("on Wed", "Wed 11-18"),
+    ("last Sat.", "last Sat. 11-14"),
+    ("this week", "this week 11-16..11-22"),
+    ("last week", "last week 11-09..11-15"),
+    ("next week", "next week 11-23..11-29"),
+    ("the week before last", "the week before last 11-02..11-08"),
+    ("last weekend", "last weekend 11-14..11-15"),
+    ("this weekend", "this weekend 11-21..11-22"),
+    ("over the weekend", "over the weekend 11-14..11-15"),
+    ("last month", "last month 10-01..10-31"),
+    ("next month", "next month 12-01..12-31"),
+    ("last year", "last year 2025-01-01..2025-12-31"),
+    ("the end of last month", "the end of last month 10-21..10-31"),
+    ("early next year", "early next year 2027-01-01..2027-03-31"),
+    ("earlier this week", "earlier this week 11-16..11-22"),
+    ("last summer", "last summer 06-01..08-31"),
+    ("last winter", "last winter 2025-12-01..02-28"),
+    ("this fall", "this fall 09-01..11-30"),
+    ("next spring", "next spring 2027-03-01..2027-05-31"),
+    ("summer of 2024", "summer of 2024 2024-06-01..2024-08-31"),
+    ("last Christmas", "last Christmas 2025-12-25"),
+    ("next New Year's Eve", "next New Year's Eve 12-31"),
+    ("two weeks ago", "two weeks ago 11-01..11-07"),
+    ("3 days ago", "3 days ago 11-15"),
+    ("twenty-one days ago", "twenty-one days ago 10-28"),
+    ("a couple of days ago", "a couple of days ago 11-16"),
+    ("a few days ago", "a few days ago 11-11..11-16"),
+    ("a month ago", "a month ago 10-01..10-31"),
+    ("half a year ago", "half a year ago 05-01..05-31"),
+    ("three years ago", "three years ago 2023-01-01..2023-12-31"),
+    ("an hour ago", "an hour ago 11-18"),
+    ("in 3 days", "in 3 days 11-21"),
+    ("leaving in two weeks", "in two weeks 11-29..12-05"),
+    ("five days from now", "five days from now 11-23"),
+    ("the past week", "the past week 11-11..11-18"),
+    ("the last 3 days", "the last 3 days 11-15..11-18"),
+    ("the next two weeks", "the next two weeks 11-18..12-02"),
+    ("recently", "recently 10-19..11-18"),
+    ("the other day", "the other day 11-11..11-17"),
+    ("May 2nd", "May 2nd 05-02"),
+    ("May 2", "May 2 05-02"),
+    ("on May 2nd, 2025 we", "May 2nd, 2025 2025-05-02"),
+    ("2 May 2025", "2 May 2025 2025-05-02"),
+    ("7 May, 2023", "7 May, 2023 2023-05-07"),
+    ("the 2nd of May", "2nd of May 05-02"),
+    ("second of May", "second of May 05-02"),
+    ("Dec 25", "Dec 25 2025-12-25"),
+    ("Sept. 3rd", "Sept. 3rd 09-03"),
+    ("february 29", "february 29 2024-02-29"),
+    ("in May", "May 05-01..05-31"),
+    ("since March", "March 03-01..03-31"),
+    ("May 2025", "May 2025 2025-05-01..2025-05-31"),
+    ("in early May", "early May 05-01..05-10"),
+    ("late October 2025", "late October 2025 2025-10-21..2025-10-31"),
+    ("mid-June", "mid-June 06-11..06-20"),
+    ("last May", "last May 05-01..05-31"),
+    ("next May", "next May 2027-05-01..2027-05-31"),
+    ("a trip in July", "July 07-01..07-31"),
+    ("December was cold", "December 2025-12-01..2025-12-31"),
+    ("in 2024", "2024 2024-01-01..2024-12-31"),
+    ("on the 21st.", "the 21st 10-21"),
+    ("the 3rd of next month", "the 3rd of next month 12-03"),
+    ("in August.", "August 08-01..08-31"),
+    ("last weekend before April 10", "April 10 04-10"),
+    ("2026-05-02", "2026-05-02 05-02"),
+    ("yesterday and tomorrow", "yesterday 11-17", "tomorrow 11-19"),
+    ("在May 2nd那天", "May 2nd 05-02"),
+]
+
+NO_TIMES = [
+    "我一点也不喜欢他", "二十四岁", "三点建议", "他有两点不满", "星期日报", "后天性失明",
+    "明明天气很好", "这本周刊", "星期天报", "五月天的演唱会", "每周三有课", "每个周末去爬山",
+    "每逢周五聚餐", "每年5月2日", "每月3号交房租", "一周一次", "一周三次", "周一到周五上班",
+    "目前天气不错", "以前天天跑步", "最后天黑了", "先天和后天", "后天努力", "明日方舟",
+    "今日头条", "三号楼", "21号线", "中山路21号", "电话号码", "第3号选手", "7号电池",
+    "手术三天后复查", "三天后悔", "周杰伦", "四周都是山", "5个月大", "三个月的猫", "月饼",
+    "上月球", "如今年轻人", "三十年河东", "2月30日", "13月5号", "32号", "版本 2.0.1", "温度36.5",
+    "1/2 杯糖", "12:30", "刚刚好", "两年的合同", "第二天", "生日快乐", "光明天使", "比分 3-2",
+    "QQ 10001", "一日三餐", "3日游", "may I help you", "it may rain", "march forward",
+    "wait a second", "the second time", "march 8 miles", "this may be", "back in a minute",
+    "the next day", "the next Friday", "the previous week", "the previous Sunday",
+    "the Monday before", "on the weekends", "those 2 may come", "every Monday", "each Friday",
+    "on Mondays", "Black Friday deals", "Sunday Times", "sat in the sun", "April said hi",
+    "Ask June about it", "an august person", "21st century", "the 3rd floor",
+    "finished it in 3 days", "USA Today", "the last one", "next to me", "room 2024", "mayday",
+    "todays", "v2026.5.2", "https://example.org/2026/05/02/a", "May 5 people come",
+    "February 30th", "",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CHINESE, ids=lambda case: case[0])
+def test_chinese_words_name_their_days(case: tuple[str, ...]) -> None:
+    text, *expected = case
+    assert times(text) == expected
+
+
+@pytest.mark.parametrize("case", ENGLISH, ids=lambda case: case[0])
+def test_english_words_name_their_days(case: tuple[str, ...]) -> None:
+    text, *expected = case
+    assert times(text) == expected
+
+
+@pytest.mark.parametrize("text", NO_TIMES)
+def test_what_only_looks_like_a_time_is_none(text: str) -> None:
+    assert times(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("5月2号", "5月2号 2027-05-02"),  # 165 days ahead, 200 behind
+        ("9月1号", "9月1号 09-01"),
+        ("12月25日", "12月25日 12-25"),
+        ("18号", "18号 11-18"),
+        ("25号", "25号 11-25"),
+        ("五月", "五月 2027-05-01..2027-05-31"),
+        ("月底", "月底 11-21..11-30"),
+        ("周三", "周三 11-18"),
+        ("周二", "周二 11-24"),
+        ("周末", "周末 11-21..11-22"),
+        ("Monday", "Monday 11-23"),
+        ("on Dec 25", "Dec 25 12-25"),
+        ("明天", "明天 11-19"),
+        ("昨天", "昨天 11-17"),
+        ("下周五", "下周五 11-27"),
+    ],
+)
+def test_when_storing_a_date_without_a_year_is_the_nearest_and_a_weekday_lies_ahead(
+    text: str, expected: str
+) -> None:
+    assert times(text, prefer_past=False) == [expected]
+
+
+def test_how_exact_the_words_are_is_told() -> None:
+    text = "昨天，上周，上个月，去年，周末"
+    spans = find_times(text, NOW)
+    assert [span.precision for span in spans] == [
+        Precision.DAY, Precision.WEEK, Precision.MONTH, Precision.YEAR, Precision.SPAN,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ["昨天", "上周三", "3天前", "去年5月2号", "yesterday", "last May"])
+def test_words_that_say_how_far_from_now_are_relative(text: str) -> None:
+    assert [span.relative for span in find_times(text, NOW)] == [True]
+
+
+@pytest.mark.parametrize("text", ["2026-05-02", "5月2号", "周三", "月底", "on Monday", "May 2nd"])
+def test_dates_and_what_comes_again_are_not_relative(text: str) -> None:
+    assert [span.relative for span in find_times(text, NOW)] == [False]
+
+
+@pytest.mark.parametrize("text", ["最近", "前几天", "两三天前", "recently", "a few days ago"])
+def test_a_guess_is_told_to_be_vague(text: str) -> None:
+    assert [span.vague for span in find_times(text, NOW)] == [True]
+
+
+def test_a_sunday_belongs_to_the_week_that_ends() -> None:
+    sunday = datetime(2026, 11, 22, 9, tzinfo=SHANGHAI)
+    assert times("上周三 本周 下周一 周末", now=sunday) == [
+        "上周三 11-11", "本周 11-16..11-22", "下周一 11-23", "周末 11-21..11-22",
+    ]  # fmt: skip
+    assert times("last Sunday, next Monday", now=sunday) == [
+        "last Sunday 11-15", "next Monday 11-23",
+    ]  # fmt: skip
+
+
+def test_the_day_is_the_one_of_the_zone_in_which_it_was_said() -> None:
+    moment = datetime(2026, 11, 18, 17, tzinfo=UTC)  # past midnight in Shanghai
+    assert times("今天", now=moment) == ["今天 11-18"]
+    assert times("今天", now=moment.astimezone(SHANGHAI)) == ["今天 11-19"]
+
+
+def test_a_clock_change_moves_no_day() -> None:
+    berlin = ZoneInfo("Europe/Berlin")
+    before = datetime(2026, 10, 25, 0, 30, tzinfo=berlin)  # the day has 25 hours
+    assert times("tomorrow, in 3 days, last week", now=before) == [
+        "tomorrow 10-26", "in 3 days 10-28", "last week 10-12..10-18",
+    ]  # fmt: skip
+    late = datetime(2026, 10, 25, 23, 50, tzinfo=berlin)
+    assert times("24 hours ago", now=late) == ["24 hours ago 10-25"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["9999年前", "9999 years ago", "九千年后", "明年", "去年", "后天", "上周", "last winter"],
+)
+@pytest.mark.parametrize("now", [datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)])
+def test_where_the_calendar_ends_nothing_is_raised(text: str, now: datetime) -> None:
+    for prefer_past in (True, False):
+        assert len(find_times(text, now, prefer_past=prefer_past)) <= 1
+
+
+PIECES = """
+今天 昨 天 前 后 大 上 下 周 三 末 个 月 底 初 年 去 明 五 十 二 2 5 号 日 的 到 每 半 几 两 最近
+零 2026 - / . in ago last next the May 2nd week day days Monday every of on 3 past few a ' s , 。
+""".split()  # noqa: SIM905
+sentences = st.one_of(
+    st.text(max_size=60),
+    st.lists(st.sampled_from([*PIECES, " "]), max_size=20).map("".join),
+    st.lists(st.sampled_from(PIECES), max_size=20).map(" ".join),
+)
+moments = st.datetimes(
+    timezones=st.sampled_from(
+        [UTC, SHANGHAI, ZoneInfo("America/New_York"), timezone(timedelta(hours=-12))]
+    )
+)
+
+
+@given(sentences, moments, st.booleans())
+def test_any_text_gives_ordered_times_that_stand_in_it(
+    text: str, now: datetime, prefer_past: bool
+) -> None:
+    spans = find_times(text, now, prefer_past=prefer_past)
+    place = 0
+    for span in spans:
+        assert span.start <= span.end
+        assert place <= span.first < span.last <= len(text)
+        assert span.words == text[span.first : span.last]
+        place = span.last
+
+
+def repeats(parsed: Any) -> Iterator[tuple[int, bool]]:
+    """The upper bound of each repetition in a parsed pattern, and whether it stands in another."""
+    for code, argument in parsed:
+        if code in {sre_constants.MAX_REPEAT, sre_constants.MIN_REPEAT}:
+            _, most, inner = argument
+            yield int(most), any(bound > 1 for bound, _ in repeats(inner)) and most > 1
+            yield from repeats(inner)
+        elif isinstance(argument, tuple | list):
+            parts = argument if isinstance(argument, tuple) else [argument]
+            for part in parts:
+                for inner in part if isinstance(part, list) else [part]:
+                    if isinstance(inner, sre_parse.SubPattern):
+                        yield from repeats(inner)
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        time_chinese.RULES,
+        time_chinese_relative.RULES,
+        time_english.RULES,
+        time_english_counts.RULES,
+        time_english_dates.RULES,
+        time_numeric.RULES,
+    ],
+    ids=["chinese", "chinese-relative", "english", "english-counts", "english-dates", "numeric"],
+)
+def test_a_hostile_text_costs_no_more_than_a_long_one(rules: tuple[Rule, ...]) -> None:
+    """No pattern repeats without a bound, and none repeats a repetition: matching is linear."""
+    for pattern in (rule[0].compiled for rule in rules):
+        found = list(repeats(sre_parse.parse(pattern.pattern, pattern.flags & ~re.UNICODE)))
+        assert all(most <= 80 for most, _ in found), pattern.pattern
+        assert not any(nested for _, nested in found), pattern.pattern
+
+
+def test_a_long_text_is_read_to_its_end() -> None:
+    text = "今天" * 2_000 + "，最近三天。" + "the last " * 2_000 + "week"
+    spans = find_times(text, NOW)
+    assert len(spans) == 2_002
+    assert spans[-1].words == "the last week"
+
+
+PAGE = (Path(__file__).parents[2] / "docs" / "time-expressions.md").read_text(encoding="utf-8")
+
+
+def test_each_row_of_the_page_for_owners_is_true() -> None:
+    rows = re.findall(r"^\| ([^|]+) \| ([0-9-]{10})(?: 到 ([0-9-]{10}))? \|$", PAGE, re.MULTILINE)
+    assert len(rows) >= 20
+    for words, start, end in rows:
+        (span,) = find_times(words, NOW)
+        assert (span.words, str(span.start), str(span.end)) == (words, start, end or start)

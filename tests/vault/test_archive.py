@@ -1,0 +1,327 @@
+"""What lies in ``archive/``: which of several copies is the last, and whose it is."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory.vault import archive as vault_archive
+from astrbot_plugin_scoped_memory.llm_memory.vault import writer as vault_pen
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import render
+from astrbot_plugin_scoped_memory.tests.support.bots import Bot, living
+from astrbot_plugin_scoped_memory.tests.sync.test_reconcile import PEANUTS, block
+from astrbot_plugin_scoped_memory.tests.vault.test_vault import (
+    ADMIN,
+    FAMILY,
+    NOW,
+    Tree,
+    memory,
+)
+
+pytestmark = pytest.mark.engine
+
+DOG = "小明喜欢狗"
+ID = memory(1).memory_id
+OTHERS = ["entities.sync-conflict-20261122-101010-ABCDEFG.md", "entities (conflicted copy).md",
+          "entities (小明's conflicted copy 2026-11-22).md", "entities.conflict.md",
+          ".entities.md", ".stversions/entities.md"]  # fmt: skip
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Tree:
+    """A vault with one entry."""
+    made = Tree(tmp_path / "memory")
+    made.add(memory(1))
+    return made
+
+
+def forgotten(text: str, moment: str) -> str:
+    """An entry of the archive."""
+    return render(replace(memory(1, text), extra=(f"忘记：{moment}", "忘记者：甲")))
+
+
+def edit(tree: Tree, text: str, at: datetime) -> None:
+    """By command."""
+    (stored,) = tree.vault.read(FAMILY).memories
+    tree.vault.edit(stored, replace(stored.memory, judgment=text), by=ADMIN, at=at)
+
+
+def undo(tree: Tree) -> str | None:
+    """The last edit: what it says then."""
+    (stored,) = tree.vault.read(FAMILY).memories
+    back = tree.vault.unedit(stored)
+    return back and back.memory.judgment
+
+
+def test_many_go_to_the_archive_a_file_at_a_time_and_what_a_person_changed_stays(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(2, 7):
+        path = tree.add(memory(number, f"第{number}条"))
+    known = list(tree.vault.read(FAMILY).memories)
+    path.write_text(path.read_text("utf-8").replace("第3条", "第3条，改过"), "utf-8")
+    rewritten: list[Path] = []
+    replace_durably = vault_pen.replace_durably
+
+    def counted(target: Path, *rest: Any) -> None:
+        rewritten.append(target)
+        replace_durably(target, *rest)
+
+    monkeypatch.setattr(vault_pen, "replace_durably", counted)
+    gone = tree.vault.archive_many(known[1:5], by=ADMIN, at=NOW)
+    assert [one.memory.judgment for one in gone] == ["第2条", "第4条", "第5条"]
+    assert rewritten == [path]
+    assert tree.texts() == sorted([known[0].memory.judgment, "第3条，改过", "第6条"])
+    ids = {one.memory.memory_id for one in known}
+    assert tree.vault.forgotten(FAMILY, ids) == {one.memory.memory_id for one in gone}
+    assert tree.vault.forgotten(FAMILY, ids, by=ADMIN) == tree.vault.forgotten(FAMILY, ids)
+    assert tree.vault.forgotten(FAMILY, ids, by=replace(ADMIN, name="别人")) == set()
+    assert tree.vault.restore(FAMILY, gone[1].memory.memory_id) is not None
+    assert "第4条" in tree.texts()
+
+
+class TestOrder:
+    """The copy that was written last is the last, whatever the clock said."""
+
+    @pytest.mark.parametrize(
+        "times",
+        [
+            [NOW, NOW, NOW, NOW],
+            [NOW - timedelta(hours=number) for number in range(4)],
+            [
+                NOW.astimezone(timezone(timedelta(hours=8))),
+                (NOW + timedelta(seconds=1)).astimezone(UTC),
+                (NOW + timedelta(seconds=2)).astimezone(timezone(timedelta(hours=-5))),
+                (NOW + timedelta(seconds=3)).astimezone(timezone(timedelta(hours=5.5))),
+            ],
+        ],
+        ids=["one second", "a clock set back", "other time zones"],
+    )
+    def test_edits_are_undone_one_after_the_other(self, tree: Tree, times: list[datetime]) -> None:
+        words = ["第1件事", "二", "三", "二", "五"]
+        for text, at in zip(words[1:], times, strict=True):
+            edit(tree, text, at)
+        assert [undo(tree) for _ in times] == words[-2::-1]
+        assert undo(tree) is None
+
+    def test_between_files_the_moment_counts_and_not_its_text(self, tree: Tree) -> None:
+        edit(tree, "二", NOW.astimezone(timezone(timedelta(hours=8))))
+        path = tree.folder() / "entities.md"
+        path.rename(tree.folder() / "my.md")
+        edit(tree, "三", NOW + timedelta(hours=1))
+        assert undo(tree) == "二"
+        assert undo(tree) == "第1件事"
+
+    @pytest.mark.parametrize(
+        ("first", "second"),
+        [
+            ("2026-11-21T18:00:00+08:00", "2026-11-21T11:00:00+00:00"),
+            ("2026-11-21T09:00:00+00:00", "2026-11-21T09:00:00+00:00"),
+            ("2026-11-21T09:00:00+00:00", "昨天"),
+        ],
+    )
+    def test_the_lower_of_two_forgotten_ones_in_a_file_comes_back(
+        self, tree: Tree, first: str, second: str
+    ) -> None:
+        (tree.folder() / "entities.md").unlink()
+        tree.write("archive/entities.md", forgotten("一", first) + "\n" + forgotten("二", second))
+        back = tree.vault.restore(FAMILY, ID)
+        assert back is not None
+        assert back.memory.judgment == "二"
+
+
+class TestCopies:
+    """Several of one id: what comes back takes only what says the same with it."""
+
+    def test_another_persons_words_under_the_id_stay(self, tree: Tree) -> None:
+        tree.vault.archive(tree.find("第1件事"), by=ADMIN, at=NOW)
+        path = tree.folder() / "archive/entities.md"
+        mine = render(memory(1, "我自己写的"))
+        path.write_text(mine + "\n" + path.read_text("utf-8"), "utf-8")
+        back = tree.vault.restore(FAMILY, ID)
+        assert back is not None
+        assert back.memory.judgment == "第1件事"
+        assert path.read_text("utf-8").strip() == mine.strip()
+
+    def test_one_that_a_crash_left_goes_with_it(self, tree: Tree) -> None:
+        (tree.folder() / "entities.md").unlink()
+        early = forgotten("第1件事", "2026-11-21T08:00:00+00:00").replace("50", "45")
+        late = forgotten("第1件事", "2026-11-21T09:00:00+00:00")
+        tree.write("archive/entities.md", early + "\n" + late)
+        back = tree.vault.restore(FAMILY, ID)
+        assert back is not None
+        assert back.memory.strength == 50
+        assert tree.vault.archived(FAMILY, ID) is None
+
+    def test_what_somebody_writes_there_at_that_moment_stays(
+        self, tree: Tree, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        tree.vault.archive(tree.find("第1件事"), by=ADMIN, at=NOW)
+        path = tree.folder() / "archive/entities.md"
+        real = vault_archive.replace_durably
+
+        def late(*args: object) -> None:
+            path.write_text(path.read_text("utf-8") + "\n我的话\n", "utf-8")
+            real(*args)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(vault_archive, "replace_durably", late)
+        assert tree.vault.restore(FAMILY, ID) is not None
+        assert "我的话" in path.read_text("utf-8")
+        assert tree.texts() == ["第1件事"]
+
+
+class TestOtherVersions:
+    """What a program that keeps folders the same leaves there is nobody's word."""
+
+    @pytest.mark.parametrize("name", OTHERS)
+    def test_nothing_is_brought_back_from_them(self, tree: Tree, name: str) -> None:
+        (tree.folder() / "entities.md").unlink()
+        tree.write(f"archive/{name}", forgotten("假的", "2027-01-01T00:00:00+00:00"))
+        assert tree.vault.archived(FAMILY, ID) is None
+        assert tree.vault.restore(FAMILY, ID) is None
+
+    @pytest.mark.parametrize("name", OTHERS)
+    def test_beside_one_everything_is_undone_as_ever(self, tree: Tree, name: str) -> None:
+        edit(tree, "二", NOW)
+        tree.vault.archive(tree.find("二"), by=ADMIN, at=NOW + timedelta(hours=1))
+        other = tree.write(f"archive/{name}", (tree.folder() / "archive/entities.md").read_bytes())
+        before = other.read_bytes()
+        back = tree.vault.restore(FAMILY, ID)
+        assert back is not None
+        assert back.memory.judgment == "二"
+        assert back.path == "entities.md"
+        assert undo(tree) == "第1件事"
+        assert other.read_bytes() == before
+        assert tree.texts() == ["第1件事"]
+
+
+class TestALedgerThatKnowsLess:
+    """Lost, or put back from a copy: what the archive knows counts."""
+
+    async def restarted(self, bot: Bot, older: dict[str, bytes] | None) -> Bot:
+        bot.stop()
+        state = bot.root / "state"
+        for path in state.glob("vault.sqlite*"):
+            path.unlink()
+        for name, content in (older or {}).items():
+            (state / name).write_bytes(content)
+        again = Bot(bot.root)
+        await again.start()
+        return again
+
+    def copy(self, bot: Bot) -> dict[str, bytes]:
+        return {path.name: path.read_bytes() for path in (bot.root / "state").glob("vault.sqlite*")}
+
+    async def test_what_was_forgotten_since_is_not_written_again(self, tmp_path: Path) -> None:
+        async with living(tmp_path) as bot:
+            await bot.says(DOG)
+            memory_id = await bot.says(PEANUTS)
+            await bot.look()
+            older = self.copy(bot)
+            await bot.forgets(memory_id)
+            await bot.says("小红喜欢猫")
+            await bot.says("小明喜欢雨天")
+            await bot.look()
+            bot = await self.restarted(bot, older)
+            await bot.look()
+            bot.check()
+            assert PEANUTS not in bot.texts()
+            archived = bot.file("archive/preferences.md").read_text("utf-8")
+            assert archived.count(PEANUTS) == 1
+            assert await bot.restores(memory_id) is not None
+            bot.stop()
+
+    async def test_what_was_forgotten_is_no_reason_to_hold_a_scope(self, tmp_path: Path) -> None:
+        async with living(tmp_path) as bot:
+            ids = [await bot.says(f"小明喜欢第{number}只狗") for number in range(6)]
+            await bot.look()
+            older = self.copy(bot)
+            for memory_id in ids:
+                await bot.forgets(memory_id)
+            await bot.look()
+            bot = await self.restarted(bot, older)
+            assert (bot.held(), bot.texts()) == ({}, [])
+            bot.check()
+            bot.stop()
+
+    @pytest.mark.parametrize("lost", [False, True])
+    async def test_an_old_buffer_does_not_bring_it_back(self, tmp_path: Path, lost: bool) -> None:
+        async with living(tmp_path) as bot:
+            memory_id = await bot.says(PEANUTS)
+            await bot.says(DOG)
+            await bot.look()
+            older = None if lost else self.copy(bot)
+            buffer = bot.file().read_text("utf-8")
+            await bot.forgets(memory_id)
+            bot = await self.restarted(bot, older)
+            bot.file().write_text(buffer.replace("狗", "狼"), "utf-8")
+            await bot.look()
+            bot.check()
+            assert bot.texts() == ["小明喜欢狼"]
+            bot.stop()
+
+    async def test_what_was_brought_back_since_stays(self, tmp_path: Path) -> None:
+        async with living(tmp_path) as bot:
+            memory_id = await bot.says(PEANUTS)
+            await bot.says(DOG)
+            await bot.forgets(memory_id)
+            await bot.look()
+            older = self.copy(bot)
+            await bot.restores(memory_id)
+            await bot.look()
+            bot = await self.restarted(bot, older)
+            await bot.look()
+            bot.check()
+            assert bot.texts() == sorted([PEANUTS, DOG])
+            bot.stop()
+
+    async def test_what_a_person_deleted_in_the_files_may_be_written_there_again(
+        self, tmp_path: Path
+    ) -> None:
+        async with living(tmp_path) as bot:
+            await bot.says(PEANUTS)
+            await bot.says(DOG)
+            buffer = bot.file().read_text("utf-8")
+            bot.file().write_text(buffer.replace(block(bot.file(), PEANUTS), ""), "utf-8")
+            await bot.look()
+            assert bot.texts() == [DOG]
+            bot = await self.restarted(bot, None)
+            bot.file().write_text(buffer, "utf-8")
+            await bot.look()
+            bot.check()
+            assert bot.texts() == sorted([PEANUTS, DOG])
+            bot.stop()
+
+    async def test_after_a_day_nobody_holds_it(self, tmp_path: Path) -> None:
+        async with living(tmp_path) as bot:
+            memory_id = await bot.says(PEANUTS)
+            await bot.says(DOG)
+            buffer = bot.file().read_text("utf-8")
+            await bot.forgets(memory_id)
+            archive = bot.file("archive/preferences.md")
+            day = f"{datetime.now(UTC) - timedelta(days=2):%Y-%m-%d}"
+            text = archive.read_text("utf-8")
+            archive.write_text(
+                text.replace(f"忘记：{text.split('忘记：')[1][:10]}", f"忘记：{day}")
+            )
+            bot = await self.restarted(bot, None)
+            bot.file().write_text(buffer, "utf-8")
+            await bot.look()
+            bot.check()
+            assert bot.texts() == sorted([PEANUTS, DOG])
+            bot.stop()
+
+    async def test_archives_that_nobody_wrote_to_lately_are_not_read(self, tmp_path: Path) -> None:
+        async with living(tmp_path) as bot:
+            memory_id = await bot.says(PEANUTS)
+            await bot.forgets(memory_id)
+            archive = bot.file("archive/preferences.md")
+            assert len(bot.vault.departed_lately(time.time() - 60)) == 1
+            os.utime(archive, (1, 1))
+            assert bot.vault.departed_lately(time.time() - 60) == []

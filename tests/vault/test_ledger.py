@@ -1,0 +1,120 @@
+"""What is kept of the files: every row has its scope, a broken file is set aside, a kill costs
+nothing."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory.errors import StateUnavailable
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory
+from astrbot_plugin_scoped_memory.llm_memory.vault.ledger import SqliteLedger
+from astrbot_plugin_scoped_memory.llm_memory.vault.ledger_port import Deed, DeedKind
+from astrbot_plugin_scoped_memory.llm_memory.vault.models import Departed, KnownEntry, KnownFile
+
+pytestmark = pytest.mark.unit
+
+NOW = datetime(2026, 11, 22, 8, tzinfo=UTC)
+
+
+def entry(number: int, scope: str = "家人", path: str = "preferences.md") -> KnownEntry:
+    """An entry with every field set."""
+    memory = Memory(f"m-{number:06d}", f"第{number}件事\n## 假 ^m-none", NOW, tags=("a,b",))
+    return KnownEntry(
+        scope, path, memory, f"d{number}", number, 2.5, "b", "a", True,
+        replace(memory, strength=7), "p", 3.5, False,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> SqliteLedger:
+    """An open one."""
+    made = SqliteLedger(tmp_path / "state" / "vault.sqlite")
+    assert made.open()
+    return made
+
+
+def test_what_was_recorded_is_there_after_a_kill(ledger: SqliteLedger, tmp_path: Path) -> None:
+    file = KnownFile("家人", "preferences.md", "x", "y", timeless=True)
+    ledger.record(files=[file], entries=[entry(1), entry(2, "公司", "x.md")])
+    again = SqliteLedger(tmp_path / "state" / "vault.sqlite")
+    assert again.open()
+    assert again.files() == {("家人", "preferences.md"): file}
+    assert again.entries_in([("家人", "preferences.md")]) == [entry(1)]
+    assert again.entry("公司", "m-000002") == entry(2, "公司", "x.md")
+    assert again.entry("家人", "m-000002") is None
+    assert again.entries_named(["m-000001", "m-000002", "m-none"]) == [
+        entry(1), entry(2, "公司", "x.md"),
+    ]  # fmt: skip
+    assert again.counts() == {"家人": 1, "公司": 1}
+    assert again.next_append() == 3
+
+
+def test_one_id_in_two_scopes_is_two_entries(ledger: SqliteLedger) -> None:
+    ledger.record(entries=[entry(1), entry(1, "公司")])
+    ledger.record(gone=[("家人", "m-000001")])
+    assert ledger.entries_named(["m-000001"]) == [entry(1, "公司")]
+
+
+def test_what_is_put_again_has_not_departed(ledger: SqliteLedger) -> None:
+    gone = [("家人", "m-000001", 5.0), ("公司", "m-2222", 6.0)]
+    ledger.record(departed=[Departed(scope, "x.md", name, "d", at) for scope, name, at in gone])
+    ledger.record(entries=[entry(1)])
+    assert [gone.memory_id for gone in ledger.departed()] == ["m-2222"]
+
+
+def test_deeds_are_found_by_memory_or_by_who_did_them_where(ledger: SqliteLedger) -> None:
+    for number, person in enumerate(["甲", "乙", "甲"]):
+        deed = Deed(0, DeedKind.EDIT, f"m-{number}", "家人", "家人", person, "a:GroupMessage:1")
+        ledger.add_deed(deed)
+    mine = ledger.deeds(person="甲", conversation="a:GroupMessage:1")
+    assert [deed.memory_id for deed in mine] == ["m-2", "m-0"]
+    assert [deed.person for deed in ledger.deeds("m-1")] == ["乙"]
+    ledger.drop_deed(mine[0].number)
+    assert [deed.memory_id for deed in ledger.deeds(person="甲")] == ["m-0"]
+    assert ledger.deeds(person="甲", conversation="elsewhere") == []
+
+
+def test_every_table_says_whose_its_rows_are(ledger: SqliteLedger, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "state" / "vault.sqlite")) as connection:
+        tables = {
+            name: {row[1] for row in connection.execute(f"PRAGMA table_info({name})")}
+            for (name,) in connection.execute(
+                "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
+            )
+        }
+    assert set(tables) == {"file", "entry", "departed", "moving", "deed"}
+    assert [name for name, columns in tables.items() if "scope" not in columns] == []
+
+
+@pytest.mark.parametrize("content", [b"no database", b"SQLite format 3\0" + b"x" * 2000])
+def test_a_broken_file_is_set_aside(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "vault.sqlite"
+    path.write_bytes(content)
+    ledger = SqliteLedger(path)
+    assert not ledger.open()
+    ledger.record(entries=[entry(1)])
+    assert ledger.counts() == {"家人": 1}
+    (aside,) = tmp_path.glob("vault.broken-*")
+    assert aside.read_bytes() == content
+
+
+def test_where_no_file_can_be_made_it_is_kept_in_memory(tmp_path: Path) -> None:
+    (tmp_path / "state").write_text("a file", encoding="utf-8")
+    ledger = SqliteLedger(tmp_path / "state" / "vault.sqlite")
+    assert not ledger.open()
+    ledger.record(entries=[entry(1)])
+    assert ledger.entries_in([("家人", "preferences.md")]) == [entry(1)]
+
+
+def test_what_sqlite_says_is_told_in_our_words(ledger: SqliteLedger, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "state" / "vault.sqlite")) as connection:
+        connection.execute("DROP TABLE entry")
+        connection.commit()
+    with pytest.raises(StateUnavailable, match="entry"):
+        ledger.counts()

@@ -1,0 +1,106 @@
+"""Between its marks the bot writes what it likes; not a byte of a person's beside them changes."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.marked_block import (
+    BEGIN,
+    END,
+    Damaged,
+    Marked,
+    Unmarked,
+    content_of,
+    harmless,
+    outside,
+    put,
+    read,
+)
+
+pytestmark = pytest.mark.property
+
+words = st.text(
+    st.one_of(st.characters(exclude_categories=["Cs"]), st.sampled_from("\n\r\t #-<>!^\ufeff")),
+    max_size=80,
+)
+marks = st.sampled_from(
+    [BEGIN, END, f"{BEGIN}\n", f"\n{END}\n", "<!-- scoped-memory:end", "<!--scoped-memory:begin-->"]
+)
+contents = st.lists(st.one_of(words, marks), max_size=5).map("".join)
+own = st.lists(words, max_size=4).map("".join)
+files = st.lists(st.one_of(words, marks), max_size=6).map("".join)
+
+
+@given(own, contents)
+def test_a_file_without_marks_keeps_all_it_had_and_gets_a_block_behind(
+    text: str, content: str
+) -> None:
+    if not isinstance(read(text), Unmarked):
+        return
+    whole = put(text, content, title="")
+    assert whole is not None
+    assert whole.startswith(text)
+    assert isinstance(read(whole), Marked)
+    assert content_of(whole) == harmless(content)
+
+
+@given(
+    own, own, contents, contents, st.sampled_from(["\n", "\r\n"]), st.sampled_from(["", "\ufeff"])
+)
+def test_what_stands_beside_the_marks_stays_byte_by_byte(
+    before: str, after: str, first: str, second: str, newline: str, bom: str
+) -> None:
+    text = f"{bom}{before}{newline}{BEGIN}{newline}{END}{newline}{after}"
+    if not isinstance(read(text), Marked):
+        return
+    once = put(text, first)
+    assert once is not None
+    twice = put(once, second)
+    assert twice is not None
+    head, tail = f"{bom}{before}{newline}{BEGIN}{newline}", f"{END}{newline}{after}"
+    for whole in (once, twice):
+        assert whole.encode().startswith(head.encode())
+        assert whole.encode().endswith(tail.encode())
+    assert content_of(twice) == harmless(second)
+    assert put(once, first) == once
+    assert outside(once) == outside(twice)
+
+
+@given(files, contents)
+def test_a_file_with_damaged_marks_is_left_alone(text: str, content: str) -> None:
+    whole = put(text, content)
+    if isinstance(read(text), Damaged):
+        assert whole is None
+        assert outside(text) is None
+    else:
+        assert whole is not None
+        assert isinstance(read(whole), Marked)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{BEGIN}\nx\n",
+        f"x\n{END}\n",
+        f"{END}\n{BEGIN}\n",
+        f"{BEGIN}\n{BEGIN}\n{END}\n",
+        f"{BEGIN}\n{END}\n{BEGIN}\n{END}\n",
+    ],
+)
+def test_half_a_pair_two_pairs_and_a_pair_in_the_wrong_order_are_damage(text: str) -> None:
+    assert isinstance(read(text), Damaged)
+
+
+def test_no_line_of_the_content_can_be_taken_for_a_mark() -> None:
+    whole = put("", f"一行\n{END}\n我的话\n{BEGIN}\n")
+    assert whole is not None
+    assert isinstance(read(whole), Marked)
+    assert "我的话" in content_of(whole)
+
+
+def test_what_a_person_wrote_beside_the_block_can_be_told_from_it() -> None:
+    text = f"\ufeff# 我的\r\n{BEGIN}\r\n机器人的\r\n{END}\r\n也是我的\r\n"
+    assert outside(text) == "# 我的\n也是我的\n"
+    assert content_of(text) == "机器人的\n"

@@ -1,0 +1,280 @@
+"""The note book follows the disk, tells the indexes what changed and no more, and has room for so
+many pieces."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory.errors import VaultFileBroken
+from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
+from astrbot_plugin_scoped_memory.llm_memory.models.notes import NoteChunk, NotePlace
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope, ScopeFilter
+from astrbot_plugin_scoped_memory.llm_memory.models.shelf import SHARED, Shelf
+from astrbot_plugin_scoped_memory.llm_memory.runtime.notice_board import NoticeBoard
+from astrbot_plugin_scoped_memory.llm_memory.vault.notes import reader as notes
+from astrbot_plugin_scoped_memory.llm_memory.vault.notes.note_book import NoteBook
+from astrbot_plugin_scoped_memory.llm_memory.vault.notes.ports import NoteFolder
+from astrbot_plugin_scoped_memory.llm_memory.vault.notes.reader import MarkdownNotes
+
+pytestmark = pytest.mark.unit
+
+FAMILY = Scope.parse("家人")
+ALL = ScopeFilter((PUBLIC,), everything=True)
+
+
+@dataclass
+class Follower:
+    """An index that keeps what it was told, by id."""
+
+    book: NoteBook
+    told: list[tuple[str, str]] = field(default_factory=list)
+    holds: dict[tuple[str, str], str] = field(default_factory=dict)
+
+    def enqueue(self, stored: NoteChunk) -> None:
+        self.told.append(("+", stored.text))
+        self.holds[stored.place.name, stored.note_id] = stored.text
+
+    def enqueue_removal(self, stored: NoteChunk) -> None:
+        self.told.append(("-", stored.text))
+        del self.holds[stored.place.name, stored.note_id]
+
+    def recheck(self) -> None:
+        assert not self.holds
+        for chunk in self.book.all():
+            self.enqueue(chunk)
+
+
+class CountingNotes(MarkdownNotes):
+    """Counts what is read."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self.reads: list[str] = []
+        self.shut = False
+
+    def read(self, place: NotePlace, path: str) -> tuple[NoteChunk, ...]:
+        self.reads.append(path)
+        return super().read(place, path)
+
+    def survey(self, place: NotePlace) -> NoteFolder:
+        return NoteFolder(whole=False) if self.shut else super().survey(place)
+
+
+class Desk:
+    """A note book over a tree of files."""
+
+    def __init__(self, root: Path, most: int = 1000) -> None:
+        self.root = root
+        (root / "scopes").mkdir(exist_ok=True)
+        self.source = CountingNotes(root)
+        self.notices = NoticeBoard()
+        self.book = NoteBook(self.source, self.notices, most=most)
+        self.follower = Follower(self.book)
+        self.book.follow_with(self.follower)
+
+    def put(self, path: str, text: str) -> None:
+        """A file below the memory root, in place of what stands there."""
+        target = self.root / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        fresh = target.with_name(".new")
+        fresh.write_text(text, "utf-8")
+        fresh.replace(target)
+
+    async def changes(self) -> list[tuple[str, str]]:
+        """What the index is told of a refresh. The book and the index agree behind it."""
+        self.follower.told.clear()
+        await self.book.refresh()
+        assert self.texts() == sorted(self.follower.holds.values())
+        assert len(self.book) == len(self.follower.holds)
+        return self.follower.told
+
+    def texts(self) -> list[str]:
+        """All that the book holds."""
+        return sorted(chunk.text for chunk in self.book.all())
+
+    def warnings(self) -> list[str]:
+        """What its owner is told."""
+        return [
+            f"{n.params['scope']}/{n.params['path']} {n.params['reason']}"
+            for n in self.notices.standing()
+        ]
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    """Over an empty tree."""
+    return Desk(tmp_path)
+
+
+async def test_only_what_changed_is_told(desk: Desk) -> None:
+    desk.put("shared/a.md", "# 甲\n一\n# 乙\n二")
+    desk.put("scopes/家人/b.md", "三")
+    assert await desk.changes() == [("+", "三"), ("+", "# 甲\n一"), ("+", "# 乙\n二")]
+    assert await desk.changes() == []
+    desk.put("shared/a.md", "前言\n# 甲\n一\n# 乙\n二二")
+    assert await desk.changes() == [("-", "# 乙\n二"), ("+", "前言"), ("+", "# 乙\n二二")]
+    assert [chunk.first for chunk in desk.book.all() if chunk.headings == ("甲",)] == [2]
+    (desk.root / "shared/a.md").unlink()
+    assert await desk.changes() == [("-", "前言"), ("-", "# 甲\n一"), ("-", "# 乙\n二二")]
+    assert desk.texts() == ["三"]
+
+
+async def test_what_looks_as_it_did_is_not_read_again(desk: Desk) -> None:
+    desk.put("shared/a.md", "一")
+    desk.put("shared/b.md", "二")
+    await desk.changes()
+    desk.source.reads.clear()
+    await desk.changes()
+    assert desk.source.reads == []
+    file = desk.root / "shared/a.md"
+    before = file.stat()
+    desk.put("shared/a.md", "壹")  # as long, and with the clock turned back, but another file
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert await desk.changes() == [("-", "一"), ("+", "壹")]
+    assert desk.source.reads == ["a.md"]
+
+
+async def test_a_file_moved_between_places_takes_its_pieces_along(desk: Desk) -> None:
+    desk.put("scopes/家人/a.md", "奶奶的话")
+    await desk.changes()
+    assert list(desk.book.visible(ScopeFilter.reading_as(PUBLIC))) == []
+    (desk.root / "scopes/public").mkdir()
+    (desk.root / "scopes/家人/a.md").rename(desk.root / "scopes/public/a.md")
+    assert len(await desk.changes()) == 2
+    (chunk,) = desk.book.visible(ScopeFilter.reading_as(PUBLIC))
+    assert desk.book.get(Key("public", chunk.note_id)) == chunk
+    assert desk.book.get(Key("家人", chunk.note_id)) is None
+
+
+async def test_a_folder_that_goes_takes_its_notes_and_a_tree_that_goes_does_not(
+    desk: Desk,
+) -> None:
+    desk.put("roles/猫娘/a.md", "喵")
+    await desk.changes()
+    (desk.root / "scopes").rename(desk.root / "away")
+    (desk.root / "roles").rename(desk.root / "roles-away")
+    assert await desk.changes() == []
+    assert desk.texts() == ["喵"]
+    (desk.root / "away").rename(desk.root / "scopes")
+    assert await desk.changes() == [("-", "喵")]
+
+
+async def test_what_cannot_be_looked_into_is_not_forgotten(desk: Desk) -> None:
+    desk.put("shared/a.md", "一")
+    await desk.changes()
+    desk.source.shut = True
+    assert await desk.changes() == []
+    assert desk.texts() == ["一"]
+
+
+async def test_a_file_that_gets_an_entry_is_a_note_no_more(desk: Desk) -> None:
+    desk.put("scopes/家人/a.md", "# 我们家\n话")
+    await desk.changes()
+    desk.put("scopes/家人/a.md", "# 我们家\n话\n\n## 奶奶对花生过敏 ^m-abcd\n")
+    assert await desk.changes() == [("-", "# 我们家\n话")]
+
+
+async def test_what_is_broken_is_said_once_and_taken_back_when_it_is_mended(desk: Desk) -> None:
+    (desk.root / "shared").mkdir()
+    (desk.root / "shared/a.md").write_bytes("奶奶的生日是十月".encode("gb18030"))
+    (desk.root / "roles/%41").mkdir(parents=True)
+    await desk.changes()
+    expected = ["memory/roles/%41 illegal_role", "memory/shared/a.md gb18030"]
+    assert sorted(desk.warnings()) == expected
+    await desk.changes()
+    assert sorted(desk.warnings()) == expected
+    desk.put("shared/a.md", "奶奶的生日是十月")
+    (desk.root / "roles/%41").rmdir()
+    assert await desk.changes() == [("+", "奶奶的生日是十月")]
+    assert desk.warnings() == []
+
+
+async def test_a_file_that_cannot_be_read_for_a_moment_stays_as_it_was(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.put("shared/a.md", "一")
+    await desk.changes()
+    desk.put("shared/a.md", "二二")
+
+    def refuse(place: NotePlace, path: str) -> tuple[NoteChunk, ...]:
+        raise VaultFileBroken(path, "unreadable")
+
+    with monkeypatch.context() as locked:
+        locked.setattr(desk.source, "read", refuse)
+        assert await desk.changes() == []
+        assert desk.texts() == ["一"]
+    assert await desk.changes() == [("-", "一"), ("+", "二二")]
+
+
+async def test_a_thousand_broken_files_are_no_thousand_warnings(desk: Desk) -> None:
+    (desk.root / "shared").mkdir()
+    for number in range(30):
+        (desk.root / f"shared/{number:02}.md").write_bytes(b"\xff\xfe\xfa")
+    await desk.changes()
+    assert len(desk.warnings()) == 20
+    for number in range(25):
+        (desk.root / f"shared/{number:02}.md").unlink()
+    await desk.changes()
+    assert desk.warnings() == [f"memory/shared/{number}.md not_utf8" for number in range(25, 30)]
+
+
+async def test_a_note_that_breaks_is_out_of_the_index_until_it_is_mended(desk: Desk) -> None:
+    desk.put("shared/a.md", "一")
+    await desk.changes()
+    (desk.root / "shared/a.md").write_bytes(b"\xff\xfe\xfa")
+    assert await desk.changes() == [("-", "一")]
+    assert desk.warnings() == ["memory/shared/a.md not_utf8"]
+
+
+async def test_there_is_room_for_so_many_pieces_and_it_is_used_again(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, most=3)
+    desk.put("shared/a.md", "# 一\n1\n# 二\n2")
+    desk.put("shared/b.md", "# 三\n3\n# 四\n4")
+    desk.put("shared/c.md", "五")
+    await desk.changes()
+    assert desk.texts() == ["# 一\n1", "# 二\n2", "五"]
+    assert desk.warnings() == ["memory/shared/b.md too_many"]
+    desk.source.reads.clear()
+    await desk.changes()
+    assert desk.source.reads == []
+    (desk.root / "shared/a.md").unlink()
+    await desk.changes()
+    assert desk.texts() == ["# 三\n3", "# 四\n4", "五"]
+    assert desk.warnings() == []
+
+
+async def test_a_reader_finds_what_it_sees_and_nothing_else(desk: Desk) -> None:
+    desk.put("shared/a.md", "众")
+    desk.put("scopes/家人/a.md", "家")
+    desk.put("roles/猫娘/a.md", "猫")
+    await desk.changes()
+    cat = Shelf.of_role("猫娘")
+    ids = {chunk.text: chunk.note_id for chunk in desk.book.all()}
+    readers = {
+        "": ScopeFilter.reading_as(PUBLIC),
+        "众": ScopeFilter.reading_as(PUBLIC, shelves=(SHARED,)),
+        "家众猫": ScopeFilter.reading_as(FAMILY, shelves=(SHARED, cat)),
+        "众猫": ScopeFilter.reading_as(Scope.parse("公司"), shelves=(SHARED, cat)),
+        "家众猫 ": ALL,
+    }
+    for sees, reader in readers.items():
+        assert sorted(c.text for c in desk.book.visible(reader)) == sorted(sees.strip())
+        for text, note_id in ids.items():
+            assert (desk.book.find(note_id, reader) is not None) is (text in sees)
+
+
+async def test_a_section_that_is_gone_is_what_was_known_of_it(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.put("shared/a.md", "# 甲\n一")
+    await desk.changes()
+    (chunk,) = desk.book.all()
+    assert (await desk.book.section(chunk)).text == "# 甲\n一"
+    desk.put("shared/a.md", "# 乙\n二")
+    assert (await desk.book.section(chunk)).text == "# 甲\n一"
+    monkeypatch.setattr(notes, "MAX_FILE", 3)
+    assert (await desk.book.section(chunk)).text == "# 甲\n一"

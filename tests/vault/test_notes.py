@@ -1,0 +1,270 @@
+"""A person's notes are recalled beside memories: by those who may see them, and by nobody else."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory import (
+    ConversationId,
+    EngineSettings,
+    ExpandedNote,
+    Hit,
+    NotVisible,
+    PointerNotVisible,
+)
+from astrbot_plugin_scoped_memory.llm_memory.index.lexical.lexical_index import SqliteLexicalIndex
+from astrbot_plugin_scoped_memory.llm_memory.text.tokenizer import Tokenizer
+from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import InMemoryLexicalIndex, Shelf
+from astrbot_plugin_scoped_memory.tests.fakes.vector_store import InMemoryVectorStore
+from astrbot_plugin_scoped_memory.tests.support.engines import (
+    MAP,
+    Rig,
+    group,
+    person,
+    private,
+    running,
+)
+
+pytestmark = pytest.mark.engine
+
+RUNBOOK = """\
+# 服务器手册
+
+## 备份恢复
+
+先停掉机器人，再解压备份。
+
+```sh
+# 解压
+tar xf backup.tar
+```
+
+### 找回密码
+
+问小王。
+"""
+TRIP = "# 旅行\n\n## 京都\n\n奶奶订了鸭川边的旅馆。\n"
+SOUL = "# 猫娘\n\n说话爱用喵结尾。\n"
+ASK_RUNBOOK, ASK_TRIP, ASK_SOUL = "备份恢复要怎么做", "京都的旅馆在鸭川边", "猫娘说话用什么结尾"
+
+
+def put(root: Path, path: str, text: str) -> Path:
+    """A note below the memory root."""
+    target = root / "memory" / path
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(text, "utf-8")
+    return target
+
+
+@contextlib.asynccontextmanager
+async def with_notes(root: Path, *, indexed: bool = True) -> AsyncIterator[Rig]:
+    """An engine over the three notes; unless ``indexed``, without an index to ask."""
+    put(root, "shared/RUNBOOK.md", RUNBOOK)
+    put(root, "scopes/家人/旅行.md", TRIP)
+    put(root, "roles/猫娘/SOUL.md", SOUL)
+    words = SqliteLexicalIndex(root / "index/words.sqlite", Tokenizer(use_jieba=False))
+    async with running(root, follow=indexed, words=words) as rig:
+        if indexed:
+            await rig.until_indexed()
+        else:
+            await rig.engine.scan_notes()
+        await until_found(rig, ASK_RUNBOOK, group(999))
+        yield rig
+
+
+async def until_found(rig: Rig, query: str, where: ConversationId) -> list[Hit]:
+    """The pieces of notes that a conversation recalls, once the index of words knows them."""
+    async with asyncio.timeout(60):
+        while True:
+            if found := await notes_for(rig, query, where):
+                return found
+            await asyncio.sleep(0.01)
+
+
+async def notes_for(rig: Rig, query: str, where: ConversationId) -> list[Hit]:
+    """The pieces of notes among what a conversation recalls."""
+    return [hit for hit in (await rig.recall(query, where)).hits if hit.is_note]
+
+
+def cat(number: int) -> ConversationId:
+    """A group that talks to the cat."""
+    return group(number, persona="猫娘")
+
+
+@pytest.mark.parametrize("indexed", [True, False])
+async def test_each_note_is_found_from_where_it_may_be_seen_and_nowhere_else(
+    tmp_path: Path, indexed: bool
+) -> None:
+    async with with_notes(tmp_path, indexed=indexed) as rig:
+        everybody = (group(777), group(888), group(999), private(1001), cat(777), cat(888))
+        for where in everybody:
+            hits = {hit.headings: hit for hit in await notes_for(rig, ASK_RUNBOOK, where)}
+            hit = hits["服务器手册", "备份恢复"]
+            assert hit.pointer == f"shared/RUNBOOK.md#{hit.memory_id}"
+            assert "先停掉机器人" in hit.preview
+            family = where.group == "777"
+            assert bool(await notes_for(rig, ASK_TRIP, where)) is family
+            assert bool(await notes_for(rig, ASK_SOUL, where)) is (where.persona == "猫娘")
+        for persona in ("猫", "", None, "猫娘 ", "猫娘/", "%E7%8C%AB%E5%A8%98"):
+            assert await notes_for(rig, ASK_SOUL, group(999, persona=persona)) == []
+        assert (await rig.engine.status()).scope_check_drops == 0
+
+
+async def test_a_conversation_that_the_map_is_wrong_about_reads_what_is_shared_and_no_more(
+    tmp_path: Path,
+) -> None:
+    put(tmp_path, "shared/a.md", RUNBOOK)
+    put(tmp_path, "roles/猫娘/SOUL.md", SOUL)
+    put(tmp_path, "scopes/家人/旅行.md", TRIP)
+    async with running(tmp_path, {**MAP, "aiocqhttp:GroupMessage:5": "家 人"}) as rig:
+        await rig.until_indexed()
+        assert await notes_for(rig, ASK_RUNBOOK, cat(5))
+        assert await notes_for(rig, ASK_SOUL, cat(5)) == []
+        assert await notes_for(rig, ASK_TRIP, cat(5)) == []
+
+
+async def test_a_conversation_that_is_none_reads_no_note(tmp_path: Path) -> None:
+    async with with_notes(tmp_path) as rig:
+        (hit, *_) = await notes_for(rig, ASK_RUNBOOK, group(777))
+        nowhere = ConversationId("x", None, "", group(1).kind)
+        assert (await rig.recall(ASK_RUNBOOK, nowhere)).hits == ()
+        expansion = await rig.engine.service.expand(hit.pointer, conversation_id=nowhere)
+        assert expansion == PointerNotVisible(hit.pointer)
+
+
+async def test_a_pointer_opens_the_whole_section_for_those_who_see_it(tmp_path: Path) -> None:
+    async with with_notes(tmp_path) as rig:
+        expand = rig.engine.service.expand
+        hits = await notes_for(rig, ASK_RUNBOOK, group(999))
+        (hit,) = [hit for hit in hits if len(hit.headings) == 2]
+        opened = await expand(hit.pointer, conversation_id=group(888))
+        assert isinstance(opened, ExpandedNote)
+        section = opened.section
+        assert section.text == RUNBOOK.split("\n", 2)[2].rstrip("\n")
+        assert (section.first, section.last) == (3, 14)
+        assert (section.chunk.place.name, section.chunk.file) == ("@shared", "shared/RUNBOOK.md")
+        (trip,) = await notes_for(rig, ASK_TRIP, group(777))
+        for pointer in (trip.pointer, trip.memory_id, f"shared/RUNBOOK.md#{trip.memory_id}"):
+            assert isinstance(await expand(pointer, conversation_id=private(1002)), ExpandedNote)
+            assert await expand(pointer, conversation_id=group(888)) == PointerNotVisible(pointer)
+        (soul,) = await notes_for(rig, ASK_SOUL, cat(777))
+        assert isinstance(await expand(soul.pointer, conversation_id=cat(888)), ExpandedNote)
+        for persona in ("", None, "狗"):
+            asked = await expand(soul.pointer, conversation_id=group(888, persona=persona))
+            assert asked == PointerNotVisible(soul.pointer)
+
+
+async def test_notes_and_memories_share_the_limit_and_the_budget(tmp_path: Path) -> None:
+    async with with_notes(tmp_path) as rig:
+        await rig.remember("备份恢复要怎么做，问小王", group(999))
+        await rig.until_indexed()
+        hits = (await rig.recall(ASK_RUNBOOK, group(999))).hits
+        assert {hit.is_note for hit in hits} == {True, False}
+        assert len((await rig.recall(ASK_RUNBOOK, group(999), limit=1)).hits) == 1
+        poor = await rig.engine.service.recall(
+            ASK_RUNBOOK, conversation_id=group(999), limit=5, token_budget=hits[0].tokens
+        )
+        assert poor.tokens <= hits[0].tokens
+
+
+async def test_a_change_of_the_files_is_recalled_once_the_book_is_told(tmp_path: Path) -> None:
+    async with with_notes(tmp_path) as rig:
+        (before, *_) = await notes_for(rig, ASK_TRIP, group(777))
+        moved = tmp_path / "memory/scopes/公司/旅行.md"
+        moved.parent.mkdir()
+        (tmp_path / "memory/scopes/家人/旅行.md").rename(moved)
+        await rig.engine.notes.refresh()
+        await rig.until_indexed()
+        assert await notes_for(rig, ASK_TRIP, group(777)) == []
+        (after, *_) = await notes_for(rig, ASK_TRIP, group(888))
+        assert after.preview == before.preview
+        for where in (group(777), group(888)):
+            old = await rig.engine.service.expand(before.pointer, conversation_id=where)
+            assert old == PointerNotVisible(before.pointer)
+
+
+async def test_the_index_keeps_notes_over_a_restart_and_loses_those_that_went(
+    tmp_path: Path,
+) -> None:
+    store = InMemoryVectorStore()
+    put(tmp_path, "shared/a.md", RUNBOOK)
+    put(tmp_path, "shared/b.md", SOUL)
+    async with running(tmp_path, store=store) as rig:
+        await rig.remember("奶奶对花生过敏", group(777))
+        await rig.until_indexed()
+        (first,) = store.disk.collections.values()
+        before = dict(first)
+        assert len(before) == 4
+    (tmp_path / "memory/shared/b.md").unlink()
+    async with running(tmp_path, store=InMemoryVectorStore(store.disk)) as rig:
+        await rig.until_indexed()
+        (rows,) = store.disk.collections.values()
+        assert len(rows) == 3
+        assert all(row is before[identifier] for identifier, row in rows.items())
+
+
+async def test_what_changed_while_the_bot_was_off_is_what_the_indexes_write(
+    tmp_path: Path,
+) -> None:
+    store, shelf = InMemoryVectorStore(), Shelf()
+    put(tmp_path, "shared/a.md", RUNBOOK)
+    put(tmp_path, "scopes/家人/旅行.md", TRIP)
+    async with running(tmp_path, store=store, words=InMemoryLexicalIndex(shelf)) as rig:
+        await rig.remember("奶奶对花生过敏", group(777))
+        await until_found(rig, ASK_TRIP, group(777))
+        await rig.until_indexed()
+        before = dict(shelf.records)
+        assert len(before) == 4
+    put(tmp_path, "shared/a.md", f"前言。\n\n{RUNBOOK.replace('小王', '老李')}")
+    (tmp_path / "memory/scopes/家人/旅行.md").unlink()
+    words = InMemoryLexicalIndex(shelf)
+    async with running(tmp_path, store=InMemoryVectorStore(store.disk), words=words) as rig:
+        await rig.until_indexed()
+        async with asyncio.timeout(60):
+            while True:
+                living = {(chunk.place.name, chunk.note_id) for chunk in rig.engine.notes.all()}
+                noted = {(key.scope, key.memory_id) for key in shelf.records}
+                if len(noted - living) == 1 and living < noted:
+                    break
+                await asyncio.sleep(0.01)
+        (rows,) = store.disk.collections.values()
+        assert {identifier.partition("/")[2] for identifier in rows} == {n for _, n in noted}
+        same = [key for key, record in shelf.records.items() if before.get(key) is record]
+        assert len(same) == 2  # the memory, and the section that only moved down
+
+
+async def test_memories_are_recalled_while_the_notes_are_not_read_yet(tmp_path: Path) -> None:
+    put(tmp_path, "shared/a.md", RUNBOOK)
+    async with running(tmp_path, follow=False) as rig:
+        await rig.remember("备份恢复要怎么做，问小王", group(999))
+        assert [hit.is_note for hit in (await rig.recall(ASK_RUNBOOK, group(999))).hits] == [False]
+        await rig.engine.scan_notes()
+        assert await until_found(rig, ASK_RUNBOOK, group(999))
+
+
+async def test_a_note_is_no_memory_that_could_be_forgotten(tmp_path: Path) -> None:
+    async with with_notes(tmp_path) as rig:
+        (hit, *_) = await notes_for(rig, ASK_RUNBOOK, group(999))
+        admin = person(1, admin=True)
+        service = rig.engine.service
+        gone = await service.forget(hit.memory_id, conversation_id=group(999), actor=admin)
+        assert gone == NotVisible(hit.memory_id)
+        assert await service.newest(conversation_id=group(999), limit=9) == []
+        assert (await service.describe(conversation_id=group(999))).visible == 0
+
+
+async def test_with_the_filter_off_all_notes_are_read_but_those_in_quarantine(
+    tmp_path: Path,
+) -> None:
+    put(tmp_path, "scopes/quarantine/x.md", "# 隔离\n\n来路不明的话。\n")
+    put(tmp_path, "scopes/家人/旅行.md", TRIP)
+    settings = EngineSettings(scope_filter_enabled=False)
+    async with running(tmp_path, settings=settings, follow=False) as rig:
+        await rig.engine.scan_notes()
+        assert await until_found(rig, ASK_TRIP, group(888))
+        assert await notes_for(rig, "隔离来路不明的话", group(888)) == []

@@ -1,0 +1,552 @@
+"""The Markdown tree under a person's hands, a bad disk and a crash."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import checkout
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
+from astrbot_plugin_scoped_memory.llm_memory.models.conversation import Actor
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, StoredMemory, Topic
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
+from astrbot_plugin_scoped_memory.llm_memory.storage import files
+from astrbot_plugin_scoped_memory.llm_memory.vault import archive as vault_archive
+from astrbot_plugin_scoped_memory.llm_memory.vault import writer as vault_pen
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import render
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import SPLIT_BYTES, MarkdownVault
+
+pytestmark = pytest.mark.engine
+
+NOW = datetime(2026, 11, 21, 18, 0, tzinfo=UTC)
+FAMILY, WORK = Scope.parse("家人"), Scope.parse("公司")
+ADMIN = Actor("aiocqhttp:1", "管理员", admin=True)
+
+
+def memory(number: int, text: str = "", reasoning: str = "") -> Memory:
+    """An entry with an id of its own."""
+    return Memory(f"m-{number:014d}", text or f"第{number}件事", NOW, reasoning=reasoning)
+
+
+class Tree:
+    """A vault and its folder."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.vault = MarkdownVault(root)
+        self.vault.open()
+
+    def folder(self, scope: Scope = FAMILY) -> Path:
+        """A scope's folder."""
+        return self.root / "scopes" / scope.name
+
+    def write(self, name: str, content: str | bytes, scope: Scope = FAMILY) -> Path:
+        """A file by hand."""
+        path = self.folder(scope) / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    def add(self, entry: Memory, scope: Scope = FAMILY, topic: Topic = Topic.ENTITIES) -> Path:
+        """An entry by the bot: its file."""
+        return self.folder(scope) / self.vault.append(scope, topic, entry).path
+
+    def texts(self, scope: Scope = FAMILY) -> list[str]:
+        """What a bot that starts now would read."""
+        content = MarkdownVault(self.root).read(scope)
+        return sorted(stored.memory.judgment for stored in content.memories)
+
+    def broken(self, scope: Scope = FAMILY) -> dict[str, str]:
+        """File -> reason, as a bot that starts now would report."""
+        return {r.path: r.reason for r in MarkdownVault(self.root).read(scope).broken}
+
+    def find(self, text: str, scope: Scope = FAMILY) -> StoredMemory:
+        """An entry by its text."""
+        memories = MarkdownVault(self.root).read(scope).memories
+        return next(stored for stored in memories if stored.memory.judgment == text)
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Tree:
+    """An empty vault."""
+    return Tree(tmp_path / "memory")
+
+
+def full(*_: Any) -> None:
+    """What a full disk answers."""
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_file_that_cannot_be_read_is_reported_and_the_others_are_read(tree: Tree) -> None:
+    tree.add(memory(1))
+    (tree.folder() / "decisions.md").mkdir()
+    tree.write("patterns.md", "## 公积金 ^m-00000000000009\n".encode("gb18030"))
+    tree.write("preferences.md", b"## \xff\xfe ^m-00000000000008\n")
+    tree.write("instructions.md", "## 公积金 ^m-00000000000007\n".encode("utf-16"))
+    assert tree.texts() == ["第1件事"]
+    assert tree.broken() == {
+        "decisions.md": "unreadable",
+        "instructions.md": "utf16",
+        "patterns.md": "gb18030",
+        "preferences.md": "not_utf8",
+    }
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes on this system")
+def test_a_pipe_in_the_vault_holds_nobody_up(tree: Tree) -> None:
+    tree.add(memory(1))
+    os.mkfifo(tree.folder() / "preferences.md")
+    assert tree.texts() == ["第1件事"]
+    assert tree.broken() == {"preferences.md": "unreadable"}
+
+
+@pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() == 0, reason="nothing is forbidden to root"
+)
+def test_a_forbidden_file_is_reported(tree: Tree) -> None:
+    path = tree.add(memory(1))
+    path.chmod(0)
+    assert tree.broken() == {"entities.md": "unreadable"}
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", "汉字".encode("gb18030")])
+def test_the_bot_writes_beside_a_file_that_it_could_not_read_back(
+    tree: Tree, content: bytes
+) -> None:
+    spoiled = tree.write("entities.md", content)
+    assert tree.add(memory(1)).name == "entities-2.md"
+    assert spoiled.read_bytes() == content
+    assert tree.texts() == ["第1件事"]
+
+
+def test_a_folder_in_the_place_of_a_file_is_passed_by(tree: Tree) -> None:
+    tree.write("entities.md/x.txt", "")
+    assert tree.add(memory(1)).name == "entities-2.md"
+    assert tree.texts() == ["第1件事"]
+
+
+def test_an_archive_that_cannot_be_read_back_is_passed_by(tree: Tree) -> None:
+    tree.add(memory(1))
+    tree.write("archive/entities.md", "汉字".encode("gb18030"))
+    vault = MarkdownVault(tree.root)
+    vault.archive(tree.find("第1件事"), by=ADMIN, at=NOW)
+    assert tree.texts() == []
+    restored = vault.restore(FAMILY, memory(1).memory_id)
+    assert restored is not None
+    assert tree.texts() == ["第1件事"]
+
+
+def test_an_entry_comes_back_beside_a_file_that_was_spoiled_meanwhile(tree: Tree) -> None:
+    path = tree.add(memory(1))
+    vault = MarkdownVault(tree.root)
+    vault.archive(tree.find("第1件事"), by=ADMIN, at=NOW)
+    path.write_bytes("汉字".encode("gb18030"))
+    restored = vault.restore(FAMILY, memory(1).memory_id)
+    assert restored is not None
+    assert tree.texts() == ["第1件事"]
+    assert tree.find("第1件事").path == restored.path
+    assert path.read_bytes() == "汉字".encode("gb18030")
+
+
+@pytest.mark.parametrize("cut", range(1, 60))
+def test_half_an_entry_at_the_end_costs_no_whole_one(tree: Tree, cut: int) -> None:
+    path = tree.add(memory(1))
+    whole = path.read_bytes()
+    half = render(memory(2, "半条记忆说的是很久以前的一件事")).encode()[:cut]
+    path.write_bytes(whole + b"\n" + half)
+    assert "第1件事" in tree.texts()
+    tree.add(memory(3))
+    assert {"第1件事", "第3件事"} <= set(tree.texts())
+    MarkdownVault(tree.root).archive(tree.find("第1件事"), by=ADMIN, at=NOW)
+    assert "第1件事" not in tree.texts()
+    assert "第3件事" in tree.texts()
+
+
+def test_an_id_that_stands_twice_is_recalled_once_and_reported(tree: Tree) -> None:
+    path = tree.add(memory(1))
+    tree.write("patterns.md", path.read_bytes())
+    assert tree.texts() == ["第1件事"]
+    assert tree.broken() == {"patterns.md": "duplicate_id"}
+
+
+@pytest.mark.parametrize(("bom", "newline"), [("", "\r\n"), ("\ufeff", "\n"), ("\ufeff", "\r\n")])
+def test_an_editors_mark_and_line_ends_are_kept(tree: Tree, bom: str, newline: str) -> None:
+    content = bom + "我的笔记\n\n" + render(memory(1, reasoning="一\n二")) + "\n"
+    path = tree.write("entities.md", content.replace("\n", newline))
+    stored = tree.find("第1件事")
+    assert stored.memory == memory(1, reasoning="一\n二")
+    vault = MarkdownVault(tree.root)
+    vault.append(FAMILY, Topic.ENTITIES, memory(2))
+    vault.replace(stored, memory(1, "改了"))
+    raw = path.read_bytes().decode()
+    assert raw.startswith(bom + "我的笔记" + newline)
+    assert raw.count("\ufeff") == len(bom)
+    assert tree.texts() == ["改了", "第2件事"]
+
+
+def test_what_is_not_recalled_is_not_read(tree: Tree) -> None:
+    tree.add(memory(1))
+    for number, name in enumerate(
+        ["PRIMER.md", "primer.md", "MEMORY.md", "archive/entities.md", "archive/journal/x.md",
+         "Archive/y.md", "entities.conflict-1.md", "entities.md.conflict.md", ".hidden.md",
+         ".trash/z.md", "entities.txt", "entities.md.bak", "entities"],
+        start=10,
+    ):  # fmt: skip
+        tree.write(name, render(memory(number)))
+    assert tree.texts() == ["第1件事"]
+    assert tree.broken() == {}
+
+
+def test_a_persons_own_files_and_folders_are_read(tree: Tree) -> None:
+    tree.write("旅行/日本 2026.MD", render(memory(1)))
+    tree.write("journal/2026-11-21.md", render(memory(2)))
+    assert tree.texts() == ["第1件事", "第2件事"]
+
+
+@pytest.mark.parametrize("name", ["家 人", "a.b", "Public", "con", "家人 (副本)", "é"])
+def test_a_folder_whose_name_is_no_scope_is_reported_and_read_by_nobody(
+    tree: Tree, name: str
+) -> None:
+    tree.add(memory(1))
+    stray = tree.root / "scopes" / name
+    stray.mkdir()
+    (stray / "entities.md").write_text(render(memory(2)), encoding="utf-8")
+    assert tree.vault.scopes() == (FAMILY,)
+    assert [(r.scope, r.reason) for r in tree.vault.strays()] == [(name, "illegal_folder")]
+
+
+class TestLinks:
+    """A link must not carry one scope's words into another's folder."""
+
+    def test_a_linked_scope_folder_is_no_scope_and_nothing_is_written_through_it(
+        self, tree: Tree
+    ) -> None:
+        tree.add(memory(1, "公司的事"), WORK)
+        tree.folder().symlink_to(tree.folder(WORK), target_is_directory=True)
+        assert tree.vault.scopes() == (WORK,)
+        assert [report.scope for report in tree.vault.strays()] == ["家人"]
+        with pytest.raises(VaultWriteFailed):
+            tree.vault.append(FAMILY, Topic.ENTITIES, memory(2))
+        with pytest.raises(VaultWriteFailed):
+            tree.vault.ensure(FAMILY)
+        assert tree.texts(WORK) == ["公司的事"]
+
+    def test_nothing_is_read_or_written_through_a_linked_file(self, tree: Tree) -> None:
+        tree.add(memory(1, "公司的事"), WORK)
+        tree.vault.ensure(FAMILY)
+        (tree.folder() / "entities.md").symlink_to(tree.folder(WORK) / "entities.md")
+        assert tree.texts() == []
+        assert tree.add(memory(2, "家里的事")).name == "entities-2.md"
+        assert tree.texts() == ["家里的事"]
+        assert tree.texts(WORK) == ["公司的事"]
+
+    def test_nothing_is_read_or_written_through_a_linked_folder(self, tree: Tree) -> None:
+        tree.add(memory(1, "公司的事"), WORK, Topic.JOURNAL)
+        tree.vault.ensure(FAMILY)
+        (tree.folder() / "journal").symlink_to(tree.folder(WORK) / "journal")
+        assert tree.texts() == []
+        with pytest.raises(VaultWriteFailed):
+            tree.vault.append(FAMILY, Topic.JOURNAL, memory(2))
+        assert tree.texts(WORK) == ["公司的事"]
+
+    def test_an_archive_that_is_a_link_restores_nothing(self, tree: Tree) -> None:
+        tree.add(memory(1, "公司的事"), WORK)
+        MarkdownVault(tree.root).archive(tree.find("公司的事", WORK), by=ADMIN, at=NOW)
+        tree.vault.ensure(FAMILY)
+        (tree.folder() / "archive").symlink_to(tree.folder(WORK) / "archive")
+        assert tree.vault.archived(FAMILY, memory(1).memory_id) is None
+        assert tree.vault.restore(FAMILY, memory(1).memory_id) is None
+        (tree.folder() / "archive").unlink()
+        tree.write("archive/x.txt", "")
+        (tree.folder() / "archive/entities.md").symlink_to(
+            tree.folder(WORK) / "archive/entities.md"
+        )
+        assert tree.vault.archived(FAMILY, memory(1).memory_id) is None
+        assert tree.vault.restore(FAMILY, memory(1).memory_id) is None
+
+
+@pytest.mark.parametrize("call", ["fsync", "write"])
+def test_a_full_disk_leaves_every_file_as_it_was(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    path = tree.add(memory(1))
+    before = path.read_bytes()
+    stored = tree.find("第1件事")
+    if call == "fsync":
+        monkeypatch.setattr(files.os, "fsync", full)
+    else:
+        monkeypatch.setattr(files, "_write_all", full)
+    vault = MarkdownVault(tree.root)
+    with pytest.raises(VaultWriteFailed, match="entities"):
+        vault.append(FAMILY, Topic.ENTITIES, memory(2))
+    with pytest.raises(VaultWriteFailed):
+        vault.append(FAMILY, Topic.TASKS, memory(3))
+    with pytest.raises(VaultWriteFailed):
+        vault.replace(stored, memory(1, "改了"))
+    with pytest.raises(VaultWriteFailed):
+        vault.archive(stored, by=ADMIN, at=NOW)
+    monkeypatch.undo()
+    assert path.read_bytes() == before
+    left = [p.name for p in tree.folder().rglob("*") if p.is_file()]
+    assert left == ["entities.md"]
+    assert tree.texts() == ["第1件事"]
+
+
+@pytest.mark.parametrize("code", [errno.EINVAL, errno.ENOTSUP])
+def test_a_file_system_that_cannot_sync_folders_is_written_to_all_the_same(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    real = os.fsync
+
+    def only_files(descriptor: int) -> None:
+        if Path(f"/proc/self/fd/{descriptor}").resolve().is_dir():
+            raise OSError(code, os.strerror(code))
+        real(descriptor)
+
+    if not Path("/proc/self/fd").is_dir():
+        pytest.skip("no way to tell a folder's descriptor")
+    monkeypatch.setattr(files.os, "fsync", only_files)
+    tree.add(memory(1))
+    tree.vault.replace(tree.find("第1件事"), memory(1, "改了"))
+    assert tree.texts() == ["改了"]
+
+
+LIMITED = """
+    import resource, signal, sys
+    from pathlib import Path
+    sys.path.insert(0, sys.argv[1])
+    import checkout; checkout.register()
+    from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
+    from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
+    from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
+    from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Topic
+    from astrbot_plugin_scoped_memory.tests.vault.test_vault import FAMILY, memory
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    vault = MarkdownVault(Path(sys.argv[2]))
+    vault.open()
+    vault.append(FAMILY, Topic.ENTITIES, memory(1))
+    size = (Path(sys.argv[2]) / "scopes" / FAMILY.name / "entities.md").stat().st_size
+    for room in range(1, int(sys.argv[3])):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size + room, resource.RLIM_INFINITY))
+        try:
+            vault.append(FAMILY, Topic.ENTITIES, memory(2, reasoning=sys.argv[4]))
+        except VaultWriteFailed:
+            continue
+        print("acknowledged with room for", room)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no limits on file sizes")
+@pytest.mark.parametrize("reasoning", ["短", "长" * 20_000])
+def test_a_disk_that_takes_only_a_part_leaves_the_file_as_it_was(
+    tmp_path: Path, reasoning: str
+) -> None:
+    tree = Tree(tmp_path / "memory")
+    entry = len(render(memory(2, reasoning=reasoning)).encode())
+    rooms = min(entry, 120)
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(LIMITED), str(checkout.ROOT / "scripts"),
+         str(tree.root), str(rooms), reasoning],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    assert (tree.folder() / "entities.md").read_text("utf-8") == render(memory(1))
+
+
+class Crash(BaseException):
+    """The process ends here."""
+
+
+def test_a_crash_while_forgetting_leaves_the_entry_alive_and_only_once(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree.add(memory(1))
+    tree.add(memory(2))
+
+    def crash(*_: Any) -> None:
+        raise Crash
+
+    with monkeypatch.context() as patch:
+        patch.setattr(vault_pen, "replace_durably", crash)
+        with pytest.raises(Crash):
+            tree.vault.archive(tree.find("第1件事"), by=ADMIN, at=NOW)
+    assert tree.texts() == ["第1件事", "第2件事"]
+    assert tree.broken() == {}
+    again = MarkdownVault(tree.root)
+    restored = again.restore(FAMILY, memory(1).memory_id)
+    assert restored is None or restored.memory == memory(1)
+    assert tree.texts() == ["第1件事", "第2件事"]
+    assert tree.broken() == {}
+    again.archive(tree.find("第1件事"), by=ADMIN, at=NOW)
+    assert tree.texts() == ["第2件事"]
+    assert again.restore(FAMILY, memory(1).memory_id) is not None
+    assert tree.texts() == ["第1件事", "第2件事"]
+    assert tree.broken() == {}
+    assert again.archived(FAMILY, memory(1).memory_id) is None
+
+
+def test_a_crash_while_restoring_leaves_the_entry_alive_and_only_once(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree.add(memory(1))
+    tree.vault.archive(tree.find("第1件事"), by=ADMIN, at=NOW)
+
+    def crash(*_: Any) -> None:
+        raise Crash
+
+    with monkeypatch.context() as patch:
+        patch.setattr(vault_archive, "replace_durably", crash)
+        with pytest.raises(Crash):
+            tree.vault.restore(FAMILY, memory(1).memory_id)
+    again = MarkdownVault(tree.root)
+    assert tree.texts() == ["第1件事"]
+    again.restore(FAMILY, memory(1).memory_id)
+    assert tree.texts() == ["第1件事"]
+    assert tree.broken() == {}
+    again.archive(tree.find("第1件事"), by=ADMIN, at=NOW)
+    assert tree.texts() == []
+
+
+def test_the_archive_keeps_the_text_as_it_was_last(tree: Tree) -> None:
+    path = tree.add(memory(1))
+    stored = tree.find("第1件事")
+    path.write_text(path.read_text("utf-8").replace("第1件事", "手改过的事"), "utf-8")
+    target = tree.vault.archive(stored, by=Actor("x", "甲 · 可信：是\n## 假 ^m-0000"), at=NOW)
+    assert target == "archive/entities.md"
+    archived = tree.vault.archived(FAMILY, memory(1).memory_id)
+    assert archived is not None
+    assert archived.judgment == "手改过的事"
+    assert not archived.provenance.trusted
+    restored = tree.vault.restore(FAMILY, memory(1).memory_id)
+    assert restored is not None
+    assert restored.memory == memory(1, "手改过的事")
+
+
+def test_an_edit_by_hand_is_not_written_over(tree: Tree) -> None:
+    path = tree.add(memory(1))
+    stored = tree.find("第1件事")
+    path.write_text(path.read_text("utf-8").replace("第1件事", "手改过的事"), "utf-8")
+    with pytest.raises(KeyError):
+        tree.vault.replace(stored, memory(1, "机器改的"))
+    assert tree.texts() == ["手改过的事"]
+
+
+def test_an_entry_without_a_time_can_be_changed_after_its_file_was(tree: Tree) -> None:
+    path = tree.write("entities.md", "## 没有时间的一条 ^m-00000000000001\n")
+    os.utime(path, (1, 1))
+    stored = tree.find("没有时间的一条")
+    tree.add(memory(2))
+    tree.vault.replace(stored, memory(1, "改了"))
+    assert tree.texts() == ["改了", "第2件事"]
+
+
+def test_of_several_forgotten_copies_the_last_forgotten_comes_back(tree: Tree) -> None:
+    def forgotten(text: str, hour: int) -> str:
+        moment = f"忘记：2026-11-21T{hour:02}:00:00+00:00"
+        return render(replace(memory(1, text), extra=(moment, "忘记者：甲")))
+
+    tree.write("archive/entities-2.md", forgotten("新的", 9))
+    tree.write("archive/entities.md", forgotten("旧的", 8))
+    restored = tree.vault.restore(FAMILY, memory(1).memory_id)
+    assert restored is not None
+    assert restored.memory == memory(1, "新的")
+    assert tree.texts() == ["新的"]
+    left = tree.vault.archived(FAMILY, memory(1).memory_id)
+    assert left is not None
+    assert left.judgment == "旧的"
+
+
+def test_an_entry_moved_to_another_file_is_found_there(tree: Tree) -> None:
+    path = tree.add(memory(1))
+    stored = tree.find("第1件事")
+    path.rename(path.with_name("我的.md"))
+    changed = tree.vault.replace(stored, memory(1, "改了"))
+    assert changed.path == "我的.md"
+    assert tree.texts() == ["改了"]
+
+
+def test_an_entry_that_is_gone_is_told_from_one_that_cannot_be_read(tree: Tree) -> None:
+    path = tree.add(memory(1))
+    stored = tree.find("第1件事")
+    content = path.read_bytes()
+    path.write_bytes(b"\xff" + content)
+    with pytest.raises(VaultWriteFailed):
+        tree.vault.archive(stored, by=ADMIN, at=NOW)
+    path.unlink()
+    with pytest.raises(KeyError):
+        tree.vault.archive(stored, by=ADMIN, at=NOW)
+
+
+def test_a_large_topic_file_is_split_and_all_parts_are_read(tree: Tree) -> None:
+    long = "长" * 8000
+    number = 0
+    while not (tree.folder() / "entities-3.md").exists():
+        number += 1
+        tree.add(memory(number, reasoning=long))
+    names = sorted(path.name for path in tree.folder().iterdir())
+    assert names == ["entities-2.md", "entities-3.md", "entities.md"]
+    assert len(tree.texts()) == number
+    assert (tree.folder() / "entities.md").stat().st_size < SPLIT_BYTES + 30_000
+
+
+@pytest.mark.parametrize("moment", [2**40, -(2**40)])
+def test_a_file_with_an_impossible_date_is_read(tree: Tree, moment: int) -> None:
+    path = tree.write("entities.md", "## 没有时间的一条 ^m-00000000000001\n")
+    try:
+        os.utime(path, (moment, moment))
+    except (OSError, OverflowError):
+        pytest.skip("this disk knows no such date")
+    assert tree.texts() == ["没有时间的一条"]
+
+
+def test_two_threads_that_write_lose_nothing(tree: Tree) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda n: tree.add(memory(n)), range(40)))
+        stored = [tree.find(f"第{n}件事") for n in range(0, 40, 2)]
+        list(pool.map(lambda s: tree.vault.archive(s, by=ADMIN, at=NOW), stored))
+    assert tree.texts() == sorted(f"第{n}件事" for n in range(1, 40, 2))
+
+
+KILLED = """
+    import os, sys
+    from pathlib import Path
+    sys.path.insert(0, sys.argv[1])
+    import checkout; checkout.register()
+    from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
+    from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Topic
+    from astrbot_plugin_scoped_memory.tests.vault.test_vault import FAMILY, memory
+    vault = MarkdownVault(Path(sys.argv[2]))
+    vault.open()
+    for number in range(10_000):
+        vault.append(FAMILY, Topic.ENTITIES, memory(number, reasoning="长" * 5000))
+        print(number, flush=True)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such signal")
+def test_kill_9_while_writing_loses_nothing_acknowledged(tmp_path: Path) -> None:
+    tree = Tree(tmp_path / "memory")
+    writer = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(KILLED), str(checkout.ROOT / "scripts"),
+         str(tree.root)],
+        stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert writer.stdout is not None
+    acknowledged = [int(writer.stdout.readline()) for _ in range(25)]
+    writer.send_signal(signal.SIGKILL)
+    rest, _ = writer.communicate(timeout=30)
+    acknowledged += [int(line) for line in rest.split("\n")[:-1]]
+    assert {f"第{number}件事" for number in acknowledged} <= set(tree.texts())
+    assert tree.broken() == {}
