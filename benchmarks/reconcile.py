@@ -26,7 +26,7 @@ import checkout
 checkout.register()
 
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.catalogue import Catalogue  # noqa: E402
-from astrbot_plugin_scoped_memory.llm_memory.catalogue.visibility import LivingMemories  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.visibility import RecallableMemories  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (  # noqa: E402
     Memory,
     Provenance,
@@ -79,7 +79,7 @@ class Life:
         self.ledger = SqliteLedger(root / "state" / "vault.sqlite")
         self.vault = MarkdownVault(root / "memory", self.ledger, make_id=partial(make_id, "m"))
         self.catalogue = Catalogue()
-        living = LivingMemories(self.catalogue, [])
+        living = RecallableMemories(self.catalogue, [])
         state = SqliteStateStore(root / "state" / "state.sqlite")
         state.open()
         self.reconciler = Reconciler(

@@ -34,7 +34,7 @@ from .services.injection_service import safe
 from .shown import LastShown
 from .sleep_command import SleepCommand
 from .transfer_commands import TransferCommands
-from .welcome import greet, strangers_warning
+from .welcome import announce_conversation, strangers_warning
 
 _STATUS_SECONDS = 1.0
 
@@ -84,7 +84,7 @@ class Commands:
         conversation_id = await plugin.turns.conversation_id(event)
         actor = await plugin.turns.actor(event)
         try:
-            plugin.spawn(greet(plugin, conversation_id, actor))
+            plugin.spawn(announce_conversation(plugin, conversation_id, actor))
             reply = await command(conversation_id, actor, plugin.turns.command_rest(event, words))
             return reply + await self._beside(reply, actor)
         except EngineClosed:

@@ -26,7 +26,7 @@ from .recent_talk import Said
 from .services.injection_service import fence
 from .services.primer_injection import PrimerInjection, opening
 from .services.retrieval_service import RetrievalService
-from .welcome import greet, warn_admin
+from .welcome import announce_conversation, warn_admin
 
 _QUEUE_SECONDS = 0.001
 """A person waits for the answer, and AstrBot alone takes fifty milliseconds. An append takes about
@@ -64,7 +64,7 @@ class DeepMind:
         plugin.astrbot_is_up()
         conversation_id = await plugin.turns.conversation_id(event, request.conversation)
         actor = await plugin.turns.actor(event)
-        plugin.spawn(greet(plugin, conversation_id, actor))
+        plugin.spawn(announce_conversation(plugin, conversation_id, actor))
         if plugin.turns.is_command(event) or not plugin.turns.claim_injection(event):
             return
         if actor.spoke:

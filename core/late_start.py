@@ -122,9 +122,9 @@ class LateStart[Code, Parts: Closable]:
         self, old: Parts | None, between: Callable[[], Coroutine[Any, Any, None]] | None
     ) -> None:
         if old is not None:
-            await self._to_its_end(old.close())
+            await self._shielded(old.close())
         if between is not None:
-            await self._to_its_end(between())
+            await self._shielded(between())
         await self._start_or_tell(just_started=self._up.is_set())
 
     async def _start_or_tell(self, *, just_started: bool) -> None:
@@ -135,10 +135,10 @@ class LateStart[Code, Parts: Closable]:
             self._tell(self.fault)
 
     async def _start(self, *, just_started: bool) -> None:
-        code = await self._to_its_end(asyncio.to_thread(self._load))
+        code = await self._shielded(asyncio.to_thread(self._load))
         self.here = await self._make(code, just_started)
 
-    async def _to_its_end[Result](self, work: Coroutine[Any, Any, Result]) -> Result:
+    async def _shielded[Result](self, work: Coroutine[Any, Any, Result]) -> Result:
         """Await what goes on where the one who awaits it is cancelled; ``close`` waits for it."""
         self._unstoppable = running = asyncio.ensure_future(work)
         return await asyncio.shield(running)

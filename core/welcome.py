@@ -19,7 +19,9 @@ from ..llm_memory import (
 from .plugin_context import PluginContext
 
 
-async def greet(plugin: PluginContext, conversation_id: ConversationId, actor: Actor) -> None:
+async def announce_conversation(
+    plugin: PluginContext, conversation_id: ConversationId, actor: Actor
+) -> None:
     """Note that a person's message came. Where the engine is off there is nothing to say."""
     if not actor.spoke:
         return

@@ -23,7 +23,7 @@ class Follower(Protocol):
         ...
 
 
-class LivingMemories:
+class RecallableMemories:
     """The catalogue and the indexes that follow it. Touched from the event loop only."""
 
     def __init__(

@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 from ..catalogue.acquaintances import Acquaintances
 from ..catalogue.catalogue import Catalogue
-from ..catalogue.visibility import LivingMemories
-from ..consolidation.archive_step import Departures
-from ..consolidation.consolidation_service import ConsolidationService, NightParts
+from ..catalogue.visibility import RecallableMemories
+from ..consolidation.archive_step import ArchiveStep
+from ..consolidation.consolidation_service import ConsolidationParts, ConsolidationService
 from ..consolidation.day_journals import DayJournals
-from ..consolidation.decay_step import Fading
-from ..consolidation.merging import NightMerging
+from ..consolidation.decay_step import DecayStep
+from ..consolidation.merging import Merging
 from ..consolidation.models import Postponed
 from ..consolidation.nightly_backup import NightlyBackup
 from ..consolidation.overviews import Overviews
@@ -30,7 +30,7 @@ from ..vault.ports import Vault
 from ..vault.scope_pages_port import ScopePages
 
 
-def make_night(
+def make_consolidation(
     *,
     store: SleepStore,
     book: LoopBook,
@@ -40,7 +40,7 @@ def make_night(
     backup: NightlyBackup,
     vault: Vault,
     catalogue: Catalogue,
-    living: LivingMemories,
+    living: RecallableMemories,
     corrected: CorrectedStatements,
     checks: DraftChecks,
     near: NearDuplicates,
@@ -55,11 +55,11 @@ def make_night(
     """``primer`` fills PRIMER.md of a scope; ``may_rotate`` is False while files are missing that
     an older backup may still have; ``learns`` while memories may be changed by themselves."""
     closings = Closings(vault, catalogue, living, corrected)
-    departures = Departures(store, vault, catalogue, living, closings, clock)
-    parts = NightParts(
+    departures = ArchiveStep(store, vault, catalogue, living, closings, clock)
+    parts = ConsolidationParts(
         departures,
-        Fading(store, book, vault, catalogue, living, departures),
-        NightMerging(store, catalogue, near, departures),
+        DecayStep(store, book, vault, catalogue, living, departures),
+        Merging(store, catalogue, near, departures),
         DayJournals(
             store,
             turns,

@@ -14,27 +14,27 @@ from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard
 from ..scopes.scope_book import ScopeBook
 from .parts import EngineParts
-from .recall import Recalling
-from .remember import Writing
+from .recall import RecallParts
+from .remember import RememberParts
 
 
 @dataclass(frozen=True, slots=True)
-class Arrivals:
+class MigrationParts:
     """``old_vectors`` come with the memories of other plugins, where there are any."""
 
     migrations: Migrations
     old_vectors: LegacyVectors | None
 
 
-def make_arrivals(
+def make_migration(
     parts: EngineParts,
     settings: EngineSettings,
-    recalling: Recalling,
-    writing: Writing,
+    recalling: RecallParts,
+    writing: RememberParts,
     book: ScopeBook,
     notices: NoticeBoard,
     clock: Clock,
-) -> Arrivals:
+) -> MigrationParts:
     """Opens nothing."""
     walker = RecordWalker(parts.migrations, settings.walk_pace)
     walker.paused = settings.migration_paused
@@ -91,4 +91,4 @@ def make_arrivals(
         clock,
         mode=settings.migration_mode,
     )
-    return Arrivals(migrations, old_vectors)
+    return MigrationParts(migrations, old_vectors)

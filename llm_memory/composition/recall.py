@@ -17,7 +17,7 @@ from ..recall.embedder_trust import EmbedderTrust
 from ..recall.memory_manager import MemoryManager
 from ..recall.reranking import Reranking
 from ..recall.use_counts import UseCounts
-from ..runtime.gc_freeze import LongLived
+from ..runtime.gc_freeze import GcFreeze
 from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard
 from ..vault.notes.note_book import NoteBook
@@ -25,14 +25,14 @@ from .parts import EngineParts
 
 
 @dataclass(frozen=True, slots=True)
-class Recalling:
+class RecallParts:
     """What lives, the indexes that follow it, and who asks them."""
 
     catalogue: Catalogue
     notes: NoteBook
     pending: PendingRecords
     unread: UnreadTurns
-    long_lived: LongLived
+    long_lived: GcFreeze
     indexing: IndexingService
     words: LexicalService
     trust: EmbedderTrust
@@ -40,9 +40,9 @@ class Recalling:
     manager: MemoryManager
 
 
-def make_recalling(
+def make_recall(
     parts: EngineParts, settings: EngineSettings, notices: NoticeBoard, clock: Clock
-) -> Recalling:
+) -> RecallParts:
     """Opens nothing."""
     catalogue = Catalogue()
     # What follows the notes asks the note book, too: it is told of its followers afterwards.
@@ -50,7 +50,7 @@ def make_recalling(
     pending = PendingRecords(catalogue)
     unread = UnreadTurns()
     passages = Passages(catalogue, notes, pending, unread)
-    long_lived = LongLived()
+    long_lived = GcFreeze()
     indexing = IndexingService(
         Passages(catalogue, notes, unread=unread),
         parts.store,
@@ -86,6 +86,6 @@ def make_recalling(
         settings,
         clock,
     )
-    return Recalling(
+    return RecallParts(
         catalogue, notes, pending, unread, long_lived, indexing, words, trust, uses, manager
     )

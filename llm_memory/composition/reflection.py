@@ -11,25 +11,25 @@ from ..consolidation.nightly_backup import NightlyBackup
 from ..models.settings import EngineSettings
 from ..primer.primer_service import PrimerService
 from ..reflection.apply import Learning
-from ..reflection.apply_one import Lessons
+from ..reflection.apply_one import ReflectionResults
 from ..reflection.batches import Batches
-from ..reflection.model_calls import Asking
+from ..reflection.model_calls import ModelCalls
 from ..reflection.reader import Apply, Reader
 from ..reflection.reflection_service import ReflectionService
-from ..reflection.token_budget import Spending
+from ..reflection.token_budget import TokenBudget
 from ..reflection.turn_queue import TurnQueue
 from ..reflection.unread_follower import UnreadFollower
 from ..remember.rules.privacy import without_private
 from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard
-from ..scopes.paused_conversations import OffTheRecord
+from ..scopes.paused_conversations import PausedConversations
 from ..scopes.scope_book import ScopeBook
 from ..service.bylines import Bylines
 from ..service.memory_loop import MemoryLoop
-from .consolidation import make_night
+from .consolidation import make_consolidation
 from .parts import EngineParts
-from .recall import Recalling
-from .remember import Writing
+from .recall import RecallParts
+from .remember import RememberParts
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class LoopParts:
     loop: MemoryLoop
     queue: TurnQueue
     learning: Learning
-    off_record: OffTheRecord
+    off_record: PausedConversations
     primer: PrimerService
     backup: NightlyBackup
 
@@ -62,8 +62,8 @@ class LoopHooks:
 def make_loop(
     parts: EngineParts,
     settings: EngineSettings,
-    recalling: Recalling,
-    writing: Writing,
+    recalling: RecallParts,
+    writing: RememberParts,
     book: ScopeBook,
     notices: NoticeBoard,
     clock: Clock,
@@ -95,13 +95,13 @@ def make_loop(
         parts.turns,
         parts.vault,
         catalogue,
-        Lessons(catalogue, writing.handlers, writing.corrected, book, clock),
+        ReflectionResults(catalogue, writing.handlers, writing.corrected, book, clock),
         recalling.manager,
         recalling.unread,
         clock,
     )
-    off_record = OffTheRecord(parts.loop_book, parts.pause_marks, notices)
-    spending = Spending(parts.loop_book, paces.daily_tokens, clock)
+    off_record = PausedConversations(parts.loop_book, parts.pause_marks, notices)
+    spending = TokenBudget(parts.loop_book, paces.daily_tokens, clock)
     backup = NightlyBackup(
         parts.backups,
         writing.living,
@@ -112,7 +112,7 @@ def make_loop(
         version=parts.version,
         settings=parts.carried_settings,
     )
-    sleep = make_night(
+    sleep = make_consolidation(
         store=parts.sleep_store,
         book=parts.loop_book,
         turns=parts.turns,
@@ -134,7 +134,7 @@ def make_loop(
         primer=primer.overview,
     )
     batches = Batches(parts.turns, parts.loop_book, paces)
-    asking = Asking(parts.chat, spending, parts.loop_book, paces, clock)
+    asking = ModelCalls(parts.chat, spending, parts.loop_book, paces, clock)
     reader = Reader(
         batches,
         asking,

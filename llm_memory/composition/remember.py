@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..catalogue.visibility import Follower, LivingMemories
+from ..catalogue.visibility import Follower, RecallableMemories
 from ..models.settings import EngineSettings
 from ..remember.closings import Closings
 from ..remember.corrected_journals import CorrectedJournals
@@ -19,14 +19,14 @@ from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard
 from ..tasks.service import TaskList
 from .parts import EngineParts
-from .recall import Recalling
+from .recall import RecallParts
 
 
 @dataclass(frozen=True, slots=True)
-class Writing:
+class RememberParts:
     """The doors to the vault, and what each memory passes there."""
 
-    living: LivingMemories
+    living: RecallableMemories
     corrected: CorrectedStatements
     checks: DraftChecks
     near: NearDuplicates
@@ -37,17 +37,17 @@ class Writing:
     follower: CorrectionFollower
 
 
-def make_writing(
+def make_remember(
     parts: EngineParts,
     settings: EngineSettings,
-    recalling: Recalling,
+    recalling: RecallParts,
     notices: NoticeBoard,
     clock: Clock,
-) -> Writing:
+) -> RememberParts:
     """Opens nothing."""
     vault, catalogue = parts.vault, recalling.catalogue
     followers: list[Follower] = [recalling.indexing, recalling.pending, recalling.long_lived]
-    living = LivingMemories(catalogue, followers, recalling.long_lived.grow)
+    living = RecallableMemories(catalogue, followers, recalling.long_lived.grow)
     checks = DraftChecks(settings.privacy_mode, parts.private_data)
     near = NearDuplicates(
         catalogue, recalling.indexing, recalling.words, seconds=settings.embed_draft_seconds
@@ -56,7 +56,7 @@ def make_writing(
     closings = Closings(vault, catalogue, living, corrected)
     journals = CorrectedJournals(vault, catalogue, living, corrected)
     editor = MemoryEditor(vault, catalogue, living, notices, checks, corrected, clock)
-    return Writing(
+    return RememberParts(
         living,
         corrected,
         checks,

@@ -9,7 +9,7 @@ from itertools import batched
 from typing import Final
 
 from ..catalogue.catalogue import Catalogue
-from ..catalogue.visibility import LivingMemories
+from ..catalogue.visibility import RecallableMemories
 from ..log import logger
 from ..models.conversation import Actor
 from ..models.data_models import StoredMemory
@@ -19,7 +19,7 @@ from ..models.scope import Scope
 from ..remember.closings import Closings
 from ..remember.rules.normalise import MAX_TAGS
 from ..runtime.identifiers import Clock
-from ..runtime.shielded import to_its_end
+from ..runtime.shielded import shielded
 from ..vault.ports import Vault
 from .models import Departure, DepartureKind
 from .ports import SleepStore
@@ -30,7 +30,7 @@ FADED_BY: Final = Actor("", "夜间整理：想起了总没用")
 _AT_ONCE: Final = 10
 
 
-class Departures:
+class ArchiveStep:
     """Never more than a quarter of a scope's living entries in one run: what was chosen is on disk
     before the first one leaves, so that a crash in between chooses none anew."""
 
@@ -39,7 +39,7 @@ class Departures:
         store: SleepStore,
         vault: Vault,
         catalogue: Catalogue,
-        living: LivingMemories,
+        living: RecallableMemories,
         closings: Closings,
         clock: Clock,
     ) -> None:
@@ -73,7 +73,7 @@ class Departures:
         chosen = await asyncio.to_thread(self._store.departures, run_id, scope.name)
         waiting = [departure for departure in chosen if not departure.done]
         for some in batched(waiting, _AT_ONCE):
-            await to_its_end(self._carry_out(run_id, scope, some))
+            await shielded(self._carry_out(run_id, scope, some))
             await asyncio.sleep(0)
 
     async def _carry_out(self, run_id: str, scope: Scope, some: Sequence[Departure]) -> None:

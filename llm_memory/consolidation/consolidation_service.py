@@ -18,10 +18,10 @@ from ..runtime.notice_board import NoticeBoard
 from ..storage.loop_port import LoopBook
 from ..vault.ports import Vault
 from ..vault.scope_pages_port import ScopePages
-from .archive_step import Departures
+from .archive_step import ArchiveStep
 from .day_journals import DayJournals
-from .decay_step import Fading
-from .merging import NightMerging
+from .decay_step import DecayStep
+from .merging import Merging
 from .models import DepartureKind, Postponed, SleepReport, SleepStep
 from .nightly_backup import NightlyBackup
 from .overviews import Overviews
@@ -39,12 +39,12 @@ type Step = Callable[[SleepReport, Scope], Awaitable[SleepReport]]
 
 
 @dataclass(frozen=True, slots=True)
-class NightParts:
+class ConsolidationParts:
     """What the night is made of."""
 
-    departures: Departures
-    fading: Fading
-    merging: NightMerging
+    departures: ArchiveStep
+    fading: DecayStep
+    merging: Merging
     journals: DayJournals
     overviews: Overviews
     backup: NightlyBackup
@@ -62,7 +62,7 @@ class ConsolidationService:
         pages: ScopePages,
         notices: NoticeBoard,
         clock: Clock,
-        parts: NightParts,
+        parts: ConsolidationParts,
         *,
         busy: Callable[[], Postponed],
         learns: Callable[[], bool],

@@ -24,7 +24,7 @@ from ..catalogue.rules.day_journal import (
     start_of,
 )
 from ..catalogue.rules.timeline import DIGEST_TAG, MADE_OF_ENTRIES
-from ..catalogue.visibility import LivingMemories
+from ..catalogue.visibility import RecallableMemories
 from ..log import logger
 from ..models.data_models import (
     Memory,
@@ -43,7 +43,7 @@ from ..remember.corrected_journals import CorrectedJournals
 from ..remember.draft_checks import DraftChecks
 from ..remember.rules.instructions import is_quotation
 from ..runtime.identifiers import Clock
-from ..runtime.shielded import to_its_end
+from ..runtime.shielded import shielded
 from ..storage.loop_port import TurnStore
 from ..text.dates.relative import resolve_dates
 from ..vault.ports import Vault
@@ -73,7 +73,7 @@ class DayJournals:
         turns: TurnStore,
         vault: Vault,
         catalogue: Catalogue,
-        living: LivingMemories,
+        living: RecallableMemories,
         journals: CorrectedJournals,
         checks: DraftChecks,
         acquaintances: Acquaintances,
@@ -116,7 +116,7 @@ class DayJournals:
             known = await self._is_known(scope, day)
             digest = None if known else await self._listed(scope, day, now)
             if digest is not None:
-                await to_its_end(self._write(scope, digest))
+                await shielded(self._write(scope, digest))
                 written += 1
             await self._note(replace(state, written=True))
         await asyncio.to_thread(self._store.drop_journals, today - timedelta(days=_KEPT_DAYS))

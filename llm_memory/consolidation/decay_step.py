@@ -10,15 +10,15 @@ from typing import Final
 
 from ..catalogue.catalogue import Catalogue
 from ..catalogue.rules.day_journal import is_journal
-from ..catalogue.visibility import LivingMemories
+from ..catalogue.visibility import RecallableMemories
 from ..models.data_models import StoredMemory, Topic
 from ..models.key import Key
 from ..models.scope import Scope
 from ..models.vault_layout import topic_of
-from ..runtime.shielded import to_its_end
+from ..runtime.shielded import shielded
 from ..storage.loop_port import Evidence, LoopBook
 from ..vault.ports import Vault
-from .archive_step import Departures
+from .archive_step import ArchiveStep
 from .models import Departure, DepartureKind, Fade
 from .ports import SleepStore
 from .rules.decay import WEAK, weigh
@@ -42,7 +42,7 @@ def may_leave(stored: StoredMemory) -> bool:
     return not (memory.active or topic_of(stored.path) is Topic.TASKS or is_journal(stored))
 
 
-class Fading:
+class DecayStep:
     """The strength that each memory is to have is decided in the transaction that takes the
     evidence off: whatever happens then, nothing is weighed twice."""
 
@@ -52,8 +52,8 @@ class Fading:
         book: LoopBook,
         vault: Vault,
         catalogue: Catalogue,
-        living: LivingMemories,
-        departures: Departures,
+        living: RecallableMemories,
+        departures: ArchiveStep,
     ) -> None:
         self._store = store
         self._book = book
@@ -72,7 +72,7 @@ class Fading:
         plans = await asyncio.to_thread(self._store.plans, scope.name)
         weaker = stronger = 0
         for some in batched(plans, _AT_ONCE):
-            changes = await to_its_end(self._apply_all(some))
+            changes = await shielded(self._apply_all(some))
             weaker += sum(change < 0 for change in changes)
             stronger += sum(change > 0 for change in changes)
             settled = [fade.memory_id for fade in some if not self._is_weak(fade)]

@@ -14,7 +14,7 @@ from ..models.passages import place_name
 from ..models.scope import Scope
 from ..remember.near_duplicates import NearDuplicates
 from ..text.text import content_hash
-from .archive_step import Departures
+from .archive_step import ArchiveStep
 from .decay_step import may_leave
 from .models import Departure, DepartureKind
 from .ports import SleepStore
@@ -28,7 +28,7 @@ _REST_SECONDS: Final = 0.02
 type Near = Sequence[tuple[StoredMemory, float]]
 
 
-class NightMerging:
+class Merging:
     """Each text is compared once with each embedder: what was written while there was no index, by
     hand, or brought from elsewhere. Only passive memories ever give way."""
 
@@ -37,7 +37,7 @@ class NightMerging:
         store: SleepStore,
         catalogue: Catalogue,
         near: NearDuplicates,
-        departures: Departures,
+        departures: ArchiveStep,
         *,
         rest_seconds: float = _REST_SECONDS,
     ) -> None:

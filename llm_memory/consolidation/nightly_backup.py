@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
 from typing import Final
 
-from ..catalogue.visibility import LivingMemories
+from ..catalogue.visibility import RecallableMemories
 from ..errors import TransferFailed
 from ..log import logger
 from ..models.notices import Notice, NoticeCode
@@ -25,7 +25,7 @@ from ..models.transfer import (
 )
 from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard
-from ..runtime.shielded import to_its_end
+from ..runtime.shielded import shielded
 from ..transfer.ports import Line, LineSource, TransferFiles
 from ..transfer.rules.format import VERSION, LineBroken, line_of, read_line
 from ..transfer.store_transfer import StoreExport
@@ -55,7 +55,7 @@ class NightlyBackup:
     def __init__(
         self,
         folder: BackupFolder,
-        living: LivingMemories,
+        living: RecallableMemories,
         notices: NoticeBoard,
         clock: Clock,
         *,
@@ -82,14 +82,14 @@ class NightlyBackup:
         stopped = threading.Event()
         try:
             async with self._copied():
-                await to_its_end(asyncio.to_thread(self._write, stopped), on_cancel=stopped.set)
-                name = await to_its_end(asyncio.to_thread(self._publish))
+                await shielded(asyncio.to_thread(self._write, stopped), on_cancel=stopped.set)
+                name = await shielded(asyncio.to_thread(self._publish))
         except TransferFailed as error:
             params = {"detail": error.detail or str(error)}
             self._notices.post(Notice(NoticeCode.BACKUP_FAILED, params=params))
             raise
         self._notices.clear(NoticeCode.BACKUP_FAILED)
-        return BackedUp(name, await to_its_end(asyncio.to_thread(self._rotate, name)))
+        return BackedUp(name, await shielded(asyncio.to_thread(self._rotate, name)))
 
     async def carry_out(self, files: TransferFiles) -> tuple[str, StoreExported]:
         """The whole store as it is now into a new file of ``exports/``: its name, and what it
@@ -102,7 +102,7 @@ class NightlyBackup:
             return files.write(name, _gently(export.lines(), stopped)), export.done()
 
         async with self._copied():
-            return await to_its_end(asyncio.to_thread(write), on_cancel=stopped.set)
+            return await shielded(asyncio.to_thread(write), on_cancel=stopped.set)
 
     @asynccontextmanager
     async def _copied(self) -> AsyncIterator[None]:
@@ -110,19 +110,19 @@ class NightlyBackup:
         folder = self._folder
         async with self._making:
             try:
-                await to_its_end(asyncio.to_thread(folder.clear))
-                await to_its_end(asyncio.to_thread(folder.snapshot))
+                await shielded(asyncio.to_thread(folder.clear))
+                await shielded(asyncio.to_thread(folder.snapshot))
                 async with self._living.writing:  # what has changed since: a look, a few copies
-                    await to_its_end(asyncio.to_thread(folder.snapshot))
+                    await shielded(asyncio.to_thread(folder.snapshot))
                 yield
             finally:
-                await to_its_end(asyncio.to_thread(folder.clear))
+                await shielded(asyncio.to_thread(folder.clear))
 
     async def change(self, changed: Changed) -> None:
         """Have the backups that stand there as ``changed`` makes their records; None leaves a
         record out. Raises TransferFailed: the others stand as they were."""
         for name in await asyncio.to_thread(self._folder.names):
-            await to_its_end(asyncio.to_thread(self._change, name, changed))
+            await shielded(asyncio.to_thread(self._change, name, changed))
 
     def _change(self, name: str, changed: Changed) -> None:
         stopped = threading.Event()

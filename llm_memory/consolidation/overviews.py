@@ -16,7 +16,7 @@ from ..models.scope import Scope, ScopeFilter
 from ..models.vault_layout import MEMORY_PAGE, PRIMER_PAGE, archive_path, part_path
 from ..remember.corrected_statements import EVER, CorrectedStatements
 from ..runtime.notice_board import NoticeBoard
-from ..runtime.shielded import to_its_end
+from ..runtime.shielded import shielded
 from ..vault.markdown.entry import ID_PATTERN
 from ..vault.markdown.marked_block import content_of, harmless, put
 from ..vault.scope_pages_port import Page, ScopePages
@@ -72,7 +72,7 @@ class Overviews:
 
         written = left = 0
         for name, make in ((MEMORY_PAGE, memory), (PRIMER_PAGE, primer)):
-            done = await to_its_end(asyncio.to_thread(self._write, scope, name, make))
+            done = await shielded(asyncio.to_thread(self._write, scope, name, make))
             subject = f"{scope.name}/{name}"
             if done is None:
                 left += 1
@@ -81,7 +81,7 @@ class Overviews:
             else:
                 written += int(done)
                 self._notices.clear(NoticeCode.PAGE_LEFT, subject)
-            await to_its_end(asyncio.to_thread(self._clear_drafts, scope, name))
+            await shielded(asyncio.to_thread(self._clear_drafts, scope, name))
         return Pages(written, left)
 
     def _write(self, scope: Scope, name: str, make: Callable[[str], str]) -> bool | None:

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from ..catalogue.catalogue import Catalogue
 from ..catalogue.rules.timeline import is_digest
-from ..catalogue.visibility import LivingMemories
+from ..catalogue.visibility import RecallableMemories
 from ..log import logger
 from ..models.corrections import Correction, is_hand_edit
 from ..models.data_models import Memory
@@ -31,7 +31,7 @@ class Purging:
         self,
         vault: Vault,
         catalogue: Catalogue,
-        living: LivingMemories,
+        living: RecallableMemories,
         corrected: CorrectedStatements,
         turns: TurnStore,
         loop_file: LoopFile,

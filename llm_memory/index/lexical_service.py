@@ -20,7 +20,7 @@ from ..models.passages import Passage, place_name
 from ..models.scope import ScopeFilter
 from ..models.settings import IndexPace
 from ..models.status import IndexState
-from ..runtime.cooperative import considerate
+from ..runtime.cooperative import cooperative
 from ..runtime.notice_board import NoticeBoard
 from ..text.overlap import shortlist
 from .index_queue import Entry, IndexQueue
@@ -266,7 +266,7 @@ class LexicalService:
     def _put(self, entries: list[Entry]) -> None:
         """Blocks."""
         living = (passage for _, passage in entries if passage is not None)
-        records = [lexical_record(passage) for passage in considerate(living)]
+        records = [lexical_record(passage) for passage in cooperative(living)]
         gone = [key for key, passage in entries if passage is None]
         self._index.write(records, gone)
 

@@ -19,7 +19,7 @@ from ..models.migration import Fate, Job, JobState, ReverseReport, Tally
 from ..models.notices import Notice, NoticeCode
 from ..models.scope import QUARANTINE_NAME
 from ..remember.intake import Intake
-from ..runtime.gc_freeze import LongLived
+from ..runtime.gc_freeze import GcFreeze
 from ..runtime.identifiers import Clock, make_id
 from ..runtime.notice_board import NoticeBoard
 from ..scopes.scope_book import ScopeBook
@@ -50,7 +50,7 @@ class Adoption:
         vectors: LegacyVectors,
         words: LexicalService,
         book: ScopeBook,
-        long_lived: LongLived,
+        long_lived: GcFreeze,
         notices: NoticeBoard,
         clock: Clock,
         *,

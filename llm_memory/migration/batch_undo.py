@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 
 from ..catalogue.catalogue import Catalogue, entry_key
-from ..catalogue.visibility import LivingMemories
+from ..catalogue.visibility import RecallableMemories
 from ..log import logger
 from ..models.conversation import Actor
 from ..models.key import Key
@@ -34,7 +34,7 @@ class TakeBack:
         store: MigrationStore,
         vault: Vault,
         catalogue: Catalogue,
-        living: LivingMemories,
+        living: RecallableMemories,
         clock: Clock,
     ) -> None:
         self._batch = batch
@@ -104,7 +104,7 @@ class BringBack:
         batch: str,
         store: MigrationStore,
         vault: Vault,
-        living: LivingMemories,
+        living: RecallableMemories,
     ) -> None:
         self._batch = batch
         self._store = store

@@ -9,7 +9,7 @@ from typing import Final
 
 from ..catalogue.catalogue import Catalogue, entry_key
 from ..catalogue.unread_turns import UnreadTurns
-from ..catalogue.visibility import LivingMemories
+from ..catalogue.visibility import RecallableMemories
 from ..models.consent import has_known_readers
 from ..models.conversation import ConversationId
 from ..models.data_models import Rejected, RejectReason, StoredMemory
@@ -42,7 +42,7 @@ class Bringing:
         store: MigrationStore,
         vault: Vault,
         catalogue: Catalogue,
-        living: LivingMemories,
+        living: RecallableMemories,
         editor: MemoryEditor,
         corrected: CorrectedStatements,
         unread: UnreadTurns,
@@ -139,7 +139,7 @@ def _note(store: MigrationStore, batch: str, added: Sequence[Added]) -> None:
 class _Mover:
     """Moves one memory at a time: nobody who writes waits for more than that."""
 
-    def __init__(self, vault: Vault, living: LivingMemories) -> None:
+    def __init__(self, vault: Vault, living: RecallableMemories) -> None:
         self._vault = vault
         self._living = living
         self.done = 0
@@ -171,7 +171,7 @@ class _Carry(_Mover):
         store: MigrationStore,
         vault: Vault,
         catalogue: Catalogue,
-        living: LivingMemories,
+        living: RecallableMemories,
     ) -> None:
         super().__init__(vault, living)
         self._batch = batch
@@ -224,7 +224,7 @@ class _CarryBack(_Mover):
         store: MigrationStore,
         vault: Vault,
         catalogue: Catalogue,
-        living: LivingMemories,
+        living: RecallableMemories,
     ) -> None:
         super().__init__(vault, living)
         self._batch = deed.memory_id

@@ -24,8 +24,8 @@ from ..models.scope import MARKER_FIELD, SCOPE_FIELD, Scope, ScopeFilter
 from ..models.settings import MigrationMode
 from ..models.vault_layout import topic_path
 from ..remember.rules.routing import route
-from ..runtime.cooperative import considerate
-from ..runtime.gc_freeze import LongLived
+from ..runtime.cooperative import cooperative
+from ..runtime.gc_freeze import GcFreeze
 from ..runtime.identifiers import Clock
 from ..text.overlap import pieces
 from ..vault.ports import Vault
@@ -97,7 +97,7 @@ class LegacyListing:
         vault: Vault,
         catalogue: Catalogue,
         pending: PendingRecords,
-        long_lived: LongLived,
+        long_lived: GcFreeze,
         threads: OwnThreads,
         clock: Clock,
         rest: Callable[[float], Awaitable[None]],
@@ -191,7 +191,7 @@ class LegacyListing:
                 mark(one),
                 lacks_scope(one.metadata),
             )
-            for one in considerate(records)
+            for one in cooperative(records)
             if one.record_id not in self._settled and not _is_ours(one.metadata)
         ]
 
@@ -209,7 +209,7 @@ class LegacyListing:
         forgotten = self.forgotten(places, scopes)
         return [
             _to_wait(one.scope, one.memory)
-            for one, place in considerate(zip(adopted, places, strict=True))
+            for one, place in cooperative(zip(adopted, places, strict=True))
             if place not in forgotten
         ]
 
@@ -217,7 +217,7 @@ class LegacyListing:
         """What is shown and must not be: in the end its scope is no legal name. Blocks."""
         shown = {
             (one.judged.scope.name, one.judged.memory.memory_id)
-            for one in considerate(read)
+            for one in cooperative(read)
             if isinstance(one.judged, Adopted)
         }
         return [Key(*place) for place in shown if place not in self.memories]
@@ -227,15 +227,15 @@ class LegacyListing:
     ) -> tuple[dict[str, Listed], dict[tuple[str, str], Memory]]:
         """Blocks."""
         # An id is made of the scope, too: where it lives in another one, a person moved it there.
-        stands = {one.memory.memory_id for one in considerate(living)}
+        stands = {one.memory.memory_id for one in cooperative(living)}
         made = plan(
             ((one.record_id, one.judged) for one in read),
             scopes={scope.name for scope in self._vault.scopes()},
             stands=lambda _, memory_id: memory_id in stands,
-            each=considerate,
+            each=cooperative,
         )
-        marks = {one.record_id: one.mark for one in considerate(read)}
-        planned = considerate(made.planned)
+        marks = {one.record_id: one.mark for one in cooperative(read)}
+        planned = cooperative(made.planned)
         listed = {one.record_id: Listed(one, marks[one.record_id]) for one in planned}
         return listed, made.memories
 
@@ -300,8 +300,8 @@ class LegacyListing:
 
 def _wanted(read: Sequence[Read], only: frozenset[str]) -> tuple[frozenset[str], list[Read]]:
     """The ids that are asked for, ``only`` those if there are any, and what was read of them."""
-    wanted = only or frozenset(one.record_id for one in considerate(read))
-    return wanted, [one for one in considerate(read) if one.record_id in wanted]
+    wanted = only or frozenset(one.record_id for one in cooperative(read))
+    return wanted, [one for one in cooperative(read) if one.record_id in wanted]
 
 
 def lacks_scope(metadata: Mapping[str, object] | None) -> bool:

@@ -18,8 +18,8 @@ from ..models.data_models import StoredMemory
 from ..models.migration import Fate
 from ..models.resolution import Usable
 from ..models.scope import Scope
-from ..runtime.cooperative import considerate
-from ..runtime.gc_freeze import LongLived
+from ..runtime.cooperative import cooperative
+from ..runtime.gc_freeze import GcFreeze
 from ..runtime.identifiers import Clock
 from ..scopes.scope_book import ScopeBook
 from ..vault.ports import Vault
@@ -72,7 +72,7 @@ class LegacyReading:
         vault: Vault,
         catalogue: Catalogue,
         book: ScopeBook,
-        long_lived: LongLived,
+        long_lived: GcFreeze,
         clock: Clock,
     ) -> None:
         self._stores = stores
@@ -154,7 +154,7 @@ class LegacyReading:
     ) -> None:
         """Blocks."""
         now = self._clock()
-        for record in considerate(some):
+        for record in cooperative(some):
             record_id = _record_id(record)
             if record_id in known.records:
                 continue
@@ -188,16 +188,16 @@ class LegacyReading:
         """``gone``: the ids of what was there, whether or not it lives. Blocks."""
         # An id is made of the scope, too: where it lives in another one, a person moved it there,
         # and where it was and lives no more, a person wants it no more.
-        lives = {one.memory.memory_id for one in considerate(living)}
+        lives = {one.memory.memory_id for one in cooperative(living)}
         made = plan(
             judged,
             scopes={scope.name for scope in self._vault.scopes()},
             stands=lambda _, memory_id: memory_id in lives or memory_id in gone,
-            each=considerate,
+            each=cooperative,
         )
         memories = {
             place: memory
-            for place, memory in considerate(made.memories.items())
+            for place, memory in cooperative(made.memories.items())
             if place[1] in lives or place[1] not in gone
         }
         return replace(made, memories=memories)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from ..catalogue.catalogue import Catalogue
-from ..catalogue.visibility import LivingMemories
+from ..catalogue.visibility import RecallableMemories
 from ..errors import EngineClosed, StateUnavailable
 from ..log import logger
 from ..models.migration import (
@@ -85,7 +85,7 @@ class Migrations:
         parts: Sequence[Migration],
         vault: Vault,
         catalogue: Catalogue,
-        living: LivingMemories,
+        living: RecallableMemories,
         clock: Clock,
         *,
         mode: MigrationMode,

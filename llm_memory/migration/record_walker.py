@@ -131,7 +131,7 @@ class RecordWalker:
             began = time.monotonic()
             most = min(self._pace.batch, MOST_AT_ONCE)
             ids = [left.popleft() for _ in range(min(most, len(left)))]
-            tally = await self._to_its_end(walk, ids, len(left), luck)
+            tally = await self._shielded(walk, ids, len(left), luck)
             now = time.monotonic()
             if now - told > _TELL_SECONDS:
                 told = now
@@ -144,7 +144,7 @@ class RecordWalker:
         settled = self._store.settled(name)
         return deque(one for one in dict.fromkeys(listed) if one not in settled)
 
-    async def _to_its_end(self, walk: Walk, ids: Sequence[str], left: int, luck: _Luck) -> Tally:
+    async def _shielded(self, walk: Walk, ids: Sequence[str], left: int, luck: _Luck) -> Tally:
         """One batch, whole even if we are cancelled: nothing is written once our task has ended."""
         batch = asyncio.ensure_future(self._batch(walk, ids, left, luck))
         try:

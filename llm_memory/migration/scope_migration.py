@@ -35,7 +35,7 @@ from ..models.migration import (
 from ..models.scope import PUBLIC_NAME, SCOPE_FIELD
 from ..models.settings import MigrationMode
 from ..remember.intake import Intake
-from ..runtime.gc_freeze import LongLived
+from ..runtime.gc_freeze import GcFreeze
 from ..runtime.identifiers import Clock, make_id
 from ..text.text import content_hash
 from ..vault.markdown.entry import render
@@ -79,7 +79,7 @@ class ScopeMigration:
         catalogue: Catalogue,
         intake: Intake,
         pending: PendingRecords,
-        long_lived: LongLived,
+        long_lived: GcFreeze,
         words: LexicalService,
         clock: Clock,
         mode: MigrationMode,

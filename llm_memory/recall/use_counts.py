@@ -14,7 +14,7 @@ from ..log import logger
 from ..models.data_models import StoredMemory
 from ..models.key import Key
 from ..models.passages import Passage
-from ..runtime.shielded import to_its_end
+from ..runtime.shielded import shielded
 from ..storage.loop_port import LoopBook
 from ..storage.ports import StateStore
 
@@ -70,7 +70,7 @@ class UseCounts:
         self._shown.clear()
         shown, self._unwritten = self._unwritten, Counter()
         if shown:
-            await to_its_end(self._write(shown))
+            await shielded(self._write(shown))
 
     async def _write(self, shown: Counter[Key]) -> None:
         try:

@@ -23,7 +23,7 @@ from ..storage.loop_port import TurnStore
 from ..text.content import content
 from ..text.derived_ids import derived_id
 from ..vault.ports import Vault
-from .apply_one import Lessons
+from .apply_one import ReflectionResults
 from .rules.related import related
 from .rules.said_rules import rules_said
 
@@ -42,7 +42,7 @@ class Learning:
         turns: TurnStore,
         vault: Vault,
         catalogue: Catalogue,
-        lessons: Lessons,
+        lessons: ReflectionResults,
         manager: MemoryManager,
         unread: UnreadTurns,
         clock: Clock,

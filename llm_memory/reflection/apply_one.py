@@ -44,7 +44,7 @@ _RULE_STRENGTH = 80
 
 
 @dataclass(frozen=True, slots=True)
-class Lesson:
+class ReflectionResult:
     """Where feedback applies: the turns, all of one scope and conversation, that scope, and what
     their reader may be shown."""
 
@@ -68,7 +68,7 @@ class Lesson:
         return derived_id("m", "learned", *tickets, *parts)
 
 
-class Lessons:
+class ReflectionResults:
     """Nobody vouches for what is learned, and no answer says whose words it may touch."""
 
     def __init__(
@@ -85,15 +85,15 @@ class Lessons:
         self._book = book
         self._clock = clock
 
-    def lesson(self, turns: Sequence[QueuedTurn], scope: Scope) -> Lesson:
+    def lesson(self, turns: Sequence[QueuedTurn], scope: Scope) -> ReflectionResult:
         """What may be learned from turns of one conversation, and what their reader may be shown:
         what the bot learned from a private chat's person only where nobody else speaks."""
         persons = {turn.person for turn in turns}
         alone = persons.pop() if len(persons) == 1 else None
         shelves = () if alone is None else self._book.shelves_of(turns[0].conversation, alone)
-        return Lesson(tuple(turns), scope, ScopeFilter.reading_as(scope, shelves=shelves))
+        return ReflectionResult(tuple(turns), scope, ScopeFilter.reading_as(scope, shelves=shelves))
 
-    def _known(self, memory_id: str, lesson: Lesson) -> StoredMemory | None:
+    def _known(self, memory_id: str, lesson: ReflectionResult) -> StoredMemory | None:
         """A memory of the lesson's own scope that its reader may be shown."""
         stored = self._catalogue.find(memory_id, lesson.own)
         return stored if stored is not None and stored.scope == lesson.scope else None
@@ -101,7 +101,7 @@ class Lessons:
     async def learn(
         self,
         draft: MemoryDraft,
-        lesson: Lesson,
+        lesson: ReflectionResult,
         memory_id: str = "",
         former: StoredMemory | None = None,
     ) -> RememberOutcome:
@@ -134,7 +134,9 @@ class Lessons:
             former=former,
         )
 
-    async def learn_rule(self, rule: str, turn: QueuedTurn, lesson: Lesson) -> RememberOutcome:
+    async def learn_rule(
+        self, rule: str, turn: QueuedTurn, lesson: ReflectionResult
+    ) -> RememberOutcome:
         """A standing instruction that an admin gave the bot in a turn: vouched for, for it is the
         admin's own sentence, word for word."""
         memory_id = lesson.id_of("rule", turn.ticket_id, rule)
@@ -167,7 +169,7 @@ class Lessons:
         return self._catalogue.same_words(scope, words)
 
     async def correct(
-        self, contradiction: Contradiction, lesson: Lesson
+        self, contradiction: Contradiction, lesson: ReflectionResult
     ) -> tuple[RememberOutcome, bool]:
         """The new words in the place of the old ones where the same person has taken them back,
         else beside them, which are settled then if they may be. Whether the old ones gave way, or
@@ -201,13 +203,17 @@ class Lessons:
             outcome = Replaced(outcome.memory, old, outcome.redacted)
         return outcome, taken
 
-    def _may_correct(self, old: StoredMemory, contradiction: Contradiction, lesson: Lesson) -> bool:
+    def _may_correct(
+        self, old: StoredMemory, contradiction: Contradiction, lesson: ReflectionResult
+    ) -> bool:
         turn = _turn_of(contradiction, lesson)
         if turn is None or not self._said(old.memory.provenance.person, turn, contradiction):
             return False
         return may_replace(old, contradiction.draft.judgment, turn)
 
-    def _may_close(self, old: StoredMemory, contradiction: Contradiction, lesson: Lesson) -> bool:
+    def _may_close(
+        self, old: StoredMemory, contradiction: Contradiction, lesson: ReflectionResult
+    ) -> bool:
         turn = _turn_of(contradiction, lesson)
         if turn is None or not self._said(turn.person, turn, contradiction):
             return False
@@ -219,7 +225,7 @@ class Lessons:
         actor = contradiction.draft.actor or NOBODY
         return all(self._book.same_person(one.person, person) for one in (turn, actor))
 
-    async def merge(self, merge: Merge, lesson: Lesson) -> RememberOutcome | None:
+    async def merge(self, merge: Merge, lesson: ReflectionResult) -> RememberOutcome | None:
         """One entry in the place of several that say the same; None where they must not be one.
         All of them are the turns' own scope's, so public and private never meet."""
         scope, draft = lesson.scope, merge.draft
@@ -282,7 +288,7 @@ class Lessons:
         return not stayed
 
 
-def _turn_of(contradiction: Contradiction, lesson: Lesson) -> QueuedTurn | None:
+def _turn_of(contradiction: Contradiction, lesson: ReflectionResult) -> QueuedTurn | None:
     named = [one for one in lesson.turns if one.ticket_id == contradiction.ticket_id]
     return named[0] if named else lesson.turns[0] if len(lesson.turns) == 1 else None
 

@@ -16,7 +16,7 @@ from .chat_port import ChatModel, Completion
 from .rules.due import seconds_until_asked, wait_after
 from .rules.fair_shares import LEAST_CALL, Allowance, party_of
 from .rules.prompt import REPLY_TOKENS, Prompt
-from .token_budget import Spending
+from .token_budget import TokenBudget
 
 _FAILURES = "reader_failures"
 _FAILED_AT = "reader_failed_at"
@@ -26,7 +26,7 @@ _FREE = ("gone", "refused", "failed")
 """Faults for which no service asks money."""
 
 
-class Asking:
+class ModelCalls:
     """Failures, and when the last one was, stand on disk: a restart makes nobody impatient.
 
     A call counts as failed from before it is made: where the bot dies in it, over and over, each
@@ -36,7 +36,7 @@ class Asking:
     def __init__(
         self,
         chat: ChatModel | None,
-        spending: Spending,
+        spending: TokenBudget,
         book: LoopBook,
         settings: LoopSettings,
         clock: Clock,

@@ -9,7 +9,7 @@ from ..models.conversation import ConversationId
 from ..models.turns import NotObserved, ObserveOutcome, Turn
 from ..runtime.lifecycle import Lifespan
 from ..scopes.access import Access
-from ..scopes.paused_conversations import OffTheRecord
+from ..scopes.paused_conversations import PausedConversations
 from .model_histories import ModelHistories
 from .turn_queue import TurnQueue
 
@@ -23,7 +23,7 @@ class Observing:
     def __init__(
         self,
         access: Access,
-        off_record: OffTheRecord,
+        off_record: PausedConversations,
         histories: ModelHistories,
         turns: TurnQueue,
         life: Lifespan,

@@ -15,7 +15,7 @@ from ..models.turns import Feedback, FeedbackReport, QueuedTurn, Ticket
 from ..remember.corrected_statements import CorrectedStatements
 from .apply import SCOPE_GONE, Learning, dead
 from .batches import Batches, Reading
-from .model_calls import Asking
+from .model_calls import ModelCalls
 from .rules.prompt import LEAST_TOKENS, REPLY_TOKENS, Prompt, reflection_prompt
 from .rules.reading import read_reply
 from .rules.reply import MOST_CHARS, Unreadable, parse_reply
@@ -45,7 +45,7 @@ class Reader:
     def __init__(
         self,
         batches: Batches,
-        asking: Asking,
+        asking: ModelCalls,
         learning: Learning,
         corrected: CorrectedStatements,
         apply: Apply,

@@ -16,7 +16,7 @@ from ..models.loop import Letter, ReflectionReport, Resting
 from ..runtime.identifiers import Clock
 from .apply import Learning
 from .batches import Batches, Passed
-from .model_calls import Asking
+from .model_calls import ModelCalls
 from .reader import Reader
 from .rules.fair_shares import Allowance
 
@@ -52,7 +52,7 @@ class ReflectionService:
     def __init__(
         self,
         batches: Batches,
-        asking: Asking,
+        asking: ModelCalls,
         learning: Learning,
         reader: Reader,
         clock: Clock,

@@ -25,7 +25,7 @@ _CHARS_A_TOKEN = 4
 """The most that are estimated as one."""
 
 
-class Spending:
+class TokenBudget:
     """Counted where it is durable, so that a restart makes nothing free."""
 
     def __init__(self, book: LoopBook, daily_tokens: int, clock: Clock) -> None:

@@ -13,7 +13,7 @@ from ..models.turns import QueuedTurn
 from ..models.vault_layout import topic_path
 from ..remember.corrected_statements import CorrectedStatements
 from ..remember.memory_handlers import MemoryHandlers
-from ..scopes.paused_conversations import OffTheRecord
+from ..scopes.paused_conversations import PausedConversations
 from ..storage.loop_port import TurnStore
 from ..text.derived_ids import derived_id
 from ..text.overlap import fold
@@ -37,7 +37,7 @@ class UnreadFollower:
         vault: Vault,
         handlers: MemoryHandlers,
         corrected: CorrectedStatements,
-        off_record: OffTheRecord,
+        off_record: PausedConversations,
     ) -> None:
         self._unread = unread
         self._turns = turns

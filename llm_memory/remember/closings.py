@@ -9,7 +9,7 @@ from ..catalogue.catalogue import Catalogue
 from ..catalogue.rules.closing import closed, closed_by
 from ..catalogue.rules.closing import reopened as still_open
 from ..catalogue.rules.tasks import is_task, reopened
-from ..catalogue.visibility import LivingMemories
+from ..catalogue.visibility import RecallableMemories
 from ..errors import VaultWriteFailed
 from ..log import logger
 from ..models.data_models import Memory, StoredMemory
@@ -27,7 +27,7 @@ class Closings:
         self,
         vault: Vault,
         catalogue: Catalogue,
-        living: LivingMemories,
+        living: RecallableMemories,
         corrected: CorrectedStatements,
     ) -> None:
         self._vault = vault

@@ -9,10 +9,10 @@ from dataclasses import replace
 from ..catalogue.catalogue import Catalogue
 from ..catalogue.rules.day_journal import NOTHING, is_journal
 from ..catalogue.rules.timeline import is_digest
-from ..catalogue.visibility import LivingMemories
+from ..catalogue.visibility import RecallableMemories
 from ..models.data_models import StoredMemory
 from ..models.scope import Scope, ScopeFilter
-from ..runtime.shielded import to_its_end
+from ..runtime.shielded import shielded
 from ..vault.ports import Vault
 from .corrected_statements import CorrectedStatements
 
@@ -24,7 +24,7 @@ class CorrectedJournals:
         self,
         vault: Vault,
         catalogue: Catalogue,
-        living: LivingMemories,
+        living: RecallableMemories,
         corrected: CorrectedStatements,
     ) -> None:
         self._vault = vault
@@ -42,7 +42,7 @@ class CorrectedJournals:
                 continue
             left = await asyncio.to_thread(self._corrected.diary_cleared, stored)
             if left != memory.judgment:
-                await to_its_end(self._rewrite(stored, left))
+                await shielded(self._rewrite(stored, left))
 
     async def _rewrite(self, stored: StoredMemory, words: str) -> None:
         async with self._living.writing:

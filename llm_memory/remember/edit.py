@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ..catalogue.catalogue import Catalogue
-from ..catalogue.visibility import LivingMemories
+from ..catalogue.visibility import RecallableMemories
 from ..errors import StateUnavailable, VaultWriteFailed
 from ..log import logger
 from ..models.conversation import Actor
@@ -59,7 +59,7 @@ class MemoryEditor:
         self,
         vault: Vault,
         catalogue: Catalogue,
-        living: LivingMemories,
+        living: RecallableMemories,
         notices: NoticeBoard,
         checks: DraftChecks,
         corrected: CorrectedStatements,

@@ -9,7 +9,7 @@ from typing import Final
 
 from ..catalogue.catalogue import Catalogue
 from ..catalogue.rules.strengthened import strengthened
-from ..catalogue.visibility import LivingMemories
+from ..catalogue.visibility import RecallableMemories
 from ..errors import EngineClosed, StateUnavailable, VaultWriteFailed
 from ..log import logger
 from ..models.data_models import Memory, StoredMemory, Topic
@@ -35,7 +35,7 @@ class Intake:
         self,
         vault: Vault,
         catalogue: Catalogue,
-        living: LivingMemories,
+        living: RecallableMemories,
         notices: NoticeBoard,
         state: StateStore,
         corrected: CorrectedStatements,

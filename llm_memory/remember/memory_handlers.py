@@ -10,7 +10,7 @@ from ..catalogue.catalogue import Catalogue, entry_key
 from ..catalogue.rules.closing import closed, closed_by
 from ..catalogue.rules.closing import reopened as still_open
 from ..catalogue.rules.tasks import done, is_task, reopened
-from ..catalogue.visibility import LivingMemories
+from ..catalogue.visibility import RecallableMemories
 from ..errors import VaultWriteFailed
 from ..index.rules.deduplication import Decision, Reinforce, Replace
 from ..log import logger
@@ -61,7 +61,7 @@ class MemoryHandlers:
         self,
         vault: Vault,
         catalogue: Catalogue,
-        living: LivingMemories,
+        living: RecallableMemories,
         notices: NoticeBoard,
         checks: DraftChecks,
         near: NearDuplicates,

@@ -11,7 +11,7 @@ _GIVEN_SECONDS: Final = 0.000_1
 """Long enough for a thread that waits to wake up; with 0 we would be back before it has."""
 
 
-def considerate[T](items: Iterable[T]) -> Iterator[T]:
+def cooperative[T](items: Iterable[T]) -> Iterator[T]:
     """The items, with a moment for other threads after each millisecond of work on them. Blocks.
 
     From a thread that computes, whoever wants the interpreter gets it after 5 ms

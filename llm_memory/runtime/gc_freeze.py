@@ -15,7 +15,7 @@ and the whole interpreter with it; what a bot has imported alone takes a tenth."
 GROWTH: Final = 2_000
 
 
-class LongLived:
+class GcFreeze:
     """Counts what begins to live, and now and then has all that lives set apart.
 
     Follows the vault as an index does. What is garbage in such a moment stays until ``release``;

@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 
-async def to_its_end[T](
+async def shielded[T](
     work: Coroutine[Any, Any, T], *, on_cancel: Callable[[], None] = lambda: None
 ) -> T:
     """Do ``work`` to its end, also if the caller is cancelled: he is, when it is done. A thread

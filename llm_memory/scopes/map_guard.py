@@ -128,7 +128,7 @@ class MapGuard:
         known = before | named | (standing if ALL_FOLDERS in before else frozenset())
         if known != before:
             state.know_scopes(known - before)
-        noted = state.accounts_let_go()
+        noted = state.accounts_released()
         let_go = noted - (present or frozenset())
         if let_go != noted:  # one is back: to lose it again would be another loss
             state.let_accounts_go(let_go)

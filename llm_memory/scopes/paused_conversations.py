@@ -20,7 +20,7 @@ _RESET, _OLDER = "1", "older "
 """Why: the file was broken; or it lacks so many pauses that the mark knows."""
 
 
-class OffTheRecord:
+class PausedConversations:
     """Asked by the cognitive service alone. What is known is held here, so that no turn waits.
 
     A pause holds for all that one line of the scope map names: a group that the platform splits by

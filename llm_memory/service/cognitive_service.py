@@ -77,7 +77,7 @@ from ..runtime.identifiers import Clock
 from ..runtime.lifecycle import Lifespan
 from ..scopes.access import Access
 from ..scopes.origins import Origins
-from ..scopes.paused_conversations import OffTheRecord
+from ..scopes.paused_conversations import PausedConversations
 from ..scopes.rules.move_target import target_scope
 from ..scopes.rules.scope_map import read_scope_map
 from ..scopes.scope_book import Meeting, ScopeBook
@@ -121,7 +121,7 @@ class CognitiveService:
         pending: PendingRecords,
         unread: UnreadTurns,
         follower: CorrectionFollower,
-        off_record: OffTheRecord,
+        off_record: PausedConversations,
         primer: PrimerService,
         tasks: TaskList,
         bylines: Bylines,

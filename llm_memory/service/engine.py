@@ -7,11 +7,11 @@ import contextlib
 from collections.abc import Callable
 from datetime import datetime
 
-from ..composition.migration import make_arrivals
+from ..composition.migration import make_migration
 from ..composition.parts import EngineParts
-from ..composition.recall import make_recalling
+from ..composition.recall import make_recall
 from ..composition.reflection import LoopHooks, make_loop
-from ..composition.remember import make_writing
+from ..composition.remember import make_remember
 from ..consolidation.models import Postponed
 from ..errors import EngineOff
 from ..index.embedding.ports import Embedder
@@ -57,9 +57,9 @@ class Engine:
         self._settings = settings
         self._notices = NoticeBoard(on_notice)
         self._book = ScopeBook(settings, parts.state, self._notices, parts.accounts)
-        recalling = make_recalling(parts, settings, self._notices, clock)
-        writing = make_writing(parts, settings, recalling, self._notices, clock)
-        arrivals = make_arrivals(
+        recalling = make_recall(parts, settings, self._notices, clock)
+        writing = make_remember(parts, settings, recalling, self._notices, clock)
+        arrivals = make_migration(
             parts, settings, recalling, writing, self._book, self._notices, clock
         )
         self._recalling = recalling

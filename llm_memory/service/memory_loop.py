@@ -15,7 +15,7 @@ from ..reflection.reflection_service import ReflectionService
 from ..reflection.rules.fair_shares import Allowance, told
 from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard
-from ..scopes.paused_conversations import OffTheRecord
+from ..scopes.paused_conversations import PausedConversations
 from ..storage.loop_port import LoopBook, LoopFile, TurnStore
 
 
@@ -28,7 +28,7 @@ class MemoryLoop:
         file: LoopFile,
         turns: TurnStore,
         book: LoopBook,
-        off_record: OffTheRecord,
+        off_record: PausedConversations,
         settings: LoopSettings,
         notices: NoticeBoard,
         clock: Clock,

@@ -59,7 +59,7 @@ class StateStore(Protocol):
         where nothing else is."""
         ...
 
-    def accounts_let_go(self) -> frozenset[str]:
+    def accounts_released(self) -> frozenset[str]:
         """Bot accounts of which an admin has said that they are gone for good."""
         ...
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from ..errors import VaultWriteFailed
 from ..log import logger
-from ..runtime.cooperative import considerate
+from ..runtime.cooperative import cooperative
 from .files import OTHERS, replace_durably
 
 MARK: Final = ".private"
@@ -43,7 +43,7 @@ class PrivateFolder:
             return
         top = str(self._path.resolve())
         _take_from(top)
-        for path in considerate(_below(top)):
+        for path in cooperative(_below(top)):
             _take_from(path)
         try:
             replace_durably(self._path / MARK, _TEXT.encode())

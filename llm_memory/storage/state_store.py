@@ -114,7 +114,7 @@ class SqliteStateStore:
         with self._lock, self._transaction() as connection:
             _add_scopes(connection, names)
 
-    def accounts_let_go(self) -> frozenset[str]:
+    def accounts_released(self) -> frozenset[str]:
         found = self._run("SELECT value FROM meta WHERE name = ?", (_LET_GO,))
         return frozenset(str(name) for name in json.loads(found[0][0])) if found else frozenset()
 

@@ -14,10 +14,10 @@ from ..vault.models import Changes, Copy, Departed, FileKey, KnownEntry, KnownFi
 from ..vault.ports import Look, Place, Settled, Vault
 from ..vault.reports import VaultReports
 from ..vault.rules.reconcile import Known, compare
-from .deletions import Burial
-from .known_files import LivingFiles, stored_as_known
+from .deletions import DeletionApplier
+from .known_files import KnownVaultFiles, stored_as_known
 from .rules.unsettled_files import tied, unsettled
-from .write_debounce import QuietFiles, Sight
+from .write_debounce import Sight, WriteDebounce
 
 _FILES = 50
 """Files handled in one thread call."""
@@ -25,7 +25,7 @@ _AT_ONCE = 500
 """Entries that are looked at before other tasks have their turn."""
 
 
-class Settling:
+class ChangeApplier:
     """Whoever calls holds the lock of those that write. Touched from the event loop only.
 
     ``stamps`` are of the files that were taken in as they are, ``copies`` those of
@@ -35,11 +35,11 @@ class Settling:
     def __init__(
         self,
         vault: Vault,
-        living: LivingFiles,
+        living: KnownVaultFiles,
         corrected: CorrectedStatements,
-        burial: Burial,
+        burial: DeletionApplier,
         reports: VaultReports,
-        quiet: QuietFiles,
+        quiet: WriteDebounce,
         now: Callable[[], float],
     ) -> None:
         self._vault = vault
@@ -62,7 +62,7 @@ class Settling:
         if not seen and not gone:
             return
         changes, rows = await asyncio.to_thread(self._compare, seen, gone)
-        if restless := self._restless(changes, places):
+        if restless := self._still_being_written(changes, places):
             known = [row for some in rows.values() for row in some]
             restless = await asyncio.to_thread(tied, restless, seen, known)
             if self._living.loading:
@@ -143,7 +143,7 @@ class Settling:
         await self._record.changed_by_hand(changed)
         await self._record.back_by_hand(back)
 
-    def _restless(self, changes: Changes, places: dict[FileKey, Place]) -> set[FileKey]:
+    def _still_being_written(self, changes: Changes, places: dict[FileKey, Place]) -> set[FileKey]:
         """Those of the files that should be left alone to which somebody may still be writing."""
         found = set()
         for key in unsettled(changes):

@@ -13,16 +13,16 @@ from ..runtime.identifiers import Clock
 from ..vault.models import Changes, FileKey, KnownEntry
 from ..vault.ports import Vault
 from ..vault.reports import VaultReports
-from .known_files import LivingFiles
+from .known_files import KnownVaultFiles
 
 
-class Burial:
+class DeletionApplier:
     """Whoever calls holds the lock of those that write."""
 
     def __init__(
         self,
         vault: Vault,
-        living: LivingFiles,
+        living: KnownVaultFiles,
         corrected: CorrectedStatements,
         reports: VaultReports,
         clock: Clock,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import batched
 
 from ..catalogue.catalogue import Catalogue
-from ..catalogue.visibility import LivingMemories
+from ..catalogue.visibility import RecallableMemories
 from ..models.data_models import StoredMemory
 from ..models.key import Key
 from ..models.scope import Scope
@@ -17,11 +17,11 @@ _SLICE = 50
 """Memories told to the indexes between two looks at the event loop."""
 
 
-class LivingFiles:
+class KnownVaultFiles:
     """While ``loading``, the catalogue alone is told: the indexes are compared with all of it when
     they are opened. Touched from the event loop only."""
 
-    def __init__(self, catalogue: Catalogue, living: LivingMemories) -> None:
+    def __init__(self, catalogue: Catalogue, living: RecallableMemories) -> None:
         self._catalogue = catalogue
         self._living = living
         self.loading = False

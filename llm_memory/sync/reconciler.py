@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from itertools import batched
 
 from ..catalogue.catalogue import Catalogue
-from ..catalogue.visibility import LivingMemories
+from ..catalogue.visibility import RecallableMemories
 from ..errors import StateUnavailable
 from ..log import logger
 from ..models.data_models import StoredMemory
@@ -22,10 +22,10 @@ from ..vault.models import BUFFER_SECONDS, FileKey, KnownFile, SeenFile
 from ..vault.ports import FileReport, Look, Place, Vault
 from ..vault.reports import VaultReports
 from ..vault.rules.copies import with_copies
-from .apply_changes import Settling
-from .deletions import Burial
-from .known_files import LivingFiles, stored_as_known
-from .write_debounce import QuietFiles
+from .apply_changes import ChangeApplier
+from .deletions import DeletionApplier
+from .known_files import KnownVaultFiles, stored_as_known
+from .write_debounce import WriteDebounce
 
 _FILES = 50
 """Files read in one thread call."""
@@ -48,7 +48,7 @@ class Reconciler:
         self,
         vault: Vault,
         catalogue: Catalogue,
-        living: LivingMemories,
+        living: RecallableMemories,
         corrected: CorrectedStatements,
         notices: NoticeBoard,
         clock: Clock,
@@ -61,11 +61,11 @@ class Reconciler:
     ) -> None:
         self._vault = vault
         self._ledger = vault.ledger
-        self._living = LivingFiles(catalogue, living)
+        self._living = KnownVaultFiles(catalogue, living)
         self._reports = VaultReports(notices)
-        self._quiet = QuietFiles(pace.quiet_seconds, elapsed)
-        self._burial = Burial(vault, self._living, corrected, self._reports, clock)
-        self._settling = Settling(
+        self._quiet = WriteDebounce(pace.quiet_seconds, elapsed)
+        self._burial = DeletionApplier(vault, self._living, corrected, self._reports, clock)
+        self._settling = ChangeApplier(
             vault, self._living, corrected, self._burial, self._reports, self._quiet, now
         )
         self._now = now

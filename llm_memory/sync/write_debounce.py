@@ -10,7 +10,7 @@ type Sight = tuple[int, int, int] | None
 """What a file looked like; None if it was not there."""
 
 
-class QuietFiles:
+class WriteDebounce:
     """A file is asked about in each round in which somebody waits for it. One that nobody asked
     about in the round before begins anew.
 
@@ -22,13 +22,13 @@ class QuietFiles:
         self._elapsed = elapsed
         self._since: dict[FileKey, tuple[Sight, float]] = {}
         self._asked: set[FileKey] = set()
-        self._restless: set[FileKey] = set()
+        self._still_being_written: set[FileKey] = set()
 
     def begin_round(self) -> None:
         """Let go of the files that nobody waits for any more."""
         self._since = {key: self._since[key] for key in self._asked}
         self._asked = set()
-        self._restless = set()
+        self._still_being_written = set()
 
     def rests(self, key: FileKey, sight: Sight, *, age: float = 0.0) -> bool:
         """True if a file has looked like this for long enough. ``age``: so many seconds it is known
@@ -40,13 +40,13 @@ class QuietFiles:
         self._since[key] = sight, since
         self._asked.add(key)
         rests = now - since >= self._seconds
-        (self._restless.discard if rests else self._restless.add)(key)
+        (self._still_being_written.discard if rests else self._still_being_written.add)(key)
         return rests
 
     @property
     def next_due(self) -> float | None:
         """Seconds until the next one of them has rested long enough; None if none is waited for."""
-        if not self._restless:
+        if not self._still_being_written:
             return None
-        oldest = min(self._since[key][1] for key in self._restless)
+        oldest = min(self._since[key][1] for key in self._still_being_written)
         return max(0.0, oldest + self._seconds - self._elapsed())

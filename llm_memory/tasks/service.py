@@ -10,7 +10,7 @@ from typing import Final
 
 from ..catalogue.catalogue import Catalogue
 from ..catalogue.rules.tasks import done, find_task, is_done, same_task, task_of, with_task
-from ..catalogue.visibility import LivingMemories
+from ..catalogue.visibility import RecallableMemories
 from ..errors import VaultWriteFailed
 from ..models.consent import is_for_speaker_alone, only_reader
 from ..models.data_models import (
@@ -73,7 +73,7 @@ class TaskList:
         self,
         vault: Vault,
         catalogue: Catalogue,
-        living: LivingMemories,
+        living: RecallableMemories,
         notices: NoticeBoard,
         checks: DraftChecks,
         editor: MemoryEditor,

@@ -14,7 +14,7 @@ from astrbot.core.platform.message_type import MessageType
 
 from astrbot_plugin_scoped_memory.core.agents import WokenAgents
 from astrbot_plugin_scoped_memory.core.turns import TurnReader
-from astrbot_plugin_scoped_memory.core.welcome import greet
+from astrbot_plugin_scoped_memory.core.welcome import announce_conversation
 from astrbot_plugin_scoped_memory.llm_memory import (
     Actor,
     ConversationId,
@@ -89,7 +89,7 @@ class Bot(FakePlugin):
         """Persons write, and what is noted of it is on disk."""
         for event in events:
             where = await self.turns.conversation_id(event)
-            await greet(cast("Any", self), where, await self.turns.actor(event))
+            await announce_conversation(cast("Any", self), where, await self.turns.actor(event))
 
     async def use(self, tool: Any, event: Any, **given: Any) -> str:
         """The model calls a tool under this event."""

@@ -12,7 +12,7 @@ import pytest
 from astrbot_plugin_scoped_memory.llm_memory import EmbeddingFailed, IndexState, NoticeCode
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector, Vectors
 from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
-from astrbot_plugin_scoped_memory.llm_memory.runtime.gc_freeze import LongLived
+from astrbot_plugin_scoped_memory.llm_memory.runtime.gc_freeze import GcFreeze
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 from astrbot_plugin_scoped_memory.tests.fakes.vector_store import InMemoryVectorStore
 from astrbot_plugin_scoped_memory.tests.support.engines import group, person, running
@@ -143,7 +143,7 @@ async def test_what_a_start_finds_to_index_is_set_apart_from_the_collector(
         for number in range(5):
             await rig.remember(f"第{number}件事", group(777))
     told: list[int] = []
-    monkeypatch.setattr(LongLived, "grow", lambda _, count: told.append(count))
+    monkeypatch.setattr(GcFreeze, "grow", lambda _, count: told.append(count))
     async with running(tmp_path, store=InMemoryVectorStore()) as rig:
         await rig.until_indexed()
     assert told.count(5) == 1  # read from the files

@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.catalogue import Catalogue
-from astrbot_plugin_scoped_memory.llm_memory.catalogue.visibility import LivingMemories
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.visibility import RecallableMemories
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, StoredMemory
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC
-from astrbot_plugin_scoped_memory.llm_memory.runtime.gc_freeze import GROWTH, MANY, LongLived
+from astrbot_plugin_scoped_memory.llm_memory.runtime.gc_freeze import GROWTH, MANY, GcFreeze
 
 pytestmark = pytest.mark.unit
 
@@ -26,12 +26,12 @@ STORED = StoredMemory(
 class Calls(list[str]):
     """What the collector was told."""
 
-    def living(self) -> LongLived:
+    def living(self) -> GcFreeze:
         """Something that tells it here."""
-        return LongLived(lambda: self.append("freeze"), lambda: self.append("unfreeze"))
+        return GcFreeze(lambda: self.append("freeze"), lambda: self.append("unfreeze"))
 
 
-def grow(living: LongLived, count: int) -> None:
+def grow(living: GcFreeze, count: int) -> None:
     """So many more memories."""
     for _ in range(count):
         living.enqueue(STORED)
@@ -80,7 +80,7 @@ def test_what_many_records_become_is_set_apart_before_the_collector_looks_at_it(
 
 def test_the_interpreters_own_collector_is_what_is_told() -> None:
     before = gc.get_freeze_count()
-    living = LongLived()
+    living = GcFreeze()
     try:
         grow(living, MANY)
         assert gc.get_freeze_count() > before
@@ -93,7 +93,7 @@ def test_what_is_read_at_the_start_counts_as_what_is_written_later() -> None:
     calls = Calls()
     long_lived = calls.living()
     catalogue = Catalogue()
-    living = LivingMemories(catalogue, (), long_lived.grow)
+    living = RecallableMemories(catalogue, (), long_lived.grow)
     many = [
         replace(STORED, memory=replace(STORED.memory, memory_id=f"m-{number:010}"))
         for number in range(MANY)

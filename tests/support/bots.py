@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.catalogue import Catalogue, key_of
-from astrbot_plugin_scoped_memory.llm_memory.catalogue.visibility import LivingMemories
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.visibility import RecallableMemories
 from astrbot_plugin_scoped_memory.llm_memory.models.conversation import Actor
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     Memory,
@@ -92,7 +92,7 @@ class Bot:
         self.vault = MarkdownVault(root / "memory", kept, make_id=partial(make_id, "m"))
         self.catalogue = Catalogue()
         self.index = DictIndex()
-        self.living = LivingMemories(self.catalogue, [self.index])
+        self.living = RecallableMemories(self.catalogue, [self.index])
         self.notices = NoticeBoard()
         self.clock = Wall()
         self.state = SqliteStateStore(root / "state" / "state.sqlite")

@@ -13,7 +13,7 @@ import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
 from astrbot_plugin_scoped_memory.llm_memory.models.notices import NoticeCode
-from astrbot_plugin_scoped_memory.llm_memory.sync.write_debounce import QuietFiles
+from astrbot_plugin_scoped_memory.llm_memory.sync.write_debounce import WriteDebounce
 from astrbot_plugin_scoped_memory.llm_memory.vault.archive import VaultArchive
 from astrbot_plugin_scoped_memory.llm_memory.vault.repair import VaultRepair
 from astrbot_plugin_scoped_memory.tests.support.bots import AT_ONCE, WORK, Bot, Watch, living
@@ -262,7 +262,7 @@ class TestQuietFiles:
 
     def test_it_rests_once_it_has_looked_the_same_for_long_enough(self) -> None:
         watch = Watch()
-        files = QuietFiles(5.0, watch)
+        files = WriteDebounce(5.0, watch)
         answers = []
         for sight in (self.ONE, self.ONE, self.OTHER, self.OTHER, None, None, None):
             files.begin_round()
@@ -272,7 +272,7 @@ class TestQuietFiles:
 
     def test_one_that_nobody_waits_for_any_more_is_not_waited_for(self) -> None:
         watch = Watch(7.0)
-        files = QuietFiles(5.0, watch)
+        files = WriteDebounce(5.0, watch)
         assert files.next_due is None
         assert not files.rests(self.KEY, self.ONE)
         assert files.next_due == 5.0
@@ -285,7 +285,7 @@ class TestQuietFiles:
         assert not files.rests(self.KEY, self.ONE)
 
     def test_an_age_that_is_known_counts(self) -> None:
-        files = QuietFiles(5.0, Watch())
+        files = WriteDebounce(5.0, Watch())
         assert files.rests(self.KEY, self.ONE, age=5.0)
         assert files.next_due is None
         assert not files.rests(self.KEY, self.OTHER, age=5.0)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from ...errors import IndexFull, IndexUnavailable
 from ...models.key import Key
 from ...models.scope import ScopeFilter
-from ...runtime.cooperative import considerate
+from ...runtime.cooperative import cooperative
 from ...storage.files import make_folder
 from ...storage.imports import import_whole
 from ...storage.sqlite import open_file
@@ -152,7 +152,7 @@ class SqliteLexicalIndex:
         return status.st_dev, status.st_ino
 
     def write(self, records: Sequence[LexicalRecord], gone: Collection[Key]) -> None:
-        with_words = [(record, self._words_of(record)) for record in considerate(records)]
+        with_words = [(record, self._words_of(record)) for record in cooperative(records)]
         with self._writing, _translating():
             connection = self._open_connection(self._writer)
             try:

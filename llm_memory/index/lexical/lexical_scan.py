@@ -7,7 +7,7 @@ from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Sequence
 from typing import Final
 
-from ...runtime.cooperative import considerate
+from ...runtime.cooperative import cooperative
 from ...storage.imports import import_whole
 from ...text.tokenizer import Tokenizer
 from ..lexical_port import LexicalQuery, LexicalRecord
@@ -39,7 +39,7 @@ class LexicalScan:
         question = Question.read(self._tokenizer, query.text, query.subject)
         if not question.terms or not records:
             return [0.0] * len(records)
-        words = [self._words_of(record) for record in considerate(records)]
+        words = [self._words_of(record) for record in cooperative(records)]
         try:
             import numpy as np
         except ImportError:  # of the wrong version, say: better roughly than not at all

@@ -11,7 +11,7 @@ from typing import Final
 
 from ...errors import IndexUnavailable
 from ...models.key import Key
-from ...runtime.cooperative import considerate
+from ...runtime.cooperative import cooperative
 from ..lexical_port import LexicalRecord
 from .arrays import BLOCK, LONGEST, NONE, Counts, Rows, changed_postings, empty_frame, frame_rows
 
@@ -200,7 +200,7 @@ class Edit:
             blobs = self._blobs({term for term, _ in some})
             kept: list[tuple[int, str, int, bytes]] = []
             emptied: list[tuple[int, str, int, bytes]] = []
-            for term, block in considerate(some):
+            for term, block in cooperative(some):
                 gone = self._gone.get((term, block), set())
                 new = self._new.get((term, block), {})
                 data = changed_postings(blobs.get((term, block), b""), gone, new)
@@ -241,7 +241,7 @@ def write(
         last = {
             record.key: (record, words) for record, words in records if record.key.scope == name
         }
-        for record, words in considerate(last.values()):
+        for record, words in cooperative(last.values()):
             edit.put(record, words)
         edit.finish()
 

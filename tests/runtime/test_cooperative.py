@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.runtime import cooperative as courtesy
-from astrbot_plugin_scoped_memory.llm_memory.runtime.cooperative import considerate
+from astrbot_plugin_scoped_memory.llm_memory.runtime.cooperative import cooperative
 from astrbot_plugin_scoped_memory.tests.house.source import module, modules
 
 pytestmark = pytest.mark.unit
@@ -48,36 +48,36 @@ def test_each_item_comes_once_and_in_its_order_and_none_before_it_is_asked_for(d
             taken.append(number)
             yield number
 
-    came = considerate(source())
+    came = cooperative(source())
     assert (next(came), taken) == (0, [0])
     assert list(came) == [1, 2, 3, 4]
     assert day.given == 0
 
 
 def test_long_work_gives_others_a_moment_after_each_millisecond(day: Day) -> None:
-    for _ in considerate(range(100)):
+    for _ in cooperative(range(100)):
         day.work(0.3)
     assert day.given == 25
 
 
 def test_short_work_never_stops(day: Day) -> None:
-    for _ in considerate(range(3)):
+    for _ in cooperative(range(3)):
         day.work(0.3)
     assert day.given == 0
 
 
 def on_the_loop(tree: ast.Module) -> list[int]:
-    """Lines where a coroutine itself goes through something considerately, and so would sleep."""
+    """Lines where a coroutine itself goes through something cooperatively, and so would sleep."""
     return [
         call.lineno
         for node in ast.walk(tree)
         if isinstance(node, ast.AsyncFunctionDef)
         for call in ast.walk(node)
-        if isinstance(call, ast.Call) and ast.unparse(call.func) == "considerate"
+        if isinstance(call, ast.Call) and ast.unparse(call.func) == "cooperative"
     ]
 
 
 def test_no_coroutine_sleeps_for_others() -> None:
     found = {m.path: lines for m in modules("core", "llm_memory") if (lines := on_the_loop(m.tree))}
     assert found == {}
-    assert on_the_loop(module("async def f():\n    for x in considerate(y): pass").tree) == [2]
+    assert on_the_loop(module("async def f():\n    for x in cooperative(y): pass").tree) == [2]
