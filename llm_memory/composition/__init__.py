@@ -1,5 +1,4 @@
-"""Builds an ``Engine`` from real parts: the only package that knows which class stands behind
-which port.
+"""Builds an ``Engine`` from real parts, and wires the packages below.
 
 Entry: ``build_engine``.
 """

@@ -1,4 +1,4 @@
-"""The night's parts, introduced to each other."""
+"""Wires the nightly run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Introduces services to components. The only module that knows both."""
+"""Composition root: builds an ``Engine`` from real parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What comes from elsewhere, introduced to who brings it."""
+"""Wires scope migration and adoption."""
 
 from __future__ import annotations
 

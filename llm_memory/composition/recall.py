@@ -1,4 +1,4 @@
-"""What a recall is made of, introduced to each other."""
+"""Wires recall and the indexes that it asks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the memory loop is made of, introduced to each other."""
+"""Wires the memory loop: queue, reader, nightly run."""
 
 from __future__ import annotations
 

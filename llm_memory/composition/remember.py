@@ -1,4 +1,4 @@
-"""What changes memories, introduced to each other."""
+"""Wires what changes memories."""
 
 from __future__ import annotations
 

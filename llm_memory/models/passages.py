@@ -4,11 +4,11 @@ indexes take a ``Passage`` and ask these functions, so that neither kind is a sp
 - in the index a passage stands under ``Key(place_name(p), passage_id(p))``: the place's name is a
   scope's or a shelf's (``@shared``, ``@role:…``, ``@person:…``), and ``ScopeFilter.names`` and
   ``admits`` go by it; ids begin with ``m-`` or ``n-``;
-- ``policies/passage_text.py`` has the texts: what is indexed and embedded, the context, what a
-  preview is cut from;
-- ``service/note_book.py`` holds the pieces of notes as the catalogue holds memories: ``get(key)``,
-  ``find(id, filter)``, ``visible(filter)``, ``all()``, ``len()``. Its followers are told by
-  ``enqueue`` and ``enqueue_removal``, as those of ``LivingMemories`` are.
+- ``catalogue/rules/passage_text.py`` has the texts: what is indexed and embedded, the context,
+  what a preview is cut from;
+- ``vault/notes/note_book.py`` holds the pieces of notes as the catalogue holds memories:
+  ``get(key)``, ``find(id, filter)``, ``visible(filter)``, ``all()``, ``len()``. Its followers are
+  told by ``enqueue`` and ``enqueue_removal``, as those of ``RecallableMemories`` are.
 """
 
 from __future__ import annotations

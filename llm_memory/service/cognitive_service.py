@@ -66,7 +66,6 @@ from ..primer.primer_service import PrimerService, Written
 from ..recall.memory_manager import MemoryManager
 from ..reflection.apply import Learning
 from ..reflection.model_histories import ModelHistories
-from ..reflection.observing import Observing
 from ..reflection.turn_queue import TurnQueue
 from ..remember.corrected_statements import CorrectedStatements
 from ..remember.correction_follower import CorrectionFollower
@@ -88,6 +87,7 @@ from ..transfer.ports import LineSource
 from ..transfer.transfer import Terms, Transfer
 from ..vault.notes.note_book import NoteBook
 from .bylines import Bylines
+from .observing import Observing
 
 _RULES_TOLD = 20
 _HOPS_SECONDS = 3.0

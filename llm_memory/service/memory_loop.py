@@ -1,4 +1,4 @@
-"""The memory loop: its parts, introduced to each other, and how it is doing."""
+"""The memory loop as the engine runs it, and how it is doing."""
 
 from __future__ import annotations
 

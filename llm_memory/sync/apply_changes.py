@@ -1,5 +1,5 @@
-"""What people did to the files, carried out: what is gone is buried, what a file needs is written,
-the rest is told. Files to which somebody may still be writing wait."""
+"""Apply external edits of vault files: delete entries that disappeared, write missing ids back,
+report what could not be parsed. Files that are still being written wait."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A statement as what it says: words in their order, without differences that mean nothing. Pure.
 
-- Days that words name from the day they were said on are written out (``relative_dates``).
+- Days that words name from the day they were said on are written out (``dates/relative.py``).
 - Numerals become digits; ``1,000`` becomes ``1000``; ``2.0.1``, ``3:30``, ``C++`` stay whole.
 - Known synonyms become one word, words that say nothing go (``same_meaning``).
 - Letters keep their case, but at the beginning of a sentence: a password and a name differ by it.

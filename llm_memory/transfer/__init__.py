@@ -1,1 +1,1 @@
-"""Out of a store and into one: exports, imports, backups, restore."""
+"""Out of a store and into one: exports, imports, restore. Nightly backups are consolidation's."""

@@ -1,4 +1,4 @@
-"""Nothing fades but what was recalled in vain; the table of policies/decay.py, row by row."""
+"""Nothing fades but what was recalled in vain: the table of the decay rules, row by row."""
 
 from __future__ import annotations
 

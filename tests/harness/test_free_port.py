@@ -16,11 +16,11 @@ pytestmark = [
 
 
 async def _serve_once(port: int) -> bytes:
-    async def announce_conversation(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def answer_socket(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"here")
         writer.close()
 
-    server = await asyncio.start_server(announce_conversation, "127.0.0.1", port)
+    server = await asyncio.start_server(answer_socket, "127.0.0.1", port)
     async with server:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         answer = await reader.read()

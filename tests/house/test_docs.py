@@ -378,7 +378,7 @@ def test_every_relative_link_leads_somewhere(page: Path) -> None:
         assert not anchor or anchor in anchors(target), link
 
 
-@pytest.mark.parametrize("page", ["house.md", "engine.md"])
+@pytest.mark.parametrize("page", ["house.md", "engine.md", "decisions.md"])
 def test_every_file_that_the_house_names_exists(page: str) -> None:
     text = (DOCS / page).read_text(encoding="utf-8")
     named = re.findall(r"`((?:tests|core|tools|llm_memory|harness|scripts)/[\w./]*)`", text)

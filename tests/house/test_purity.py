@@ -34,6 +34,10 @@ PURE = (
         path.relative_to(checkout.ROOT).as_posix()
         for path in (checkout.ROOT / "llm_memory").rglob("rules")
     ),
+    *sorted(
+        path.relative_to(checkout.ROOT).as_posix()
+        for path in (checkout.ROOT / "llm_memory").glob("*/models.py")
+    ),
     "llm_memory/models",
     "llm_memory/text/dates",
     *(f"llm_memory/text/{name}.py" for name in TEXT),
@@ -111,6 +115,10 @@ def _reaches_out(found: Import) -> bool:
     if found.source == "pathlib":
         return found.name not in PURE_PATHS
     return found.source.split(".")[0] in WORLD
+
+
+def test_no_folder_of_rules_is_left_out() -> None:
+    assert sum(part.endswith("/rules") for part in PURE) >= 12
 
 
 @pytest.mark.parametrize("part", PURE)

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from ..models.conversation import ConversationId
 from ..models.turns import NotObserved, ObserveOutcome, Turn
+from ..reflection.model_histories import ModelHistories
+from ..reflection.turn_queue import TurnQueue
 from ..runtime.lifecycle import Lifespan
 from ..scopes.access import Access
 from ..scopes.paused_conversations import PausedConversations
-from .model_histories import ModelHistories
-from .turn_queue import TurnQueue
 
 _PAUSED = "paused"
 """The mark of a conversation that is off the record: it sees nothing."""
