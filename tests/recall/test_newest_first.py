@@ -169,6 +169,15 @@ def test_how_it_is_now_says_who_spoke_of_it_last(
     assert order(question, old, new) == ([new, old] if is_new_first else [old, new])
 
 
+def test_how_it_is_now_is_told_by_those_alone_who_share_the_scope() -> None:
+    question, before, after = "表哥还考研吗", "表哥在准备明年考研", "想通了，不考研了，找工作去"
+    old, new = said(before, 9), said(after, 2, score=0.85)
+    away = replace(new, passage=replace(new.passage, scope=Scope.parse("public")))  # type: ignore[arg-type]
+    best = newest_first(Sifted([old, away], []), what_is_wanted(question), question).best
+    assert texts(best) == [before, after]
+    assert order(question, before, after) == [after, before]
+
+
 def test_a_later_place_counts_for_those_alone_who_heard_it() -> None:
     old, new = said(KEY[0], 9), said(KEY[1], 2, score=0.85)
     away = replace(new, passage=replace(new.passage, scope=Scope.parse("公司")))  # type: ignore[arg-type]

@@ -95,7 +95,10 @@ class _Statement:
         return tells_a_later_place(old.judgment, new.judgment, question)
 
     def was_so_until(self, other: _Statement, question: str) -> bool:
-        """Whether ``other`` says later what may answer the question, too: how it is now."""
+        """Whether ``other`` says later, to the same people, what may answer the question, too: how
+        it is now."""
+        if place_name(self.stored) != place_name(other.stored):
+            return False
         old, new = self.stored.memory, other.stored.memory
         if old.created_at >= new.created_at or other.match < _HALF * self.match:
             return False
