@@ -10,7 +10,7 @@ from ..models.conversation import Actor
 from ..models.data_models import StoredMemory
 from ..models.scope import Scope, ScopeFilter
 from .catalogue import Catalogue
-from .rules.acquaintance import familiar_people, is_told_unasked
+from .rules.acquaintance import familiar_people, may_be_volunteered
 
 _DAYS_BACK: Final = 180
 _READ: Final = 5_000
@@ -42,4 +42,4 @@ class Acquaintances:
         """Those of the entries that somebody is told without having asked for them. ``asker`` is
         None where nobody in particular is told."""
         own = () if asker is None else self._linked(asker.person)
-        return [stored for stored in entries if is_told_unasked(stored.memory, familiar, own)]
+        return [stored for stored in entries if may_be_volunteered(stored.memory, familiar, own)]

@@ -11,7 +11,7 @@ from ..models.passages import place_name
 from .rules.timeline import FARTHEST, local_day, written_day
 
 
-class DayShelf:
+class DayIndex:
     """Kept by the days that entries show; asked for days of the asker's zone."""
 
     def __init__(self) -> None:

@@ -26,7 +26,7 @@ from ..models.scope import Scope, ScopeFilter
 from ..models.vault_layout import topic_of
 from ..text.overlap import fold
 from ..text.text import embedded_text, same_words
-from .by_day import DayShelf
+from .by_day import DayIndex
 from .speaker_index import SpeakerIndex
 
 _SLICE = 200
@@ -56,7 +56,7 @@ class Catalogue:
         self._same_words: dict[tuple[str, str, str, bool, bool], str] = {}
         self._folded: dict[Key, str] = {}
         self._by_topic: dict[tuple[str, Topic], dict[str, StoredMemory]] = {}
-        self._by_day = DayShelf()
+        self._by_day = DayIndex()
         self.speakers = SpeakerIndex()
 
     def __len__(self) -> int:

@@ -11,7 +11,7 @@ from ..consolidation.archive_step import ArchiveStep
 from ..consolidation.consolidation_service import ConsolidationParts, ConsolidationService
 from ..consolidation.day_journals import DayJournals
 from ..consolidation.decay_step import DecayStep
-from ..consolidation.merging import Merging
+from ..consolidation.merging import MergeStep
 from ..consolidation.models import Postponed
 from ..consolidation.nightly_backup import NightlyBackup
 from ..consolidation.overviews import Overviews
@@ -59,7 +59,7 @@ def make_consolidation(
     parts = ConsolidationParts(
         departures,
         DecayStep(store, book, vault, catalogue, living, departures),
-        Merging(store, catalogue, near, departures),
+        MergeStep(store, catalogue, near, departures),
         DayJournals(
             store,
             turns,

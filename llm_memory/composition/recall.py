@@ -32,7 +32,7 @@ class RecallParts:
     notes: NoteBook
     pending: PendingRecords
     unread: UnreadTurns
-    long_lived: GcFreeze
+    gc_freeze: GcFreeze
     indexing: IndexingService
     words: LexicalService
     trust: EmbedderTrust
@@ -50,7 +50,7 @@ def make_recall(
     pending = PendingRecords(catalogue)
     unread = UnreadTurns()
     passages = Passages(catalogue, notes, pending, unread)
-    long_lived = GcFreeze()
+    gc_freeze = GcFreeze()
     indexing = IndexingService(
         Passages(catalogue, notes, unread=unread),
         parts.store,
@@ -58,7 +58,7 @@ def make_recall(
         parts.cache,
         notices,
         settings.pace,
-        long_lived.grow,
+        gc_freeze.grow,
         embed_query_seconds=settings.embed_query_seconds,
     )
     words = LexicalService(
@@ -67,10 +67,10 @@ def make_recall(
         parts.words,
         notices,
         settings.pace,
-        long_lived.grow,
+        gc_freeze.grow,
     )
     notes.follow_with(indexing, words)
-    pending.follow_with(words, long_lived)
+    pending.follow_with(words, gc_freeze)
     unread.follow_with(indexing)
     arms = Arms(passages, words, indexing, parts.scanner)
     trust = EmbedderTrust(parts.trust, settings.pace)
@@ -87,5 +87,5 @@ def make_recall(
         clock,
     )
     return RecallParts(
-        catalogue, notes, pending, unread, long_lived, indexing, words, trust, uses, manager
+        catalogue, notes, pending, unread, gc_freeze, indexing, words, trust, uses, manager
     )

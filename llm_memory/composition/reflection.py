@@ -10,7 +10,7 @@ from ..consolidation.models import Postponed
 from ..consolidation.nightly_backup import NightlyBackup
 from ..models.settings import EngineSettings
 from ..primer.primer_service import PrimerService
-from ..reflection.apply import Learning
+from ..reflection.apply import FeedbackApplier
 from ..reflection.apply_one import ReflectionResults
 from ..reflection.batches import Batches
 from ..reflection.model_calls import ModelCalls
@@ -38,8 +38,8 @@ class LoopParts:
 
     loop: MemoryLoop
     queue: TurnQueue
-    learning: Learning
-    off_record: PausedConversations
+    learning: FeedbackApplier
+    paused_conversations: PausedConversations
     primer: PrimerService
     backup: NightlyBackup
 
@@ -91,7 +91,7 @@ def make_loop(
         paces,
         notices,
     )
-    learning = Learning(
+    learning = FeedbackApplier(
         parts.turns,
         parts.vault,
         catalogue,
@@ -100,7 +100,7 @@ def make_loop(
         recalling.unread,
         clock,
     )
-    off_record = PausedConversations(parts.loop_book, parts.pause_marks, notices)
+    paused_conversations = PausedConversations(parts.loop_book, parts.pause_marks, notices)
     spending = TokenBudget(parts.loop_book, paces.daily_tokens, clock)
     backup = NightlyBackup(
         parts.backups,
@@ -149,7 +149,7 @@ def make_loop(
         parts.vault,
         writing.handlers,
         writing.corrected,
-        off_record,
+        paused_conversations,
     )
     reflection = ReflectionService(
         batches,
@@ -159,17 +159,17 @@ def make_loop(
         clock,
         follower.follow,
         learns=settings.scope_filter_enabled,
-        pauses_known=lambda: off_record.known,
+        pauses_known=lambda: paused_conversations.known,
     )
     loop = MemoryLoop(
         parts.loop_file,
         parts.turns,
         parts.loop_book,
-        off_record,
+        paused_conversations,
         paces,
         notices,
         clock,
         reflection,
         sleep,
     )
-    return LoopParts(loop, queue, learning, off_record, primer, backup)
+    return LoopParts(loop, queue, learning, paused_conversations, primer, backup)

@@ -21,7 +21,7 @@ from ..remember.rules.normalise import MAX_TAGS
 from ..runtime.identifiers import Clock
 from ..runtime.shielded import shielded
 from ..vault.ports import Vault
-from .models import Departure, DepartureKind
+from .models import ArchiveDecision, ArchiveReason
 from .ports import SleepStore
 from .rules.decay import most_leaving
 
@@ -60,7 +60,7 @@ class ArchiveStep:
 
         return await asyncio.to_thread(ask)
 
-    async def choose(self, run_id: str, departures: Sequence[Departure]) -> None:
+    async def choose(self, run_id: str, departures: Sequence[ArchiveDecision]) -> None:
         """These leave. Raises StateUnavailable."""
         if departures:
             await asyncio.to_thread(self._store.choose, run_id, departures)
@@ -76,27 +76,27 @@ class ArchiveStep:
             await shielded(self._carry_out(run_id, scope, some))
             await asyncio.sleep(0)
 
-    async def _carry_out(self, run_id: str, scope: Scope, some: Sequence[Departure]) -> None:
+    async def _carry_out(self, run_id: str, scope: Scope, some: Sequence[ArchiveDecision]) -> None:
         await self._archive(scope, some)
         names = [departure.memory_id for departure in some]
         await asyncio.to_thread(self._store.depart, run_id, scope.name, names)
 
-    async def left(self, run_id: str, scope: Scope) -> dict[DepartureKind, int]:
+    async def left(self, run_id: str, scope: Scope) -> dict[ArchiveReason, int]:
         """How many have left so far, by why. Raises StateUnavailable."""
         chosen = await asyncio.to_thread(self._store.departures, run_id, scope.name)
-        counts = dict.fromkeys(DepartureKind, 0)
+        counts = dict.fromkeys(ArchiveReason, 0)
         for departure in chosen:
             stands = self._catalogue.get(Key(scope.name, departure.memory_id))
             counts[departure.kind] += int(departure.done and stands is None)
         return counts
 
-    async def _archive(self, scope: Scope, some: Sequence[Departure]) -> None:
+    async def _archive(self, scope: Scope, some: Sequence[ArchiveDecision]) -> None:
         faded: list[StoredMemory] = []
         for departure in some:
             stored = self._catalogue.get(Key(scope.name, departure.memory_id))
             if stored is None or stored.memory.active:
                 continue
-            if departure.kind is DepartureKind.FADED:
+            if departure.kind is ArchiveReason.FADED:
                 faded.append(stored)
             else:
                 async with self._living.writing:
@@ -116,7 +116,9 @@ class ArchiveStep:
             self._living.drop(one)
             logger.debug("夜间整理：{} 移进存档", one.memory.memory_id)
 
-    async def _strengthen(self, scope: Scope, departure: Departure, loser: StoredMemory) -> bool:
+    async def _strengthen(
+        self, scope: Scope, departure: ArchiveDecision, loser: StoredMemory
+    ) -> bool:
         """What says the same takes over strength and tags. False if it is gone, is read by
         others now, or was changed at this moment: then both stay."""
         into = self._catalogue.get(Key(scope.name, departure.into))

@@ -21,8 +21,8 @@ from ..vault.scope_pages_port import ScopePages
 from .archive_step import ArchiveStep
 from .day_journals import DayJournals
 from .decay_step import DecayStep
-from .merging import Merging
-from .models import DepartureKind, Postponed, SleepReport, SleepStep
+from .merging import MergeStep
+from .models import ArchiveReason, Postponed, SleepReport, SleepStep
 from .nightly_backup import NightlyBackup
 from .overviews import Overviews
 from .ports import SleepStore
@@ -44,7 +44,7 @@ class ConsolidationParts:
 
     departures: ArchiveStep
     fading: DecayStep
-    merging: Merging
+    merging: MergeStep
     journals: DayJournals
     overviews: Overviews
     backup: NightlyBackup
@@ -267,7 +267,7 @@ class ConsolidationService:
             report,
             faded=report.faded + faded.weaker,
             raised=report.raised + faded.stronger,
-            archived=report.archived + left[DepartureKind.FADED],
+            archived=report.archived + left[ArchiveReason.FADED],
             waiting=report.waiting + faded.waiting,
         )
 
@@ -276,7 +276,7 @@ class ConsolidationService:
         left = await self._parts.departures.left(report.run_id, scope)
         return replace(
             report,
-            merged=report.merged + left[DepartureKind.MERGED],
+            merged=report.merged + left[ArchiveReason.MERGED],
             unmerged=report.unmerged + int(not whole),
         )
 

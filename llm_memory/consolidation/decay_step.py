@@ -19,7 +19,7 @@ from ..runtime.shielded import shielded
 from ..storage.loop_port import Evidence, LoopBook
 from ..vault.ports import Vault
 from .archive_step import ArchiveStep
-from .models import Departure, DepartureKind, Fade
+from .models import ArchiveDecision, ArchiveReason, StrengthChange
 from .ports import SleepStore
 from .rules.decay import WEAK, weigh
 
@@ -27,7 +27,7 @@ _AT_ONCE: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Faded:
+class DecayReport:
     """How many are weaker and stronger now, and how many weak ones wait for another night."""
 
     weaker: int = 0
@@ -60,9 +60,9 @@ class DecayStep:
         self._vault = vault
         self._catalogue = catalogue
         self._living = living
-        self._departures = departures
+        self._archive_step = departures
 
-    async def run(self, run_id: str, scope: Scope) -> Faded:
+    async def run(self, run_id: str, scope: Scope) -> DecayReport:
         """Weigh what was counted, write the strengths, choose who leaves, and let them go.
 
         Raises StateUnavailable, VaultWriteFailed.
@@ -79,12 +79,12 @@ class DecayStep:
             await asyncio.to_thread(self._store.drop_plans, scope.name, settled)
             await asyncio.sleep(0)
         waiting = await self._let_go(run_id, scope, [fade for fade in plans if self._is_weak(fade)])
-        return Faded(weaker, stronger, waiting)
+        return DecayReport(weaker, stronger, waiting)
 
-    async def _apply_all(self, fades: Sequence[Fade]) -> list[int]:
+    async def _apply_all(self, fades: Sequence[StrengthChange]) -> list[int]:
         return [await self._apply(fade) for fade in fades]
 
-    def _weighed(self, scope: Scope, evidence: Sequence[Evidence]) -> list[Fade]:
+    def _weighed(self, scope: Scope, evidence: Sequence[Evidence]) -> list[StrengthChange]:
         fades = []
         for one in evidence:
             stored = self._catalogue.get(one.key)
@@ -94,16 +94,16 @@ class DecayStep:
             found = weigh(strength, useful=one.useful, useless=one.useless)
             if found.weak or found.strength != strength:
                 name = one.key.memory_id
-                fades.append(Fade(scope.name, name, strength, found.strength, found.weak))
+                fades.append(StrengthChange(scope.name, name, strength, found.strength, found.weak))
         return fades
 
-    async def _apply(self, fade: Fade) -> int:
+    async def _apply(self, fade: StrengthChange) -> int:
         """By how much the strength was changed: by nothing where it is right already, or somebody
         else has changed it since it was weighed."""
         async with self._living.writing:  # one at a time: whoever remembers something comes between
             return await self._write(fade)
 
-    async def _write(self, fade: Fade) -> int:
+    async def _write(self, fade: StrengthChange) -> int:
         stored = self._catalogue.get(Key(fade.scope, fade.memory_id))
         if stored is None or not may_leave(stored) or stored.memory.strength != fade.base:
             return 0
@@ -116,22 +116,22 @@ class DecayStep:
             return 0
         return fade.strength - fade.base
 
-    def _is_weak(self, fade: Fade) -> bool:
+    def _is_weak(self, fade: StrengthChange) -> bool:
         """Still to leave: nobody has made it stronger, or kept it on purpose."""
         stored = self._catalogue.get(Key(fade.scope, fade.memory_id))
         return (
             fade.weak and stored is not None and may_leave(stored) and stored.memory.strength < WEAK
         )
 
-    async def _let_go(self, run_id: str, scope: Scope, weak: Sequence[Fade]) -> int:
+    async def _let_go(self, run_id: str, scope: Scope, weak: Sequence[StrengthChange]) -> int:
         """The weakest first, as many as may; how many stay for another night."""
-        room = await self._departures.room(run_id, scope)
+        room = await self._archive_step.room(run_id, scope)
         chosen = sorted(weak, key=lambda fade: (fade.strength, fade.memory_id))[:room]
-        await self._departures.choose(
+        await self._archive_step.choose(
             run_id,
-            [Departure(scope.name, fade.memory_id, DepartureKind.FADED) for fade in chosen],
+            [ArchiveDecision(scope.name, fade.memory_id, ArchiveReason.FADED) for fade in chosen],
         )
-        await self._departures.carry_out(run_id, scope)
+        await self._archive_step.carry_out(run_id, scope)
         gone = [fade.memory_id for fade in weak if not self._is_weak(fade)]
         await asyncio.to_thread(self._store.drop_plans, scope.name, gone)
         return len(weak) - len(gone)

@@ -16,7 +16,7 @@ from ..remember.near_duplicates import NearDuplicates
 from ..text.text import content_hash
 from .archive_step import ArchiveStep
 from .decay_step import may_leave
-from .models import Departure, DepartureKind
+from .models import ArchiveDecision, ArchiveReason
 from .ports import SleepStore
 
 MOST: Final = 300
@@ -28,7 +28,7 @@ _REST_SECONDS: Final = 0.02
 type Near = Sequence[tuple[StoredMemory, float]]
 
 
-class Merging:
+class MergeStep:
     """Each text is compared once with each embedder: what was written while there was no index, by
     hand, or brought from elsewhere. Only passive memories ever give way."""
 
@@ -44,7 +44,7 @@ class Merging:
         self._store = store
         self._catalogue = catalogue
         self._near = near
-        self._departures = departures
+        self._archive_step = departures
         self._rest = rest_seconds
 
     async def run(self, run_id: str, scope: Scope) -> bool:
@@ -52,13 +52,13 @@ class Merging:
 
         Raises StateUnavailable, VaultWriteFailed.
         """
-        await self._departures.carry_out(run_id, scope)  # what a crash left
+        await self._archive_step.carry_out(run_id, scope)  # what a crash left
         compared = dict(await asyncio.to_thread(self._store.compared, scope.name))
         living = self._catalogue.of_scope(scope)
         gone = compared.keys() - {stored.memory.memory_id for stored in living}
         await asyncio.to_thread(self._store.note_compared, scope.name, {}, gone)
         todo = await asyncio.to_thread(self._unknown, living, compared)
-        room = await self._departures.room(run_id, scope)
+        room = await self._archive_step.room(run_id, scope)
         touched: set[str] = set()
         digests: dict[str, str] = {}
         whole = True
@@ -68,12 +68,12 @@ class Merging:
             if near is None or thresholds is None:
                 whole = False
                 break
-            found = await asyncio.to_thread(giving_way, stored, near, thresholds)
+            found = await asyncio.to_thread(weaker_of, stored, near, thresholds)
             if found:
                 pair = {found[0].memory_id, found[0].into}
                 if not room or not touched.isdisjoint(pair):
                     continue  # another night, when what is decided now has been done
-                await self._departures.choose(run_id, found[:1])
+                await self._archive_step.choose(run_id, found[:1])
                 touched |= pair
                 room -= 1
             if len(found) > 1:
@@ -83,7 +83,7 @@ class Merging:
                 await self._note(scope, digests)
             await asyncio.sleep(self._rest)
         await self._note(scope, digests)
-        await self._departures.carry_out(run_id, scope)
+        await self._archive_step.carry_out(run_id, scope)
         return whole
 
     def _unknown(
@@ -103,7 +103,9 @@ class Merging:
         return content_hash("\n".join(said))[:16]
 
 
-def giving_way(stored: StoredMemory, near: Near, thresholds: MergeThresholds) -> list[Departure]:
+def weaker_of(
+    stored: StoredMemory, near: Near, thresholds: MergeThresholds
+) -> list[ArchiveDecision]:
     """Who gives way to whom, the nearest first: of each pair the newer one is taken as if it were
     written now, beside the older."""
     found = []
@@ -133,11 +135,11 @@ def _covers(
     return isinstance(decide(other.memory, [(stored, similarity)], thresholds), Reinforce)
 
 
-def _departure(loser: StoredMemory, into: StoredMemory) -> Departure:
-    return Departure(
+def _departure(loser: StoredMemory, into: StoredMemory) -> ArchiveDecision:
+    return ArchiveDecision(
         loser.scope.name,
         loser.memory.memory_id,
-        DepartureKind.MERGED,
+        ArchiveReason.MERGED,
         into.memory.memory_id,
         loser.memory.strength,
     )

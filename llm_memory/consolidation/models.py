@@ -77,7 +77,7 @@ class SleepReport:
 
 
 @dataclass(frozen=True, slots=True)
-class Fade:
+class StrengthChange:
     """The strength that a memory is to have, decided once.
 
     Attributes:
@@ -92,7 +92,7 @@ class Fade:
     weak: bool
 
 
-class DepartureKind(StrEnum):
+class ArchiveReason(StrEnum):
     """Why a memory goes to the archive."""
 
     FADED = "faded"
@@ -100,7 +100,7 @@ class DepartureKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Departure:
+class ArchiveDecision:
     """A memory that goes to the archive in a run, decided before anything is moved.
 
     ``into`` says the same, where it was merged; it gets the strength ``strength`` if it has less.
@@ -108,7 +108,7 @@ class Departure:
 
     scope: str
     memory_id: str
-    kind: DepartureKind
+    kind: ArchiveReason
     into: str = ""
     strength: int = 0
     done: bool = False

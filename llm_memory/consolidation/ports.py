@@ -8,7 +8,7 @@ from typing import Protocol
 
 from ..storage.loop_port import Evidence
 from ..transfer.ports import LineSource, WholeStore
-from .models import Departure, Fade, JournalDay, SleepReport, SleepStep
+from .models import ArchiveDecision, JournalDay, SleepReport, SleepStep, StrengthChange
 
 
 class SleepStore(Protocol):
@@ -38,12 +38,12 @@ class SleepStore(Protocol):
         """The run is through. What was kept for it goes, and the runs before it."""
         ...
 
-    def plan(self, fades: Sequence[Fade], weighed: Collection[Evidence]) -> None:
+    def plan(self, fades: Sequence[StrengthChange], weighed: Collection[Evidence]) -> None:
         """Keep what was decided and take off the evidence that it was decided by: both or
         neither."""
         ...
 
-    def plans(self, scope: str) -> list[Fade]:
+    def plans(self, scope: str) -> list[StrengthChange]:
         """What was decided in a scope and is not carried out yet."""
         ...
 
@@ -55,11 +55,11 @@ class SleepStore(Protocol):
         """How many entries of a scope may leave in a run: what was said first holds."""
         ...
 
-    def choose(self, run_id: str, departures: Sequence[Departure]) -> None:
+    def choose(self, run_id: str, departures: Sequence[ArchiveDecision]) -> None:
         """These leave in this run. What was chosen already stays as it was."""
         ...
 
-    def departures(self, run_id: str, scope: str) -> list[Departure]:
+    def departures(self, run_id: str, scope: str) -> list[ArchiveDecision]:
         """What was chosen in a run, in this order."""
         ...
 

@@ -59,8 +59,8 @@ class Purging:
         await self._backup.change(PurgedBackups(purged, self._corrected).changed)
         async with self._living.writing:
             await asyncio.to_thread(self._clear_ledger, purged)
-        await asyncio.to_thread(self._loop_file.settle_log)
-        await asyncio.to_thread(self._vault.ledger.settle_log)
+        await asyncio.to_thread(self._loop_file.checkpoint_wal)
+        await asyncio.to_thread(self._vault.ledger.checkpoint_wal)
         await self._corrected.seal(purged)
         logger.info("彻底删除了 {} 条：排队的对话、日记、备份里也没有了", len(purged))
         return len(purged)

@@ -10,7 +10,15 @@ from typing import Any, Final
 
 from ..storage.loop_file import SqliteLoopFile, sound
 from ..storage.loop_port import Evidence
-from .models import Departure, DepartureKind, Fade, JournalDay, Postponed, SleepReport, SleepStep
+from .models import (
+    ArchiveDecision,
+    ArchiveReason,
+    JournalDay,
+    Postponed,
+    SleepReport,
+    SleepStep,
+    StrengthChange,
+)
 
 _TIMES: Final = ("begun", "ended")
 _OF_A_RUN: Final = ("sleep_step", "sleep_quota", "sleep_departure")
@@ -66,7 +74,7 @@ class SqliteSleepStore:
             for table in _OF_A_RUN:
                 connection.execute(f"DELETE FROM {table}")  # noqa: S608  (names of ours)
 
-    def plan(self, fades: Sequence[Fade], weighed: Collection[Evidence]) -> None:
+    def plan(self, fades: Sequence[StrengthChange], weighed: Collection[Evidence]) -> None:
         with self._file.transaction() as connection:
             connection.executemany(
                 "INSERT OR REPLACE INTO sleep_fade VALUES (?, ?, ?, ?, ?)",
@@ -79,14 +87,14 @@ class SqliteSleepStore:
             )
             connection.execute("DELETE FROM evidence WHERE useful = 0 AND useless = 0")
 
-    def plans(self, scope: str) -> list[Fade]:
+    def plans(self, scope: str) -> list[StrengthChange]:
         rows = self._file.rows(
             "SELECT memory_id, base, strength, weak FROM sleep_fade WHERE scope = ?"
             " ORDER BY memory_id",
             (scope,),
         )
         return [
-            Fade(scope, name, int(base), int(strength), bool(weak))
+            StrengthChange(scope, name, int(base), int(strength), bool(weak))
             for name, base, strength, weak in rows
         ]
 
@@ -105,7 +113,7 @@ class SqliteSleepStore:
             )
             return int(found.fetchone()[0])
 
-    def choose(self, run_id: str, departures: Sequence[Departure]) -> None:
+    def choose(self, run_id: str, departures: Sequence[ArchiveDecision]) -> None:
         self._file.write(
             "INSERT OR IGNORE INTO sleep_departure"
             " (run_id, scope, memory_id, kind, merged_into, strength, is_done)"
@@ -116,14 +124,14 @@ class SqliteSleepStore:
             ],
         )
 
-    def departures(self, run_id: str, scope: str) -> list[Departure]:
+    def departures(self, run_id: str, scope: str) -> list[ArchiveDecision]:
         rows = self._file.rows(
             "SELECT memory_id, kind, merged_into, strength, is_done FROM sleep_departure"
             " WHERE run_id = ? AND scope = ? ORDER BY place",
             (run_id, scope),
         )
         return [
-            Departure(scope, name, DepartureKind(kind), into, int(strength), bool(done))
+            ArchiveDecision(scope, name, ArchiveReason(kind), into, int(strength), bool(done))
             for name, kind, into, strength, done in rows
         ]
 

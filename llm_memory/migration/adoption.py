@@ -50,7 +50,7 @@ class Adoption:
         vectors: LegacyVectors,
         words: LexicalService,
         book: ScopeBook,
-        long_lived: GcFreeze,
+        gc_freeze: GcFreeze,
         notices: NoticeBoard,
         clock: Clock,
         *,
@@ -58,7 +58,7 @@ class Adoption:
     ) -> None:
         """``enabled``: the owner wants it. A dry run may be had at any time."""
         self._reader = LegacyReading(
-            stores, staging, store, vault, catalogue, book, long_lived, clock
+            stores, staging, store, vault, catalogue, book, gc_freeze, clock
         )
         self._staging = staging
         self._store = store

@@ -18,10 +18,10 @@ from ..models.left_behind import Brought, BroughtBack, MustBeNamed, Remainder
 from ..models.migration import Added, WalkBatch
 from ..models.scope import Scope
 from ..remember.corrected_statements import CorrectedStatements
-from ..remember.edit import Doer, MemoryEditor
+from ..remember.edit import MemoryEditor, Requester
 from ..remember.rules.confidences import may_stand
 from ..storage.loop_port import TurnStore
-from ..vault.ledger_port import Deed
+from ..vault.ledger_port import UndoRecord
 from ..vault.ports import Vault
 from .former_scopes import FormerScopes
 from .ports import MigrationStore, Walk
@@ -61,7 +61,7 @@ class Bringing:
         self._run = run
 
     async def bring_named(
-        self, names: Collection[str], conversation_id: ConversationId, doer: Doer
+        self, names: Collection[str], conversation_id: ConversationId, requester: Requester
     ) -> list[Brought] | MustBeNamed | Rejected:
         """What ``CognitiveService.bring`` does for an admin."""
         here = self._former.of(conversation_id)
@@ -74,15 +74,15 @@ class Bringing:
         unnamed = tuple(one for one in left if one.shared and one.target not in names)
         if unnamed:
             return MustBeNamed(unnamed)
-        return [await self.bring(one.remainder, doer) for one in left]
+        return [await self.bring(one.remainder, requester) for one in left]
 
-    async def bring(self, remainder: Remainder, doer: Doer) -> Brought:
+    async def bring(self, remainder: Remainder, requester: Requester) -> Brought:
         """All of it. Raises StateUnavailable, VaultWriteFailed; the rest comes when it is called
         again."""
         source, target = remainder.source, remainder.target
         batch = f"bring-{source.name}-{target.name}"
         await asyncio.to_thread(self._vault.ensure, target)
-        await self._editor.note_batch(batch, source, target, doer)
+        await self._editor.note_batch(batch, source, target, requester)
         # What was corrected there must not come back here with turns that were said before.
         persons = None if remainder.whole else await asyncio.to_thread(self._persons, remainder)
         await self._corrected.carry(source.name, target.name, persons)
@@ -108,11 +108,11 @@ class Bringing:
         _note(self._store, batch, [Added(target, ticket, _TURN) for ticket in tickets])
         return len(self._turns.rescope(tickets, source, target))
 
-    async def last(self, doer: Doer) -> Deed | None:
+    async def last(self, requester: Requester) -> UndoRecord | None:
         """What this person did last in this conversation, if it was to bring something."""
-        return await self._editor.last_batch(doer)
+        return await self._editor.last_batch(requester)
 
-    async def take_back(self, deed: Deed) -> BroughtBack:
+    async def take_back(self, deed: UndoRecord) -> BroughtBack:
         """What was brought goes back, as far as it is as it came. Raises StateUnavailable."""
         source = await asyncio.to_thread(self._vault.named, deed.source)
         back = _CarryBack(deed, source, self._store, self._vault, self._catalogue, self._living)
@@ -122,7 +122,7 @@ class Bringing:
         await self._editor.settle_batch(deed)
         return BroughtBack(deed.source, deed.target, back.done, back.left)
 
-    def _take_turns_back(self, deed: Deed) -> None:
+    def _take_turns_back(self, deed: UndoRecord) -> None:
         added = self._store.added(deed.memory_id)
         tickets = [one.memory_id for one in added if one.digest == _TURN]
         back = self._turns.rescope(tickets, deed.target, deed.source)
@@ -219,7 +219,7 @@ class _CarryBack(_Mover):
 
     def __init__(
         self,
-        deed: Deed,
+        deed: UndoRecord,
         source: Scope | None,
         store: MigrationStore,
         vault: Vault,

@@ -97,7 +97,7 @@ class LegacyListing:
         vault: Vault,
         catalogue: Catalogue,
         pending: PendingRecords,
-        long_lived: GcFreeze,
+        gc_freeze: GcFreeze,
         threads: OwnThreads,
         clock: Clock,
         rest: Callable[[float], Awaitable[None]],
@@ -108,7 +108,7 @@ class LegacyListing:
         self._vault = vault
         self._catalogue = catalogue
         self._pending = pending
-        self._long_lived = long_lived
+        self._long_lived = gc_freeze
         self._call = threads.call
         self._clock = clock
         self._rest = rest
@@ -116,7 +116,7 @@ class LegacyListing:
         self._settled: frozenset[str] = frozenset()
         self._archived: set[str] = set()
         self._late = 0
-        self._asking: asyncio.Future[None] | None = None
+        self._model_calls: asyncio.Future[None] | None = None
         self.listed: dict[str, Listed] = {}
         self.memories: dict[tuple[str, str], Memory] = {}
         self.scopes: dict[str, Scope] = {}
@@ -258,9 +258,9 @@ class LegacyListing:
         """Ask the server for records that share words with a question, and have them recalled."""
         words = sorted(pieces(query).items(), key=lambda pair: -pair[1])
         best = [word for word, weight in words if weight == words[0][1]][:_MOST_PIECES]
-        if not best or self._asking is not None:
+        if not best or self._model_calls is not None:
             return
-        self._asking = asking = asyncio.ensure_future(
+        self._model_calls = asking = asyncio.ensure_future(
             self._look(best, replace(scope_filter, migrating=self._mode is not MigrationMode.OFF))
         )
         if self._late < _MOST_LATE:  # else it is found when it is asked for again
@@ -276,7 +276,7 @@ class LegacyListing:
         except (IndexUnavailable, StateUnavailable, EngineClosed) as error:
             logger.debug("旧集合暂时查不了：{}", error)
         finally:
-            self._asking = None
+            self._model_calls = None
 
     async def dry_run(self, settled: frozenset[str]) -> Tally:
         """What a run would do, in numbers. Changes nothing. Raises IndexUnavailable."""

@@ -26,7 +26,7 @@ from ..vault.ports import Vault
 from .legacy_port import FoundStore, LegacyStores, ReadStore, Staging, StoreKind, StoreUnreadable
 from .ports import MigrationStore
 from .rules.legacy_plan import Plan, Planned, plan
-from .rules.legacy_records import Foreign, Judged, judge, judge_living, placed_as_before
+from .rules.legacy_records import Foreign, Judged, judge, judge_recallable, placed_as_before
 
 KIND: Final = "adoption"
 """Of the jobs that bring what was read."""
@@ -72,7 +72,7 @@ class LegacyReading:
         vault: Vault,
         catalogue: Catalogue,
         book: ScopeBook,
-        long_lived: GcFreeze,
+        gc_freeze: GcFreeze,
         clock: Clock,
     ) -> None:
         self._stores = stores
@@ -81,7 +81,7 @@ class LegacyReading:
         self._vault = vault
         self._catalogue = catalogue
         self._book = book
-        self._long_lived = long_lived
+        self._long_lived = gc_freeze
         self._clock = clock
 
     async def fresh(self) -> list[FoundStore]:
@@ -163,7 +163,7 @@ class LegacyReading:
                 number += 1
             records[own] = record
             if read.store.kind is StoreKind.LIVING:
-                one = judge_living(record, now, self._scope_of)
+                one = judge_recallable(record, now, self._scope_of)
                 if (before := known.named.get(_name(record_id))) is not None:
                     one = placed_as_before(one, before.scope, before.memory_id)
                 judged.append((own, one))

@@ -90,7 +90,7 @@ class SqliteMigrationStore:
             ],
         )
 
-    def unsettle(self, job: str, record_ids: Collection[str] | None = None) -> None:
+    def forget_outcomes(self, job: str, record_ids: Collection[str] | None = None) -> None:
         if record_ids is None:
             self._write("DELETE FROM outcome WHERE job = ?", [(job,)])
             return

@@ -264,7 +264,7 @@ class Migrations:
                 batch, self._store, self._vault, self._catalogue, self._living, self._clock
             )
             await self._walker.run(walk, though_paused=True)
-            await asyncio.to_thread(self._store.unsettle, job.name)
+            await asyncio.to_thread(self._store.forget_outcomes, job.name)
             self._walker.forget(job.name)
             self._walker.forget(walk.name)
             await self._refresh()

@@ -56,7 +56,7 @@ class MigrationStore(Protocol):
         """Keep outcomes; of one record the last counts."""
         ...
 
-    def unsettle(self, job: str, record_ids: Collection[str] | None = None) -> None:
+    def forget_outcomes(self, job: str, record_ids: Collection[str] | None = None) -> None:
         """Forget outcomes, of these records or of all, as if nobody had looked at them."""
         ...
 

@@ -122,7 +122,7 @@ class RecordWalker:
         left = await asyncio.to_thread(self._left, walk.name, listed)
         tally = await asyncio.to_thread(self._store.tally, walk.name)
         told = time.monotonic()
-        luck = _Luck()
+        failure_streak = _FailureStreak()
         self._progress[walk.name] = Progress(tally, len(left))
         while left:
             if not though_paused:
@@ -131,7 +131,7 @@ class RecordWalker:
             began = time.monotonic()
             most = min(self._pace.batch, MOST_AT_ONCE)
             ids = [left.popleft() for _ in range(min(most, len(left)))]
-            tally = await self._shielded(walk, ids, len(left), luck)
+            tally = await self._shielded(walk, ids, len(left), failure_streak)
             now = time.monotonic()
             if now - told > _TELL_SECONDS:
                 told = now
@@ -144,20 +144,24 @@ class RecordWalker:
         settled = self._store.settled(name)
         return deque(one for one in dict.fromkeys(listed) if one not in settled)
 
-    async def _shielded(self, walk: Walk, ids: Sequence[str], left: int, luck: _Luck) -> Tally:
+    async def _shielded(
+        self, walk: Walk, ids: Sequence[str], left: int, failure_streak: _FailureStreak
+    ) -> Tally:
         """One batch, whole even if we are cancelled: nothing is written once our task has ended."""
-        batch = asyncio.ensure_future(self._batch(walk, ids, left, luck))
+        batch = asyncio.ensure_future(self._batch(walk, ids, left, failure_streak))
         try:
             return await asyncio.shield(batch)
         except asyncio.CancelledError:
             await asyncio.wait([batch])
             raise
 
-    async def _batch(self, walk: Walk, ids: Sequence[str], left: int, luck: _Luck) -> Tally:
+    async def _batch(
+        self, walk: Walk, ids: Sequence[str], left: int, failure_streak: _FailureStreak
+    ) -> Tally:
         try:
-            outcomes = await self._step(walk, ids, luck)
+            outcomes = await self._step(walk, ids, failure_streak)
         except _NoRecordsFault as error:
-            await asyncio.to_thread(self._store.unsettle, walk.name, luck.failed)
+            await asyncio.to_thread(self._store.forget_outcomes, walk.name, failure_streak.failed)
             raise error.cause from error
         broken = [one for one in outcomes if one.fate is Fate.BROKEN]
         if broken:
@@ -170,7 +174,9 @@ class RecordWalker:
         self._progress[walk.name] = Progress(tally, left)
         return tally
 
-    async def _step(self, walk: Walk, ids: Sequence[str], luck: _Luck) -> list[Outcome]:
+    async def _step(
+        self, walk: Walk, ids: Sequence[str], failure_streak: _FailureStreak
+    ) -> list[Outcome]:
         """A batch that fails is cut in two until the record that is to blame is alone."""
         try:
             outcomes = list((await walk.step(ids)).outcomes)
@@ -179,14 +185,14 @@ class RecordWalker:
         except Exception as error:
             if len(ids) > 1:
                 half = len(ids) // 2
-                first = await self._step(walk, ids[:half], luck)
-                return first + await self._step(walk, ids[half:], luck)
-            luck.failed.append(ids[0])
-            if len(luck.failed) >= _TOO_MANY:
+                first = await self._step(walk, ids[:half], failure_streak)
+                return first + await self._step(walk, ids[half:], failure_streak)
+            failure_streak.failed.append(ids[0])
+            if len(failure_streak.failed) >= _TOO_MANY:
                 raise _NoRecordsFault(error) from error
             logger.debug("{}：{} 处理不了：{!r}", walk.name, ids[0][:_SHOWN], error)
             return [Outcome(ids[0], Fate.BROKEN, patched=False, reason=type(error).__name__)]
-        luck.failed.clear()
+        failure_streak.failed.clear()
         return outcomes
 
 
@@ -195,7 +201,7 @@ async def _at_once() -> None:
 
 
 @dataclass(slots=True)
-class _Luck:
+class _FailureStreak:
     """Single records in a row that failed unexpectedly."""
 
     failed: list[str] = field(default_factory=list)

@@ -54,7 +54,7 @@ class ScopeReversal:
 
         self._collection.change(ids, decide)
         # Looked at by nobody, from now on, and patched by nobody.
-        self._store.unsettle(job, ids)
+        self._store.forget_outcomes(job, ids)
         self._store.drop_before(job, ids)
         self.restored += len(there)
         self.left += len(ids) - len(there)

@@ -79,7 +79,7 @@ class ScopeMigration:
         catalogue: Catalogue,
         intake: Intake,
         pending: PendingRecords,
-        long_lived: GcFreeze,
+        gc_freeze: GcFreeze,
         words: LexicalService,
         clock: Clock,
         mode: MigrationMode,
@@ -99,7 +99,7 @@ class ScopeMigration:
             vault,
             catalogue,
             pending,
-            long_lived,
+            gc_freeze,
             self._threads,
             clock,
             self._rest,
@@ -364,8 +364,8 @@ class ScopeMigration:
         self._listing.forget()
         walk = ScopeReversal(self._collection, self._store, found)
         await self._walker.run(walk, though_paused=True)
-        await self._call(self._store.unsettle, found.name)
-        await self._call(self._store.unsettle, walk.name)
+        await self._call(self._store.forget_outcomes, found.name)
+        await self._call(self._store.forget_outcomes, walk.name)
         self._walker.forget(walk.name)
         refused = len(await self._call(self._store.before, found.name))
         if not refused:  # else the next start tries again

@@ -30,8 +30,8 @@ from .models import Primed, Primer, PrimerPart
 from .rules import primer as policy
 from .rules.primer import (
     MOST_PEOPLE,
-    Company,
     Material,
+    Participants,
     make_primer,
     markdown_line,
     primer_markdown,
@@ -68,7 +68,7 @@ class PrimerService:
         settings: LoopSettings,
         acquaintances: Acquaintances,
         clock: Clock,
-        company: Callable[[Scope, str, Actor], Company],
+        company: Callable[[Scope, str, Actor], Participants],
         corrected: CorrectedStatements,
     ) -> None:
         """``company``: the people of a conversation, by its scope, its id and who speaks."""

@@ -54,7 +54,7 @@ class Ask(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class _Way:
+class _Hop:
     """A memory of whom the question means, what was found when it was asked on, and the part of
     that which speaks of them."""
 
@@ -120,9 +120,9 @@ class ChainedRecall:
         stages = direct.trace.milliseconds | {"second hop": (loop.time() - begun) * 1000}
         return replace(joined, trace=replace(joined.trace, milliseconds=stages))
 
-    def _way(self, question: NextQuestion, entity: StoredMemory, recall: Recall) -> _Way:
+    def _way(self, question: NextQuestion, entity: StoredMemory, recall: Recall) -> _Hop:
         hits = (hit for hit in recall.hits if _key(hit) != key_of(entity))
-        return _Way(entity, recall, tuple(hit for hit in hits if self._is_about(hit, question)))
+        return _Hop(entity, recall, tuple(hit for hit in hits if self._is_about(hit, question)))
 
     def _is_about(self, hit: Hit, question: NextQuestion) -> bool:
         passage = self._passages.get(_key(hit))
@@ -152,7 +152,7 @@ class ChainedRecall:
     def _join(
         self,
         direct: Recall,
-        ways: Sequence[_Way],
+        ways: Sequence[_Hop],
         scope_filter: ScopeFilter,
         limit: int,
         token_budget: int,
@@ -209,7 +209,7 @@ def _by_turns(*answers: Sequence[Hit]) -> Iterator[Hit]:
 
 
 def _joined_trace(
-    direct: Trace, ways: Sequence[_Way], kept: dict[Key, Hit], through: Sequence[Key]
+    direct: Trace, ways: Sequence[_Hop], kept: dict[Key, Hit], through: Sequence[Key]
 ) -> Trace:
     """One for both hops; what neither shows in the end has had no room."""
     traces = [*(way.found.trace for way in ways), direct]

@@ -40,14 +40,14 @@ from .rules.change_questions import what_is_wanted
 from .rules.closed_last import closed_last
 from .rules.day_digest import choose_days
 from .rules.evidence import MANY, Asked, evidence
-from .rules.fusion import fuse, stretched
+from .rules.fusion import fuse, min_max_scaled
 from .rules.journals_aside import journals_aside
 from .rules.newest_first import newest_first
 from .rules.person_questions import About, person_asked
 from .rules.ranking import Candidate, Sifted, beside_relevant, choose, sift
 from .rules.relevance import Judge
 from .rules.salience import in_time, salience, speaker_factor, time_factor
-from .rules.same_fact import told_once
+from .rules.same_fact import merge_same_facts
 from .rules.talk import stands_alone
 from .rules.topic_candidates import READ, with_topic
 from .rules.topic_questions import TopicQuestion, topic_questions
@@ -197,7 +197,7 @@ class MemoryManager:
         whole = bool(known) or not all(asked.narrowed for asked in topics)
         if only is None and not by_date and not whole:
             sifted, reranker = await self._rerank(query, sifted, lost, notes, stages)
-        sifted = told_once(closed_last(sifted, self._living))
+        sifted = merge_same_facts(closed_last(sifted, self._living))
         if not by_date:
             sifted = journals_aside(sifted, query, names_days=bool(ask.times))
             if not _names_past_date(ask):
@@ -335,7 +335,7 @@ class MemoryManager:
         scale = self._trust.scale(ask.language, vectors.vector)
         scores = fuse(
             words.scores,
-            stretched(vectors.similarities, scale.deviation),
+            min_max_scaled(vectors.similarities, scale.deviation),
             weight=answer.weight if answer.words is not None else 1.0,
             behind=answer.behind,
         )

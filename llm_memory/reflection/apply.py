@@ -34,7 +34,7 @@ _MOST_COMPARED = 3_000
 _MOST_OF_A_RULE = 0.6
 
 
-class Learning:
+class FeedbackApplier:
     """Settles tickets. One at a time: a crash in between is repeated, and finds what stands."""
 
     def __init__(
@@ -50,11 +50,11 @@ class Learning:
         self._turns = turns
         self._vault = vault
         self._catalogue = catalogue
-        self._lessons = lessons
+        self._results = lessons
         self._manager = manager
         self._unread = unread
         self._clock = clock
-        self._settling = asyncio.Lock()
+        self._change_applier = asyncio.Lock()
 
     async def scope_of(self, name: str) -> Scope | None:
         """The scope that turns were queued with, None if its folder is gone."""
@@ -65,7 +65,7 @@ class Learning:
         """What is remembered of what the turns speak of, as far as their scope sees it now: what
         was recalled for them, what was stored in their conversation meanwhile, and what the same
         people have said of it before."""
-        lesson = self._lessons.lesson(turns, scope)
+        lesson = self._results.lesson(turns, scope)
         own = lesson.own
         recalled = dict.fromkeys(memory_id for turn in turns for memory_id in turn.recalled)
         found = [self._catalogue.find(memory_id, lesson.sees) for memory_id in recalled]
@@ -85,7 +85,7 @@ class Learning:
         """Write what is new, count what helped, take the turns from the queue: in this order, so
         that a crash in between repeats work rather than losing it. Turns whose words the disk
         refused stay in the queue."""
-        async with self._settling:
+        async with self._change_applier:
             return await self._settle(feedback, ticket)
 
     async def _settle(self, feedback: Feedback, ticket: Ticket) -> FeedbackReport:
@@ -99,21 +99,21 @@ class Learning:
         if scope is None:
             await asyncio.to_thread(self._put_aside, turns)
             return FeedbackReport(known=False)
-        lesson = self._lessons.lesson(turns, scope)
+        lesson = self._results.lesson(turns, scope)
         orders = [turn for turn in turns if _orders(turn)]
         rules = {rule: turn for turn in orders for rule in rules_said(turn.user_text)}
         said = [content(rule) for rule in rules]
         drafts = [one for one in feedback.drafts if not _repeats(content(one.judgment), said)]
-        learn, learn_rule = self._lessons.learn, self._lessons.learn_rule
-        outcomes = [await learn_rule(rule, turn, lesson) for rule, turn in rules.items()]
+        learn, add_rule = self._results.learn, self._results.add_rule
+        outcomes = [await add_rule(rule, turn, lesson) for rule, turn in rules.items()]
         outcomes += [await learn(draft, lesson) for draft in drafts]
         dropped = 0
         for contradiction in feedback.contradictions:
-            outcome, taken = await self._lessons.correct(contradiction, lesson)
+            outcome, taken = await self._results.correct(contradiction, lesson)
             outcomes.append(outcome)
             dropped += not taken
         for merge in feedback.merges:
-            merged = await self._lessons.merge(merge, lesson)
+            merged = await self._results.merge(merge, lesson)
             outcomes.append(merged or Rejected(RejectReason.REFUSED, detail="merge"))
             dropped += merged is None
         report = FeedbackReport(known=True, outcomes=tuple(outcomes), dropped=dropped)

@@ -134,7 +134,7 @@ class ReflectionResults:
             former=former,
         )
 
-    async def learn_rule(
+    async def add_rule(
         self, rule: str, turn: QueuedTurn, lesson: ReflectionResult
     ) -> RememberOutcome:
         """A standing instruction that an admin gave the bot in a turn: vouched for, for it is the

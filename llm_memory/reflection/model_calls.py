@@ -42,7 +42,7 @@ class ModelCalls:
         clock: Clock,
     ) -> None:
         self._chat = chat
-        self._spending = spending
+        self._token_budget = spending
         self._book = book
         self._settings = settings
         self._clock = clock
@@ -71,7 +71,7 @@ class ModelCalls:
             return nobody
         if not urgent and await self.seconds_to_wait() > 0:
             return Resting.BACKOFF
-        if not await self._spending.allows(prompt.user, prompt.system, answer=REPLY_TOKENS):
+        if not await self._token_budget.allows(prompt.user, prompt.system, answer=REPLY_TOKENS):
             return Resting.BUDGET
         if urgent or any(party_of(turn).known for turn in turns):
             return Resting.NO
@@ -80,11 +80,11 @@ class ModelCalls:
 
     async def allowance(self) -> Allowance:
         """What of the day's tokens may be used now, and by whom. Raises StateUnavailable."""
-        return await self._spending.allowance()
+        return await self._token_budget.allowance()
 
     async def affords_any(self) -> bool:
         """Whether the smallest question still fits into the day. Raises StateUnavailable."""
-        return await self._spending.left() >= LEAST_CALL
+        return await self._token_budget.left() >= LEAST_CALL
 
     async def ask(self, prompt: Prompt, turns: Sequence[QueuedTurn]) -> str:
         """The answer; the speakers of the turns share what it costs. Raises ChatFailed,
@@ -96,9 +96,9 @@ class ModelCalls:
             completion = await self._complete(self._chat, prompt, turns[0].conversation)
         except ChatFailed as error:
             paid = str(error).partition(":")[0] not in _FREE
-            await self._spending.count(prompt.user, prompt.system, None, paid=paid, turns=turns)
+            await self._token_budget.count(prompt.user, prompt.system, None, paid=paid, turns=turns)
             raise
-        await self._spending.count(prompt.user, prompt.system, completion, turns=turns)
+        await self._token_budget.count(prompt.user, prompt.system, completion, turns=turns)
         if not completion.text.strip():
             raise ChatFailed("empty")
         await asyncio.to_thread(self._note_success)

@@ -13,7 +13,7 @@ from ..models.data_models import Rejected, RejectReason, Replaced, Stored
 from ..models.loop import BatchState, ReflectionReport, Resting
 from ..models.turns import Feedback, FeedbackReport, QueuedTurn, Ticket
 from ..remember.corrected_statements import CorrectedStatements
-from .apply import SCOPE_GONE, Learning, dead
+from .apply import SCOPE_GONE, FeedbackApplier, dead
 from .batches import Batches, Reading
 from .model_calls import ModelCalls
 from .rules.prompt import LEAST_TOKENS, REPLY_TOKENS, Prompt, reflection_prompt
@@ -46,15 +46,15 @@ class Reader:
         self,
         batches: Batches,
         asking: ModelCalls,
-        learning: Learning,
+        learning: FeedbackApplier,
         corrected: CorrectedStatements,
         apply: Apply,
         *,
         daily_tokens: int,
     ) -> None:
         self._batches = batches
-        self._asking = asking
-        self._learning = learning
+        self._model_calls = asking
+        self._applier = learning
         self._corrected = corrected
         self._apply = apply
         self._most = daily_tokens - REPLY_TOKENS
@@ -67,18 +67,18 @@ class Reader:
         was_corrected = turns != reading.turns
         reading = replace(reading, turns=turns)
         batch = reading.batch
-        scope = await self._learning.scope_of(batch.scope)
+        scope = await self._applier.scope_of(batch.scope)
         if scope is None:
             return await self._give_up(reading, SCOPE_GONE, report)
         if was_corrected and batch.state is BatchState.OPEN and not _say_anything(turns):
             return await self._learn(reading, Feedback(), report)
-        known = await self._learning.known(turns, scope)
+        known = await self._applier.known(turns, scope)
         most = self._most
         prompt = await asyncio.to_thread(reflection_prompt, turns, known, most_tokens=most)
         if reading.made and prompt.tokens > most > LEAST_TOKENS:
             return await self._give_up(reading, "too_large", report)  # of a time with more budget
         if batch.state is BatchState.OPEN:
-            resting = await self._asking.resting(prompt, turns, urgent=urgent)
+            resting = await self._model_calls.resting(prompt, turns, urgent=urgent)
             if resting:
                 return replace(report, resting=resting)
             await asyncio.to_thread(self._batches.make, reading)
@@ -94,13 +94,15 @@ class Reader:
         """The batch with its answer, on disk; or how it is without one."""
         batch = reading.batch
         try:
-            reply = await self._asking.ask(prompt, reading.turns)
+            reply = await self._model_calls.ask(prompt, reading.turns)
         except ChatFailed as failed:
             logger.warning("读对话的模型没有回答：{}", failed)
             if str(failed).partition(":")[0] in _NOT_ITS_FAULT:
                 return replace(report, error=str(failed), resting=Resting.BACKOFF)
             tried = replace(batch, attempts=batch.attempts + 1)
-            if tried.attempts >= _OWN_FAULTS and await self._asking.succeeded_since(batch.made_at):
+            if tried.attempts >= _OWN_FAULTS and await self._model_calls.succeeded_since(
+                batch.made_at
+            ):
                 return await self._give_up(replace(reading, batch=tried), str(failed), report)
             await asyncio.to_thread(self._batches.put, tried)
             return replace(report, error=str(failed), resting=Resting.BACKOFF)
@@ -125,7 +127,7 @@ class Reader:
             if reading.batch.error.startswith(_REPAIRED):
                 return await self._give_up(reading, parsed.reason, report)
             again = prompt.again(reading.batch.reply, parsed.reason)
-            resting = await self._asking.resting(again, reading.turns, urgent=urgent)
+            resting = await self._model_calls.resting(again, reading.turns, urgent=urgent)
             if resting:
                 return replace(report, resting=resting)
             error = _REPAIRED + parsed.reason

@@ -14,7 +14,7 @@ from ..errors import EngineClosed, StateUnavailable
 from ..log import logger
 from ..models.loop import Letter, ReflectionReport, Resting
 from ..runtime.identifiers import Clock
-from .apply import Learning
+from .apply import FeedbackApplier
 from .batches import Batches, Passed
 from .model_calls import ModelCalls
 from .reader import Reader
@@ -53,7 +53,7 @@ class ReflectionService:
         self,
         batches: Batches,
         asking: ModelCalls,
-        learning: Learning,
+        learning: FeedbackApplier,
         reader: Reader,
         clock: Clock,
         followed: Callable[[], Awaitable[None]],
@@ -63,8 +63,8 @@ class ReflectionService:
         wait: Wait = _wait,
     ) -> None:
         self._batches = batches
-        self._asking = asking
-        self._learning = learning
+        self._model_calls = asking
+        self._applier = learning
         self._reader = reader
         self._clock = clock
         self._followed = followed
@@ -82,7 +82,7 @@ class ReflectionService:
     @property
     def label(self) -> str:
         """Who reads, empty for nobody."""
-        return self._asking.label
+        return self._model_calls.label
 
     @property
     def resting(self) -> Resting:
@@ -142,7 +142,7 @@ class ReflectionService:
     def _resting(self) -> Resting:
         if not self._learns:
             return Resting.PAUSED_LEARNING
-        nobody = self._asking.nobody()
+        nobody = self._model_calls.nobody()
         if nobody is Resting.OFF or self._pauses_known():
             return nobody
         return Resting.PAUSES_UNKNOWN
@@ -157,13 +157,13 @@ class ReflectionService:
             return _SELDOM
         if self.last.resting in _LOOKS_SELDOM:
             return _OFTEN
-        waits = await self._asking.seconds_to_wait()
+        waits = await self._model_calls.seconds_to_wait()
         return min(max(due, waits, _MINUTE), _OFTEN)
 
     async def _pass(self, conversation: str | None, *, urgent: bool = False) -> ReflectionReport:
         async with self._reading:
             if not self._begun:
-                self.error, self._begun = await self._asking.last_error(), True
+                self.error, self._begun = await self._model_calls.last_error(), True
             report = ReflectionReport(resting=self._resting())
             if report.resting not in _READS_NOTHING:
                 await self._bring_back()
@@ -172,14 +172,14 @@ class ReflectionService:
             waiting = await asyncio.to_thread(self._batches.waiting, conversation)
             if (report.error or report.read) and report.error != self.error:
                 self.error = report.error
-                await self._asking.note_error(self.error)
+                await self._model_calls.note_error(self.error)
             self.last = report = replace(report, waiting=waiting)
             return report
 
     async def _bring_back(self) -> None:
         """A scope whose folder was gone is there again: its turns may be read."""
         for name in await asyncio.to_thread(self._batches.gone):
-            if await self._learning.scope_of(name) is not None:
+            if await self._applier.scope_of(name) is not None:
                 await asyncio.to_thread(self._batches.bring_back, name)
 
     async def _read(
@@ -188,7 +188,7 @@ class ReflectionService:
         passed: Passed = set()
         while True:
             # Who asks for a conversation means all that is said in it.
-            allowance = await self._asking.allowance() if conversation is None else None
+            allowance = await self._model_calls.allowance() if conversation is None else None
             reading = await asyncio.to_thread(
                 self._batches.next, self._clock(), conversation, passed, allowance
             )
@@ -203,7 +203,7 @@ class ReflectionService:
                 return report
             if done.resting is not Resting.NO and not reading.made:
                 passed.add(reading.line)  # what comes after it may be smaller, or somebody else's
-            if done.resting is Resting.BUDGET and not await self._asking.affords_any():
+            if done.resting is Resting.BUDGET and not await self._model_calls.affords_any():
                 return report
 
     async def _left(
@@ -216,6 +216,6 @@ class ReflectionService:
         for resting, allowed in reasons:
             ask = self._batches.next
             if await asyncio.to_thread(ask, self._clock(), None, passed, allowed) is not None:
-                affords = await self._asking.affords_any()
+                affords = await self._model_calls.affords_any()
                 return replace(report, resting=resting if affords else Resting.BUDGET)
         return report

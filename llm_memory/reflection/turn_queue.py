@@ -14,13 +14,13 @@ from ..models.notices import Notice, NoticeCode
 from ..models.scope import Scope
 from ..models.settings import LoopSettings
 from ..models.turns import NotObserved, ObserveOutcome, QueuedTurn, Ticket, Turn
-from ..remember.rules.confidences import may_be_told
+from ..remember.rules.confidences import may_be_stored
 from ..runtime.identifiers import Clock, make_id
 from ..runtime.notice_board import NoticeBoard
 from ..storage.loop_port import TurnStore
 from ..text.turn_text import MOST_CHARS, cut, name_of, spoken
 from ..vault.ports import Vault
-from .rules.fair_shares import party_of, who_gives_way
+from .rules.fair_shares import choose_evicted, party_of
 
 _MARGIN = 200
 _MOST_RECALLED = 50
@@ -84,7 +84,7 @@ class TurnQueue:
     ) -> tuple[ObserveOutcome, bool]:
         """What became of it, and whether the queue was full. ``displaces``: in a full queue it may
         take the place of a turn of somebody who holds more than a fair share."""
-        if not may_be_told((turn.user_text,), scope):
+        if not may_be_stored((turn.user_text,), scope):
             return NotObserved(note="confidence"), False
         user_text, reply_text = self._kept(turn.user_text), self._kept(turn.reply_text)
         if not user_text and not reply_text:
@@ -116,7 +116,7 @@ class TurnQueue:
 
     def _put_instead(self, queued: QueuedTurn, most: int, now: datetime) -> ObserveOutcome:
         """In the place of the oldest turn of whoever holds most beyond a fair share."""
-        party = who_gives_way(most, self._turns.held(), party_of(queued))
+        party = choose_evicted(most, self._turns.held(), party_of(queued))
         if party is None or not self._turns.put_instead(queued, party, day=now.date()):
             return NotObserved(note="full")
         logger.info("队列满了：{} 排得最多，最早的一轮让出了位置", party.speaker)

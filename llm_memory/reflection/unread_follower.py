@@ -37,14 +37,14 @@ class UnreadFollower:
         vault: Vault,
         handlers: MemoryHandlers,
         corrected: CorrectedStatements,
-        off_record: PausedConversations,
+        paused_conversations: PausedConversations,
     ) -> None:
         self._unread = unread
         self._turns = turns
         self._vault = vault
         self._handlers = handlers
         self._corrected = corrected
-        self._off_record = off_record
+        self._paused_conversations = paused_conversations
         self._passed_over: set[str] = set()
         self._stands: dict[str, tuple[int, bool]] = {}
         """Whether what was said was not corrected since, and after how many changes that was so."""
@@ -104,11 +104,11 @@ class UnreadFollower:
 
     def _is_shown(self, one: Unread) -> bool:
         origin = one.stored.memory.provenance
-        if not self._off_record.known:
+        if not self._paused_conversations.known:
             return False
-        if self._off_record.is_paused(origin.conversation) or self._off_record.is_paused(
-            one.map_key
-        ):
+        if self._paused_conversations.is_paused(
+            origin.conversation
+        ) or self._paused_conversations.is_paused(one.map_key):
             return False
         changes = self._corrected.changes
         asked, stands = self._stands.get(one.ticket_id, (-1, True))

@@ -257,7 +257,7 @@ class CorrectedStatements:
             sealed = replace(one, words="", who="", marks=marks[one.number])
             self._removed[one.number] = Removed(sealed)
         self._sort()
-        await asyncio.to_thread(self._state.settle_log)
+        await asyncio.to_thread(self._state.checkpoint_wal)
 
     async def carry(self, source: str, target: str, persons: Collection[str] | None) -> None:
         """What was corrected in a scope is so in another one, too, to which what was said there is

@@ -8,7 +8,7 @@ import asyncio
 from ..models.data_models import MemoryDraft, Rejected, RejectReason
 from ..models.scope import Scope
 from ..models.settings import PrivacyMode
-from .rules.confidences import may_be_told
+from .rules.confidences import may_be_stored
 from .rules.normalise import tidy
 from .rules.privacy import Finder, Protected, protect
 from .rules.quality import flaw
@@ -33,7 +33,7 @@ class DraftChecks:
         said = (tidied.judgment, tidied.reasoning, *tidied.tags, tidied.context, draft.heard or "")
 
         def step() -> Protected | Rejected:
-            if not may_be_told(said, scope):
+            if not may_be_stored(said, scope):
                 return Rejected(RejectReason.CONFIDENCE)
             return protect(tidied, self._mode, self._finder)
 

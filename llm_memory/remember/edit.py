@@ -30,7 +30,7 @@ from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard
 from ..text.dates.relative import resolve_dates
 from ..text.text import content_hash
-from ..vault.ledger_port import Deed, DeedKind
+from ..vault.ledger_port import UndoKind, UndoRecord
 from ..vault.ports import Vault
 from .corrected_statements import CorrectedStatements
 from .draft_checks import DraftChecks
@@ -38,14 +38,14 @@ from .refusals import not_written
 from .rules.instructions import is_quotation
 
 _CORRECTION_OF: Final = {
-    DeedKind.FORGET: CorrectionKind.FORGOTTEN,
-    DeedKind.EDIT: CorrectionKind.EDITED,
-    DeedKind.MOVE: CorrectionKind.MOVED,
+    UndoKind.FORGET: CorrectionKind.FORGOTTEN,
+    UndoKind.EDIT: CorrectionKind.EDITED,
+    UndoKind.MOVE: CorrectionKind.MOVED,
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Doer:
+class Requester:
     """Who does something, and in which conversation."""
 
     actor: Actor
@@ -73,9 +73,11 @@ class MemoryEditor:
         self._corrected = corrected
         self._clock = clock
 
-    async def edit(self, stored: StoredMemory, text: str, doer: Doer) -> Edited | Rejected | None:
+    async def edit(
+        self, stored: StoredMemory, text: str, requester: Requester
+    ) -> Edited | Rejected | None:
         """Other words in an entry's place; who said it and all else stays."""
-        draft = MemoryDraft(text, source=Source.COMMAND, actor=doer.actor)
+        draft = MemoryDraft(text, source=Source.COMMAND, actor=requester.actor)
         passed = await self._checks.examine(draft, stored.scope)
         if isinstance(passed, Rejected):
             return passed
@@ -90,17 +92,17 @@ class MemoryEditor:
             said = (words, memory.reasoning, *memory.tags)
             quoted = is_quotation(said, trusted=memory.provenance.trusted)
             changed = replace(memory, judgment=words, quoted=quoted)
-            return self._vault.edit(current, changed, by=doer.actor, at=now)
+            return self._vault.edit(current, changed, by=requester.actor, at=now)
 
-        edited = await self._corrected_by(CorrectionKind.EDITED, stored, step, doer)
+        edited = await self._corrected_by(CorrectionKind.EDITED, stored, step, requester)
         if isinstance(edited, StoredMemory):
             await self._corrected.edited(edited.scope.name, edited.memory)
-            await self.note(DeedKind.EDIT, edited, edited.scope, doer, _words(edited))
+            await self.note(UndoKind.EDIT, edited, edited.scope, requester, _words(edited))
             return Edited(edited, stored.memory.judgment, passed.hidden)
         return edited
 
     async def amend(
-        self, stored: StoredMemory, made: Callable[[Memory], Memory], doer: Doer
+        self, stored: StoredMemory, made: Callable[[Memory], Memory], requester: Requester
     ) -> StoredMemory | Rejected | None:
         """What ``made`` makes of an entry as it stands now; how it was goes to the archive, and
         comes back when the deed is taken back."""
@@ -113,35 +115,39 @@ class MemoryEditor:
             if changed == current.memory:
                 return current
             at = self._clock().replace(microsecond=0)
-            return self._vault.edit(current, changed, by=doer.actor, at=at)
+            return self._vault.edit(current, changed, by=requester.actor, at=at)
 
         amended = await self._change(stored, step)
         if isinstance(amended, StoredMemory):
-            await self.note(DeedKind.EDIT, amended, amended.scope, doer, _words(amended))
+            await self.note(UndoKind.EDIT, amended, amended.scope, requester, _words(amended))
         return amended
 
     async def move(
-        self, stored: StoredMemory, target: Scope, doer: Doer
+        self, stored: StoredMemory, target: Scope, requester: Requester
     ) -> Moved | Rejected | None:
         """The entry, in the other scope from now on, and only there."""
         moved = await self._corrected_by(
-            CorrectionKind.MOVED, stored, lambda: self._vault.move(stored, target), doer, target
+            CorrectionKind.MOVED,
+            stored,
+            lambda: self._vault.move(stored, target),
+            requester,
+            target,
         )
         if isinstance(moved, StoredMemory):
             # Where an entry of that id was there already, its words are not this scope's to undo.
             same = _words(moved) == _words(stored)
             words = _words(stored) if same else ""
-            await self.note(DeedKind.MOVE, moved, stored.scope, doer, words)
+            await self.note(UndoKind.MOVE, moved, stored.scope, requester, words)
             return Moved(moved, stored.scope.name)
         return moved
 
-    async def deed(self, doer: Doer, memory_id: str, source: Scope) -> Deed | None:
+    async def deed(self, requester: Requester, memory_id: str, source: Scope) -> UndoRecord | None:
         """The last one on a memory; without an id, of this person in this conversation. What was
         done to a memory of another scope is none of it."""
         if memory_id:
             found = await self._asked(lambda: self._vault.ledger.deeds(memory_id))
-        elif doer.actor.person:
-            person, conversation = doer.actor.person, doer.conversation
+        elif requester.actor.person:
+            person, conversation = requester.actor.person, requester.conversation
             found = await self._asked(
                 lambda: self._vault.ledger.deeds(person=person, conversation=conversation)
             )
@@ -151,12 +157,12 @@ class MemoryEditor:
             (
                 deed
                 for deed in found
-                if deed.source == source.name and deed.kind is not DeedKind.BRING
+                if deed.source == source.name and deed.kind is not UndoKind.BRING
             ),
             None,
         )
 
-    def standing(self, deed: Deed) -> StoredMemory | None:
+    def standing(self, deed: UndoRecord) -> StoredMemory | None:
         """The memory where the deed left it; None if it is not there any more."""
         return self._catalogue.get(Key(deed.target, deed.memory_id))
 
@@ -164,13 +170,13 @@ class MemoryEditor:
         """The names of the scopes that have a folder."""
         return [scope.name for scope in await asyncio.to_thread(self._vault.scopes)]
 
-    async def take_back(self, deed: Deed) -> Undone | Rejected | None:
+    async def take_back(self, deed: UndoRecord) -> Undone | Rejected | None:
         """Undo an edit or a move."""
         stored = self.standing(deed)
         if stored is None:
             return None
         back: StoredMemory | Rejected | None
-        if deed.kind is DeedKind.MOVE:
+        if deed.kind is UndoKind.MOVE:
             home = self._vault.named(deed.source)
             if home is None:
                 return None
@@ -181,18 +187,18 @@ class MemoryEditor:
             await self.settle(deed)
             kind = _CORRECTION_OF[deed.kind]
             await self._corrected.withdraw(kind, deed.source, deed.memory_id)
-            return Undone(back, moved=deed.kind is DeedKind.MOVE)
+            return Undone(back, moved=deed.kind is UndoKind.MOVE)
         return back
 
-    def _back(self, stored: StoredMemory, home: Scope, deed: Deed) -> StoredMemory:
+    def _back(self, stored: StoredMemory, home: Scope, deed: UndoRecord) -> StoredMemory:
         """Home again, as it left: what the other scope has made of it since stays there."""
         return self._vault.move(self._unchanged(stored, deed), home)
 
-    def _unedited(self, stored: StoredMemory, deed: Deed) -> StoredMemory | None:
+    def _unedited(self, stored: StoredMemory, deed: UndoRecord) -> StoredMemory | None:
         """With its former words: what a person has made of it since is not thrown away."""
         return self._vault.unedit(self._unchanged(stored, deed))
 
-    def _unchanged(self, stored: StoredMemory, deed: Deed) -> StoredMemory:
+    def _unchanged(self, stored: StoredMemory, deed: UndoRecord) -> StoredMemory:
         """The entry as the deed left it. Raises KeyError: it is another one by now."""
         current = self._vault.current(stored)
         if current is None or not deed.words or _words(current) != deed.words:
@@ -200,47 +206,54 @@ class MemoryEditor:
         return current
 
     async def note(
-        self, kind: DeedKind, stored: StoredMemory, source: Scope, doer: Doer, words: str = ""
+        self,
+        kind: UndoKind,
+        stored: StoredMemory,
+        source: Scope,
+        requester: Requester,
+        words: str = "",
     ) -> None:
         """What cannot be noted was done all the same."""
         memory_id, target = stored.memory.memory_id, stored.scope.name
-        person, conversation = doer.actor.person, doer.conversation
-        deed = Deed(0, kind, memory_id, source.name, target, person, conversation, words)
-        await self._told(lambda: self._vault.ledger.add_deed(deed))
+        person, conversation = requester.actor.person, requester.conversation
+        deed = UndoRecord(0, kind, memory_id, source.name, target, person, conversation, words)
+        await self._told(lambda: self._vault.ledger.add_undo_record(deed))
 
-    async def note_batch(self, batch: str, source: Scope, target: Scope, doer: Doer) -> None:
+    async def note_batch(
+        self, batch: str, source: Scope, target: Scope, requester: Requester
+    ) -> None:
         """A batch of memories is about to be brought from one scope to another."""
-        person, conversation = doer.actor.person, doer.conversation
+        person, conversation = requester.actor.person, requester.conversation
         names = (batch, source.name, target.name)
-        deed = Deed(0, DeedKind.BRING, *names, person, conversation)
-        await self._told(lambda: self._vault.ledger.add_deed(deed))
+        deed = UndoRecord(0, UndoKind.BRING, *names, person, conversation)
+        await self._told(lambda: self._vault.ledger.add_undo_record(deed))
 
-    async def last_batch(self, doer: Doer) -> Deed | None:
+    async def last_batch(self, requester: Requester) -> UndoRecord | None:
         """The batch that this person had brought in this conversation, if that was the last thing
         done there."""
-        if not doer.actor.person:
+        if not requester.actor.person:
             return None
-        person, conversation = doer.actor.person, doer.conversation
+        person, conversation = requester.actor.person, requester.conversation
         found = await self._asked(
             lambda: self._vault.ledger.deeds(person=person, conversation=conversation)
         )
-        return found[0] if found and found[0].kind is DeedKind.BRING else None
+        return found[0] if found and found[0].kind is UndoKind.BRING else None
 
-    async def settle_batch(self, deed: Deed) -> None:
+    async def settle_batch(self, deed: UndoRecord) -> None:
         """It went back, however often it was brought."""
         for one in await self._asked(lambda: self._vault.ledger.deeds(deed.memory_id)):
             await self.settle(one)
 
-    async def settle(self, deed: Deed) -> None:
+    async def settle(self, deed: UndoRecord) -> None:
         """It was undone."""
-        await self._told(lambda: self._vault.ledger.drop_deed(deed.number))
+        await self._told(lambda: self._vault.ledger.drop_undo_record(deed.number))
 
     async def _corrected_by(
         self,
         kind: CorrectionKind,
         stored: StoredMemory,
         step: Callable[[], StoredMemory | None],
-        doer: Doer,
+        requester: Requester,
         target: Scope | None = None,
     ) -> StoredMemory | Rejected | None:
         """The correction is noted first: a kill between must not lose it."""
@@ -248,7 +261,7 @@ class MemoryEditor:
             kind,
             stored.scope.name,
             stored.memory,
-            by=doer.actor.name or doer.actor.person,
+            by=requester.actor.name or requester.actor.person,
             target=target.name if target else "",
         )
         changed = await self._change(stored, step)
@@ -280,7 +293,7 @@ class MemoryEditor:
         except StateUnavailable as error:
             logger.warning("没能记下做过什么，不能用 undo 撤销：{}", error)
 
-    async def _asked(self, step: Callable[[], list[Deed]]) -> list[Deed]:
+    async def _asked(self, step: Callable[[], list[UndoRecord]]) -> list[UndoRecord]:
         try:
             return await asyncio.to_thread(step)
         except StateUnavailable as error:

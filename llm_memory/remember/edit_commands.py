@@ -30,10 +30,10 @@ from ..runtime.lifecycle import Lifespan
 from ..scopes.access import Access
 from ..scopes.rules.move_target import target_scope
 from ..scopes.scope_book import ScopeBook
-from ..vault.ledger_port import DeedKind
+from ..vault.ledger_port import UndoKind
 from .corrected_statements import CorrectedStatements
 from .correction_follower import CorrectionFollower
-from .edit import Doer, MemoryEditor
+from .edit import MemoryEditor, Requester
 from .memory_handlers import MemoryHandlers
 from .rules.confidences import may_stand
 
@@ -71,8 +71,8 @@ class Corrections:
         scope = self._access.writable(conversation_id)
         if isinstance(scope, Rejected) or not self._access.in_reach(stored, scope, actor):
             return self._access.refusal(stored, scope)
-        doer = Doer(actor, conversation_id.umo)
-        target = await self._life.finish(self._forget(stored, doer))
+        requester = Requester(actor, conversation_id.umo)
+        target = await self._life.finish(self._forget(stored, requester))
         match target:
             case Rejected():
                 return target
@@ -110,15 +110,15 @@ class Corrections:
         seen = archived is not None and self._access.sees(archived, conversation_id)
         return NotVisible(memory_id, forgotten=seen)
 
-    async def _forget(self, stored: StoredMemory, doer: Doer) -> str | Rejected | None:
+    async def _forget(self, stored: StoredMemory, requester: Requester) -> str | Rejected | None:
         """The correction is noted first: a kill between must not lose it."""
-        scope, by = stored.scope, doer.actor.name or doer.actor.person
+        scope, by = stored.scope, requester.actor.name or requester.actor.person
         number = await self._corrected.note(
             CorrectionKind.FORGOTTEN, scope.name, stored.memory, by=by
         )
-        target = await self._handlers.archive(stored, doer.actor)
+        target = await self._handlers.archive(stored, requester.actor)
         if isinstance(target, str):
-            await self._editor.note(DeedKind.FORGET, stored, scope, doer)
+            await self._editor.note(UndoKind.FORGET, stored, scope, requester)
             await self._follower.follow()
         else:
             await self._corrected.drop([number])
@@ -138,12 +138,14 @@ class Corrections:
             return await self._forget_unread(memory_id, conversation_id, actor)
         if isinstance(scope, Rejected) or not self._access.in_reach(stored, scope, actor):
             return self._access.refusal(stored, scope)
-        refused = await self._life.finish(self._purge(stored, Doer(actor, conversation_id.umo)))
+        refused = await self._life.finish(
+            self._purge(stored, Requester(actor, conversation_id.umo))
+        )
         return refused or Purged(stored.memory.memory_id)
 
-    async def _purge(self, stored: StoredMemory, doer: Doer) -> Rejected | None:
+    async def _purge(self, stored: StoredMemory, requester: Requester) -> Rejected | None:
         if stored.path != ARCHIVE:
-            forgotten = await self._forget(stored, doer)
+            forgotten = await self._forget(stored, requester)
             if isinstance(forgotten, Rejected):
                 return forgotten
         return await self._handlers.purge(stored.scope, stored.memory.memory_id)
@@ -157,8 +159,8 @@ class Corrections:
             return await self._absent(memory_id, conversation_id)
         if isinstance(stored, NotAllowed):
             return stored
-        doer = Doer(actor, conversation_id.umo)
-        edited = await self._life.finish(self._followed(self._editor.edit(stored, text, doer)))
+        requester = Requester(actor, conversation_id.umo)
+        edited = await self._life.finish(self._followed(self._editor.edit(stored, text, requester)))
         return NotVisible(memory_id) if edited is None else edited
 
     async def move(
@@ -178,8 +180,10 @@ class Corrections:
             return Moved(stored, target.name)
         if not may_stand(stored.memory, target):
             return Rejected(RejectReason.CONFIDENCE)
-        doer = Doer(actor, conversation_id.umo)
-        moved = await self._life.finish(self._followed(self._editor.move(stored, target, doer)))
+        requester = Requester(actor, conversation_id.umo)
+        moved = await self._life.finish(
+            self._followed(self._editor.move(stored, target, requester))
+        )
         return NotVisible(memory_id) if moved is None else moved
 
     async def _followed[T](self, step: Coroutine[Any, Any, T]) -> T:
@@ -199,13 +203,13 @@ class Corrections:
         named = pointed_id(memory_id) if memory_id else ""
         if isinstance(scope, Rejected) or named is None:
             return NotVisible(memory_id)
-        deed = await self._editor.deed(Doer(actor, conversation_id.umo), named, scope)
-        if deed is not None and deed.kind is DeedKind.MOVE and not actor.admin:
+        deed = await self._editor.deed(Requester(actor, conversation_id.umo), named, scope)
+        if deed is not None and deed.kind is UndoKind.MOVE and not actor.admin:
             return NotVisible(memory_id)  # whether it still lives there is not for everybody
         standing = None if deed is None else self._editor.standing(deed)
-        if deed is not None and deed.kind is not DeedKind.FORGET and standing is not None:
+        if deed is not None and deed.kind is not UndoKind.FORGET and standing is not None:
             sees = self._access.sees
-            if deed.kind is DeedKind.EDIT and not sees(standing, conversation_id):
+            if deed.kind is UndoKind.EDIT and not sees(standing, conversation_id):
                 return NotVisible(memory_id)
             if not actor.admin:
                 return self._access.refusal(standing, scope)

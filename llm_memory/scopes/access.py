@@ -128,7 +128,7 @@ class Access:
         in_person = bool(peer) and actor.person == f"{conversation_id.adapter}:{peer}"
         return actor.admin or (in_person and self._book.owns_alone(conversation_id, scope))
 
-    def as_told_to(self, actor: Actor | None, hits: Sequence[Hit]) -> tuple[Hit, ...]:
+    def as_seen_by(self, actor: Actor | None, hits: Sequence[Hit]) -> tuple[Hit, ...]:
         """The hits as they are told to a person: what he said himself needs nobody to vouch."""
         if actor is None:
             return tuple(hits)
@@ -137,7 +137,7 @@ class Access:
             replace(
                 hit,
                 unvouched=hit.unvouched and not same(actor.person, hit.person),
-                also=self.as_told_to(actor, hit.also),
+                also=self.as_seen_by(actor, hit.also),
             )
             for hit in hits
         )

@@ -131,7 +131,7 @@ class MapGuard:
         noted = state.accounts_released()
         let_go = noted - (present or frozenset())
         if let_go != noted:  # one is back: to lose it again would be another loss
-            state.let_accounts_go(let_go)
+            state.release_accounts(let_go)
         scope_map = replace(scope_map, held=health.held | written_over)
         unnamed = standing - known
         return _Looked(scope_map, seen, present, let_go, known, unnamed, written_over)
@@ -206,7 +206,7 @@ class MapGuard:
             self._state.set_mark(f"{_IN_CHAT}{key}", there=False)
         self._state.remember_map_keys(private_keys(self._map), lost=())
         self._state.know_scopes(known)
-        self._state.let_accounts_go(let_go)
+        self._state.release_accounts(let_go)
 
     @property
     def misses_keys(self) -> bool:

@@ -36,7 +36,7 @@ _TOLD: Final = "told:"
 
 
 @dataclass(frozen=True, slots=True)
-class Meeting:
+class FirstContact:
     """A conversation's message: its resolution, and whether it is the first since the start."""
 
     resolution: Resolution
@@ -166,11 +166,11 @@ class ScopeBook:
         """Every private scope that some policy derives for a conversation, whatever holds now."""
         return derived_scopes(conversation_id, self._scopes)
 
-    async def meet(self, conversation_id: ConversationId, actor: Actor) -> Meeting:
+    async def meet(self, conversation_id: ConversationId, actor: Actor) -> FirstContact:
         """Note that a message came from a conversation."""
         resolution = self.resolve(conversation_id)
         if isinstance(resolution, Refused):
-            return Meeting(resolution, first=False)
+            return FirstContact(resolution, first=False)
         umo, map_key = conversation_id.umo, conversation_id.map_key
         # Of a group that the platform splits by member, the group's: it is what an owner maps.
         first = map_key not in self._met
@@ -197,7 +197,7 @@ class ScopeBook:
             self._public_peers |= {actor.person}
             await self._keep(self._state.add_public_peer, actor.person)
             self._look_at_strangers()
-        return Meeting(resolution, first)
+        return FirstContact(resolution, first)
 
     @staticmethod
     async def _keep[T](write: Callable[[T], None], value: T) -> None:
@@ -227,7 +227,7 @@ class ScopeBook:
         await self._keep(self._state.set_mark, _STRANGERS_TOLD)
         return len(self._persons())
 
-    async def claim_untold(self, names: Sequence[str]) -> list[str]:
+    async def claim_unreported(self, names: Sequence[str]) -> list[str]:
         """Of these, what was not claimed yet, also before a restart: it is said once."""
         marked = [f"{_TOLD}{name}" for name in names]
         try:

@@ -13,7 +13,7 @@ from ..models.data_models import Provenance, StoredMemory
 from ..models.key import Key
 from ..models.recall import Byline, Hit
 from ..models.scope import Scope, ScopeFilter
-from ..primer.rules.primer import Company
+from ..primer.rules.primer import Participants
 
 
 class Bylines:
@@ -35,13 +35,13 @@ class Bylines:
         """Completes hits for one who reads them in a conversation."""
         return _Reader(self, scope_filter, conversation, asker).complete
 
-    def company(self, scope: Scope, conversation: str, asker: Actor | None) -> Company:
+    def company(self, scope: Scope, conversation: str, asker: Actor | None) -> Participants:
         """The people of a conversation: who asks, who has spoken in it, and, unless it is public,
         in its scope."""
         own = "" if scope.is_public else scope.name
         people = self._catalogue.speakers.people(own, conversation)
         people |= {asker.person} if asker is not None else set()
-        return Company(frozenset(chain.from_iterable(map(self._linked, people))), conversation)
+        return Participants(frozenset(chain.from_iterable(map(self._linked, people))), conversation)
 
     def stored(self, hit: Hit) -> StoredMemory | None:
         """The memory that a hit shows; None for a note, and for what is gone."""
@@ -74,7 +74,7 @@ class _Reader:
     scope_filter: ScopeFilter
     conversation: str
     asker: Actor | None
-    company: Company | None = None
+    company: Participants | None = None
 
     def complete(self, hit: Hit) -> Hit:
         """The hit with what its reader has to know of its speakers."""

@@ -64,12 +64,12 @@ from ..models.turns import (
 from ..primer.models import Primed, Primer
 from ..primer.primer_service import PrimerService, Written
 from ..recall.memory_manager import MemoryManager
-from ..reflection.apply import Learning
+from ..reflection.apply import FeedbackApplier
 from ..reflection.model_histories import ModelHistories
 from ..reflection.turn_queue import TurnQueue
 from ..remember.corrected_statements import CorrectedStatements
 from ..remember.correction_follower import CorrectionFollower
-from ..remember.edit import Doer, MemoryEditor
+from ..remember.edit import MemoryEditor, Requester
 from ..remember.edit_commands import Corrections
 from ..remember.memory_handlers import MemoryHandlers
 from ..runtime.identifiers import Clock
@@ -79,15 +79,15 @@ from ..scopes.origins import Origins
 from ..scopes.paused_conversations import PausedConversations
 from ..scopes.rules.move_target import target_scope
 from ..scopes.rules.scope_map import read_scope_map
-from ..scopes.scope_book import Meeting, ScopeBook
+from ..scopes.scope_book import FirstContact, ScopeBook
 from ..sync.reconciler import Reconciler
-from ..tasks.service import TaskDoer, TaskList
+from ..tasks.service import TaskList, TaskRequester
 from ..text.overlap import fold
 from ..transfer.ports import LineSource
 from ..transfer.transfer import Terms, Transfer
 from ..vault.notes.note_book import NoteBook
 from .bylines import Bylines
-from .observing import Observing
+from .observing import TurnObserver
 
 _RULES_TOLD = 20
 _HOPS_SECONDS = 3.0
@@ -112,7 +112,7 @@ class CognitiveService:
         manager: MemoryManager,
         handlers: MemoryHandlers,
         turns: TurnQueue,
-        learning: Learning,
+        learning: FeedbackApplier,
         notes: NoteBook,
         editor: MemoryEditor,
         corrected: CorrectedStatements,
@@ -121,7 +121,7 @@ class CognitiveService:
         pending: PendingRecords,
         unread: UnreadTurns,
         follower: CorrectionFollower,
-        off_record: PausedConversations,
+        paused_conversations: PausedConversations,
         primer: PrimerService,
         tasks: TaskList,
         bylines: Bylines,
@@ -136,20 +136,22 @@ class CognitiveService:
         self._catalogue = catalogue
         self._access = Access(settings, book, catalogue)
         self._life = Lifespan()
-        self._observing = Observing(self._access, off_record, histories, turns, self._life)
+        self._observing = TurnObserver(
+            self._access, paused_conversations, histories, turns, self._life
+        )
         self._corrections = Corrections(
             self._access, book, handlers, editor, corrected, unread, follower, self._life
         )
         self._manager = manager
         self._handlers = handlers
-        self._learning = learning
+        self._applier = learning
         self._notes = notes
         self._editor = editor
         self._reconciler = reconciler
         self._transfer = transfer
         self._pending = pending
         self._unread = unread
-        self._off_record = off_record
+        self._paused_conversations = paused_conversations
         self._primer = primer
         self._tasks = tasks
         self._bylines = bylines
@@ -207,7 +209,7 @@ class CognitiveService:
         scope_filter = self._access.readable(conversation_id)
         if scope_filter is None:
             return Recall(trace=Trace(notes=("refused",)))
-        if self._off_record.since(conversation_id):
+        if self._paused_conversations.since(conversation_id):
             return Recall(trace=Trace(notes=(OFF_THE_RECORD,)))
         manager, explanations = self._manager, self._manager.explanations
         heard = tuple(line for line in context if self._is_of_now(line, conversation_id))
@@ -235,7 +237,7 @@ class CognitiveService:
         explanations.note(conversation_id.umo, query, recall.trace)
         if only is None:  # a comparison shows nobody anything
             manager.show(recall.hits)
-        hits = self._access.as_told_to(actor, recall.hits)
+        hits = self._access.as_seen_by(actor, recall.hits)
         return replace(recall, hits=tuple(map(complete, hits)))
 
     async def announce(self, query: str, *, conversation_id: ConversationId) -> None:
@@ -246,7 +248,7 @@ class CognitiveService:
         """
         await self._life.begun()
         scope_filter = self._access.readable(conversation_id)
-        if scope_filter is not None and not self._off_record.since(conversation_id):
+        if scope_filter is not None and not self._paused_conversations.since(conversation_id):
             await self._manager.announce(query, scope_filter)
 
     async def prime(
@@ -268,7 +270,7 @@ class CognitiveService:
         """
         await self._life.ready()
         scope_filter = self._access.readable(conversation_id)
-        if scope_filter is None or self._off_record.since(conversation_id):
+        if scope_filter is None or self._paused_conversations.since(conversation_id):
             return Primer()
         budget = self._settings.loop.prime_tokens if token_budget is None else token_budget
         complete = self._bylines.reader(scope_filter, conversation_id.umo, actor)
@@ -276,7 +278,7 @@ class CognitiveService:
         primer = await self._primer.prime(conversation_id, scope_filter, actor, shown, budget)
         sections = (
             replace(
-                section, hits=tuple(map(complete, self._access.as_told_to(actor, section.hits)))
+                section, hits=tuple(map(complete, self._access.as_seen_by(actor, section.hits)))
             )
             for section in primer.sections
         )
@@ -295,7 +297,7 @@ class CognitiveService:
         sees. None is ever dropped. Whoever speaks there may."""
         await self._life.ready()
         scope_filter = self._access.readable(conversation_id)
-        if self._off_record.since(conversation_id):
+        if self._paused_conversations.since(conversation_id):
             return Rejected(RejectReason.OFF_THE_RECORD)
         if scope_filter is not None and change.action is TaskAction.LIST:
             return self._tasks.report(scope_filter)
@@ -305,8 +307,8 @@ class CognitiveService:
         if scope_filter is None:
             return Rejected(RejectReason.REFUSED)
         trusted = self._access.trusts(actor, conversation_id, scope)
-        doer = Doer(actor, conversation_id.umo)
-        by = TaskDoer(scope, doer, trusted, conversation_id.persona or "")
+        requester = Requester(actor, conversation_id.umo)
+        by = TaskRequester(scope, requester, trusted, conversation_id.persona or "")
         outcomes = await self._life.finish(self._tasks.change(change, by, scope_filter))
         return self._tasks.report(scope_filter, outcomes)
 
@@ -325,7 +327,7 @@ class CognitiveService:
     async def expand(self, pointer: str, *, conversation_id: ConversationId) -> Expansion:
         """The whole entry, or section of a note, behind a pointer that the conversation may see."""
         await self._life.ready()
-        if self._off_record.since(conversation_id):
+        if self._paused_conversations.since(conversation_id):
             return PointerNotVisible(pointer)
         named = pointed_id(pointer)
         if named is not None and is_note_id(named):
@@ -379,8 +381,8 @@ class CognitiveService:
         was left behind, all of it goes back. Raises StateUnavailable, EngineClosed.
         """
         await self._life.ready()
-        doer = Doer(actor, conversation_id.umo)
-        batch = None if memory_id else await self._bringing.last(doer)
+        requester = Requester(actor, conversation_id.umo)
+        batch = None if memory_id else await self._bringing.last(requester)
         if batch is not None:
             if not actor.admin:
                 return NotAllowed("")
@@ -420,7 +422,7 @@ class CognitiveService:
         await self._life.ready()
         if not self._settings.scope_filter_enabled:
             return FeedbackReport(known=True, outcomes=(Rejected(RejectReason.LEARNING_PAUSED),))
-        return await self._life.finish(self._learning.settle(feedback, ticket))
+        return await self._life.finish(self._applier.settle(feedback, ticket))
 
     async def pause(self, *, conversation_id: ConversationId, actor: Actor) -> PauseOutcome:
         """Off the record from now on: nothing of the conversation is queued or stored, and nothing
@@ -436,7 +438,7 @@ class CognitiveService:
         if isinstance(scope, Rejected) and scope.reason is RejectReason.REFUSED:
             return scope
         name = PUBLIC.name if isinstance(scope, Rejected) else scope.name
-        pausing = self._off_record.pause(conversation_id, name, self._clock())
+        pausing = self._paused_conversations.pause(conversation_id, name, self._clock())
         paused = Paused(*await self._life.finish(pausing))
         await self._unread.review()
         return paused
@@ -446,13 +448,13 @@ class CognitiveService:
         await self._life.ready()
         if not _may_pause(conversation_id, actor):
             return NotAllowed("")
-        was = await self._life.finish(self._off_record.resume(conversation_id))
+        was = await self._life.finish(self._paused_conversations.resume(conversation_id))
         await self._unread.review()
         return Resumed(before=not was)
 
     def paused_since(self, conversation_id: ConversationId) -> datetime | None:
         """When it went off the record; None where it is on it, or nobody can tell yet."""
-        return self._off_record.since(conversation_id)
+        return self._paused_conversations.since(conversation_id)
 
     async def confirm_pauses(self, *, actor: Actor) -> bool | None:
         """Conversations that nobody has paused since their pauses were lost are open. False where
@@ -460,11 +462,11 @@ class CognitiveService:
         await self._life.ready()
         if not actor.admin:
             return None
-        confirmed = await self._life.finish(self._off_record.confirm())
+        confirmed = await self._life.finish(self._paused_conversations.confirm())
         await self._unread.review()
         return confirmed
 
-    async def meet(self, conversation_id: ConversationId, actor: Actor) -> Meeting:
+    async def meet(self, conversation_id: ConversationId, actor: Actor) -> FirstContact:
         """Note that a person's message came; says whether it is the conversation's first."""
         await self._life.ready()
         await self._origins.note(conversation_id, actor)
@@ -486,8 +488,8 @@ class CognitiveService:
             return NotAllowed("")
         if not self._settings.scope_filter_enabled:
             return Rejected(RejectReason.LEARNING_PAUSED)
-        doer = Doer(actor, conversation_id.umo)
-        return await self._bringing.bring_named(names, conversation_id, doer)
+        requester = Requester(actor, conversation_id.umo)
+        return await self._bringing.bring_named(names, conversation_id, requester)
 
     async def completed(self, parsed: ConversationId, adapter: str | None) -> ConversationId:
         """A conversation of which an event tells the origin alone; see ``Origins.completed``."""
@@ -555,7 +557,7 @@ class CognitiveService:
             for one in self._catalogue.of_topics({Topic.INSTRUCTIONS}, scope_filter)
             if one.memory.provenance.trusted and one.memory.provenance.source is Source.REFLECTION
         }
-        untold = await self._book.claim_untold(list(found)[:_RULES_TOLD])
+        untold = await self._book.claim_unreported(list(found)[:_RULES_TOLD])
         return [found[memory_id] for memory_id in untold]
 
     async def describe(self, *, conversation_id: ConversationId) -> ScopeReport:
@@ -568,7 +570,7 @@ class CognitiveService:
             visible=visible,
             damaged=self._book.damaged,
             strangers_in_public=self._book.strangers_in_public,
-            paused=self._off_record.since(conversation_id),
+            paused=self._paused_conversations.since(conversation_id),
             mixed_history=self._histories.current_is_mixed(conversation_id.umo),
             left=tuple(await self._former.count(self._former.of(conversation_id))),
             near=tuple((one.key, one.value) for one in self._book.near_keys(conversation_id)),
@@ -688,7 +690,7 @@ class CognitiveService:
 
     def _recording(self, conversation_id: ConversationId) -> Scope | Rejected:
         """Where what is said goes, unless it is off the record."""
-        if self._off_record.since(conversation_id):
+        if self._paused_conversations.since(conversation_id):
             return Rejected(RejectReason.OFF_THE_RECORD)
         return self._access.writable(conversation_id)
 

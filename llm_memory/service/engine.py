@@ -36,7 +36,14 @@ from ..text.lazy_pattern import compile_all
 from ..transfer.transfer import Transfer
 from .bylines import Bylines
 from .cognitive_service import CognitiveService
-from .opening import open_state, own_folders, refusal, settle_formats, shut_all, tighten_all
+from .opening import (
+    open_state,
+    own_folders,
+    refusal,
+    restrict_contents,
+    restrict_folders,
+    settle_formats,
+)
 
 
 class Engine:
@@ -82,7 +89,7 @@ class Engine:
             clock,
             pace,
             mapped=self._book.mapped,
-            at_once=recalling.long_lived.at_once,
+            at_once=recalling.gc_freeze.at_once,
         )
         self._follower = VaultFollower(
             self._reconciler, parts.watcher, pace, also=self._follow_files
@@ -127,7 +134,7 @@ class Engine:
             recalling.pending,
             recalling.unread,
             writing.follower,
-            made.off_record,
+            made.paused_conversations,
             made.primer,
             writing.tasks,
             bylines,
@@ -172,7 +179,7 @@ class Engine:
             self._words_task = asyncio.create_task(self._recalling.words.run())
             self._counting = asyncio.create_task(self._recalling.uses.run())
             self._tightening = asyncio.create_task(
-                asyncio.to_thread(tighten_all, self._parts.private)
+                asyncio.to_thread(restrict_contents, self._parts.private)
             )
         self.service.loaded()
 
@@ -187,7 +194,7 @@ class Engine:
         parts = self._parts
         patience = self._settings.open_retry_seconds
         await own_folders(parts.locks, patience, given_up=lambda: self._closing)
-        await asyncio.to_thread(shut_all, parts.private)
+        await asyncio.to_thread(restrict_folders, parts.private)
         await asyncio.to_thread(compile_all)
         # Before the index and a search import numpy at the same time, each half of it.
         with contextlib.suppress(ImportError):  # the notices of the indexes tell of it
@@ -315,7 +322,7 @@ class Engine:
                 await asyncio.to_thread(lock.release)
         # Last: whoever opens the folder next need not wait for it.
         await self._catalogue.let_go()
-        self._recalling.long_lived.release()
+        self._recalling.gc_freeze.release()
         logger.debug("记忆引擎已关闭")
 
     async def status(self) -> EngineStatus:

@@ -28,7 +28,7 @@ class MemoryLoop:
         file: LoopFile,
         turns: TurnStore,
         book: LoopBook,
-        off_record: PausedConversations,
+        paused_conversations: PausedConversations,
         settings: LoopSettings,
         notices: NoticeBoard,
         clock: Clock,
@@ -38,7 +38,7 @@ class MemoryLoop:
         self._file = file
         self._turns = turns
         self._book = book
-        self._off_record = off_record
+        self._paused_conversations = paused_conversations
         self._settings = settings
         self._notices = notices
         self._clock = clock
@@ -56,7 +56,7 @@ class MemoryLoop:
                 Notice(NoticeCode.LOOP_UNAVAILABLE, params=params, severity=Severity.ERROR)
             )
             return
-        await self._off_record.load(kept=kept)
+        await self._paused_conversations.load(kept=kept)
         await self.sleep.load()
         with contextlib.suppress(StateUnavailable):  # the next look takes it in
             await self.reflection.follow()
@@ -72,7 +72,7 @@ class MemoryLoop:
             resting=self.reflection.resting,
             error=self.reflection.error or self.sleep.error,
             budget=self._settings.daily_tokens,
-            paused=self._off_record.count,
+            paused=self._paused_conversations.count,
             slept_at=self.sleep.slept_at,
             sleeping=self.sleep.sleeping,
             next_sleep=self.sleep.next_at,

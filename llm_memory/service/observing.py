@@ -17,28 +17,28 @@ _PAUSED = "paused"
 """The mark of a conversation that is off the record: it sees nothing."""
 
 
-class Observing:
+class TurnObserver:
     """What ``CognitiveService.observe`` and ``view`` do once it is ready."""
 
     def __init__(
         self,
         access: Access,
-        off_record: PausedConversations,
+        paused_conversations: PausedConversations,
         histories: ModelHistories,
         turns: TurnQueue,
         life: Lifespan,
     ) -> None:
         self._access = access
-        self._off_record = off_record
+        self._paused_conversations = paused_conversations
         self._histories = histories
         self._turns = turns
         self._life = life
 
     async def put(self, turn: Turn, conversation_id: ConversationId) -> ObserveOutcome:
         """Queue a finished turn durably."""
-        if not self._off_record.known:
+        if not self._paused_conversations.known:
             return NotObserved(note="pauses_unknown")
-        if self._off_record.since(conversation_id) or turn.view == _PAUSED:
+        if self._paused_conversations.since(conversation_id) or turn.view == _PAUSED:
             # Also where it has come to an end meanwhile: it was said off the record.
             return NotObserved(note="paused")
         scope = self._access.writable(conversation_id)
@@ -52,7 +52,7 @@ class Observing:
 
     async def view(self, conversation_id: ConversationId, history: str, *, empty: bool) -> str:
         """The mark of what the conversation sees now; the history is noted."""
-        if self._off_record.since(conversation_id):
+        if self._paused_conversations.since(conversation_id):
             return _PAUSED
         await self._is_mixed(conversation_id, history, empty=empty)
         return self._access.view(conversation_id)

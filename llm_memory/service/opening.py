@@ -37,13 +37,13 @@ class Private(Protocol):
         ...
 
 
-def shut_all(folders: Sequence[Private]) -> None:
+def restrict_folders(folders: Sequence[Private]) -> None:
     """Blocks."""
     for folder in folders:
         folder.shut()
 
 
-def tighten_all(folders: Sequence[Private]) -> None:
+def restrict_contents(folders: Sequence[Private]) -> None:
     """Blocks."""
     for folder in folders:
         folder.tighten()

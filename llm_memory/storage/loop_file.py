@@ -12,7 +12,7 @@ from typing import Any
 from ..errors import EngineClosed, StateUnavailable
 from .files import make_folder
 from .formats.loop_schema import make_tables
-from .sqlite import connect_checked, is_broken, set_aside, settle_log
+from .sqlite import checkpoint_wal, connect_checked, is_broken, set_aside
 from .transactions import all_or_nothing
 
 
@@ -70,9 +70,9 @@ class SqliteLoopFile:
                 self._connection.close()
                 self._connection = None
 
-    def settle_log(self) -> None:
+    def checkpoint_wal(self) -> None:
         with self._lock, self._translated():
-            settle_log(self._ready())
+            checkpoint_wal(self._ready())
 
     def rows(self, question: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """All that a question finds."""

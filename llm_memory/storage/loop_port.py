@@ -19,7 +19,7 @@ class LoopFile(Protocol):
         """Make ready. False if the old file was unusable and was set aside for a new one."""
         ...
 
-    def settle_log(self) -> None:
+    def checkpoint_wal(self) -> None:
         """Leave no former row in any file. Raises StateUnavailable."""
         ...
 

@@ -63,7 +63,7 @@ class StateStore(Protocol):
         """Bot accounts of which an admin has said that they are gone for good."""
         ...
 
-    def let_accounts_go(self, names: Iterable[str]) -> None:
+    def release_accounts(self, names: Iterable[str]) -> None:
         """Replace them."""
         ...
 
@@ -139,7 +139,7 @@ class StateStore(Protocol):
         """By number, the marks that stand for the words from now on."""
         ...
 
-    def settle_log(self) -> None:
+    def checkpoint_wal(self) -> None:
         """Leave no former row in any file."""
         ...
 

@@ -67,7 +67,7 @@ def connect_checked(
     return connection
 
 
-def settle_log(connection: sqlite3.Connection) -> None:
+def checkpoint_wal(connection: sqlite3.Connection) -> None:
     """Bring the log into the file and empty it: it holds what rows were before."""
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 

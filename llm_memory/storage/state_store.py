@@ -21,10 +21,10 @@ from ..models.turns import HistoryScope
 from .files import make_folder
 from .formats.peek import peek
 from .formats.state_schema import make_tables
-from .sqlite import check, connect_checked, is_broken, set_aside, settle_log
+from .sqlite import check, checkpoint_wal, connect_checked, is_broken, set_aside
 from .transactions import all_or_nothing
 
-_LET_GO = "accounts_let_go"
+_RELEASED = "accounts_let_go"
 """In ``meta``: bot accounts as a JSON list."""
 _MARK = "mark:"
 """What the names of marks begin with in ``meta``."""
@@ -115,12 +115,12 @@ class SqliteStateStore:
             _add_scopes(connection, names)
 
     def accounts_released(self) -> frozenset[str]:
-        found = self._run("SELECT value FROM meta WHERE name = ?", (_LET_GO,))
+        found = self._run("SELECT value FROM meta WHERE name = ?", (_RELEASED,))
         return frozenset(str(name) for name in json.loads(found[0][0])) if found else frozenset()
 
-    def let_accounts_go(self, names: Iterable[str]) -> None:
+    def release_accounts(self, names: Iterable[str]) -> None:
         value = json.dumps(sorted(names), ensure_ascii=False)
-        self._run("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_LET_GO, value))
+        self._run("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_RELEASED, value))
 
     def public_peers(self) -> frozenset[str]:
         return self._column("SELECT person FROM public_peer")
@@ -219,9 +219,9 @@ class SqliteStateStore:
                 [(json.dumps(list(some)), number) for number, some in marks.items()],
             )
 
-    def settle_log(self) -> None:
+    def checkpoint_wal(self) -> None:
         with self._lock, self._translated():
-            settle_log(self._open_connection())
+            checkpoint_wal(self._open_connection())
 
     def correction_key(self) -> str:
         made = "INSERT OR IGNORE INTO meta VALUES ('correction_key', ?)"

@@ -10,14 +10,23 @@ from itertools import batched
 from ..errors import VaultWriteFailed
 from ..models.data_models import Memory, StoredMemory
 from ..remember.corrected_statements import CorrectedStatements
-from ..vault.models import Changes, Copy, Departed, FileKey, KnownEntry, KnownFile, Repair, SeenFile
+from ..vault.models import (
+    Changes,
+    Copy,
+    FileKey,
+    KnownEntry,
+    KnownFile,
+    RemovedEntry,
+    Repair,
+    SeenFile,
+)
 from ..vault.ports import Look, Place, Settled, Vault
 from ..vault.reports import VaultReports
 from ..vault.rules.reconcile import Known, compare
 from .deletions import DeletionApplier
 from .known_files import KnownVaultFiles, stored_as_known
-from .rules.unsettled_files import tied, unsettled
-from .write_debounce import Sight, WriteDebounce
+from .rules.unsettled_files import files_to_defer, tied
+from .write_debounce import FileStamp, WriteDebounce
 
 _FILES = 50
 """Files handled in one thread call."""
@@ -46,12 +55,12 @@ class ChangeApplier:
         self._ledger = vault.ledger
         self._living = living
         self._record = corrected
-        self._burial = burial
+        self._deletions = burial
         self._reports = reports
-        self._quiet = quiet
+        self._debounce = quiet
         self._now = now
         self.unnamed: set[FileKey] = set()
-        self.stamps: dict[FileKey, Sight] = {}
+        self.stamps: dict[FileKey, FileStamp] = {}
         self.copies: dict[FileKey, Copy] = {}
         self.stopping = False
 
@@ -62,18 +71,18 @@ class ChangeApplier:
         if not seen and not gone:
             return
         changes, rows = await asyncio.to_thread(self._compare, seen, gone)
-        if restless := self._still_being_written(changes, places):
+        if still_being_written := self._still_being_written(changes, places):
             known = [row for some in rows.values() for row in some]
-            restless = await asyncio.to_thread(tied, restless, seen, known)
+            still_being_written = await asyncio.to_thread(tied, still_being_written, seen, known)
             if self._living.loading:
-                kept = [row for key in restless for row in rows.get(key, ())]
+                kept = [row for key in still_being_written for row in rows.get(key, ())]
                 await self._living.load(stored_as_known(kept, self._vault.named))
-            seen = [file for file in seen if file.key not in restless]
-            gone = [key for key in gone if key not in restless]
+            seen = [file for file in seen if file.key not in still_being_written]
+            gone = [key for key in gone if key not in still_being_written]
             changes, rows = await asyncio.to_thread(self._compare, seen, gone)
         self._reports.same_ids([*(file.key for file in seen), *gone], changes.clashes)
         await self._note_corrections(changes)
-        unburied = await self._burial.let_go(changes, gone)
+        not_deleted = await self._deletions.let_go(changes, gone)
         await self._leave_copies(seen, gone, changes, places)
         copied = [file for file in seen if file.key in changes.copies]
         seen = [file for file in seen if file.key not in changes.copies]
@@ -87,11 +96,11 @@ class ChangeApplier:
             settled = await asyncio.to_thread(self._settle, steps, name=False)
             for file, result in zip(some, settled, strict=True):
                 await self._take_in(file, changes, result)
-                if isinstance(result, Settled) and file.key not in unburied:
+                if isinstance(result, Settled) and file.key not in not_deleted:
                     self._keep_stamp(places[file.key], waits=result.waits)
-        await asyncio.to_thread(self._burial.look_again, unburied)
+        await asyncio.to_thread(self._deletions.look_again, not_deleted)
         for key in gone:
-            if key not in unburied:
+            if key not in not_deleted:
                 self.stamps.pop(key, None)
             self.unnamed.discard(key)
         await self._living.drop(  # what was loaded before it was compared
@@ -146,18 +155,18 @@ class ChangeApplier:
     def _still_being_written(self, changes: Changes, places: dict[FileKey, Place]) -> set[FileKey]:
         """Those of the files that should be left alone to which somebody may still be writing."""
         found = set()
-        for key in unsettled(changes):
-            sight = places[key].stamp if key in places else None
-            if not self._quiet.rests(key, sight, age=self._age(sight)):
+        for key in files_to_defer(changes):
+            file_stamp = places[key].stamp if key in places else None
+            if not self._debounce.rests(key, file_stamp, age=self._age(file_stamp)):
                 found.add(key)
         return found
 
-    def _age(self, sight: Sight) -> float:
+    def _age(self, file_stamp: FileStamp) -> float:
         """For how long a file is known to have looked like this. At the start of the bot its own
         time tells; one that the bot does not believe is an old one."""
         if not self._living.loading:
             return 0.0
-        age = -1.0 if sight is None else self._now() - sight[0] / 1e9
+        age = -1.0 if file_stamp is None else self._now() - file_stamp[0] / 1e9
         return age if age >= 0 else float("inf")
 
     def _compare(
@@ -193,7 +202,7 @@ class ChangeApplier:
             by_file.setdefault(row.file, []).append(row)
         return compare(seen, gone, known, self._now()), by_file
 
-    def _departed(self, unknown: Collection[str]) -> list[Departed]:
+    def _departed(self, unknown: Collection[str]) -> list[RemovedEntry]:
         """What the bot took out lately; ``unknown`` are ids that stand in files and nowhere else.
         At the start the ledger may be an older one than the vault: what it has for departed, and no
         archive has, came back by command. Blocks."""
@@ -213,7 +222,7 @@ class ChangeApplier:
         seen: Sequence[SeenFile],
         files: Mapping[FileKey, KnownFile],
         known: Collection[tuple[str, str]],
-    ) -> Iterator[Departed]:
+    ) -> Iterator[RemovedEntry]:
         """What was forgotten or moved in the originals of files that were copies, and still stands
         in these. Blocks."""
         for file in seen:
@@ -226,7 +235,7 @@ class ChangeApplier:
             corrected = (ids & elsewhere) | self._vault.forgotten(file.scope, ids)
             for entry in file.entries:
                 if (memory_id := entry.memory.memory_id) in corrected:
-                    yield Departed(name, file.path, memory_id, entry.digest, self._now())
+                    yield RemovedEntry(name, file.path, memory_id, entry.digest, self._now())
 
     def _settle(
         self, steps: Sequence[tuple[SeenFile, Repair, list[KnownEntry]]], *, name: bool
@@ -271,7 +280,7 @@ class ChangeApplier:
         self.stamps[place.key] = place.stamp
         if waits:
             self.unnamed.add(place.key)
-            self._quiet.rests(place.key, place.stamp, age=self._age(place.stamp))
+            self._debounce.rests(place.key, place.stamp, age=self._age(place.stamp))
         else:
             self.unnamed.discard(place.key)
 
@@ -286,7 +295,7 @@ class ChangeApplier:
                 self.unnamed.discard(key)
             elif self.stopping or self.stamps.get(key) != place.stamp:
                 continue
-            elif self._quiet.rests(key, place.stamp):
+            elif self._debounce.rests(key, place.stamp):
                 await self._name(place)
 
     async def _name(self, place: Place) -> None:

@@ -41,11 +41,11 @@ class DeletionApplier:
             logger.info(
                 "记忆文件里少了 {} 条，保留 {} 条", len(changes.vanished), len(changes.held)
             )
-        unburied = await self._bury_each(changes.vanished)
+        not_deleted = await self._delete_each(changes.vanished)
         stays = {(f.scope.name, entry.memory.memory_id) for f, entry, _ in changes.living}
         left = [e for e in changes.left if (e.scope, e.memory_id) not in stays]
         # That these are gone is settled, and not asked again: nobody takes them for dropped.
-        waiting = [e for e in changes.vanished if e.file in unburied]
+        waiting = [e for e in changes.vanished if e.file in not_deleted]
         await asyncio.to_thread(
             self._ledger.record,
             entries=[
@@ -53,24 +53,24 @@ class DeletionApplier:
                 *(replace(entry, appended=0) for entry in waiting),
             ],
             gone=[(entry.scope, entry.memory_id) for entry in left],
-            gone_files=[key for key in gone if key not in unburied],
+            gone_files=[key for key in gone if key not in not_deleted],
         )
         await self._living.drop([*left, *waiting])
-        return unburied
+        return not_deleted
 
-    async def _bury_each(self, entries: Sequence[KnownEntry]) -> set[FileKey]:
+    async def _delete_each(self, entries: Sequence[KnownEntry]) -> set[FileKey]:
         """A file at a time; those that could not be."""
         by_file: dict[FileKey, list[KnownEntry]] = {}
         for entry in entries:
             by_file.setdefault(entry.file, []).append(entry)
-        unburied = set()
+        not_deleted = set()
         for key, some in by_file.items():
             try:
                 await self.forget(some)
             except VaultWriteFailed as error:
                 self._reports.not_written(error)
-                unburied.add(key)
-        return unburied
+                not_deleted.add(key)
+        return not_deleted
 
     async def forget(self, entries: Sequence[KnownEntry]) -> None:
         """To the archive, as a person's deed; then out of what is known. Raises VaultWriteFailed.

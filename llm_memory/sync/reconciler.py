@@ -63,10 +63,10 @@ class Reconciler:
         self._ledger = vault.ledger
         self._living = KnownVaultFiles(catalogue, living)
         self._reports = VaultReports(notices)
-        self._quiet = WriteDebounce(pace.quiet_seconds, elapsed)
-        self._burial = DeletionApplier(vault, self._living, corrected, self._reports, clock)
-        self._settling = ChangeApplier(
-            vault, self._living, corrected, self._burial, self._reports, self._quiet, now
+        self._debounce = WriteDebounce(pace.quiet_seconds, elapsed)
+        self._deletions = DeletionApplier(vault, self._living, corrected, self._reports, clock)
+        self._change_applier = ChangeApplier(
+            vault, self._living, corrected, self._deletions, self._reports, self._debounce, now
         )
         self._now = now
         self._mapped = mapped
@@ -77,7 +77,7 @@ class Reconciler:
 
     def stop(self) -> None:
         """Have a round that runs end soon. What is left is found at the next start."""
-        self._settling.stopping = True
+        self._change_applier.stopping = True
 
     @property
     def misses_much(self) -> bool:
@@ -87,7 +87,7 @@ class Reconciler:
     @property
     def next_due(self) -> float | None:
         """Seconds until a file that waits has been left alone long enough; None if none waits."""
-        return self._quiet.next_due
+        return self._debounce.next_due
 
     async def load(self) -> None:
         """Read the vault into the catalogue, and compare it with how it was known."""
@@ -114,13 +114,13 @@ class Reconciler:
         await self._living.load(stored_as_known(held, self._vault.named))
         self._reports.held(held)
         self._compared = True
-        await asyncio.to_thread(self._learn_what_departed)
+        await asyncio.to_thread(self._note_removed_entries)
 
-    def _learn_what_departed(self) -> None:
+    def _note_removed_entries(self) -> None:
         """From the archives, for the ledger may be new, or older than the vault: what was forgotten
         by command, and an editor may still hold. Blocks."""
         known = {(d.scope, d.memory_id) for d in self._ledger.departed()}
-        lately = self._vault.departed_lately(self._now() - BUFFER_SECONDS)
+        lately = self._vault.recently_removed(self._now() - BUFFER_SECONDS)
         fresh = [d for d in lately if (d.scope, d.memory_id) not in known]
         living = {e.memory_id for e in self._ledger.entries_named({d.memory_id for d in fresh})}
         departed = [d for d in fresh if d.memory_id not in living]
@@ -136,10 +136,10 @@ class Reconciler:
     async def reconcile(self) -> None:
         """One round: what changed since the last one is taken in. Cheap where nothing did."""
         async with self._round:
-            self._quiet.begin_round()
+            self._debounce.begin_round()
             look = await asyncio.to_thread(self._vault.look)
-            stamps = self._settling.stamps
-            waiting = self._settling.unnamed
+            stamps = self._change_applier.stamps
+            waiting = self._change_applier.unnamed
             size = sum(
                 p.stamp[1] for p in look.places if stamps.get(p.key) != p.stamp or p.key in waiting
             )
@@ -152,18 +152,18 @@ class Reconciler:
             self._reports.gone(counts)
             return
         self._reports.twins([scope.name for scope in look.scopes], self._mapped())
-        stamps = self._settling.stamps
+        stamps = self._change_applier.stamps
         changed = [p for p in look.places if stamps.get(p.key) != p.stamp]
         files = await asyncio.to_thread(self._ledger.files)
         gone = _gone(files, look)
-        again = with_copies((p.key for p in changed), gone, self._settling.copies)
+        again = with_copies((p.key for p in changed), gone, self._change_applier.copies)
         again -= {place.key for place in changed}
         changed += [place for place in look.places if place.key in again]
         if changed or gone:
             await self._look_at(look, files, changed, gone)
         else:
             self._reports.broken(look.broken, {p.key for p in look.places})
-        await self._settling.give_ids(look)
+        await self._change_applier.give_ids(look)
         if changed or gone or self._reports.is_held:
             self._reports.held(await asyncio.to_thread(self._ledger.held))
         self._compared = True
@@ -175,7 +175,7 @@ class Reconciler:
         """
         async with self._round, self._living.writing:
             held = await asyncio.to_thread(self._ledger.held)
-            await self._burial.forget(held)
+            await self._deletions.forget(held)
             self._reports.held([])
         return len(held)
 
@@ -201,7 +201,7 @@ class Reconciler:
                 if not stale or attempt + 1 == _TRIES:
                     kept = [file for file in seen if file.key not in stale]
                     away = [key for key in gone if key not in stale]
-                    await self._settling.apply(kept, away, places)
+                    await self._change_applier.apply(kept, away, places)
                     break
             look = await asyncio.to_thread(self._vault.look)
             now = {place.key: place for place in look.places}
@@ -218,10 +218,10 @@ class Reconciler:
     ) -> list[SeenFile]:
         """What is in files that are not as they were known."""
         seen: list[SeenFile] = []
-        stamps = self._settling.stamps
+        stamps = self._change_applier.stamps
         loading = self._living.loading
         for some in batched(places, _FILES):
-            if self._settling.stopping:
+            if self._change_applier.stopping:
                 raise asyncio.CancelledError
             anew = loading or any(place.key in self._unread for place in some)
             answers = await asyncio.to_thread(self._vault.see, some, files, anew=anew)

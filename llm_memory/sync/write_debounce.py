@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from ..vault.models import FileKey
 
-type Sight = tuple[int, int, int] | None
+type FileStamp = tuple[int, int, int] | None
 """What a file looked like; None if it was not there."""
 
 
@@ -20,7 +20,7 @@ class WriteDebounce:
     def __init__(self, seconds: float, elapsed: Callable[[], float]) -> None:
         self._seconds = seconds
         self._elapsed = elapsed
-        self._since: dict[FileKey, tuple[Sight, float]] = {}
+        self._since: dict[FileKey, tuple[FileStamp, float]] = {}
         self._asked: set[FileKey] = set()
         self._still_being_written: set[FileKey] = set()
 
@@ -30,14 +30,14 @@ class WriteDebounce:
         self._asked = set()
         self._still_being_written = set()
 
-    def rests(self, key: FileKey, sight: Sight, *, age: float = 0.0) -> bool:
+    def rests(self, key: FileKey, file_stamp: FileStamp, *, age: float = 0.0) -> bool:
         """True if a file has looked like this for long enough. ``age``: so many seconds it is known
         to have, if this is the first that we see of it."""
         now = self._elapsed()
-        before, since = self._since.get(key, (sight, now - age))
-        if before != sight:
+        before, since = self._since.get(key, (file_stamp, now - age))
+        if before != file_stamp:
             since = now
-        self._since[key] = sight, since
+        self._since[key] = file_stamp, since
         self._asked.add(key)
         rests = now - since >= self._seconds
         (self._still_being_written.discard if rests else self._still_being_written.add)(key)

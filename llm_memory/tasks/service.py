@@ -28,7 +28,7 @@ from ..models.data_models import (
 from ..models.scope import Scope, ScopeFilter
 from ..models.tasks import Task, TaskAction, TaskChange, TaskFate, TaskOutcome, TaskReport
 from ..remember.draft_checks import DraftChecks
-from ..remember.edit import Doer, MemoryEditor
+from ..remember.edit import MemoryEditor, Requester
 from ..remember.refusals import not_written
 from ..remember.rules.instructions import is_quotation
 from ..runtime.identifiers import Clock
@@ -43,11 +43,11 @@ READ = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class TaskDoer:
+class TaskRequester:
     """Who changes the list, where: ``trusted`` and ``role`` are those of the moment."""
 
     scope: Scope
-    doer: Doer
+    requester: Requester
     trusted: bool
     role: str
 
@@ -96,7 +96,7 @@ class TaskList:
         return TaskReport(tuple(outcomes), left, len(seen) - len(left))
 
     async def change(
-        self, change: TaskChange, by: TaskDoer, scope_filter: ScopeFilter
+        self, change: TaskChange, by: TaskRequester, scope_filter: ScopeFilter
     ) -> list[TaskOutcome]:
         """One outcome a title. What was done for the first ones is done, whatever becomes of the
         others."""
@@ -107,7 +107,7 @@ class TaskList:
             return [await step(title, change, by, scope_filter) for title in change.titles]
 
     async def _add(
-        self, title: str, change: TaskChange, by: TaskDoer, scope_filter: ScopeFilter
+        self, title: str, change: TaskChange, by: TaskRequester, scope_filter: ScopeFilter
     ) -> TaskOutcome:
         words = await self._examined(title, change, by)
         if isinstance(words, Rejected):
@@ -130,7 +130,7 @@ class TaskList:
         return await self._amended(title, known, made, by, fate, words.hidden)
 
     async def _done(
-        self, title: str, change: TaskChange, by: TaskDoer, scope_filter: ScopeFilter
+        self, title: str, change: TaskChange, by: TaskRequester, scope_filter: ScopeFilter
     ) -> TaskOutcome:
         mine = replace(scope_filter, scopes=(by.scope,))  # with what only this person may read
         known = find_task(title, [s for s in self._of(mine) if s.scope == by.scope])
@@ -145,7 +145,7 @@ class TaskList:
             # Its title stands already; what was said beside it cannot be kept, the deed can.
             words = _NO_WORDS
         words = _fit_for(known, words, by)
-        day, who = self._clock().date().isoformat(), one_line(by.doer.actor.name)
+        day, who = self._clock().date().isoformat(), one_line(by.requester.actor.name)
 
         def made(memory: Memory) -> Memory:
             return done(_with_news(memory, words, by.trusted, reopen=False), day, who)
@@ -157,11 +157,11 @@ class TaskList:
         title: str,
         known: StoredMemory,
         made: Callable[[Memory], Memory],
-        by: TaskDoer,
+        by: TaskRequester,
         fate: TaskFate,
         hidden: tuple[PrivateKind, ...],
     ) -> TaskOutcome:
-        amended = await self._editor.amend(known, made, by.doer)
+        amended = await self._editor.amend(known, made, by.requester)
         match amended:
             case None:  # a person has just taken it out
                 return TaskOutcome(title, TaskFate.UNKNOWN)
@@ -170,7 +170,9 @@ class TaskList:
             case StoredMemory():
                 return TaskOutcome(title, fate, amended, redacted=hidden)
 
-    async def _examined(self, title: str, change: TaskChange, by: TaskDoer) -> _Words | Rejected:
+    async def _examined(
+        self, title: str, change: TaskChange, by: TaskRequester
+    ) -> _Words | Rejected:
         """Through the same doors as every memory: what is private in it is hidden or refused."""
         passed = await self._checks.examine(
             MemoryDraft(
@@ -178,7 +180,7 @@ class TaskList:
                 change.progress,
                 context=change.next_step,
                 kind=MemoryKind.TASK,
-                actor=by.doer.actor,
+                actor=by.requester.actor,
                 heard=change.heard,
             ),
             by.scope,
@@ -197,11 +199,11 @@ class TaskList:
         return _Words(judgment, progress, next_step, passed.hidden)
 
     async def _append(
-        self, title: str, words: _Words, by: TaskDoer, heard: str | None
+        self, title: str, words: _Words, by: TaskRequester, heard: str | None
     ) -> TaskOutcome:
         worded = is_model_worded(words.title, heard)
         trusted = by.trusted and not worded
-        actor = by.doer.actor
+        actor = by.requester.actor
         source = Source.TOOL if actor.spoke else Source.AGENT
         now = self._clock()
         said = (words.title, words.progress, words.next_step)
@@ -210,7 +212,9 @@ class TaskList:
             judgment=words.title,
             created_at=now.replace(microsecond=0),
             kind=MemoryKind.TASK,
-            provenance=Provenance(actor.name, actor.person, by.doer.conversation, source, trusted),
+            provenance=Provenance(
+                actor.name, actor.person, by.requester.conversation, source, trusted
+            ),
             role=by.role,
             extra=(MODEL_WORDED,) if worded else (),
             quoted=is_quotation(said, trusted=trusted),
@@ -234,10 +238,10 @@ class TaskList:
         return [stored for stored, _ in zip(found, range(READ), strict=False)]
 
 
-def _fit_for(known: StoredMemory, words: _Words, by: TaskDoer) -> _Words:
+def _fit_for(known: StoredMemory, words: _Words, by: TaskRequester) -> _Words:
     """No words of an agent, out of a chat that is one person's alone, for a task others read."""
-    doer = by.doer
-    alone = not doer.actor.spoke and is_for_speaker_alone(known.scope, doer.conversation)
+    requester = by.requester
+    alone = not requester.actor.spoke and is_for_speaker_alone(known.scope, requester.conversation)
     return _NO_WORDS if alone and only_reader(known.scope, known.memory) is None else words
 
 

@@ -22,7 +22,7 @@ from .files import VaultTree
 from .markdown.entry import ID_PATTERN
 from .markdown.escaping import escape_inline
 from .models import KnownEntry
-from .writer import VaultPen
+from .writer import VaultWriter
 
 _FORGOTTEN = ("忘记：", "忘记者：")
 _EDITED = ("改写：", "改写者：")
@@ -45,23 +45,23 @@ class Copy:
 class VaultArchive:
     """Whoever calls holds the vault's lock."""
 
-    def __init__(self, tree: VaultTree, pen: VaultPen) -> None:
+    def __init__(self, tree: VaultTree, pen: VaultWriter) -> None:
         self._tree = tree
-        self._pen = pen
+        self._writer = pen
 
     def keep_forgotten(
         self, scope: Scope, path: str, *memories: Memory, by: Actor, at: datetime
     ) -> str:
         """The archive's path inside the scope. Raises VaultWriteFailed."""
         noted = [_noted(memory, _FORGOTTEN, by, at) for memory in memories]
-        return self._pen.append_unnoted(scope, archive_path(path), *noted)
+        return self._writer.append_unnoted(scope, archive_path(path), *noted)
 
     def keep_edited(
         self, scope: Scope, path: str, memory: Memory, *, by: Actor, at: datetime
     ) -> None:
         """The entry as it was. Raises VaultWriteFailed."""
         noted = _noted(memory, _EDITED, by, at)
-        self._pen.append_unnoted(scope, archive_path(path), noted)
+        self._writer.append_unnoted(scope, archive_path(path), noted)
 
     def bury(self, entries: Sequence[KnownEntry], *, at: datetime) -> None:
         """What a person deleted in the files, a file at a time. Raises VaultWriteFailed."""
@@ -71,7 +71,7 @@ class VaultArchive:
         for (name, path), gone in by_file.items():
             if (scope := self._tree.named(name)) is not None:
                 noted = [_noted(entry.memory, _FORGOTTEN, BY_HAND, at) for entry in gone]
-                self._pen.append_unnoted(scope, archive_path(path), *noted)
+                self._writer.append_unnoted(scope, archive_path(path), *noted)
 
     def forgotten(self, scope: Scope, memory_id: str) -> list[Copy]:
         """Each copy of a forgotten entry, the one forgotten last at the end."""

@@ -13,11 +13,11 @@ from typing import Any
 from ..errors import EngineClosed, StateUnavailable
 from ..log import logger
 from ..storage.files import make_folder
-from ..storage.sqlite import set_aside, settle_log
+from ..storage.sqlite import checkpoint_wal, set_aside
 from ..storage.transactions import all_or_nothing
-from .ledger_port import Deed, DeedKind
+from .ledger_port import UndoKind, UndoRecord
 from .ledger_rows import PUT_ENTRY, connected, entry_of, file_of, in_memory, row_of
-from .models import BUFFER_SECONDS, Departed, FileKey, KnownEntry, KnownFile
+from .models import BUFFER_SECONDS, FileKey, KnownEntry, KnownFile, RemovedEntry
 
 _AT_ONCE = 500
 """Values in one question: SQLite takes some thousand at most."""
@@ -110,7 +110,7 @@ class SqliteLedger:
         entries: Sequence[KnownEntry] = (),
         gone: Collection[tuple[str, str]] = (),
         gone_files: Collection[FileKey] = (),
-        departed: Sequence[Departed] = (),
+        departed: Sequence[RemovedEntry] = (),
     ) -> None:
         with self._transaction() as connection:
             many = connection.executemany
@@ -141,9 +141,9 @@ class SqliteLedger:
             self._last_append += 1
             return self._last_append
 
-    def departed(self) -> list[Departed]:
+    def departed(self) -> list[RemovedEntry]:
         rows = self._run("SELECT scope, path, memory_id, digest, at FROM departed")
-        return [Departed(*row) for row in rows]
+        return [RemovedEntry(*row) for row in rows]
 
     def begin_move(self, memory_id: str, source: str, target: str) -> None:
         self._run("INSERT OR REPLACE INTO moving VALUES (?, ?, ?)", (memory_id, source, target))
@@ -154,7 +154,7 @@ class SqliteLedger:
     def end_move(self, memory_id: str) -> None:
         self._run("DELETE FROM moving WHERE memory_id = ?", (memory_id,))
 
-    def add_deed(self, deed: Deed) -> None:
+    def add_undo_record(self, deed: UndoRecord) -> None:
         with self._transaction() as connection:
             made = connection.execute(
                 "INSERT INTO deed (kind, memory_id, scope, target, person, conversation, words)"
@@ -172,20 +172,22 @@ class SqliteLedger:
             oldest = (made.lastrowid or 0) - _DEEDS_KEPT
             connection.execute("DELETE FROM deed WHERE number <= ?", (oldest,))
 
-    def deeds(self, memory_id: str = "", *, person: str = "", conversation: str = "") -> list[Deed]:
+    def deeds(
+        self, memory_id: str = "", *, person: str = "", conversation: str = ""
+    ) -> list[UndoRecord]:
         rows = self._run(
             "SELECT * FROM deed WHERE (? = '' OR memory_id = ?) AND (? = '' OR person = ?)"
             " AND (? = '' OR conversation = ?) ORDER BY number DESC",
             (memory_id, memory_id, person, person, conversation, conversation),
         )
-        return [Deed(row[0], DeedKind(row[1]), *row[2:]) for row in rows]
+        return [UndoRecord(row[0], UndoKind(row[1]), *row[2:]) for row in rows]
 
-    def drop_deed(self, number: int) -> None:
+    def drop_undo_record(self, number: int) -> None:
         self._run("DELETE FROM deed WHERE number = ?", (number,))
 
-    def settle_log(self) -> None:
+    def checkpoint_wal(self) -> None:
         with self._lock, _translated(self._path):
-            settle_log(self._opened())
+            checkpoint_wal(self._opened())
 
     def close(self) -> None:
         with self._lock:

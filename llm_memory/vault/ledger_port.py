@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from .models import Departed, FileKey, KnownEntry, KnownFile
+from .models import FileKey, KnownEntry, KnownFile, RemovedEntry
 
 
-class DeedKind(StrEnum):
+class UndoKind(StrEnum):
     """What can be undone."""
 
     FORGET = "forget"
@@ -21,7 +21,7 @@ class DeedKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Deed:
+class UndoRecord:
     """Something that a person had done to a memory by command.
 
     ``number`` rises. ``source`` is the scope in which it stood, ``target`` the one in which it
@@ -30,7 +30,7 @@ class Deed:
     """
 
     number: int
-    kind: DeedKind
+    kind: UndoKind
     memory_id: str
     source: str
     target: str
@@ -87,7 +87,7 @@ class EntryLedger(Protocol):
         entries: Sequence[KnownEntry] = (),
         gone: Collection[tuple[str, str]] = (),
         gone_files: Collection[FileKey] = (),
-        departed: Sequence[Departed] = (),
+        departed: Sequence[RemovedEntry] = (),
     ) -> None:
         """Put files and entries; first take out entries (scope and id) and files that are gone.
         All of it, or nothing. An entry that is put has not departed."""
@@ -97,7 +97,7 @@ class EntryLedger(Protocol):
         """A number that rises."""
         ...
 
-    def departed(self) -> list[Departed]:
+    def departed(self) -> list[RemovedEntry]:
         """What the bot took out of files lately."""
         ...
 
@@ -113,19 +113,21 @@ class EntryLedger(Protocol):
         """It ended."""
         ...
 
-    def add_deed(self, deed: Deed) -> None:
+    def add_undo_record(self, deed: UndoRecord) -> None:
         """Note what was done; its number is given here."""
         ...
 
-    def deeds(self, memory_id: str = "", *, person: str = "", conversation: str = "") -> list[Deed]:
+    def deeds(
+        self, memory_id: str = "", *, person: str = "", conversation: str = ""
+    ) -> list[UndoRecord]:
         """Deeds, the last first: on one memory, or of one person in one conversation."""
         ...
 
-    def drop_deed(self, number: int) -> None:
+    def drop_undo_record(self, number: int) -> None:
         """It was undone."""
         ...
 
-    def settle_log(self) -> None:
+    def checkpoint_wal(self) -> None:
         """Leave no former row in any file."""
         ...
 

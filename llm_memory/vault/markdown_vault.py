@@ -22,12 +22,12 @@ from .fresh_ids import FreshIds, MakeId, random_id
 from .ledger import SqliteLedger
 from .ledger_port import EntryLedger
 from .markdown.topic_file import Entry, TopicFile
-from .models import Departed, FileKey, KnownEntry, KnownFile, Repair, SeenFile
+from .models import FileKey, KnownEntry, KnownFile, RemovedEntry, Repair, SeenFile
 from .ports import FileReport, Look, Place, Settled, VaultContent
 from .repair import VaultRepair
 from .scan import VaultScan
 from .walk import Survey
-from .writer import SPLIT_BYTES, VaultPen, written_digest
+from .writer import SPLIT_BYTES, VaultWriter, written_digest
 
 __all__ = ["SPLIT_BYTES", "MarkdownVault"]
 
@@ -52,11 +52,11 @@ class MarkdownVault:
         self._tree = VaultTree(root, self._lock)
         self.ledger = ledger or SqliteLedger()
         self._opened = False
-        self._pen = VaultPen(self._tree, self.ledger, now)
+        self._writer = VaultWriter(self._tree, self.ledger, now)
         self._scan = VaultScan(self._tree)
-        self._archive = VaultArchive(self._tree, self._pen)
+        self._archive = VaultArchive(self._tree, self._writer)
         self._ids = FreshIds(make_id or random_id, self.ledger, self._archive)
-        self._repair = VaultRepair(self._tree, self._scan, self._pen, self._ids)
+        self._repair = VaultRepair(self._tree, self._scan, self._writer, self._ids)
 
     def open(self) -> None:
         """Make the tree. Raises VaultWriteFailed."""
@@ -122,7 +122,7 @@ class MarkdownVault:
         return self._moment().astimezone().replace(microsecond=0)
 
     def _moment(self) -> datetime:
-        return datetime.fromtimestamp(self._pen.now(), UTC)
+        return datetime.fromtimestamp(self._writer.now(), UTC)
 
     def _stands_elsewhere(self, scope: Scope, memory: Memory) -> bool:
         forgotten = self._archive.forgotten(scope, memory.memory_id)
@@ -141,10 +141,10 @@ class MarkdownVault:
         with self._lock:
             return self._archive.buried(entries)
 
-    def departed_lately(self, since: float) -> list[Departed]:
+    def recently_removed(self, since: float) -> list[RemovedEntry]:
         with self._lock:
             return [
-                Departed(
+                RemovedEntry(
                     scope.name, copy.path, copy.memory.memory_id, written_digest(copy.memory), at
                 )
                 for scope in self.scopes()
@@ -157,7 +157,7 @@ class MarkdownVault:
             if not memory.memory_id:
                 (memory_id,) = self._ids.take(scope, self._moment(), 1)
                 memory = replace(memory, memory_id=memory_id)
-            relative = self._pen.append(scope, topic_path(topic, memory.created_at), memory)
+            relative = self._writer.append(scope, topic_path(topic, memory.created_at), memory)
         return StoredMemory(scope, relative, memory)
 
     def append_many(
@@ -166,7 +166,7 @@ class MarkdownVault:
         pairs = [(topic_path(topic, memory.created_at), memory) for topic, memory in entries]
         with self._lock:
             self._ready()
-            paths = self._pen.append_many(scope, pairs)
+            paths = self._writer.append_many(scope, pairs)
         return [
             StoredMemory(scope, path, memory)
             for path, (_, memory) in zip(paths, pairs, strict=True)
@@ -189,7 +189,7 @@ class MarkdownVault:
     def replace(self, stored: StoredMemory, memory: Memory) -> StoredMemory:
         def step() -> StoredMemory:
             reading, file, entry = self._same(stored)
-            self._pen.replace(stored.scope, reading, file, entry, memory)
+            self._writer.replace(stored.scope, reading, file, entry, memory)
             return self._stored(stored.scope, reading, memory)
 
         return self._steadily(step)
@@ -203,7 +203,7 @@ class MarkdownVault:
             reading, file, entry = self._same(stored)
             path = self._tree.relative(stored.scope, reading.path)
             self._archive.keep_edited(stored.scope, path, entry.memory, by=by, at=at)
-            self._pen.replace(stored.scope, reading, file, entry, memory)
+            self._writer.replace(stored.scope, reading, file, entry, memory)
             return self._stored(stored.scope, reading, memory)
 
         return self._steadily(step)
@@ -214,7 +214,7 @@ class MarkdownVault:
             if before is None:
                 return None
             reading, file, entry = self._locate(stored)
-            self._pen.replace(stored.scope, reading, file, entry, before.memory)
+            self._writer.replace(stored.scope, reading, file, entry, before.memory)
             with contextlib.suppress(VaultWriteFailed, VaultFileBroken):
                 self._archive.cut_edited(before)
             return self._stored(stored.scope, reading, before.memory)
@@ -233,13 +233,13 @@ class MarkdownVault:
             if there is not None and not _says_the_same(there.memory, entry.memory):
                 if not copied:  # another one of that id: neither is ours to cut
                     raise KeyError(memory_id)
-                self._pen.cut(target, *self._locate(there))  # an editor saved since we copied it
+                self._writer.cut(target, *self._locate(there))  # an editor saved since we copied it
                 there = None
             if there is None:
                 path = self._tree.relative(stored.scope, reading.path)
                 there = self._copied(entry.memory, stored.scope, path, target)
                 copied.append(there)
-            self._pen.cut(stored.scope, reading, file, entry)
+            self._writer.cut(stored.scope, reading, file, entry)
             with contextlib.suppress(StateUnavailable):
                 self.ledger.end_move(memory_id)
             return there
@@ -250,7 +250,7 @@ class MarkdownVault:
         with contextlib.suppress(StateUnavailable):
             self.ledger.begin_move(memory.memory_id, source.name, target.name)
         try:
-            return StoredMemory(target, self._pen.append(target, path, memory), memory)
+            return StoredMemory(target, self._writer.append(target, path, memory), memory)
         except VaultWriteFailed:
             with contextlib.suppress(StateUnavailable):
                 self.ledger.end_move(memory.memory_id)
@@ -271,7 +271,7 @@ class MarkdownVault:
         if there is None or stands is None or not _says_the_same(there.memory, stands.memory):
             return True
         try:
-            self._pen.cut(source, *self._locate(stands))
+            self._writer.cut(source, *self._locate(stands))
         except KeyError:
             return True
         except (VaultWriteFailed, ChangedMeanwhile):
@@ -289,7 +289,7 @@ class MarkdownVault:
                 path = self._tree.relative(stored.scope, reading.path)
                 copy = self._archive.keep_forgotten(stored.scope, path, entry.memory, by=by, at=at)
                 kept.append((entry.memory, copy))
-            self._pen.cut(stored.scope, reading, file, entry)
+            self._writer.cut(stored.scope, reading, file, entry)
             return kept[-1][1]
 
         return self._steadily(step)
@@ -332,7 +332,7 @@ class MarkdownVault:
                 self._archive.keep_forgotten(scope, path, *fresh, by=by, at=at)
                 kept.update(fresh)
             if found:
-                self._pen.cut(scope, reading, file, *(entry for _, entry in found))
+                self._writer.cut(scope, reading, file, *(entry for _, entry in found))
             return [one for one, _ in found]
 
         return self._steadily(step)
@@ -348,7 +348,7 @@ class MarkdownVault:
             stored = self._living(scope, memory_id)
             if stored is None:
                 last = copies[-1]
-                relative = self._pen.append(scope, last.path, last.memory)
+                relative = self._writer.append(scope, last.path, last.memory)
                 stored = StoredMemory(scope, relative, last.memory)
             # It lives now, and that is the answer: a copy that cannot be cut from the archive, on a
             # full disk, is one as a crash leaves it.

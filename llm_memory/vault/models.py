@@ -97,7 +97,7 @@ class KnownFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Departed:
+class RemovedEntry:
     """An entry that the bot took out of a file, because somebody forgot or moved it by command."""
 
     scope: str

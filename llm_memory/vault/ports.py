@@ -12,7 +12,7 @@ from ..models.conversation import Actor
 from ..models.data_models import Memory, StoredMemory, Topic
 from ..models.scope import Scope
 from .ledger_port import EntryLedger
-from .models import Departed, FileKey, KnownEntry, KnownFile, Repair, SeenFile
+from .models import FileKey, KnownEntry, KnownFile, RemovedEntry, Repair, SeenFile
 
 
 class PartlyWritten(VaultWriteFailed):
@@ -141,7 +141,7 @@ class Vault(Protocol):
         appended; True if the same words lie there."""
         ...
 
-    def departed_lately(self, since: float) -> list[Departed]:
+    def recently_removed(self, since: float) -> list[RemovedEntry]:
         """What was forgotten by command after ``since`` (seconds since 1970), as the archives tell,
         whether or not it lives."""
         ...

@@ -17,16 +17,16 @@ from .ports import Settled
 from .rules.reconcile import matched
 from .rules.stale_saves import appended_since
 from .scan import VaultScan
-from .writer import VaultPen
+from .writer import VaultWriter
 
 
 class VaultRepair:
     """Whoever calls holds the vault's lock."""
 
-    def __init__(self, tree: VaultTree, scan: VaultScan, pen: VaultPen, ids: FreshIds) -> None:
+    def __init__(self, tree: VaultTree, scan: VaultScan, pen: VaultWriter, ids: FreshIds) -> None:
         self._tree = tree
         self._scan = scan
-        self._pen = pen
+        self._writer = pen
         self._ids = ids
 
     def settle(
@@ -49,7 +49,7 @@ class VaultRepair:
                 # Our version first: a crash between leaves both.
                 for entry in repair.conflicts:
                     target = conflict_path(seen.path)
-                    self._pen.append_unnoted(seen.scope, target, entry.memory)
+                    self._writer.append_unnoted(seen.scope, target, entry.memory)
                 text = self._mended(seen, reading, repair, name=name)
                 if text.encode() != reading.raw:
                     replace_durably(path, text.encode(), reading.stamp)
@@ -126,8 +126,8 @@ class VaultRepair:
             elif memory_id in returned:
                 row = replace(
                     row,
-                    appended=self._pen.ledger.next_append(),
-                    appended_at=self._pen.now(),
+                    appended=self._writer.ledger.next_append(),
+                    appended_at=self._writer.now(),
                     before=seen.digest,
                     after=after.digest,
                     returned=returned[memory_id].returned,
@@ -141,13 +141,13 @@ class VaultRepair:
             after.plain,
             after.timeless,
         )
-        self._pen.ledger.record(files=[file], entries=rows)
+        self._writer.ledger.record(files=[file], entries=rows)
         return Settled(tuple(living), waits)
 
     def _unseen(self, seen: SeenFile, known: Sequence[KnownEntry]) -> set[str]:
         """The entries whose last writing by us no person has saved a file with: all of them, if
         nobody but us has written to the file; else those that were appended since."""
-        file = self._pen.ledger.file(seen.key)
+        file = self._writer.ledger.file(seen.key)
         if file is not None and file.digest == seen.digest:
             return {entry.memory_id for entry in known}
         return appended_since(seen.digest, known)[1]

@@ -27,7 +27,7 @@ from .files import Reading, VaultTree
 from .ledger_port import EntryLedger
 from .markdown.entry import render
 from .markdown.topic_file import Entry, RunningDigest, TopicFile, behind, digest, parse_file
-from .models import Departed, KnownEntry, KnownFile
+from .models import KnownEntry, KnownFile, RemovedEntry
 from .ports import PartlyWritten
 
 SPLIT_BYTES = 256 * 1024
@@ -64,7 +64,7 @@ class _Written:
         return len(self.before or b"") + len(self.added)
 
 
-class VaultPen:
+class VaultWriter:
     """Appends and rewrites. Whoever calls holds the vault's lock."""
 
     def __init__(
@@ -264,7 +264,7 @@ class VaultPen:
             entries=others,
             gone=[(scope.name, memory_id) for memory_id in cut],
             departed=[
-                Departed(scope.name, path, memory_id, words, now)
+                RemovedEntry(scope.name, path, memory_id, words, now)
                 for memory_id, words in cut.items()
             ],
         )

@@ -10,7 +10,7 @@ from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.acquaintance import
     FAMILIAR_DAYS,
     ONLY_FAMILIAR,
     familiar_people,
-    is_told_unasked,
+    may_be_volunteered,
 )
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.timeline import DIGEST_TAG
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
@@ -71,7 +71,7 @@ def test_a_trusted_speaker_is_familiar_at_once() -> None:
 def test_what_a_model_worded_in_a_persons_name_makes_nobody_familiar_and_is_told_nobody() -> None:
     worded = [said(MUM, day, extra=(MODEL_WORDED,)) for day in range(30)]
     assert familiar_people(worded, UTC) == frozenset()
-    assert not is_told_unasked(worded[0].memory, {MUM}, {MUM})
+    assert not may_be_volunteered(worded[0].memory, {MUM}, {MUM})
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_what_a_model_worded_in_a_persons_name_makes_nobody_familiar_and_is_told
     ],
 )
 def test_who_said_it_decides_whether_it_is_told_unasked(one: StoredMemory, told: bool) -> None:
-    assert is_told_unasked(one.memory, {MUM}, {"aiocqhttp:9"}) is told
+    assert may_be_volunteered(one.memory, {MUM}, {"aiocqhttp:9"}) is told
 
 
 @pytest.mark.parametrize(

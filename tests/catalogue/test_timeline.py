@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.catalogue.by_day import DayShelf
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.by_day import DayIndex
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.timeline import (
     DIGEST_TAG,
     FARTHEST,
@@ -70,7 +70,7 @@ moments = st.datetimes(datetime(2026, 1, 1), datetime(2026, 1, 9), timezones=off
 def test_the_shelf_gives_exactly_the_entries_of_the_days_in_any_zone(
     said: list[datetime], zone: tzinfo, first: int, length: int
 ) -> None:
-    shelf = DayShelf()
+    shelf = DayIndex()
     entries = [
         entry(at, f"journal/{at:%Y-%m-%d}.md", number=number) for number, at in enumerate(said)
     ]

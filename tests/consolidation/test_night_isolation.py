@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.consolidation.merging import giving_way
+from astrbot_plugin_scoped_memory.llm_memory.consolidation.merging import weaker_of
 from astrbot_plugin_scoped_memory.llm_memory.index.rules.deduplication import MergeThresholds
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import StoredMemory
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope
@@ -38,7 +38,7 @@ def test_who_gives_way_does_so_in_his_own_scope_to_his_own_speaker_and_is_passiv
 ) -> None:
     around = [(other, s) for other, s in near if other.memory.memory_id != one.memory.memory_id]
     everyone = {(s.scope.name, s.memory.memory_id): s for s, _ in [(one, 1.0), *around]}
-    for departure in giving_way(one, around, EVERYTHING):
+    for departure in weaker_of(one, around, EVERYTHING):
         loser = everyone[departure.scope, departure.memory_id]
         winner = everyone[departure.scope, departure.into]
         assert loser.scope == winner.scope == one.scope
@@ -49,7 +49,7 @@ def test_who_gives_way_does_so_in_his_own_scope_to_his_own_speaker_and_is_passiv
 def test_in_one_scope_it_does_happen() -> None:
     older, newer = passive(2, "小明喜欢喝茶"), passive(1, "小明爱喝茶")
     pair = [StoredMemory(SCOPES[1], "patterns.md", memory) for memory in (newer, older)]
-    (found,) = giving_way(pair[0], [(pair[1], 1.0)], EVERYTHING)
+    (found,) = weaker_of(pair[0], [(pair[1], 1.0)], EVERYTHING)
     assert (found.memory_id, found.into) == (newer.memory_id, older.memory_id)
     elsewhere = StoredMemory(PUBLIC, "patterns.md", older)
-    assert giving_way(pair[0], [(elsewhere, 1.0)], EVERYTHING) == []
+    assert weaker_of(pair[0], [(elsewhere, 1.0)], EVERYTHING) == []

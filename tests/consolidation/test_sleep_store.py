@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.consolidation.models import (
-    Departure,
-    DepartureKind,
-    Fade,
+    ArchiveDecision,
+    ArchiveReason,
     JournalDay,
     SleepReport,
     SleepStep,
+    StrengthChange,
 )
 from astrbot_plugin_scoped_memory.llm_memory.consolidation.sleep_store import SqliteSleepStore
 from astrbot_plugin_scoped_memory.llm_memory.errors import StateUnavailable
@@ -68,14 +68,14 @@ def test_a_run_stands_as_it_stood_after_its_last_step(path: Path) -> None:
 
 def test_what_is_decided_and_the_evidence_it_was_decided_by_change_together(path: Path) -> None:
     key = Key("家人", "m-aaaa")
-    fade = Fade("家人", "m-aaaa", 50, 47, weak=False)
+    fade = StrengthChange("家人", "m-aaaa", 50, 47, weak=False)
     with opened(path) as (file, store):
         book = SqliteLoopBook(file)
         book.count_evidence([], [key])
         weighed = book.evidence("家人")
         book.count_evidence([key], [])  # while it was weighed
         with pytest.raises(StateUnavailable):
-            store.plan([fade, Fade("家人", None, 1, 1, weak=False)], weighed)  # type: ignore[arg-type]
+            store.plan([fade, StrengthChange("家人", None, 1, 1, weak=False)], weighed)  # type: ignore[arg-type]
         assert store.plans("家人") == []
         assert book.evidence("家人") == [Evidence(key, 1, 1)]
         store.plan([fade], weighed)
@@ -89,8 +89,8 @@ def test_what_is_decided_and_the_evidence_it_was_decided_by_change_together(path
 
 
 def test_what_was_said_first_of_a_quota_and_of_who_leaves_holds(path: Path) -> None:
-    first = Departure("家人", "m-aaaa", DepartureKind.MERGED, "m-bbbb", 70)
-    second = Departure("家人", "m-cccc", DepartureKind.FADED)
+    first = ArchiveDecision("家人", "m-aaaa", ArchiveReason.MERGED, "m-bbbb", 70)
+    second = ArchiveDecision("家人", "m-cccc", ArchiveReason.FADED)
     with opened(path) as (_, store):
         assert store.quota("s-1", "家人", 5) == 5
         store.choose("s-1", [first, second])
@@ -98,8 +98,8 @@ def test_what_was_said_first_of_a_quota_and_of_who_leaves_holds(path: Path) -> N
     with opened(path) as (_, store):
         assert store.quota("s-1", "家人", 2) == 5
         assert store.quota("s-1", "公司", 2) == 2
-        store.choose("s-1", [Departure("家人", "m-aaaa", DepartureKind.FADED)])
-        left = Departure("家人", "m-cccc", DepartureKind.FADED, done=True)
+        store.choose("s-1", [ArchiveDecision("家人", "m-aaaa", ArchiveReason.FADED)])
+        left = ArchiveDecision("家人", "m-cccc", ArchiveReason.FADED, done=True)
         assert store.departures("s-1", "家人") == [first, left]
         assert store.departures("s-1", "公司") == []
 

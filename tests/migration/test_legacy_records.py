@@ -15,7 +15,7 @@ from astrbot_plugin_scoped_memory.llm_memory.migration.rules.legacy_records impo
     Quarantined,
     adopted_id,
     judge,
-    judge_living,
+    judge_recallable,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, MemoryKind, Source
 from astrbot_plugin_scoped_memory.llm_memory.models.migration import Fate
@@ -332,7 +332,7 @@ def home(umo: str, persona: str) -> Scope | None:
 
 
 def test_a_document_of_a_conversation_belongs_to_its_scope() -> None:
-    judged = judge_living(living(), NOW, home)
+    judged = judge_recallable(living(), NOW, home)
     assert isinstance(judged, Adopted)
     memory = judged.memory
     assert judged.scope == FAMILY
@@ -347,23 +347,23 @@ def test_a_document_of_a_conversation_belongs_to_its_scope() -> None:
     "session", ["aiocqhttp:GroupMessage:999", "8f3c-uuid", 7, "", "livingmemory:user:qq:1"]
 )
 def test_a_document_of_a_conversation_that_nobody_knows_waits(session: object) -> None:
-    judged = judge_living(living(session_id=session), NOW, home)
+    judged = judge_recallable(living(session_id=session), NOW, home)
     assert isinstance(judged, Quarantined)
     assert judged.reason == "unknown_conversation"
 
 
 def test_a_document_that_was_for_all_is_public_and_one_whose_metadata_is_broken_waits() -> None:
     for session in (None, "livingmemory:global"):
-        judged = judge_living(living(session_id=session), NOW, home)
+        judged = judge_recallable(living(session_id=session), NOW, home)
         assert isinstance(judged, Adopted)
         assert judged.scope == PUBLIC
     broken = Foreign("l", "d", None, {"text": "一句话", "metadata": "{brok"})
-    assert isinstance(judge_living(broken, NOW, home), Quarantined)
-    assert judge_living(living(text=" "), NOW, home) == Broken("empty")
+    assert isinstance(judge_recallable(broken, NOW, home), Quarantined)
+    assert judge_recallable(living(text=" "), NOW, home) == Broken("empty")
 
 
 def test_an_archived_document_is_one_that_fades() -> None:
-    judged = judge_living(living(status="archived", importance=7), NOW, home)
+    judged = judge_recallable(living(status="archived", importance=7), NOW, home)
     assert isinstance(judged, Adopted)
     assert (judged.memory.active, judged.memory.strength) == (False, 70)
     assert '"status": "archived"' in judged.memory.extra[1]

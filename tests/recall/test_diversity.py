@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.recall.rules.diversity import Gist
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.diversity import Novelty
 
 pytestmark = pytest.mark.unit
 
@@ -14,7 +14,7 @@ LONG = "奶奶每天早晨在公园里打太极拳，打完去菜场买豆浆"
 
 
 def repeats(text: str, other: str) -> bool:
-    return Gist.of(text).repeats([Gist.of(other)])
+    return Novelty.of(text).repeats([Novelty.of(other)])
 
 
 @pytest.mark.parametrize(
@@ -57,10 +57,10 @@ def test_other_words_numbers_and_denials_are_none(text: str, other: str) -> None
 
 
 def test_one_like_it_among_others_is_enough_and_none_is_not() -> None:
-    others = [Gist.of("阿强在杭州开了一家面馆"), Gist.of(LONG)]
-    assert Gist.of(LONG).repeats(others)
-    assert not Gist.of(LONG).repeats(others[:1])
-    assert not Gist.of(LONG).repeats([])
+    others = [Novelty.of("阿强在杭州开了一家面馆"), Novelty.of(LONG)]
+    assert Novelty.of(LONG).repeats(others)
+    assert not Novelty.of(LONG).repeats(others[:1])
+    assert not Novelty.of(LONG).repeats([])
 
 
 @pytest.mark.parametrize("text", ["", "。！？", "猫"])
@@ -75,4 +75,4 @@ def test_either_repeats_the_other_or_neither_does(text: str, other: str) -> None
 
 @given(st.text(max_size=60))
 def test_a_text_repeats_itself_if_there_is_anything_to_compare(text: str) -> None:
-    assert repeats(text, text) is bool(Gist.of(text).pairs)
+    assert repeats(text, text) is bool(Novelty.of(text).pairs)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from astrbot_plugin_scoped_memory.llm_memory.index.rules.common_part import apart_from, common_part
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.evidence import Scale
-from astrbot_plugin_scoped_memory.llm_memory.recall.rules.fusion import beside, fuse, stretched
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.fusion import beside, fuse, min_max_scaled
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.trust import (
     PROBES,
     Cohort,
@@ -57,7 +57,7 @@ def test_what_the_dense_arm_cannot_know_yet_loses_nothing() -> None:
 def test_the_nearer_half_of_an_answer_keeps_its_order_and_the_other_counts_for_nothing(
     near: dict[int, float],
 ) -> None:
-    made = stretched(near)
+    made = min_max_scaled(near)
     assert made.keys() == near.keys()
     for one in near:
         for other in near:
@@ -72,8 +72,8 @@ def test_the_nearer_half_of_an_answer_keeps_its_order_and_the_other_counts_for_n
 
 def test_what_stands_out_beyond_chance_outweighs_the_words() -> None:
     near = {"answer": 0.9} | {f"other {n}": 0.1 + n / 1000 for n in range(20)}
-    assert stretched(near, 0.2)["answer"] == stretched(near)["answer"] == 1.0
-    sure = stretched(near, 0.02)
+    assert min_max_scaled(near, 0.2)["answer"] == min_max_scaled(near)["answer"] == 1.0
+    sure = min_max_scaled(near, 0.02)
     assert sure["answer"] > 5
     assert (
         fuse({"other 1": 1.0}, sure, weight=1.0)["answer"]
@@ -85,7 +85,7 @@ def test_what_stands_out_beyond_chance_outweighs_the_words() -> None:
 def test_it_does_not_matter_what_a_model_calls_near(found: list[int], width: float) -> None:
     near = {place: float(value) for place, value in enumerate(found)}
     moved = {place: 0.5 + width * value for place, value in near.items()}
-    assert stretched(moved) == pytest.approx(stretched(near), abs=1e-6)
+    assert min_max_scaled(moved) == pytest.approx(min_max_scaled(near), abs=1e-6)
 
 
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=12), st.floats(0, 1))

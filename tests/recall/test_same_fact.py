@@ -20,7 +20,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import DropReason
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.ranking import Candidate, Sifted, choose
-from astrbot_plugin_scoped_memory.llm_memory.recall.rules.same_fact import once, told_once
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.same_fact import merge_same_facts, once
 
 pytestmark = pytest.mark.unit
 
@@ -40,7 +40,10 @@ def told(who: str, text: str = FACT, *, trusted: bool = False, **changes: object
 def lines(*stored: StoredMemory, limit: int = 5) -> list[str]:
     candidates = [Candidate(one, 0.9 - n / 100) for n, one in enumerate(stored)]
     choice = choose(
-        told_once(Sifted(candidates, [])), limit=limit, token_budget=10_000, preview_chars=200
+        merge_same_facts(Sifted(candidates, [])),
+        limit=limit,
+        token_budget=10_000,
+        preview_chars=200,
     )
     return [hit_line(hit, TEXTS).partition("] ")[0] for hit in choice.hits]
 
@@ -65,7 +68,9 @@ def test_no_name_reads_like_the_names_of_two() -> None:
 
 def test_it_leaves_room_for_another_and_the_trace_tells_why() -> None:
     assert len(lines(told("小雯"), told("阿杰"), told("老何", "老何管仓库"), limit=2)) == 2
-    both = told_once(Sifted([Candidate(told("小雯"), 0.9), Candidate(told("阿杰"), 0.8)], []))
+    both = merge_same_facts(
+        Sifted([Candidate(told("小雯"), 0.9), Candidate(told("阿杰"), 0.8)], [])
+    )
     choice = choose(both, limit=5, token_budget=10_000, preview_chars=200)
     assert [one.dropped for one in choice.considered] == [None, DropReason.SAID]
 

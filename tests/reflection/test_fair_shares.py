@@ -13,11 +13,11 @@ from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.fair_shares import
     LEAST_CALL,
     Allowance,
     Shares,
+    choose_evicted,
     in_order,
     split,
     taking_turns,
     told,
-    who_gives_way,
 )
 
 pytestmark = pytest.mark.unit
@@ -142,7 +142,7 @@ def test_the_status_names_who_waits_for_others_and_who_gave_way() -> None:
 def test_in_a_full_queue_of_ten_who_holds_more_than_a_share_gives_way(
     held: dict[Party, int], newcomer: Party, expected: Party | None
 ) -> None:
-    assert who_gives_way(10, held, newcomer) == expected
+    assert choose_evicted(10, held, newcomer) == expected
 
 
 def turn(number: int, person: str, words: str) -> QueuedTurn:

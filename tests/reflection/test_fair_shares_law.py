@@ -15,8 +15,8 @@ from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.fair_shares import
     LEAST_CALL,
     Allowance,
     Shares,
+    choose_evicted,
     in_order,
-    who_gives_way,
 )
 
 pytestmark = pytest.mark.property
@@ -110,7 +110,7 @@ def test_a_full_queue_takes_from_those_beyond_their_share_alone(
             continue
         before = dict(held)
         shares = Shares(places, before, {*before, newcomer})
-        leaves = who_gives_way(places, before, newcomer)
+        leaves = choose_evicted(places, before, newcomer)
         if leaves is None:
             alone = all(not party.known for party in before) or newcomer.known
             within_group = shares.group_used(newcomer) < shares.group_share(newcomer)

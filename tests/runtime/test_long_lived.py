@@ -91,9 +91,9 @@ def test_the_interpreters_own_collector_is_what_is_told() -> None:
 
 def test_what_is_read_at_the_start_counts_as_what_is_written_later() -> None:
     calls = Calls()
-    long_lived = calls.living()
+    gc_freeze = calls.living()
     catalogue = Catalogue()
-    living = RecallableMemories(catalogue, (), long_lived.grow)
+    living = RecallableMemories(catalogue, (), gc_freeze.grow)
     many = [
         replace(STORED, memory=replace(STORED.memory, memory_id=f"m-{number:010}"))
         for number in range(MANY)

@@ -18,10 +18,10 @@ pytestmark = pytest.mark.engine
 
 PEANUTS, TEA, KEY = "奶奶对花生过敏", "爷爷喜欢喝绿茶", "备用钥匙在门卫那里"
 
-type Deed = Callable[[Bot], None]
+type UndoRecord = Callable[[Bot], None]
 
 
-async def after(root: Path, deed: Deed, *, restart: bool) -> Bot:
+async def after(root: Path, deed: UndoRecord, *, restart: bool) -> Bot:
     """A bot that knew two things of the family and one of work, after a person's deed."""
     async with living(root) as bot:
         await bot.says(PEANUTS)

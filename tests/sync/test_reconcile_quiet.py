@@ -264,9 +264,9 @@ class TestQuietFiles:
         watch = Watch()
         files = WriteDebounce(5.0, watch)
         answers = []
-        for sight in (self.ONE, self.ONE, self.OTHER, self.OTHER, None, None, None):
+        for file_stamp in (self.ONE, self.ONE, self.OTHER, self.OTHER, None, None, None):
             files.begin_round()
-            answers.append(files.rests(self.KEY, sight))
+            answers.append(files.rests(self.KEY, file_stamp))
             watch.seconds += 4.0
         assert answers == [False] * 6 + [True]
 

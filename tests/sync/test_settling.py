@@ -8,7 +8,7 @@ import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
-from astrbot_plugin_scoped_memory.llm_memory.sync.rules.unsettled_files import tied, unsettled
+from astrbot_plugin_scoped_memory.llm_memory.sync.rules.unsettled_files import files_to_defer, tied
 from astrbot_plugin_scoped_memory.llm_memory.vault.models import (
     Changes,
     KnownEntry,
@@ -60,4 +60,4 @@ def test_a_file_that_shares_nothing_waits_alone() -> None:
 def test_what_is_gone_and_what_is_to_be_written_waits_but_ids(
     changes: Changes, waits: bool
 ) -> None:
-    assert unsettled(changes) == ({("家人", "a.md")} if waits else set())
+    assert files_to_defer(changes) == ({("家人", "a.md")} if waits else set())

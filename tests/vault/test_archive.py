@@ -322,6 +322,6 @@ class TestALedgerThatKnowsLess:
             memory_id = await bot.says(PEANUTS)
             await bot.forgets(memory_id)
             archive = bot.file("archive/preferences.md")
-            assert len(bot.vault.departed_lately(time.time() - 60)) == 1
+            assert len(bot.vault.recently_removed(time.time() - 60)) == 1
             os.utime(archive, (1, 1))
-            assert bot.vault.departed_lately(time.time() - 60) == []
+            assert bot.vault.recently_removed(time.time() - 60) == []

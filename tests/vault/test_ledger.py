@@ -14,8 +14,8 @@ import pytest
 from astrbot_plugin_scoped_memory.llm_memory.errors import StateUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory
 from astrbot_plugin_scoped_memory.llm_memory.vault.ledger import SqliteLedger
-from astrbot_plugin_scoped_memory.llm_memory.vault.ledger_port import Deed, DeedKind
-from astrbot_plugin_scoped_memory.llm_memory.vault.models import Departed, KnownEntry, KnownFile
+from astrbot_plugin_scoped_memory.llm_memory.vault.ledger_port import UndoKind, UndoRecord
+from astrbot_plugin_scoped_memory.llm_memory.vault.models import KnownEntry, KnownFile, RemovedEntry
 
 pytestmark = pytest.mark.unit
 
@@ -63,19 +63,21 @@ def test_one_id_in_two_scopes_is_two_entries(ledger: SqliteLedger) -> None:
 
 def test_what_is_put_again_has_not_departed(ledger: SqliteLedger) -> None:
     gone = [("家人", "m-000001", 5.0), ("公司", "m-2222", 6.0)]
-    ledger.record(departed=[Departed(scope, "x.md", name, "d", at) for scope, name, at in gone])
+    ledger.record(departed=[RemovedEntry(scope, "x.md", name, "d", at) for scope, name, at in gone])
     ledger.record(entries=[entry(1)])
     assert [gone.memory_id for gone in ledger.departed()] == ["m-2222"]
 
 
 def test_deeds_are_found_by_memory_or_by_who_did_them_where(ledger: SqliteLedger) -> None:
     for number, person in enumerate(["甲", "乙", "甲"]):
-        deed = Deed(0, DeedKind.EDIT, f"m-{number}", "家人", "家人", person, "a:GroupMessage:1")
-        ledger.add_deed(deed)
+        deed = UndoRecord(
+            0, UndoKind.EDIT, f"m-{number}", "家人", "家人", person, "a:GroupMessage:1"
+        )
+        ledger.add_undo_record(deed)
     mine = ledger.deeds(person="甲", conversation="a:GroupMessage:1")
     assert [deed.memory_id for deed in mine] == ["m-2", "m-0"]
     assert [deed.person for deed in ledger.deeds("m-1")] == ["乙"]
-    ledger.drop_deed(mine[0].number)
+    ledger.drop_undo_record(mine[0].number)
     assert [deed.memory_id for deed in ledger.deeds(person="甲")] == ["m-0"]
     assert ledger.deeds(person="甲", conversation="elsewhere") == []
 

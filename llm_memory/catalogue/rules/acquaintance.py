@@ -37,7 +37,7 @@ def familiar_people(entries: Iterable[StoredMemory], zone: tzinfo | None) -> fro
     return frozenset(trusted | {one for one, on in days.items() if len(on) >= FAMILIAR_DAYS})
 
 
-def is_told_unasked(memory: Memory, familiar: Collection[str], asker: Collection[str]) -> bool:
+def may_be_volunteered(memory: Memory, familiar: Collection[str], asker: Collection[str]) -> bool:
     """Whether a memory is shown to somebody who has not asked for it.
 
     Args:

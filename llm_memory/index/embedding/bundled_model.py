@@ -56,7 +56,7 @@ class BundledModel:
         self._loading = threading.Lock()
         self._loaded: _Loaded | None = None
         self._turns = threading.Condition()
-        self._asking = 0
+        self._model_calls = 0
         self._announcing = threading.Lock()
         self._announced: OrderedDict[str, Future[Vector]] = OrderedDict()
 
@@ -118,17 +118,17 @@ class BundledModel:
     @contextlib.contextmanager
     def _asks(self) -> Iterator[None]:
         with self._turns:
-            self._asking += 1
+            self._model_calls += 1
         try:
             yield
         finally:
             with self._turns:
-                self._asking -= 1
+                self._model_calls -= 1
                 self._turns.notify_all()
 
     def _let_them_ask(self) -> None:
         with self._turns:
-            self._turns.wait_for(lambda: not self._asking)
+            self._turns.wait_for(lambda: not self._model_calls)
 
     def _rows(self, texts: Sequence[str], *, is_query: bool) -> Vectors:
         dim = self.load().dim

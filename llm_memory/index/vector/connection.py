@@ -85,7 +85,7 @@ class Connection(Protocol):
         """Called when nothing was written for a while: what is stored now is sound."""
         ...
 
-    def doubted(self) -> None:
+    def mark_suspect(self) -> None:
         """Called after a fault: what is stored may be unsound, look before it is opened again."""
         ...
 

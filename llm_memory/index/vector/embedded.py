@@ -15,7 +15,7 @@ from ..embedding.native_probe import NativeProbe
 from .collections import our_names
 from .faults import translated
 from .foreign_lock import PATIENCE, ForeignLock
-from .keeper import DATABASE, IndexKeeper
+from .keeper import DATABASE, FolderGuard
 from .probing import Prober
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class EmbeddedChroma:
         self._patience = patience
         self._owner_patience = owner_patience
         self._foreign: ForeignLock | None = None
-        self._keeper: IndexKeeper | None = None
+        self._keeper: FolderGuard | None = None
         self._set_aside = ""
         self._system: System | None = None
         self._client: ClientAPI | None = None
@@ -115,7 +115,7 @@ class EmbeddedChroma:
         except ImportError as error:
             raise IndexUnavailable(f"no chromadb: {error}", code="missing") from error
 
-    def _take(self) -> IndexKeeper:
+    def _take(self) -> FolderGuard:
         """The directory, locked, and its keeper."""
         try:
             self._acquire()
@@ -126,7 +126,7 @@ class EmbeddedChroma:
         if self._keeper is None:
             folder = self._lock.path
             settings = chroma_settings(folder)
-            self._keeper = IndexKeeper(folder, settings, prober=self._prober, space=self._space)
+            self._keeper = FolderGuard(folder, settings, prober=self._prober, space=self._space)
         return self._keeper
 
     def _acquire(self) -> None:
@@ -190,9 +190,9 @@ class EmbeddedChroma:
         if self._keeper is not None and self._client is not None:
             self._keeper.settled(_version(), len(self._client.list_collections()))
 
-    def doubted(self) -> None:
+    def mark_suspect(self) -> None:
         if self._keeper is not None and self._lock.held:
-            self._keeper.doubted()
+            self._keeper.mark_suspect()
 
     def discard(self, reason: str) -> None:
         """Raises IndexUnavailable: ``in_use``, ``unreadable`` or ``stuck``."""

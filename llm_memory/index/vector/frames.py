@@ -47,7 +47,7 @@ def read_frame(stream: BinaryIO) -> Frame | None:
     return Frame(json.loads(head), body)
 
 
-def await_greeting(stream: BinaryIO) -> bool:
+def await_hello(stream: BinaryIO) -> bool:
     """Read on until the greeting is over. False if there is none to come. Blocks."""
     seen = b""
     while not seen.endswith(GREETING):

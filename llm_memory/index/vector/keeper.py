@@ -49,7 +49,7 @@ _REFUSALS: Final = {
 }
 
 
-class IndexKeeper:
+class FolderGuard:
     """Of one folder, whose lock is held during every call. One thread at a time."""
 
     def __init__(
@@ -226,7 +226,7 @@ class IndexKeeper:
             logger.debug("无法给向量索引封存：{}", error)
             return self._health.unsealed()
 
-    def doubted(self) -> None:
+    def mark_suspect(self) -> None:
         """Something failed in a way that the folder may be the cause of."""
         self._doubted = True
         self._note(self._health.unsealed())

@@ -54,7 +54,7 @@ class Ask(Protocol):
 
 
 @dataclass(slots=True)
-class _Habit:
+class _FilterHistory:
     """What is known of a filter for which the wide way was not enough."""
 
     small: bool = False
@@ -69,7 +69,7 @@ class Search:
         self._ask = ask
         self._many = many
         self._small = small
-        self._habits: dict[ScopeFilter, _Habit] = {}
+        self._filter_history: dict[ScopeFilter, _FilterHistory] = {}
 
     def query(
         self, vector: Vector, scope_filter: ScopeFilter, k: int, size: Callable[[], int]
@@ -78,7 +78,7 @@ class Search:
         where = scope_where(scope_filter)
         if k <= 0 or k * _BREADTH > WIDEST or size() < self._many:
             return self._filtered(vector, scope_filter, where, k)
-        habit = self._habits.get(scope_filter)
+        habit = self._filter_history.get(scope_filter)
         if habit is not None and habit.small:
             return self._measured(vector, scope_filter, where, k, habit)
         if habit is not None and habit.skip > 0:
@@ -86,7 +86,7 @@ class Search:
             return self._filtered(vector, scope_filter, where, k)
         found = self._wide(vector, scope_filter, k)
         if found is not None:
-            self._habits.pop(scope_filter, None)
+            self._filter_history.pop(scope_filter, None)
             return found
         habit = self._starved(scope_filter)
         if self._ask("query", partial(matching, where, self._small + 1)) <= self._small:
@@ -99,7 +99,7 @@ class Search:
         scope_filter: ScopeFilter,
         where: Mapping[str, Condition],
         k: int,
-        habit: _Habit,
+        habit: _FilterHistory,
     ) -> Neighbours:
         answer = self._ask("query", partial(measured, vector, where, self._small + 1))
         habit.small = len(answer) <= self._small
@@ -109,11 +109,11 @@ class Search:
         found = sorted(neighbours.found, key=lambda neighbour: -neighbour.similarity)
         return Neighbours(tuple(found[:k]), neighbours.dropped)
 
-    def _starved(self, scope_filter: ScopeFilter) -> _Habit:
+    def _starved(self, scope_filter: ScopeFilter) -> _FilterHistory:
         """The more often in a row, the longer the wide way is not tried again."""
-        if len(self._habits) >= _MOST_FILTERS:
-            self._habits.clear()
-        habit = self._habits.setdefault(scope_filter, _Habit())
+        if len(self._filter_history) >= _MOST_FILTERS:
+            self._filter_history.clear()
+        habit = self._filter_history.setdefault(scope_filter, _FilterHistory())
         habit.failures += 1
         habit.skip = min(2**habit.failures - 1, _MOST_SKIPPED)
         return habit

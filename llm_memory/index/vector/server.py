@@ -138,7 +138,7 @@ class ChromaServer:
     def settled(self) -> None:
         pass  # what lies there is the server's to look after
 
-    def doubted(self) -> None:
+    def mark_suspect(self) -> None:
         pass
 
     def discard(self, reason: str) -> None:

@@ -89,7 +89,7 @@ class ChromaVectorStore:
     def reset(self) -> None:
         with self._opening, self._writing:
             self._client = self._collection = None
-            self._connection.doubted()
+            self._connection.mark_suspect()
             self._connection.close()
 
     def close(self) -> None:

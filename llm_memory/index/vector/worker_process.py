@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, Final, cast
 
 from ...log import logger
 from ...storage.child_process import ChildEnd, child_environment, quiet_flags
-from .frames import Frame, await_greeting, read_frame, write_frame
+from .frames import Frame, await_hello, read_frame, write_frame
 
 _KEPT_LINES: Final = 20
 _STATUS_SECONDS: Final = 5.0
@@ -170,7 +170,7 @@ class WorkerProcess:
 
     def _listen(self, stream: BinaryIO) -> None:
         try:
-            if await_greeting(stream):
+            if await_hello(stream):
                 self._mute.cancel()
                 while (frame := read_frame(stream)) is not None:
                     self._take(frame)

@@ -117,7 +117,7 @@ def judge(record: Foreign, now: datetime) -> Judged:
         return quarantined(found, name, error.reason)
 
 
-def judge_living(record: Foreign, now: datetime, scope_of: ScopeOf) -> Judged:
+def judge_recallable(record: Foreign, now: datetime, scope_of: ScopeOf) -> Judged:
     """By the rules for LivingMemory's documents: what was said in a conversation belongs to its
     scope, and where that cannot be told, to nobody's."""
     fields = dict(record.fields or {})

@@ -66,14 +66,14 @@ class Material:
     days: Sequence[StoredMemory] = ()
 
 
-def tellable(entries: Iterable[StoredMemory]) -> list[StoredMemory]:
+def may_be_shown(entries: Iterable[StoredMemory]) -> list[StoredMemory]:
     """Without what somebody would like to be obeyed and nobody vouches for, and what something has
     settled: whoever asks for it finds it, but nobody is told of it unasked."""
     return [stored for stored in holding(entries) if not stored.memory.quoted]
 
 
 @dataclass(frozen=True, slots=True)
-class Company:
+class Participants:
     """Whom a primer is for: the ids of the people of its conversation, and that conversation."""
 
     persons: Collection[str] = ()
@@ -100,14 +100,14 @@ class Company:
 def rules(entries: Iterable[StoredMemory]) -> list[StoredMemory]:
     """Of the instructions those that somebody vouches for, the strongest first, then the newest.
     What nobody vouches for is no rule, wherever it stands."""
-    own = [s for s in tellable(entries) if s.memory.provenance.trusted]
+    own = [s for s in may_be_shown(entries) if s.memory.provenance.trusted]
     return sorted(own, key=_strongest)[: _MOST[PrimerPart.RULES]]
 
 
 def open_tasks(entries: Iterable[StoredMemory], own: str) -> list[StoredMemory]:
     """Of the tasks those that are not done: of the scope named ``own`` first, the strongest first,
     then the newest."""
-    left = [stored for stored in tellable(entries) if not is_done(stored)]
+    left = [stored for stored in may_be_shown(entries) if not is_done(stored)]
     left.sort(key=lambda stored: (stored.scope.name != own, *_strongest(stored)))
     return left[: _MOST[PrimerPart.TASKS]]
 
@@ -116,7 +116,7 @@ def last_days(entries: Iterable[StoredMemory], own: str, zone: tzinfo | None) ->
     """Of the journal the last days that have something, the newest day first, of a day its digest
     before its entries; the scope named ``own`` before others."""
     by_scope: dict[str, dict[date, list[StoredMemory]]] = {}
-    for stored in tellable(entries):
+    for stored in may_be_shown(entries):
         days = by_scope.setdefault(stored.scope.name, {})
         days.setdefault(local_day(stored, zone), []).append(stored)
     chosen: list[StoredMemory] = []
@@ -131,7 +131,7 @@ def about_people(
 ) -> list[StoredMemory]:
     """What entities and preferences tell of them: what names them, and what they said of
     themselves. A few of each, the strongest first, in the order of the people."""
-    known = sorted(tellable(entries), key=lambda s: (s.scope.name != own, *_strongest(s)))
+    known = sorted(may_be_shown(entries), key=lambda s: (s.scope.name != own, *_strongest(s)))
     chosen: dict[tuple[str, str], StoredMemory] = {}
     for person in people:
         of_this = [stored for stored in known if _speaks_of(person, stored.memory)]

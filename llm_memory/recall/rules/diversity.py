@@ -14,7 +14,7 @@ _SAME = 0.8
 
 
 @dataclass(frozen=True, slots=True)
-class Gist:
+class Novelty:
     """What two texts are compared by: pairs of neighbouring letters, numbers, denials."""
 
     pairs: frozenset[str]
@@ -22,13 +22,13 @@ class Gist:
     denials: int
 
     @classmethod
-    def of(cls, text: str) -> Gist:
+    def of(cls, text: str) -> Novelty:
         folded = unicodedata.normalize("NFKC", text).casefold()
         letters = [character for character in folded if character.isalnum()]
         pairs = frozenset("".join(pair) for pair in pairwise(letters))
         return cls(pairs, tuple(_NUMBER.findall(folded)), len(_DENIAL.findall(folded)))
 
-    def repeats(self, others: Iterable[Gist]) -> bool:
+    def repeats(self, others: Iterable[Novelty]) -> bool:
         """True where four fifths of all pairs are shared, and no number or denial differs."""
         return any(
             bool(self.pairs)

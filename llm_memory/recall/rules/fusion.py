@@ -15,7 +15,7 @@ BESIDE = 0.3
 """What a neighbour in the session gives of its own score."""
 
 
-def stretched[K: Hashable](
+def min_max_scaled[K: Hashable](
     similarities: Mapping[K, float], deviation: float = 0.0
 ) -> dict[K, float]:
     """From 0 for the middle of an answer, and all below it, to 1 for the nearest: what models call

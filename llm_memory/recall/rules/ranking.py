@@ -15,7 +15,7 @@ from ...models.data_models import StoredMemory
 from ...models.passages import Passage, moment_of, passage_id, place_name, said_by
 from ...models.recall import Considered, DropReason, Hit
 from ...text.text import estimate_tokens, preview
-from .diversity import Gist
+from .diversity import Novelty
 from .excerpt import excerpt
 
 _NOTE_STRENGTH = 50
@@ -155,11 +155,11 @@ def beside_relevant(found: list[Candidate], fresh: list[Candidate]) -> list[Cand
 
 def _spread(ordered: Iterable[Candidate], limit: int) -> Iterator[Candidate]:
     """The same ones; what repeats one of the first comes last."""
-    first: list[Gist] = []
+    first: list[Novelty] = []
     again: list[Candidate] = []
     for candidate in ordered:
         if len(first) < limit:
-            gist = Gist.of(shown_text(candidate.passage))
+            gist = Novelty.of(shown_text(candidate.passage))
             if gist.repeats(first):
                 again.append(candidate)
                 continue

@@ -34,7 +34,7 @@ _ALIKE: Final = 0.6
 """Share of the letters of both that two texts have in common which may say the same."""
 
 
-def told_once(sifted: Sifted) -> Sifted:
+def merge_same_facts(sifted: Sifted) -> Sifted:
     """Each fact once, where the best of what tells it stands, told by whom most can be said for."""
     groups: list[tuple[frozenset[str], list[Candidate]]] = []
     for candidate in sifted.best[:_FIRST]:
@@ -53,7 +53,7 @@ def once(entries: Iterable[StoredMemory]) -> list[tuple[StoredMemory, ...]]:
     """The same for entries that are listed: in their order, each with those that tell the same."""
     sifted = Sifted([Candidate(stored, 0.0) for stored in entries], [])
     found = []
-    for candidate in told_once(sifted).best:
+    for candidate in merge_same_facts(sifted).best:
         told = (candidate, *candidate.also)
         found.append(tuple(c.passage for c in told if isinstance(c.passage, StoredMemory)))
     return found

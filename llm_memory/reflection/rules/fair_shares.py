@@ -168,7 +168,7 @@ def told(
     return tuple(sorted(found, key=lambda one: (-one.use.tokens, -one.waiting, one.party.speaker)))
 
 
-def who_gives_way(places: int, held: Mapping[Party, int], newcomer: Party) -> Party | None:
+def choose_evicted(places: int, held: Mapping[Party, int], newcomer: Party) -> Party | None:
     """Whose oldest turn leaves a full queue for one of the newcomer's. None where the newcomer's is
     refused: its party holds its share already, or nobody holds more than theirs.
 

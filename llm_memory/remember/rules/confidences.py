@@ -154,7 +154,7 @@ def is_confidence(text: str) -> bool:
     return _asks(CHINESE, _NOT_CHINESE, plain) or _asks(ENGLISH, _NOT_ENGLISH, plain)
 
 
-def may_be_told(texts: Iterable[str], scope: Scope) -> bool:
+def may_be_stored(texts: Iterable[str], scope: Scope) -> bool:
     """False for what was said in confidence, where everybody reads the scope."""
     return not (scope.is_public and any(is_confidence(text) for text in texts))
 
@@ -162,7 +162,7 @@ def may_be_told(texts: Iterable[str], scope: Scope) -> bool:
 def may_stand(memory: Memory, scope: Scope) -> bool:
     """The same for all that an entry says, a task's progress included."""
     said = (memory.judgment, memory.reasoning, *memory.tags, memory.context, *memory.extra)
-    return may_be_told(said, scope)
+    return may_be_stored(said, scope)
 
 
 def _asks(request: LazyPattern, taken_back: LazyPattern, text: str) -> bool:

@@ -27,7 +27,7 @@ class OrderLike(StrEnum):
     STANDING = "standing"
 
 
-_SIGHT = re.compile("[\u200b-\u200f\u2060-\u2064\ufeff\u00ad]")
+_FILE_STAMP = re.compile("[\u200b-\u200f\u2060-\u2064\ufeff\u00ad]")
 
 _TAKEOVER = LazyPattern(
     # set aside what holds
@@ -153,7 +153,7 @@ def is_quotation(texts: Iterable[str], *, trusted: bool) -> bool:
 
 def order_like(text: str) -> OrderLike | None:
     """What the text is trying, None if it reads like anything else."""
-    seen = _SIGHT.sub("", unicodedata.normalize("NFKC", text))
+    seen = _FILE_STAMP.sub("", unicodedata.normalize("NFKC", text))
     if _TAKEOVER.search(seen):
         return OrderLike.TAKEOVER
     return OrderLike.STANDING if _STANDING.search(seen) else None

@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 from ...vault.models import Changes, FileKey, KnownEntry, SeenFile
 
 
-def unsettled(changes: Changes) -> set[FileKey]:
+def files_to_defer(changes: Changes) -> set[FileKey]:
     """The files of which something is gone, and those that something is to be written into. That
     ids are to be given is another matter: what stands there is taken in meanwhile."""
     lost = {entry.file for entry in (*changes.vanished, *changes.held) if not entry.held}

@@ -11,10 +11,10 @@ from ...text.text import same_words
 from ..models import (
     BUFFER_SECONDS,
     Changes,
-    Departed,
     FileKey,
     KnownEntry,
     KnownFile,
+    RemovedEntry,
     Repair,
     SeenEntry,
     SeenFile,
@@ -42,7 +42,7 @@ class Known:
     files: Mapping[FileKey, KnownFile]
     entries: Sequence[KnownEntry]
     counts: Mapping[str, int]
-    departed: Collection[Departed] = ()
+    departed: Collection[RemovedEntry] = ()
     archived: Mapping[tuple[str, str], bool] = field(default_factory=dict)
 
 

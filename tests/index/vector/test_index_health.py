@@ -10,7 +10,7 @@ import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import IndexFull, IndexUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.health import Health, HealthFile, seal_of
-from astrbot_plugin_scoped_memory.llm_memory.index.vector.keeper import IndexKeeper
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.keeper import FolderGuard
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.probing import Prober, Verdict
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.quarantine import set_aside
 from astrbot_plugin_scoped_memory.llm_memory.storage.child_process import ChildEnd
@@ -57,8 +57,8 @@ def folder(tmp_path: Path) -> Path:
     return folder
 
 
-def keeper(folder: Path, child: Child) -> IndexKeeper:
-    return IndexKeeper(folder, {}, prober=Prober(child), space=ROOMY)
+def keeper(folder: Path, child: Child) -> FolderGuard:
+    return FolderGuard(folder, {}, prober=Prober(child), space=ROOMY)
 
 
 def session(folder: Path, child: Child, version: str = "1") -> str:
@@ -96,7 +96,7 @@ def test_a_write_breaks_the_seal_and_rest_sets_it(folder: Path) -> None:
     assert record.read().seal == seal_of(folder)
     kept.writing(10)
     assert record.read().seal is None
-    kept.doubted()
+    kept.mark_suspect()
     kept.settled("1", 1)
     assert record.read().seal is None
 

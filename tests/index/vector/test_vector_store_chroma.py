@@ -14,7 +14,7 @@ from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint, Vectors
 from astrbot_plugin_scoped_memory.llm_memory.index.ports import IndexRecord
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.embedded import EmbeddedChroma
-from astrbot_plugin_scoped_memory.llm_memory.index.vector.keeper import IndexKeeper
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.keeper import FolderGuard
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.pace import WritePace
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.vector_store import ChromaVectorStore
 from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
@@ -219,7 +219,7 @@ def test_an_opening_that_failed_leaves_nothing_behind(
     store = ChromaVectorStore(EmbeddedChroma(tmp_path / "index"))
     database.write_bytes(b"no database " * 1000)
     with monkeypatch.context() as patched:
-        patched.setattr(IndexKeeper, "admit", lambda _keeper, _version: None)
+        patched.setattr(FolderGuard, "admit", lambda _keeper, _version: None)
         for _ in range(3):
             with pytest.raises(IndexUnavailable, match="opening the index"):
                 store.open()
