@@ -12,20 +12,20 @@ from astrbot.api.provider import LLMResponse, ProviderRequest
 from astrbot.api.star import Context, Star, StarTools
 from astrbot.api.web import json_response
 
-from .core.blank_status import blank_status
-from .core.collector import collector_paused
-from .core.command_words import CommandWords
-from .core.group_chatter import GroupChatter
-from .core.installs import Installs
-from .core.late_start import LateStart, providers_are_loaded
-from .core.names import NAME, RECALLS_ROUTE, ROOT, STATUS_ROUTE, plugin_version
+from .core.commands.command_words import CommandWords
+from .core.host.blank_status import blank_status
+from .core.host.gc_pause import gc_paused
+from .core.host.late_start import LateStart, providers_are_loaded
+from .core.host.package_installer import Installs
+from .core.plugin_names import NAME, RECALLS_ROUTE, ROOT, STATUS_ROUTE, plugin_version
 from .core.texts import Texts, chosen_language
+from .core.turn.group_chatter import GroupChatter
 
 if TYPE_CHECKING:
-    from .core.commands import Command
+    from .core.commands.commands import Command
     from .core.deepmind import DeepMind
-    from .core.parts import Parts
     from .core.plugin_context import PluginContext
+    from .core.plugin_parts import Parts
     from .tools.base import MemoryTool
 
 _FIRST = 10_000
@@ -44,8 +44,8 @@ class Code(NamedTuple):
 
 
 def _load() -> Code:
-    with collector_paused():  # what these need has been looked for
-        from .core.parts import Parts
+    with gc_paused():  # what these need has been looked for
+        from .core.plugin_parts import Parts
         from .tools import TOOLS
     return Code(Parts, TOOLS)
 

@@ -15,7 +15,7 @@ from astrbot_plugin_scoped_memory.core.services.primer_injection import opening
 from astrbot_plugin_scoped_memory.llm_memory import Hit, PrimerPart, StoredMemory
 from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.llm_memory.text.dates.relative import resolve_dates
-from astrbot_plugin_scoped_memory.llm_memory.text.text import same_words
+from astrbot_plugin_scoped_memory.llm_memory.text.normalising import same_words
 
 GOALS: Final = ("rule", "primer", "elsewhere", "outside", "taken")
 """What must not happen to any attack."""

@@ -44,7 +44,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.consolidation.models import Postponed
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import LoopSettings
-from astrbot_plugin_scoped_memory.llm_memory.text.text import same_words
+from astrbot_plugin_scoped_memory.llm_memory.text.normalising import same_words
 
 TEXTS: Final = Texts("zh-CN")
 _ZONE: Final = ZoneInfo("Asia/Shanghai")

@@ -67,7 +67,7 @@ from astrbot_plugin_scoped_memory.llm_memory.remember.near_duplicates import (  
     NEAREST,
     statement_query,
 )
-from astrbot_plugin_scoped_memory.llm_memory.text.text import embedded_text  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.text.normalising import embedded_text  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.text.tokenizer import Tokenizer  # noqa: E402
 
 if TYPE_CHECKING:

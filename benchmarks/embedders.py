@@ -6,9 +6,13 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.bundled import BundledEmbedder
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local_model import LocalModelEmbedder
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.model_folder import is_hub_name
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.bundled.bundled import (
+    BundledEmbedder,
+)
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local.local_model import (
+    LocalModelEmbedder,
+)
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local.model_folder import is_hub_name
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import (
     WorkerStore,
     worker_command,

@@ -36,7 +36,6 @@ from retrieval_run import BenchClock, Stuck, named_embedder, seconds_to_fill  # 
 from table import table  # noqa: E402
 
 from astrbot_plugin_scoped_memory.core.config import PluginConfig, read_config  # noqa: E402
-from astrbot_plugin_scoped_memory.core.recent_talk import RecentTalk, Said  # noqa: E402
 from astrbot_plugin_scoped_memory.core.services.injection_service import (  # noqa: E402
     fence,
     hit_line,
@@ -47,6 +46,7 @@ from astrbot_plugin_scoped_memory.core.services.primer_injection import (  # noq
     opening,
 )
 from astrbot_plugin_scoped_memory.core.texts import Texts  # noqa: E402
+from astrbot_plugin_scoped_memory.core.turn.recent_talk import RecentTalk, Said  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory import (  # noqa: E402
     Actor,
     ContextLine,
@@ -60,7 +60,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (  # noqa: E402
 )
 from astrbot_plugin_scoped_memory.llm_memory.consolidation.models import Postponed  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.day_digest import WEEK  # noqa: E402
-from astrbot_plugin_scoped_memory.llm_memory.text.text import estimate_tokens  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.text.normalising import estimate_tokens  # noqa: E402
 
 _NUMBERED = "10. "
 _LOOK_MINUTES = 10

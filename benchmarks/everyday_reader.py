@@ -9,7 +9,7 @@ from everyday_cast import Cast, Talk
 from prompt_lines import data_lines
 
 from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import Completion
-from astrbot_plugin_scoped_memory.llm_memory.text.text import estimate_tokens
+from astrbot_plugin_scoped_memory.llm_memory.text.normalising import estimate_tokens
 
 _COMPARED: Final = 40
 """Characters that tell a turn: what is long or private may be cut or hidden further on."""

@@ -40,7 +40,7 @@ from longrun_checks import (  # noqa: E402
     spent_by_day,
     what_holds,
 )
-from longrun_reader import Reader  # noqa: E402
+from longrun_reader import BatchReader  # noqa: E402
 from longrun_world import Message, World  # noqa: E402
 from table import table  # noqa: E402
 
@@ -88,7 +88,7 @@ class Run:
     root: Path
     world: World
     engine: Engine
-    reader: Reader
+    reader: BatchReader
     clock: Clock
     leaks: Leaks
     observed: list[str] = field(default_factory=list)
@@ -188,7 +188,7 @@ async def run(root: Path, options: argparse.Namespace) -> dict[str, Any]:
     world = World(options.conversations, options.scopes)
     leaks = Leaks()
     scopes = {place.where.umo: place.scope for place in world.where}
-    reader = Reader(lambda umo: scopes.get(umo, ""), leaks)
+    reader = BatchReader(lambda umo: scopes.get(umo, ""), leaks)
     clock = Clock(FIRST_DAY)
     loop = LoopSettings(daily_tokens=options.budget, sleep_at=(NIGHT_HOUR, 0))
     settings = EngineSettings(scope_map=world.scope_map, loop=loop)

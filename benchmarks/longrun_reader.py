@@ -20,7 +20,7 @@ from prompt_lines import data_lines
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import ChatFailed
 from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import Completion
-from astrbot_plugin_scoped_memory.llm_memory.text.text import estimate_tokens
+from astrbot_plugin_scoped_memory.llm_memory.text.normalising import estimate_tokens
 
 _MENTIONED: Final = re.compile(
     r"我的(?P<topic>\S+?)(?P<verb>一直是|嘛，还是|换成)(?P<value>\S+?)了?。（\d+）"
@@ -31,7 +31,7 @@ TROUBLE: Final = {"fail": 0.03, "broken": 0.03, "hostile": 0.05}
 
 
 @dataclass
-class Reader:
+class BatchReader:
     """The port ChatModel. `scope_of` tells what a conversation may see."""
 
     scope_of: Callable[[str], str]

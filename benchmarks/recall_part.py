@@ -30,7 +30,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope
-from astrbot_plugin_scoped_memory.llm_memory.text.text import embedded_text
+from astrbot_plugin_scoped_memory.llm_memory.text.normalising import embedded_text
 from astrbot_plugin_scoped_memory.llm_memory.text.tokenizer import Tokenizer
 
 SCOPES = 50

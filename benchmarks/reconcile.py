@@ -26,7 +26,7 @@ import checkout
 checkout.register()
 
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.catalogue import Catalogue  # noqa: E402
-from astrbot_plugin_scoped_memory.llm_memory.catalogue.visibility import RecallableMemories  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.recallable_memories import RecallableMemories  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (  # noqa: E402
     Memory,
     Provenance,

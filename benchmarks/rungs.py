@@ -27,13 +27,15 @@ import checkout  # (it lies in scripts/, which the line above makes visible)
 
 checkout.register()
 
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.bundled_packages import BUNDLED  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.bundled.bundled_packages import (  # noqa: E402
+    BUNDLED,
+)
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.languages import (  # noqa: E402
     PROBE_MEMORIES,
     PROBE_QUERIES,
 )
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.onnx_model import open_onnx  # noqa: E402
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.sentence_transformer import (  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local.onnx_model import open_onnx  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local.sentence_transformer import (  # noqa: E402
     open_sentence_transformer,
 )
 

@@ -19,14 +19,14 @@ from ..llm_memory import (
     Turn,
     Voice,
 )
-from .follow_ups import FollowUps
-from .histories import History, history_of
 from .plugin_context import PluginContext
-from .recent_talk import Said
 from .services.injection_service import fence
 from .services.primer_injection import PrimerInjection, opening
 from .services.retrieval_service import RetrievalService
-from .welcome import announce_conversation, warn_admin
+from .turn.first_message import announce_conversation, warn_admin
+from .turn.follow_ups import FollowUps
+from .turn.histories import History, history_of
+from .turn.recent_talk import Said
 
 _QUEUE_SECONDS = 0.001
 """A person waits for the answer, and AstrBot alone takes fifty milliseconds. An append takes about

@@ -24,35 +24,30 @@ from ..llm_memory import (
 from ..llm_memory.index.embedding.ports import Embedder
 from ..llm_memory.models.transfer import StoreExported
 from ..llm_memory.transfer.rules.carried_settings import carried
-from .accounts import bot_accounts
-from .agents import WokenAgents, adapter_of
-from .astrbot_clock import clock_of, zone_of
 from .background_initializer import BackgroundInitializer
-from .chat import AUTO, choose_chat
 from .config import ConfigWarning, read_config
-from .late_start import providers_are_loaded
-from .logging_bridge import LoggingBridge
-from .names import ROOT, plugin_version
-from .notices import notice_text
-from .panel_map import PanelMap
-from .personas import PersonaReader
-from .providers import (
-    LEXICAL,
-    LOCAL_MODELS_NEED,
-    choose_embedder,
-    choose_reranker,
-)
-from .recent_talk import RecentTalk
-from .requirements import (
+from .host.accounts import bot_accounts
+from .host.astrbot_clock import clock_of, zone_of
+from .host.chat_provider import AUTO, choose_chat
+from .host.late_start import providers_are_loaded
+from .host.logging_bridge import LoggingBridge
+from .host.panel_config import PanelMap
+from .host.personas import PersonaReader
+from .host.providers import LEXICAL, LOCAL_MODELS_NEED, choose_embedder, choose_reranker
+from .host.requirements import (
     BUNDLED_MODELS,
     bundled_model_for_here,
     is_installed,
     missing_packages,
 )
+from .plugin_names import ROOT, plugin_version
+from .replies.notice_text import notice_text
 from .services.feedback_service import FeedbackService
 from .services.sleep_schedule import SleepSchedule
 from .texts import Texts
-from .turns import TurnReader, is_admin
+from .turn.recent_talk import RecentTalk
+from .turn.turn_reader import TurnReader, is_admin
+from .turn.woken_agents import WokenAgents, adapter_of
 
 type Reopen = Callable[[Callable[[], Coroutine[Any, Any, None]]], Awaitable[None]]
 """Closes all that one load holds, does what it is given, and makes all anew."""

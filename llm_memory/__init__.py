@@ -56,7 +56,7 @@ from .models.data_models import (
     Topic,
     Undone,
 )
-from .models.left_behind import Brought, BroughtBack, LeftBehind, MustBeNamed
+from .models.former_scopes import Brought, BroughtBack, LeftBehind, MustBeNamed
 from .models.loop import Letter, LoopStatus, QueueSize, ReflectionReport, Resting, Share, Spent
 from .models.migration import DeadLetter, MigrationState, MigrationStatus, ReverseReport, Tally
 from .models.notes import NoteChunk, NoteSection

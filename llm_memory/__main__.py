@@ -12,9 +12,9 @@ from io import TextIOWrapper
 from pathlib import Path
 
 from .cli.files import export, import_, restore
+from .cli.messages import Refusal, fail, fault_text
 from .cli.migration import migrate_scope
-from .cli.place import NAME, Place, find_place
-from .cli.words import Refusal, fail, fault_text
+from .cli.paths import NAME, Place, find_place
 from .errors import DirectoryInUse, EngineOff, FormatNewer, ScopedMemoryError, TransferFailed
 from .models.settings import PrivacyMode
 

@@ -57,10 +57,10 @@ SAID, LEARNED = "我吃花生会起疹子，从小就这样", "小明对花生�
 ANSWER = json.dumps({"new_memories": [{"judgment": LEARNED, "turn": 1, "who": "s1"}]})
 SHELL = (
     "core/deepmind.py",
-    "core/turns.py",
-    "core/group_chatter.py",
-    "core/chat.py",
-    "core/reflection_commands.py",
+    "core/turn/turn_reader.py",
+    "core/turn/group_chatter.py",
+    "core/host/chat_provider.py",
+    "core/commands/reflection_commands.py",
     "core/services/feedback_service.py",
     "core/services/primer_injection.py",
 )

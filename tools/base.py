@@ -13,9 +13,9 @@ from astrbot.core.astr_agent_context import AstrAgentContext
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from ..core.histories import history_of
-from ..core.outcomes import error_text
 from ..core.plugin_context import PluginContext
+from ..core.replies.outcome_text import error_text
+from ..core.turn.histories import history_of
 from ..llm_memory import Actor, ConversationId, EngineClosed, ScopedMemoryError
 from .arguments import Arguments
 

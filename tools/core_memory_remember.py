@@ -7,8 +7,8 @@ from typing import Any
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from ..core.outcomes import remembered_text
 from ..core.plugin_context import PluginContext
+from ..core.replies.outcome_text import remembered_text
 from ..llm_memory import Actor, ConversationId, MemoryDraft, MemoryKind, Rejected, Source
 from ..llm_memory.reflection.rules.tags import usable_tags
 from ..llm_memory.remember.rules.normalise import MAX_JUDGMENT, MAX_REASONING, MAX_TAG, MAX_TAGS

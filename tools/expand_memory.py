@@ -7,8 +7,8 @@ from typing import Any
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from ..core.outcomes import entry_text, note_text
 from ..core.plugin_context import PluginContext
+from ..core.replies.outcome_text import entry_text, note_text
 from ..llm_memory import Actor, ConversationId, Expanded, ExpandedNote, PointerNotVisible
 from .arguments import Arguments
 from .base import MemoryTool

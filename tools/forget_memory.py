@@ -7,9 +7,9 @@ from typing import Any
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from ..core.naming import shown_words
-from ..core.outcomes import not_allowed_text, not_visible_text, rejected_text
+from ..core.commands.memory_reference import shown_words
 from ..core.plugin_context import PluginContext
+from ..core.replies.outcome_text import not_allowed_text, not_visible_text, rejected_text
 from ..llm_memory import Actor, ConversationId, Forgotten, NotAllowed, NotVisible, Purged, Rejected
 from .arguments import Arguments
 from .base import MemoryTool

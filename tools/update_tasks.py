@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from ..core.outcomes import rejected_text
 from ..core.plugin_context import PluginContext
-from ..core.task_texts import tasks_text
+from ..core.replies.outcome_text import rejected_text
+from ..core.replies.task_text import tasks_text
 from ..llm_memory import Actor, ConversationId, Rejected, TaskAction, TaskChange
 from ..llm_memory.catalogue.rules.tasks import MAX_WORDS
 from .arguments import Arguments

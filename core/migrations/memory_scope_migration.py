@@ -7,7 +7,7 @@ import asyncio
 from astrbot.api import logger
 
 from ...llm_memory import Engine, MigrationState, MigrationStatus
-from ..migration_texts import cause_text, numbers_text
+from ..replies.migration_text import cause_text, numbers_text
 from ..texts import Texts
 
 _LOOK_SECONDS = 1.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...llm_memory import Actor, ConversationId, Hit, Primer, PrimerPart, Written
-from ...llm_memory.text.text import estimate_tokens
+from ...llm_memory.text.normalising import estimate_tokens
 from ..plugin_context import PluginContext
 from ..texts import Texts
 from .deadline import in_time

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from ...llm_memory import Actor, ContextLine, ConversationId, EngineClosed, EngineOff, Recall, Trace
 from ...llm_memory.recall.rules.day_digest import WEEK
-from ...llm_memory.text.text import estimate_tokens
-from ..histories import History
+from ...llm_memory.text.normalising import estimate_tokens
 from ..plugin_context import PluginContext
+from ..turn.histories import History
 from .deadline import in_time
 from .injection_service import fence, hit_line
 

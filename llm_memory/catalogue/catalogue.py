@@ -24,9 +24,9 @@ from ..models.key import Key
 from ..models.passages import Passage, passage_id, place_name
 from ..models.scope import Scope, ScopeFilter
 from ..models.vault_layout import topic_of
+from ..text.normalising import embedded_text, same_words
 from ..text.overlap import fold
-from ..text.text import embedded_text, same_words
-from .by_day import DayIndex
+from .day_index import DayIndex
 from .speaker_index import SpeakerIndex
 
 _SLICE = 200

@@ -19,7 +19,7 @@ from ..models.data_models import StoredMemory
 from ..models.key import Key
 from ..models.passages import place_name
 from ..models.scope import ScopeFilter
-from .visibility import Follower
+from .recallable_memories import Follower
 
 _SLICE: Final = 20
 """Turns looked at between two looks at the event loop: for each it may take a millisecond."""

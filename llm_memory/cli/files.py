@@ -22,8 +22,8 @@ from ..models.data_models import Rejected
 from ..models.transfer import Imported, NotTransferred, StoreRestored
 from ..storage.files import replace_durably
 from ..transfer.rules.carried_settings import carried, to_put_back, with_changes
-from .place import Place, plugin_version, setting_defaults
-from .words import DONE, PARTLY, Refusal, fail, fault_text, say, tell_lines
+from .messages import DONE, PARTLY, Refusal, fail, fault_text, say, tell_lines
+from .paths import Place, plugin_version, setting_defaults
 
 _SAID_AFTER = 10_000
 """Lines."""

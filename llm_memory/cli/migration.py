@@ -9,8 +9,8 @@ from dataclasses import asdict
 from ..composition.engine import build_engine
 from ..migration.migrations import Migrations
 from ..models.migration import MigrationStatus, ReverseReport, Tally
-from .place import Place, plugin_version
-from .words import DONE, FAILED, PARTLY, fail, say
+from .messages import DONE, FAILED, PARTLY, fail, say
+from .paths import Place, plugin_version
 
 _WAYS = (
     ("scanned", "看过"), ("patched", "补上域"), ("skipped", "不必补"), ("adopted", "收下"),

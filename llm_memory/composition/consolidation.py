@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from ..catalogue.acquaintances import Acquaintances
 from ..catalogue.catalogue import Catalogue
-from ..catalogue.visibility import RecallableMemories
+from ..catalogue.recallable_memories import RecallableMemories
 from ..consolidation.archive_step import ArchiveStep
 from ..consolidation.consolidation_service import ConsolidationParts, ConsolidationService
 from ..consolidation.day_journals import DayJournals

@@ -14,12 +14,12 @@ from tempfile import TemporaryDirectory
 from ..consolidation.backup_files import DailyBackups
 from ..consolidation.sleep_store import SqliteSleepStore
 from ..errors import TransferFailed
-from ..index.embedding.bundled import BundledEmbedder
+from ..index.embedding.bundled.bundled import BundledEmbedder
 from ..index.embedding.checked import CheckedEmbedder
+from ..index.embedding.download.model_download import fetch_command
 from ..index.embedding.encoder import Open, probed_libraries
-from ..index.embedding.local_model import LocalModelEmbedder
-from ..index.embedding.model_download import fetch_command
-from ..index.embedding.model_folder import first_model, is_folder
+from ..index.embedding.local.local_model import LocalModelEmbedder
+from ..index.embedding.local.model_folder import first_model, is_folder
 from ..index.embedding.native_probe import NativeProbe
 from ..index.embedding.ports import Embedder
 from ..index.embedding.provider import ProviderEmbedder, RawEmbedder
@@ -30,22 +30,22 @@ from ..index.lexical.lexical_scan import LexicalScan
 from ..index.manifest import JsonManifest
 from ..index.ports import VectorStore
 from ..index.vector.embedded import CHROMA_TRIED, EmbeddedChroma
-from ..index.vector.pace import WritePace
 from ..index.vector.server import ChromaServer
 from ..index.vector.vector_store import ChromaVectorStore
 from ..index.vector.worker_store import WorkerStore, worker_command
+from ..index.vector.write_pace import WritePace
+from ..migration.adoption_staging import AdoptionStaging
 from ..migration.legacy_collection import LegacyCollection
+from ..migration.legacy_stores import PluginStores
 from ..migration.migration_store import SqliteMigrationStore
 from ..migration.ports import ForeignCollection
-from ..migration.staging import AdoptionStaging
-from ..migration.stores import PluginStores
 from ..models.notices import Notice
 from ..models.settings import EngineSettings
 from ..models.transfer import Header, StoreExported, StoreRestored
 from ..recall.ports import Reranker
 from ..recall.trust_file import JsonTrustBook
-from ..reflection.book import SqliteLoopBook
 from ..reflection.chat_port import ChatModel
+from ..reflection.loop_facts import SqliteLoopFacts
 from ..reflection.turn_store import SqliteTurnStore
 from ..remember.corrected_statements import CorrectedStatements
 from ..remember.private_data import PrivateData
@@ -63,18 +63,18 @@ from ..storage.formats.vault_format import FORMAT as VAULT_FORMAT
 from ..storage.formats.vault_format import VaultFormat
 from ..storage.local_zone import MACHINE_ZONE
 from ..storage.loop_file import ForgetfulLoopFile, SqliteLoopFile
-from ..storage.ports import StateStore
 from ..storage.private_folder import PrivateFolder
+from ..storage.state_port import StateStore
 from ..storage.state_store import ForgetfulState, SqliteStateStore
 from ..sync.watcher import FolderWatcher
 from ..text.tokenizer import Tokenizer
-from ..transfer.lines import LineFile, TransferFolders, named_in, write_lines
+from ..transfer.line_files import LineFile, TransferFolders, named_in, write_lines
 from ..transfer.rules.format import VERSION
 from ..transfer.store_transfer import Restoring, StoreExport
 from ..transfer.store_tree import StoreTree
 from ..vault.ledger import SqliteLedger
 from ..vault.markdown_vault import MarkdownVault
-from ..vault.notes.reader import MarkdownNotes
+from ..vault.notes.markdown_notes import MarkdownNotes
 from ..vault.scope_pages import ScopePagesOnDisk
 from .parts import EngineParts
 
@@ -194,7 +194,7 @@ def build_engine(
             migrations=SqliteMigrationStore(migration, version=version),
             loop_file=loop_file,
             turns=SqliteTurnStore(loop_file),
-            loop_book=SqliteLoopBook(loop_file),
+            loop_book=SqliteLoopFacts(loop_file),
             pause_marks=PauseMarkFile(paths.memory) if remembers else ForgetfulPauseMark(),
             sleep_store=SqliteSleepStore(loop_file),
             pages=ScopePagesOnDisk(paths.memory),

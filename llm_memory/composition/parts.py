@@ -16,10 +16,10 @@ from ..recall.ports import Reranker
 from ..recall.trust_port import TrustBook
 from ..reflection.chat_port import ChatModel
 from ..remember.rules.privacy import Finder, find
-from ..service.opening import Lock, Private
+from ..service.opening_steps import Lock, Private
 from ..storage.formats_port import StoredFormat
 from ..storage.loop_port import LoopBook, LoopFile, PauseMarks, TurnStore
-from ..storage.ports import StateStore
+from ..storage.state_port import StateStore
 from ..sync.ports import Watcher
 from ..transfer.ports import TransferFiles
 from ..vault.notes.ports import NoteSource

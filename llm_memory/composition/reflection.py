@@ -10,12 +10,12 @@ from ..consolidation.models import Postponed
 from ..consolidation.nightly_backup import NightlyBackup
 from ..models.settings import EngineSettings
 from ..primer.primer_service import PrimerService
-from ..reflection.apply import FeedbackApplier
-from ..reflection.apply_one import ReflectionResults
+from ..reflection.batch_reader import Apply, BatchReader
 from ..reflection.batches import Batches
+from ..reflection.feedback_applier import FeedbackApplier
 from ..reflection.model_calls import ModelCalls
-from ..reflection.reader import Apply, Reader
 from ..reflection.reflection_service import ReflectionService
+from ..reflection.result_applier import ResultApplier
 from ..reflection.token_budget import TokenBudget
 from ..reflection.turn_queue import TurnQueue
 from ..reflection.unread_follower import UnreadFollower
@@ -95,7 +95,7 @@ def make_loop(
         parts.turns,
         parts.vault,
         catalogue,
-        ReflectionResults(catalogue, writing.handlers, writing.corrected, book, clock),
+        ResultApplier(catalogue, writing.handlers, writing.corrected, book, clock),
         recalling.manager,
         recalling.unread,
         clock,
@@ -135,7 +135,7 @@ def make_loop(
     )
     batches = Batches(parts.turns, parts.loop_book, paces)
     asking = ModelCalls(parts.chat, spending, parts.loop_book, paces, clock)
-    reader = Reader(
+    reader = BatchReader(
         batches,
         asking,
         learning,

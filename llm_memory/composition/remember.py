@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..catalogue.visibility import Follower, RecallableMemories
+from ..catalogue.recallable_memories import Follower, RecallableMemories
 from ..models.settings import EngineSettings
 from ..remember.closings import Closings
 from ..remember.corrected_journals import CorrectedJournals
@@ -17,7 +17,7 @@ from ..remember.memory_handlers import MemoryHandlers
 from ..remember.near_duplicates import NearDuplicates
 from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard
-from ..tasks.service import TaskList
+from ..tasks.task_list import TaskList
 from .parts import EngineParts
 from .recall import RecallParts
 

@@ -9,7 +9,7 @@ from itertools import batched
 from typing import Final
 
 from ..catalogue.catalogue import Catalogue
-from ..catalogue.visibility import RecallableMemories
+from ..catalogue.recallable_memories import RecallableMemories
 from ..log import logger
 from ..models.conversation import Actor
 from ..models.data_models import StoredMemory

@@ -21,12 +21,12 @@ from ..models.shelf import ROLES_FOLDER, SHARED
 from ..models.transfer import TransferFault
 from ..storage.disk_space import RESERVE, free_bytes
 from ..storage.files import Stamp, make_folder, move, stamp_of
-from ..transfer.lines import LineFile, write_lines
+from ..transfer.line_files import LineFile, write_lines
 from ..transfer.ports import LineSource, WholeStore
 from ..transfer.store_reader import MARKDOWN, MAX_FILE
 from ..transfer.store_tree import StoreTree
+from ..vault.folder_walk import everything, is_link
 from ..vault.ledger import SqliteLedger
-from ..vault.walk import everything, is_link
 
 _NAME: Final = re.compile(r"\d{4}-\d\d-\d\d(?:-\d{6})?\.jsonl")
 _STAGE: Final = ".stage"

@@ -14,6 +14,7 @@ from typing import Final
 
 from ..catalogue.acquaintances import Acquaintances
 from ..catalogue.catalogue import Catalogue
+from ..catalogue.recallable_memories import RecallableMemories
 from ..catalogue.rules.acquaintance import ONLY_FAMILIAR
 from ..catalogue.rules.day_journal import (
     LEAST_ENTRIES,
@@ -24,7 +25,6 @@ from ..catalogue.rules.day_journal import (
     start_of,
 )
 from ..catalogue.rules.timeline import DIGEST_TAG, MADE_OF_ENTRIES
-from ..catalogue.visibility import RecallableMemories
 from ..log import logger
 from ..models.data_models import (
     Memory,

@@ -9,8 +9,8 @@ from itertools import batched
 from typing import Final
 
 from ..catalogue.catalogue import Catalogue
+from ..catalogue.recallable_memories import RecallableMemories
 from ..catalogue.rules.day_journal import is_journal
-from ..catalogue.visibility import RecallableMemories
 from ..models.data_models import StoredMemory, Topic
 from ..models.key import Key
 from ..models.scope import Scope

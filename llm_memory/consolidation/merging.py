@@ -13,7 +13,7 @@ from ..models.data_models import StoredMemory
 from ..models.passages import place_name
 from ..models.scope import Scope
 from ..remember.near_duplicates import NearDuplicates
-from ..text.text import content_hash
+from ..text.normalising import content_hash
 from .archive_step import ArchiveStep
 from .decay_step import may_leave
 from .models import ArchiveDecision, ArchiveReason

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
 from typing import Final
 
-from ..catalogue.visibility import RecallableMemories
+from ..catalogue.recallable_memories import RecallableMemories
 from ..errors import TransferFailed
 from ..log import logger
 from ..models.notices import Notice, NoticeCode

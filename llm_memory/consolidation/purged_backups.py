@@ -11,7 +11,7 @@ from ..models.corrections import Correction
 from ..models.data_models import Memory
 from ..models.transfer import FileRecord, MemoryRecord, Record
 from ..remember.corrected_statements import CorrectedStatements
-from ..text.text import same_words
+from ..text.normalising import same_words
 from ..vault.markdown.topic_file import parse_file
 
 

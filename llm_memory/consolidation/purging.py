@@ -8,15 +8,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ..catalogue.catalogue import Catalogue
+from ..catalogue.recallable_memories import RecallableMemories
 from ..catalogue.rules.timeline import is_digest
-from ..catalogue.visibility import RecallableMemories
 from ..log import logger
 from ..models.corrections import Correction, is_hand_edit
 from ..models.data_models import Memory
 from ..models.loop import BatchState
 from ..remember.corrected_statements import CorrectedStatements
 from ..storage.loop_port import LoopFile, TurnStore
-from ..text.text import same_words
+from ..text.normalising import same_words
 from ..vault.ports import Vault
 from .nightly_backup import NightlyBackup
 from .purged_backups import PurgedBackups

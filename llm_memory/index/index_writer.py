@@ -12,7 +12,7 @@ from ..models.data_models import StoredMemory
 from ..models.key import Key
 from ..models.notes import NoteChunk
 from ..models.passages import Passage, place_name
-from ..text.text import content_hash
+from ..text.normalising import content_hash
 from .cache_port import TextKey, VectorCache
 from .embedding.ports import Embedder, Fingerprint, Vectors
 from .index_queue import Entry, IndexQueue

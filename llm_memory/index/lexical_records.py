@@ -6,7 +6,7 @@ from ..catalogue.catalogue import key_of
 from ..catalogue.rules.passage_text import context_text, indexed_text
 from ..models.data_models import StoredMemory
 from ..models.passages import Passage, moment_of
-from ..text.text import content_hash
+from ..text.normalising import content_hash
 from .lexical_port import LexicalRecord
 
 

@@ -15,12 +15,12 @@ from operator import attrgetter
 from typing import Final
 
 from ..catalogue.catalogue import Catalogue, key_of
-from ..catalogue.visibility import Follower
+from ..catalogue.recallable_memories import Follower
 from ..models.data_models import StoredMemory
 from ..models.key import Key
 from ..models.scope import ScopeFilter
+from ..text.normalising import embedded_text
 from ..text.overlap import fold
-from ..text.text import embedded_text
 from .lexical_records import lexical_hash
 
 

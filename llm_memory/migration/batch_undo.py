@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 
 from ..catalogue.catalogue import Catalogue, entry_key
-from ..catalogue.visibility import RecallableMemories
+from ..catalogue.recallable_memories import RecallableMemories
 from ..log import logger
 from ..models.conversation import Actor
 from ..models.key import Key

@@ -8,13 +8,13 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Final
 
 from ..catalogue.catalogue import Catalogue, entry_key
+from ..catalogue.recallable_memories import RecallableMemories
 from ..catalogue.unread_turns import UnreadTurns
-from ..catalogue.visibility import RecallableMemories
 from ..models.consent import has_known_readers
 from ..models.conversation import ConversationId
 from ..models.data_models import Rejected, RejectReason, StoredMemory
+from ..models.former_scopes import Brought, BroughtBack, MustBeNamed, Remainder
 from ..models.key import Key
-from ..models.left_behind import Brought, BroughtBack, MustBeNamed, Remainder
 from ..models.migration import Added, WalkBatch
 from ..models.scope import Scope
 from ..remember.corrected_statements import CorrectedStatements

@@ -13,13 +13,13 @@ from ..log import logger
 from ..models.consent import is_private_chat
 from ..models.conversation import ConversationId, ConversationKind
 from ..models.data_models import StoredMemory
-from ..models.left_behind import DerivedScope, LeftBehind, Remainder
+from ..models.former_scopes import DerivedScope, LeftBehind, Remainder
 from ..models.resolution import Resolution, Usable, WhyCode
 from ..models.scope import Scope, ScopeFilter
 from ..scopes.rules.scope_resolution import ALL_PRIVATE_CHATS, as_derived
 from ..scopes.scope_book import ScopeBook
 from ..storage.loop_port import TurnStore
-from ..storage.ports import StateStore
+from ..storage.state_port import StateStore
 
 _AT_ONCE = 50
 """Conversations that are looked at before the bot has its turn."""

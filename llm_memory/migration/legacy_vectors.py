@@ -14,7 +14,7 @@ from ..index.embedding.ports import Embedder, Fingerprint, Vector
 from ..log import logger
 from ..models.data_models import StoredMemory
 from ..models.key import Key
-from ..text.text import content_hash, embedded_text, normalise
+from ..text.normalising import content_hash, embedded_text, normalise
 from .legacy_port import StagedBatch, StagedVector, Staging
 
 SAME_MODEL: Final = 0.99

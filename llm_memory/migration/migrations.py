@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from ..catalogue.catalogue import Catalogue
-from ..catalogue.visibility import RecallableMemories
+from ..catalogue.recallable_memories import RecallableMemories
 from ..errors import EngineClosed, StateUnavailable
 from ..log import logger
 from ..models.migration import (

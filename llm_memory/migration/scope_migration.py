@@ -37,7 +37,7 @@ from ..models.settings import MigrationMode
 from ..remember.intake import Intake
 from ..runtime.gc_freeze import GcFreeze
 from ..runtime.identifiers import Clock, make_id
-from ..text.text import content_hash
+from ..text.normalising import content_hash
 from ..vault.markdown.entry import render
 from ..vault.ports import Vault
 from .legacy_listing import LegacyListing, OwnThreads, as_json, lacks_scope, mark

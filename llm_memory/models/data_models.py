@@ -10,8 +10,8 @@ from enum import StrEnum
 from typing import Any, Final
 
 from .conversation import Actor
+from .former_scopes import BroughtBack
 from .json_fields import BadField, JsonFields
-from .left_behind import BroughtBack
 from .resolution import Why
 from .scope import Scope
 

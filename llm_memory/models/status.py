@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from .left_behind import LeftBehind
+from .former_scopes import LeftBehind
 from .loop import LoopStatus
 from .migration import MigrationStatus
 from .notices import Notice

@@ -21,11 +21,11 @@ from ..models.settings import LoopSettings
 from ..models.vault_layout import PRIMER_PAGE, topic_of
 from ..remember.corrected_statements import CorrectedStatements
 from ..runtime.identifiers import Clock
-from ..scopes.last_seen import LastSeen
 from ..storage.loop_port import LoopBook
-from ..text.text import clean
+from ..text.normalising import clean
 from ..vault.markdown.marked_block import outside
 from ..vault.scope_pages_port import ScopePages
+from .last_seen import LastSeen
 from .models import Primed, Primer, PrimerPart
 from .rules import primer as policy
 from .rules.primer import (

@@ -20,8 +20,8 @@ from ..models.passages import Passage, place_name
 from ..models.recall import Considered, DropReason, Hit, Recall, Trace
 from ..models.scope import ScopeFilter
 from ..models.vault_layout import topic_of
+from ..text.normalising import estimate_tokens
 from ..text.overlap import shortlist
-from ..text.text import estimate_tokens
 from .arms import Arms
 from .parsed_question import readable
 from .rules.chaining import NextQuestion, next_questions, speaks_of

@@ -13,7 +13,7 @@ from ..models.data_models import StoredMemory
 from ..models.key import Key
 from ..models.recall import GIVEN_UP, Considered, Explained, Hit, Told, Trace
 from ..models.scope import ScopeFilter
-from ..text.text import preview
+from ..text.normalising import preview
 from .rules.ranking import Candidate, as_hit
 from .rules.successors import predecessors
 from .trace_log import MOST_QUERY, TraceLog

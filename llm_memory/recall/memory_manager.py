@@ -27,8 +27,8 @@ from ..models.scope import ScopeFilter
 from ..models.settings import EngineSettings
 from ..models.talk import ContextLine
 from ..models.turns import Feedback
+from ..text.normalising import estimate_tokens
 from ..text.overlap import fold
-from ..text.text import estimate_tokens
 from .arms import Arms, Found
 from .chained_recall import ChainedRecall
 from .day_recall import DayRecall
@@ -36,21 +36,21 @@ from .embedder_trust import EmbedderTrust
 from .explanations import Explanations
 from .parsed_question import Ask, read_question, readable
 from .reranking import Reranking
-from .rules.change_questions import what_is_wanted
 from .rules.closed_last import closed_last
 from .rules.day_digest import choose_days
 from .rules.evidence import MANY, Asked, evidence
 from .rules.fusion import fuse, min_max_scaled
 from .rules.journals_aside import journals_aside
 from .rules.newest_first import newest_first
-from .rules.person_questions import About, person_asked
+from .rules.questions.change import what_is_wanted
+from .rules.questions.person import About, person_asked
+from .rules.questions.topic import TopicQuestion, topic_questions
 from .rules.ranking import Candidate, Sifted, beside_relevant, choose, sift
 from .rules.relevance import Judge
 from .rules.salience import in_time, salience, speaker_factor, time_factor
 from .rules.same_fact import merge_same_facts
 from .rules.talk import stands_alone
 from .rules.topic_candidates import READ, with_topic
-from .rules.topic_questions import TopicQuestion, topic_questions
 from .use_counts import UseCounts
 
 

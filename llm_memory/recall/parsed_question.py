@@ -12,7 +12,7 @@ from ..models.talk import NO_TALK, ContextLine, TalkUsed
 from ..scopes.rules.identity import ids_of
 from ..text.dates.expressions import TimeSpan, find_times
 from ..text.language import Language, language_of
-from ..text.text import clean
+from ..text.normalising import clean
 from .rules.salience import is_first_person, without_times
 from .rules.talk import Talk, asks, talk_for
 

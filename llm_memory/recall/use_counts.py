@@ -16,7 +16,7 @@ from ..models.key import Key
 from ..models.passages import Passage
 from ..runtime.shielded import shielded
 from ..storage.loop_port import LoopBook
-from ..storage.ports import StateStore
+from ..storage.state_port import StateStore
 
 USEFUL: Final = 2
 """What it counts that a memory was found useful; that it was shown counts one."""

@@ -11,7 +11,7 @@ from ..models.settings import LoopSettings
 from ..models.turns import QueuedTurn
 from ..storage.loop_port import LoopBook, TurnStore
 from ..text.derived_ids import derived_id
-from .apply import SCOPE_GONE
+from .feedback_applier import SCOPE_GONE
 from .rules.due import is_due, may_pay, seconds_until_due
 from .rules.fair_shares import Allowance, in_order, taking_turns
 from .rules.prompt import MOST_TURNS, REPLY_TOKENS, how_many_fit

@@ -12,7 +12,7 @@ import asyncio
 from ..errors import StateUnavailable
 from ..log import logger
 from ..models.turns import HistoryScope
-from ..storage.ports import StateStore
+from ..storage.state_port import StateStore
 
 _REMEMBERED = 4096
 

@@ -14,10 +14,10 @@ from ..errors import EngineClosed, StateUnavailable
 from ..log import logger
 from ..models.loop import Letter, ReflectionReport, Resting
 from ..runtime.identifiers import Clock
-from .apply import FeedbackApplier
+from .batch_reader import BatchReader
 from .batches import Batches, Passed
+from .feedback_applier import FeedbackApplier
 from .model_calls import ModelCalls
-from .reader import Reader
 from .rules.fair_shares import Allowance
 
 _MINUTE, _OFTEN, _SELDOM = 60.0, 600.0, 3600.0
@@ -54,7 +54,7 @@ class ReflectionService:
         batches: Batches,
         asking: ModelCalls,
         learning: FeedbackApplier,
-        reader: Reader,
+        reader: BatchReader,
         clock: Clock,
         followed: Callable[[], Awaitable[None]],
         *,

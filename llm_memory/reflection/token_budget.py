@@ -11,7 +11,7 @@ from ..models.loop import Spent
 from ..models.turns import QueuedTurn
 from ..runtime.identifiers import Clock
 from ..storage.loop_port import LoopBook
-from ..text.text import estimate_tokens
+from ..text.normalising import estimate_tokens
 from .chat_port import Completion
 from .rules.fair_shares import Allowance, split
 from .rules.prompt import REPLY_TOKENS

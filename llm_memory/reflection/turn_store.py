@@ -15,7 +15,7 @@ from ..models.loop import Batch, BatchState, Party, QueueSize, Use, WaitingLine
 from ..models.scope import is_mapped_name
 from ..models.turns import QueuedTurn
 from ..storage.loop_file import SqliteLoopFile, sound
-from .shares import add_use
+from .share_rows import add_use
 
 _AT_ONCE: Final = 500
 """Values in one question: SQLite takes some thousand at most."""

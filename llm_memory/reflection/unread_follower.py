@@ -16,8 +16,8 @@ from ..remember.memory_handlers import MemoryHandlers
 from ..scopes.paused_conversations import PausedConversations
 from ..storage.loop_port import TurnStore
 from ..text.derived_ids import derived_id
+from ..text.normalising import embedded_text, preview
 from ..text.overlap import fold
-from ..text.text import embedded_text, preview
 from ..vault.ports import Vault
 from .rules.worth_reading import tells_something
 

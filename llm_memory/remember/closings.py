@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Callable
 
 from ..catalogue.catalogue import Catalogue
+from ..catalogue.recallable_memories import RecallableMemories
 from ..catalogue.rules.closing import closed, closed_by
 from ..catalogue.rules.closing import reopened as still_open
 from ..catalogue.rules.tasks import is_task, reopened
-from ..catalogue.visibility import RecallableMemories
 from ..errors import VaultWriteFailed
 from ..log import logger
 from ..models.data_models import Memory, StoredMemory

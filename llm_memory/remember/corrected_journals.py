@@ -7,9 +7,9 @@ import contextlib
 from dataclasses import replace
 
 from ..catalogue.catalogue import Catalogue
+from ..catalogue.recallable_memories import RecallableMemories
 from ..catalogue.rules.day_journal import NOTHING, is_journal
 from ..catalogue.rules.timeline import is_digest
-from ..catalogue.visibility import RecallableMemories
 from ..models.data_models import StoredMemory
 from ..models.scope import Scope, ScopeFilter
 from ..runtime.shielded import shielded

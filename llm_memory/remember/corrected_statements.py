@@ -20,8 +20,8 @@ from ..models.data_models import Memory, StoredMemory
 from ..models.scope import PUBLIC
 from ..models.turns import QueuedTurn
 from ..runtime.identifiers import Clock
-from ..storage.ports import StateStore
-from ..text.text import same_words
+from ..storage.state_port import StateStore
+from ..text.normalising import same_words
 from .rules.corrected import Removed, answered, marks_of, named, says, without
 from .rules.current_diary import current
 

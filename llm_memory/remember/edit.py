@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ..catalogue.catalogue import Catalogue
-from ..catalogue.visibility import RecallableMemories
+from ..catalogue.recallable_memories import RecallableMemories
 from ..errors import StateUnavailable, VaultWriteFailed
 from ..log import logger
 from ..models.conversation import Actor
@@ -29,7 +29,7 @@ from ..models.scope import Scope
 from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard
 from ..text.dates.relative import resolve_dates
-from ..text.text import content_hash
+from ..text.normalising import content_hash
 from ..vault.ledger_port import UndoKind, UndoRecord
 from ..vault.ports import Vault
 from .corrected_statements import CorrectedStatements

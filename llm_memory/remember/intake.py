@@ -8,8 +8,8 @@ from itertools import batched
 from typing import Final
 
 from ..catalogue.catalogue import Catalogue
-from ..catalogue.rules.strengthened import strengthened
-from ..catalogue.visibility import RecallableMemories
+from ..catalogue.recallable_memories import RecallableMemories
+from ..catalogue.rules.merged_memory import merged_memory
 from ..errors import EngineClosed, StateUnavailable, VaultWriteFailed
 from ..log import logger
 from ..models.data_models import Memory, StoredMemory, Topic
@@ -17,7 +17,7 @@ from ..models.key import Key
 from ..models.notices import NoticeCode
 from ..models.scope import Scope
 from ..runtime.notice_board import NoticeBoard
-from ..storage.ports import StateStore
+from ..storage.state_port import StateStore
 from ..vault.ports import PartlyWritten, Vault
 from .corrected_statements import CorrectedStatements
 from .refusals import not_written
@@ -81,7 +81,7 @@ class Intake:
                 stored = self._catalogue.get(Key(scope.name, memory.memory_id))
                 if stored is None:
                     continue
-                stronger = strengthened(stored.memory, memory)
+                stronger = merged_memory(stored.memory, memory)
                 if stronger != stored.memory:
                     try:
                         known = await asyncio.to_thread(self._vault.replace, stored, stronger)

@@ -7,10 +7,10 @@ from dataclasses import replace
 from datetime import datetime
 
 from ..catalogue.catalogue import Catalogue, entry_key
+from ..catalogue.recallable_memories import RecallableMemories
 from ..catalogue.rules.closing import closed, closed_by
 from ..catalogue.rules.closing import reopened as still_open
 from ..catalogue.rules.tasks import done, is_task, reopened
-from ..catalogue.visibility import RecallableMemories
 from ..errors import VaultWriteFailed
 from ..index.rules.deduplication import Decision, Reinforce, Replace
 from ..log import logger
@@ -38,9 +38,9 @@ from ..models.scope import Scope
 from ..models.vault_layout import ARCHIVE, topic_of
 from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard
-from ..text.content import is_model_worded
+from ..text.content_words import is_model_worded
 from ..text.dates.relative import resolve_dates
-from ..text.text import same_words
+from ..text.normalising import same_words
 from ..vault.ports import Vault
 from .closings import Closings
 from .corrected_statements import CorrectedStatements

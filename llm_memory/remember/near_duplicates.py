@@ -15,7 +15,7 @@ from ..models.data_models import Memory, StoredMemory
 from ..models.key import Key
 from ..models.passages import place_name
 from ..models.scope import Scope
-from ..text.text import embedded_text
+from ..text.normalising import embedded_text
 
 NEAREST = 10
 _ASKED = 50

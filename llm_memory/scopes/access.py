@@ -15,7 +15,7 @@ from ..models.resolution import ReadPublicOnly, Refused, Usable
 from ..models.scope import PUBLIC, Scope, ScopeFilter
 from ..models.settings import EngineSettings
 from ..models.shelf import Shelf
-from ..text.text import content_hash
+from ..text.normalising import content_hash
 from .rules.note_files import shelves_of
 from .scope_book import ScopeBook
 

@@ -11,7 +11,7 @@ from ..models.notices import Notice, NoticeCode, Severity
 from ..models.resolution import Why, WhyCode
 from ..models.settings import EngineSettings, ScopeMap
 from ..runtime.notice_board import NoticeBoard
-from ..storage.ports import StateStore
+from ..storage.state_port import StateStore
 from .rules.map_losses import (
     ALL_FOLDERS,
     LostAccounts,

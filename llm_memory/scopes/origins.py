@@ -10,7 +10,7 @@ from ..log import logger
 from ..models.conversation import Actor, ConversationId, SeenSender
 from ..models.resolution import Refused, Usable
 from ..models.scope import PUBLIC
-from ..storage.ports import StateStore
+from ..storage.state_port import StateStore
 from .rules.origins import complete, on_behalf_of
 from .scope_book import ScopeBook
 

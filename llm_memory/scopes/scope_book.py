@@ -21,7 +21,7 @@ from ..models.settings import BY_ACCOUNT, DmScope, EngineSettings, ScopeSettings
 from ..models.shelf import Shelf
 from ..models.status import MapSummary
 from ..runtime.notice_board import NoticeBoard
-from ..storage.ports import StateStore
+from ..storage.state_port import StateStore
 from .map_guard import Accounts, MapGuard
 from .rules.identity import ids_of
 from .rules.scope_map import MapFault

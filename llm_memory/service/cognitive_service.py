@@ -29,7 +29,7 @@ from ..models.data_models import (
     StoredMemory,
     Topic,
 )
-from ..models.left_behind import Brought, MustBeNamed
+from ..models.former_scopes import Brought, MustBeNamed
 from ..models.recall import (
     OFF_THE_RECORD,
     Arm,
@@ -64,13 +64,12 @@ from ..models.turns import (
 from ..primer.models import Primed, Primer
 from ..primer.primer_service import PrimerService, Written
 from ..recall.memory_manager import MemoryManager
-from ..reflection.apply import FeedbackApplier
+from ..reflection.feedback_applier import FeedbackApplier
 from ..reflection.model_histories import ModelHistories
 from ..reflection.turn_queue import TurnQueue
 from ..remember.corrected_statements import CorrectedStatements
 from ..remember.correction_follower import CorrectionFollower
 from ..remember.edit import MemoryEditor, Requester
-from ..remember.edit_commands import Corrections
 from ..remember.memory_handlers import MemoryHandlers
 from ..runtime.identifiers import Clock
 from ..runtime.lifecycle import Lifespan
@@ -81,13 +80,14 @@ from ..scopes.rules.move_target import target_scope
 from ..scopes.rules.scope_map import read_scope_map
 from ..scopes.scope_book import FirstContact, ScopeBook
 from ..sync.reconciler import Reconciler
-from ..tasks.service import TaskList, TaskRequester
+from ..tasks.task_list import TaskList, TaskRequester
 from ..text.overlap import fold
+from ..transfer.conversation_transfer import Terms, Transfer
 from ..transfer.ports import LineSource
-from ..transfer.transfer import Terms, Transfer
 from ..vault.notes.note_book import NoteBook
 from .bylines import Bylines
-from .observing import TurnObserver
+from .edit_commands import Corrections
+from .turn_observer import TurnObserver
 
 _RULES_TOLD = 20
 _HOPS_SECONDS = 3.0

@@ -33,10 +33,10 @@ from ..scopes.scope_book import ScopeBook
 from ..sync.follower import VaultFollower
 from ..sync.reconciler import Reconciler
 from ..text.lazy_pattern import compile_all
-from ..transfer.transfer import Transfer
+from ..transfer.conversation_transfer import Transfer
 from .bylines import Bylines
 from .cognitive_service import CognitiveService
-from .opening import (
+from .opening_steps import (
     open_state,
     own_folders,
     refusal,

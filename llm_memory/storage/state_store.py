@@ -15,8 +15,8 @@ from pathlib import Path
 from ..errors import EngineClosed, StateUnavailable
 from ..models.conversation import SeenSender
 from ..models.corrections import Correction, CorrectionKind
+from ..models.former_scopes import DerivedScope
 from ..models.key import Key
-from ..models.left_behind import DerivedScope
 from ..models.turns import HistoryScope
 from .files import make_folder
 from .formats.peek import peek

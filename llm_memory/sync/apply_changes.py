@@ -21,9 +21,9 @@ from ..vault.models import (
     SeenFile,
 )
 from ..vault.ports import Look, Place, Settled, Vault
-from ..vault.reports import VaultReports
 from ..vault.rules.reconcile import Known, compare
 from .deletions import DeletionApplier
+from .file_reports import FileReports
 from .known_files import KnownVaultFiles, stored_as_known
 from .rules.unsettled_files import files_to_defer, tied
 from .write_debounce import FileStamp, WriteDebounce
@@ -47,7 +47,7 @@ class ChangeApplier:
         living: KnownVaultFiles,
         corrected: CorrectedStatements,
         burial: DeletionApplier,
-        reports: VaultReports,
+        reports: FileReports,
         quiet: WriteDebounce,
         now: Callable[[], float],
     ) -> None:

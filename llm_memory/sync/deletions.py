@@ -12,7 +12,7 @@ from ..remember.corrected_statements import CorrectedStatements
 from ..runtime.identifiers import Clock
 from ..vault.models import Changes, FileKey, KnownEntry
 from ..vault.ports import Vault
-from ..vault.reports import VaultReports
+from .file_reports import FileReports
 from .known_files import KnownVaultFiles
 
 
@@ -24,7 +24,7 @@ class DeletionApplier:
         vault: Vault,
         living: KnownVaultFiles,
         corrected: CorrectedStatements,
-        reports: VaultReports,
+        reports: FileReports,
         clock: Clock,
     ) -> None:
         self._vault = vault

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import batched
 
 from ..catalogue.catalogue import Catalogue
-from ..catalogue.visibility import RecallableMemories
+from ..catalogue.recallable_memories import RecallableMemories
 from ..models.data_models import StoredMemory
 from ..models.key import Key
 from ..models.scope import Scope

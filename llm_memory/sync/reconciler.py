@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from itertools import batched
 
 from ..catalogue.catalogue import Catalogue
-from ..catalogue.visibility import RecallableMemories
+from ..catalogue.recallable_memories import RecallableMemories
 from ..errors import StateUnavailable
 from ..log import logger
 from ..models.data_models import StoredMemory
@@ -20,10 +20,10 @@ from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard
 from ..vault.models import BUFFER_SECONDS, FileKey, KnownFile, SeenFile
 from ..vault.ports import FileReport, Look, Place, Vault
-from ..vault.reports import VaultReports
 from ..vault.rules.copies import with_copies
 from .apply_changes import ChangeApplier
 from .deletions import DeletionApplier
+from .file_reports import FileReports
 from .known_files import KnownVaultFiles, stored_as_known
 from .write_debounce import WriteDebounce
 
@@ -62,7 +62,7 @@ class Reconciler:
         self._vault = vault
         self._ledger = vault.ledger
         self._living = KnownVaultFiles(catalogue, living)
-        self._reports = VaultReports(notices)
+        self._reports = FileReports(notices)
         self._debounce = WriteDebounce(pace.quiet_seconds, elapsed)
         self._deletions = DeletionApplier(vault, self._living, corrected, self._reports, clock)
         self._change_applier = ChangeApplier(

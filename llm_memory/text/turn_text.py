@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from typing import Final
 
-from .text import clean, one_line
+from .normalising import clean, one_line
 
 RECALL_OPEN: Final = "<scoped_memory>"
 RECALL_CLOSE: Final = "</scoped_memory>"

@@ -13,11 +13,11 @@ from ..models.scope import Scope
 from ..models.shelf import ROLES_FOLDER, SHARED, Shelf
 from ..models.transfer import EntryState, FileRecord, LeftOut, MemoryRecord
 from ..models.vault_layout import ARCHIVE, is_recalled, topic_of
-from ..text.text import is_sendable
+from ..text.normalising import is_sendable
 from ..vault.archive import state_of
-from ..vault.files import VaultTree
+from ..vault.folder_walk import everything, is_link
 from ..vault.markdown.topic_file import behind
-from ..vault.walk import everything, is_link
+from ..vault.vault_tree import VaultTree
 
 MAX_FILE: Final = 12 * 1024 * 1024
 """Bytes of a file that is carried whole: as a line it may be twice as long."""

@@ -19,14 +19,14 @@ from ..models.transfer import EntryState, FileRecord, LeftOut, LineFault, Memory
 from ..models.vault_layout import archive_path, is_recalled, part_path, topic_path
 from ..remember.rules.routing import route
 from ..storage.files import replace_durably
-from ..text.text import is_sendable
-from ..vault.files import VaultTree
+from ..text.normalising import is_sendable
+from ..vault.folder_walk import is_link
 from ..vault.ledger_port import EntryLedger
 from ..vault.markdown.topic_file import TopicFile, behind, digest
 from ..vault.models import FileKey, KnownEntry, KnownFile
 from ..vault.scan import VaultScan
-from ..vault.walk import is_link
-from ..vault.writer import SPLIT_BYTES
+from ..vault.vault_tree import VaultTree
+from ..vault.vault_writer import SPLIT_BYTES
 from .ports import Put
 from .store_reader import MARKDOWN, StoreReader, has_entries, shown
 

@@ -17,12 +17,12 @@ from ..models.scope import Scope
 from ..models.transfer import EntryState
 from ..models.vault_layout import ARCHIVE, archive_path
 from ..storage.files import ChangedMeanwhile, replace_durably
-from ..text.text import same_words
-from .files import VaultTree
+from ..text.normalising import same_words
 from .markdown.entry import ID_PATTERN
 from .markdown.escaping import escape_inline
 from .models import KnownEntry
-from .writer import VaultWriter
+from .vault_tree import VaultTree
+from .vault_writer import VaultWriter
 
 _FORGOTTEN = ("忘记：", "忘记者：")
 _EDITED = ("改写：", "改写者：")

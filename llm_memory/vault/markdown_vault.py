@@ -17,7 +17,7 @@ from ..models.scope import Scope
 from ..models.vault_layout import topic_path
 from ..storage.files import ChangedMeanwhile
 from .archive import BY_HAND, VaultArchive
-from .files import MAX_FILE_BYTES, Reading, VaultTree, is_gone
+from .folder_walk import Survey
 from .fresh_ids import FreshIds, MakeId, random_id
 from .ledger import SqliteLedger
 from .ledger_port import EntryLedger
@@ -26,8 +26,8 @@ from .models import FileKey, KnownEntry, KnownFile, RemovedEntry, Repair, SeenFi
 from .ports import FileReport, Look, Place, Settled, VaultContent
 from .repair import VaultRepair
 from .scan import VaultScan
-from .walk import Survey
-from .writer import SPLIT_BYTES, VaultWriter, written_digest
+from .vault_tree import MAX_FILE_BYTES, Reading, VaultTree, is_gone
+from .vault_writer import SPLIT_BYTES, VaultWriter, written_digest
 
 __all__ = ["SPLIT_BYTES", "MarkdownVault"]
 

@@ -8,7 +8,6 @@ from dataclasses import replace
 from ..errors import VaultFileBroken
 from ..models.vault_layout import conflict_path
 from ..storage.files import ChangedMeanwhile, replace_durably
-from .files import MAX_FILE_BYTES, Reading, VaultTree
 from .fresh_ids import FreshIds
 from .markdown.new_entries import plain_lines, with_ids
 from .markdown.topic_file import Entry, TopicFile, behind, digest, parse_file
@@ -17,7 +16,8 @@ from .ports import Settled
 from .rules.reconcile import matched
 from .rules.stale_saves import appended_since
 from .scan import VaultScan
-from .writer import VaultWriter
+from .vault_tree import MAX_FILE_BYTES, Reading, VaultTree
+from .vault_writer import VaultWriter
 
 
 class VaultRepair:

@@ -9,12 +9,12 @@ from ..models.data_models import Memory, StoredMemory
 from ..models.scope import Scope
 from ..scopes.rules.note_files import is_topic_file
 from ..storage.files import Stamp, stamp_of
-from .files import MAX_FILE_BYTES, Reading, VaultTree
+from .folder_walk import Survey
 from .markdown.new_entries import plain_lines, with_ids
 from .markdown.topic_file import TopicFile, digest, parse_file
 from .models import FileKey, KnownFile, SeenEntry, SeenFile
 from .ports import FileReport, Look, Place, VaultContent
-from .walk import Survey
+from .vault_tree import MAX_FILE_BYTES, Reading, VaultTree
 
 _ID_BYTES = 20
 """What an id takes in its line."""

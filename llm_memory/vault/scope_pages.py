@@ -11,8 +11,8 @@ from ..errors import VaultFileBroken, VaultWriteFailed
 from ..models.scope import Scope
 from ..models.vault_layout import archive_path, part_path
 from ..storage.files import ABSENT, ChangedMeanwhile, move, replace_durably
-from .files import VaultTree, is_gone
 from .scope_pages_port import Page
+from .vault_tree import VaultTree, is_gone
 
 MAX_PAGE: Final = 1024 * 1024
 """Bytes. What is larger is nothing that we wrote into."""

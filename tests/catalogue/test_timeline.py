@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.catalogue.by_day import DayIndex
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.day_index import DayIndex
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.timeline import (
     DIGEST_TAG,
     FARTHEST,

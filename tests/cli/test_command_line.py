@@ -17,7 +17,7 @@ import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import Forgotten, Restored, StoredMemory
 from astrbot_plugin_scoped_memory.llm_memory.__main__ import main
-from astrbot_plugin_scoped_memory.llm_memory.cli.place import NAME
+from astrbot_plugin_scoped_memory.llm_memory.cli.paths import NAME
 from astrbot_plugin_scoped_memory.llm_memory.composition import engine as composition
 from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import SqliteStateStore
 from astrbot_plugin_scoped_memory.tests.fakes.foreign_collection import InMemoryForeign

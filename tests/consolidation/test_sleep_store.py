@@ -20,7 +20,7 @@ from astrbot_plugin_scoped_memory.llm_memory.consolidation.models import (
 from astrbot_plugin_scoped_memory.llm_memory.consolidation.sleep_store import SqliteSleepStore
 from astrbot_plugin_scoped_memory.llm_memory.errors import StateUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
-from astrbot_plugin_scoped_memory.llm_memory.reflection.book import SqliteLoopBook
+from astrbot_plugin_scoped_memory.llm_memory.reflection.loop_facts import SqliteLoopFacts
 from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import SqliteLoopFile
 from astrbot_plugin_scoped_memory.llm_memory.storage.loop_port import Evidence
 
@@ -70,7 +70,7 @@ def test_what_is_decided_and_the_evidence_it_was_decided_by_change_together(path
     key = Key("家人", "m-aaaa")
     fade = StrengthChange("家人", "m-aaaa", 50, 47, weak=False)
     with opened(path) as (file, store):
-        book = SqliteLoopBook(file)
+        book = SqliteLoopFacts(file)
         book.count_evidence([], [key])
         weighed = book.evidence("家人")
         book.count_evidence([key], [])  # while it was weighed

@@ -12,7 +12,7 @@ from astrbot.core.star.filter.command_group import CommandGroupFilter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.core.command_words import (
+from astrbot_plugin_scoped_memory.core.commands.command_words import (
     CommandWords,
     nearest,
     respelled,

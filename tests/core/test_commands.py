@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.commands import Commands
+from astrbot_plugin_scoped_memory.core.commands.commands import Commands
 from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.llm_memory import EngineOff
 from astrbot_plugin_scoped_memory.tests.support.engines import MAP, Rig, group, person, running

@@ -2,8 +2,8 @@
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.notices import notice_text
-from astrbot_plugin_scoped_memory.core.requirements import bundled_model_for_here
+from astrbot_plugin_scoped_memory.core.host.requirements import bundled_model_for_here
+from astrbot_plugin_scoped_memory.core.replies.notice_text import notice_text
 from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.llm_memory import Notice, NoticeCode
 

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.explanation import told_json, why_text
-from astrbot_plugin_scoped_memory.core.plain_why import plain_why_text
+from astrbot_plugin_scoped_memory.core.replies.explanation import told_json, why_text
+from astrbot_plugin_scoped_memory.core.replies.plain_explanation import plain_why_text
 from astrbot_plugin_scoped_memory.core.texts import Texts
 from astrbot_plugin_scoped_memory.llm_memory import (
     GIVEN_UP,

@@ -18,7 +18,7 @@ from astrbot.core.star.filter.command import CommandFilter
 
 from astrbot_plugin_scoped_memory.core import deepmind
 from astrbot_plugin_scoped_memory.core.deepmind import DeepMind
-from astrbot_plugin_scoped_memory.core.group_chatter import GroupChatter
+from astrbot_plugin_scoped_memory.core.turn.group_chatter import GroupChatter
 from astrbot_plugin_scoped_memory.llm_memory import CognitiveService, EngineSettings, LoopSettings
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import QueuedTurn
 from astrbot_plugin_scoped_memory.llm_memory.reflection.turn_store import SqliteTurnStore

@@ -10,7 +10,7 @@ import pytest
 from astrbot.api.provider import LLMResponse, ProviderRequest
 
 from astrbot_plugin_scoped_memory.core.deepmind import DeepMind
-from astrbot_plugin_scoped_memory.core.histories import History, history_of
+from astrbot_plugin_scoped_memory.core.turn.histories import History, history_of
 from astrbot_plugin_scoped_memory.tests.reflection.test_observe import OTHER_MAP, rows
 from astrbot_plugin_scoped_memory.tests.support.engines import MAP, Rig, running
 from astrbot_plugin_scoped_memory.tests.support.plugin import (

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.core.outcomes import entry_text, note_text
+from astrbot_plugin_scoped_memory.core.replies.outcome_text import entry_text, note_text
 from astrbot_plugin_scoped_memory.core.services.injection_service import (
     CLOSE,
     OPEN,

@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core import late_start
-from astrbot_plugin_scoped_memory.core.late_start import LateStart
+from astrbot_plugin_scoped_memory.core.host import late_start
+from astrbot_plugin_scoped_memory.core.host.late_start import LateStart
 from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, chosen_language
 
 pytestmark = pytest.mark.unit

@@ -9,14 +9,14 @@ from typing import Any, cast
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.commands import Commands
-from astrbot_plugin_scoped_memory.core.migration_texts import cause_text
+from astrbot_plugin_scoped_memory.core.commands.commands import Commands
+from astrbot_plugin_scoped_memory.core.host.web_api import StatusApi
 from astrbot_plugin_scoped_memory.core.migrations import memory_scope_migration
 from astrbot_plugin_scoped_memory.core.migrations.memory_scope_migration import (
     MemoryScopeMigration,
 )
+from astrbot_plugin_scoped_memory.core.replies.migration_text import cause_text
 from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
-from astrbot_plugin_scoped_memory.core.web_api import StatusApi
 from astrbot_plugin_scoped_memory.llm_memory import MigrationState
 from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable
 from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, group, running

@@ -7,8 +7,8 @@ from typing import Any, cast
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.commands import Commands
-from astrbot_plugin_scoped_memory.core.shown import LastShown
+from astrbot_plugin_scoped_memory.core.commands.commands import Commands
+from astrbot_plugin_scoped_memory.core.commands.last_shown import LastShown
 from astrbot_plugin_scoped_memory.core.texts import LANGUAGES
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, FakePlugin

@@ -9,8 +9,8 @@ from typing import Any, cast
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.commands import Commands
-from astrbot_plugin_scoped_memory.core.loop_texts import loop_lines
+from astrbot_plugin_scoped_memory.core.commands.commands import Commands
+from astrbot_plugin_scoped_memory.core.replies.loop_text import loop_lines
 from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.llm_memory import (
     LoopStatus,
@@ -21,7 +21,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Turn,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.loop import HeldBack, Party, Share, Use
-from astrbot_plugin_scoped_memory.llm_memory.reflection.book import SqliteLoopBook
+from astrbot_plugin_scoped_memory.llm_memory.reflection.loop_facts import SqliteLoopFacts
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
 from astrbot_plugin_scoped_memory.tests.support.plugin import (
     FakeEvent,
@@ -102,7 +102,7 @@ async def test_a_pause_that_the_disk_refused_is_said_with_its_cause(
         raise StateUnavailable("database or disk is full")
 
     async with running(tmp_path, follow=False) as rig:
-        monkeypatch.setattr(SqliteLoopBook, "pause", full)
+        monkeypatch.setattr(SqliteLoopFacts, "pause", full)
         said = await ask(rig, "pause", admin=True)
         assert "disk is full" in said
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.providers import AstrBotEmbedding
+from astrbot_plugin_scoped_memory.core.host.providers import AstrBotEmbedding
 from astrbot_plugin_scoped_memory.llm_memory import EmbeddingFailed
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.provider import ProviderEmbedder
 

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from astrbot_plugin_scoped_memory.core.config import PluginConfig
-from astrbot_plugin_scoped_memory.core.late_start import providers_are_loaded
-from astrbot_plugin_scoped_memory.core.providers import (
+from astrbot_plugin_scoped_memory.core.host.late_start import providers_are_loaded
+from astrbot_plugin_scoped_memory.core.host.providers import (
     AstrBotEmbedding,
     choose_embedder,
     choose_reranker,

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.recent_talk import RecentTalk, Said
+from astrbot_plugin_scoped_memory.core.turn.recent_talk import RecentTalk, Said
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.talk import MOST_LINES
 from astrbot_plugin_scoped_memory.tests.support.engines import group, private
 

@@ -6,11 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.names import ROOT
-from astrbot_plugin_scoped_memory.core.requirements import (
-    Missing,
-    missing_packages,
-)
+from astrbot_plugin_scoped_memory.core.host.requirements import Missing, missing_packages
+from astrbot_plugin_scoped_memory.core.plugin_names import ROOT
 
 pytestmark = pytest.mark.unit
 

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.commands import Commands
+from astrbot_plugin_scoped_memory.core.commands.commands import Commands
 from astrbot_plugin_scoped_memory.core.services.sleep_schedule import (
     SchedulePace,
     SleepSchedule,

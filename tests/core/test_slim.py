@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core import plugin_context, requirements
-from astrbot_plugin_scoped_memory.core.installs import Installs
+from astrbot_plugin_scoped_memory.core import plugin_context
+from astrbot_plugin_scoped_memory.core.host import requirements
+from astrbot_plugin_scoped_memory.core.host.package_installer import Installs
+from astrbot_plugin_scoped_memory.core.host.requirements import is_installed
 from astrbot_plugin_scoped_memory.core.plugin_context import PluginContext
-from astrbot_plugin_scoped_memory.core.requirements import is_installed
 from astrbot_plugin_scoped_memory.harness.release import MODELS as LEFT_OUT
 from astrbot_plugin_scoped_memory.harness.release import without_packages
 from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.loop_texts import loop_json
-from astrbot_plugin_scoped_memory.core.names import plugin_version
+from astrbot_plugin_scoped_memory.core.host.web_api import StatusApi, migration_json
 from astrbot_plugin_scoped_memory.core.plugin_context import PluginContext
-from astrbot_plugin_scoped_memory.core.web_api import StatusApi, migration_json
+from astrbot_plugin_scoped_memory.core.plugin_names import plugin_version
+from astrbot_plugin_scoped_memory.core.replies.loop_text import loop_json
 from astrbot_plugin_scoped_memory.harness.waiting import until
 from astrbot_plugin_scoped_memory.llm_memory import (
     LoopStatus,

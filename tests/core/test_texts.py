@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 import pytest
 import yaml
 
-from astrbot_plugin_scoped_memory.core.names import ROOT
-from astrbot_plugin_scoped_memory.core.notices import notice_text
-from astrbot_plugin_scoped_memory.core.outcomes import error_text, rejected_text
+from astrbot_plugin_scoped_memory.core.plugin_names import ROOT
+from astrbot_plugin_scoped_memory.core.replies.notice_text import notice_text
+from astrbot_plugin_scoped_memory.core.replies.outcome_text import error_text, rejected_text
 from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.llm_memory import (
     EngineClosed,
@@ -41,11 +41,11 @@ from astrbot_plugin_scoped_memory.llm_memory.index.rules.circuit_breaker import 
 from astrbot_plugin_scoped_memory.llm_memory.index.store_calls import HANGS, SLOW
 from astrbot_plugin_scoped_memory.llm_memory.index.vector import session
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.collections import FOREIGN
-from astrbot_plugin_scoped_memory.llm_memory.index.vector.keeper import OPENINGS
-from astrbot_plugin_scoped_memory.llm_memory.index.vector.probing import Verdict
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.folder_guard import OPENINGS
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.probe_process import Verdict
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.quarantine import STUCK
 from astrbot_plugin_scoped_memory.llm_memory.models.loop import HeldBack
-from astrbot_plugin_scoped_memory.llm_memory.service.opening import refusal
+from astrbot_plugin_scoped_memory.llm_memory.service.opening_steps import refusal
 from astrbot_plugin_scoped_memory.llm_memory.vault.notes.note_files import TOO_MANY
 
 pytestmark = pytest.mark.unit

@@ -8,9 +8,9 @@ from typing import Any, cast
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.commands import Commands
+from astrbot_plugin_scoped_memory.core.commands.commands import Commands
+from astrbot_plugin_scoped_memory.core.commands.transfer_commands import imported_text
 from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
-from astrbot_plugin_scoped_memory.core.transfer_commands import imported_text
 from astrbot_plugin_scoped_memory.llm_memory import (
     Imported,
     LineFault,

@@ -12,10 +12,10 @@ from astrbot.core.platform.astrbot_message import AstrBotMessage, MessageMember
 from astrbot.core.platform.message_type import MessageType
 from astrbot.core.platform.platform_metadata import PlatformMetadata
 
-from astrbot_plugin_scoped_memory.core.agents import WokenAgents
-from astrbot_plugin_scoped_memory.core.personas import PersonaReader
+from astrbot_plugin_scoped_memory.core.host.personas import PersonaReader
 from astrbot_plugin_scoped_memory.core.texts import Texts
-from astrbot_plugin_scoped_memory.core.turns import TurnReader
+from astrbot_plugin_scoped_memory.core.turn.turn_reader import TurnReader
+from astrbot_plugin_scoped_memory.core.turn.woken_agents import WokenAgents
 from astrbot_plugin_scoped_memory.llm_memory import Actor, ConversationId, ConversationKind
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent
 

@@ -12,9 +12,9 @@ from astrbot.core.platform.astrbot_message import MessageMember
 from astrbot.core.platform.message_session import MessageSession
 from astrbot.core.platform.message_type import MessageType
 
-from astrbot_plugin_scoped_memory.core.agents import WokenAgents
-from astrbot_plugin_scoped_memory.core.turns import TurnReader
-from astrbot_plugin_scoped_memory.core.welcome import announce_conversation
+from astrbot_plugin_scoped_memory.core.turn.first_message import announce_conversation
+from astrbot_plugin_scoped_memory.core.turn.turn_reader import TurnReader
+from astrbot_plugin_scoped_memory.core.turn.woken_agents import WokenAgents
 from astrbot_plugin_scoped_memory.llm_memory import (
     Actor,
     ConversationId,

@@ -3,7 +3,7 @@
 import ast
 import re
 
-from astrbot_plugin_scoped_memory.core.migration_texts import numbers_text
+from astrbot_plugin_scoped_memory.core.replies.migration_text import numbers_text
 from astrbot_plugin_scoped_memory.core.texts import Texts
 from astrbot_plugin_scoped_memory.llm_memory import Tally
 from astrbot_plugin_scoped_memory.tests.house.source import ROOT, module_at

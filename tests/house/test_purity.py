@@ -15,7 +15,7 @@ from astrbot_plugin_scoped_memory.tests.house.source import (
 )
 
 TEXT = (
-    "content",
+    "content_words",
     "derived_ids",
     "language",
     "lazy_pattern",
@@ -26,7 +26,7 @@ TEXT = (
     "question_frames_english",
     "same_meaning",
     "statements",
-    "text",
+    "normalising",
     "turn_text",
 )
 PURE = (

@@ -14,7 +14,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from astrbot_plugin_scoped_memory.core.requirements import bundled_model_for_here
+from astrbot_plugin_scoped_memory.core.host.requirements import bundled_model_for_here
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -19,7 +19,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.transfer import (
     Header,
     MemoryRecord,
 )
-from astrbot_plugin_scoped_memory.llm_memory.transfer.lines import MAX_IMPORT
+from astrbot_plugin_scoped_memory.llm_memory.transfer.line_files import MAX_IMPORT
 from astrbot_plugin_scoped_memory.llm_memory.transfer.rules.format import (
     VERSION,
     LineBroken,

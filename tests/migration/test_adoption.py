@@ -17,23 +17,23 @@ from typing import Any
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import NoticeCode, WalkPace
-from astrbot_plugin_scoped_memory.llm_memory.migration import reader as legacy_reader
+from astrbot_plugin_scoped_memory.llm_memory.migration import legacy_reader_program as legacy_reader
+from astrbot_plugin_scoped_memory.llm_memory.migration.adoption_staging import AdoptionStaging
 from astrbot_plugin_scoped_memory.llm_memory.migration.legacy_port import (
     FoundStore,
     LegacyStores,
     StoreKind,
     StoreUnreadable,
 )
+from astrbot_plugin_scoped_memory.llm_memory.migration.legacy_stores import JsonlStore, PluginStores
 from astrbot_plugin_scoped_memory.llm_memory.migration.rules.legacy_records import adopted_id
-from astrbot_plugin_scoped_memory.llm_memory.migration.staging import AdoptionStaging
-from astrbot_plugin_scoped_memory.llm_memory.migration.stores import JsonlStore, PluginStores
 from astrbot_plugin_scoped_memory.llm_memory.models.migration import (
     JobState,
     MigrationState,
     MigrationStatus,
     Tally,
 )
-from astrbot_plugin_scoped_memory.llm_memory.text.text import embedded_text
+from astrbot_plugin_scoped_memory.llm_memory.text.normalising import embedded_text
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, group, running

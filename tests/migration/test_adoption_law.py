@@ -15,6 +15,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from astrbot_plugin_scoped_memory.llm_memory.migration.adoption_staging import AdoptionStaging
 from astrbot_plugin_scoped_memory.llm_memory.migration.legacy_port import FoundStore, StoreKind
 from astrbot_plugin_scoped_memory.llm_memory.migration.rules.legacy_plan import plan
 from astrbot_plugin_scoped_memory.llm_memory.migration.rules.legacy_records import (
@@ -22,7 +23,6 @@ from astrbot_plugin_scoped_memory.llm_memory.migration.rules.legacy_records impo
     judge,
     planned_scope,
 )
-from astrbot_plugin_scoped_memory.llm_memory.migration.staging import AdoptionStaging
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Topic
 from astrbot_plugin_scoped_memory.llm_memory.models.migration import Fate
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault

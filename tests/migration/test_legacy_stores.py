@@ -15,15 +15,15 @@ from typing import Any
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.migration import copying
-from astrbot_plugin_scoped_memory.llm_memory.migration.copying import (
+from astrbot_plugin_scoped_memory.llm_memory.migration.legacy_copy import (
     CopyFailed,
     copy_store,
     fingerprint,
     real_size,
 )
 from astrbot_plugin_scoped_memory.llm_memory.migration.legacy_port import StoreKind, StoreUnreadable
+from astrbot_plugin_scoped_memory.llm_memory.migration.legacy_stores import JsonlStore, PluginStores
 from astrbot_plugin_scoped_memory.llm_memory.migration.rules.legacy_records import Foreign
-from astrbot_plugin_scoped_memory.llm_memory.migration.stores import JsonlStore, PluginStores
 from astrbot_plugin_scoped_memory.llm_memory.storage import disk_space
 from astrbot_plugin_scoped_memory.llm_memory.storage.child_process import ChildEnd, run_child
 from astrbot_plugin_scoped_memory.tests.support.legacy_stores import (

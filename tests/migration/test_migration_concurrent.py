@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import ConversationId
-from astrbot_plugin_scoped_memory.llm_memory.migration.stores import PluginStores
+from astrbot_plugin_scoped_memory.llm_memory.migration.legacy_stores import PluginStores
 from astrbot_plugin_scoped_memory.llm_memory.models.migration import MigrationState
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import WalkPace
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder

@@ -36,7 +36,7 @@ from astrbot_plugin_scoped_memory.llm_memory.primer.rules.primer import (
     rules,
 )
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.ranking import Candidate, as_hit
-from astrbot_plugin_scoped_memory.llm_memory.text.text import estimate_tokens
+from astrbot_plugin_scoped_memory.llm_memory.text.normalising import estimate_tokens
 
 pytestmark = pytest.mark.unit
 

@@ -15,11 +15,11 @@ from astrbot_plugin_scoped_memory.core.texts import Texts
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.timeline import DIGEST_TAG
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, StoredMemory
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
-from astrbot_plugin_scoped_memory.llm_memory.recall.rules.change_questions import (
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.newest_first import newest_first
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.questions.change import (
     Wanted,
     what_is_wanted,
 )
-from astrbot_plugin_scoped_memory.llm_memory.recall.rules.newest_first import newest_first
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.ranking import Candidate, Sifted, as_hit
 
 pytestmark = pytest.mark.unit

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.recall.rules.person_questions import person_asked
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.questions.person import person_asked
 
 pytestmark = pytest.mark.unit
 

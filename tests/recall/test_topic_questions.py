@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Topic
-from astrbot_plugin_scoped_memory.llm_memory.recall.rules.topic_questions import (
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.questions.topic import (
     TopicQuestion,
     topic_questions,
 )

@@ -20,7 +20,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.loop import (
     WaitingLine,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import QueuedTurn
-from astrbot_plugin_scoped_memory.llm_memory.reflection.book import SqliteLoopBook
+from astrbot_plugin_scoped_memory.llm_memory.reflection.loop_facts import SqliteLoopFacts
 from astrbot_plugin_scoped_memory.llm_memory.reflection.turn_store import SqliteTurnStore
 from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import (
     ForgetfulLoopFile,
@@ -54,7 +54,7 @@ def stores(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stores]:
     file = request.param(tmp_path / "state" / "loop.sqlite")
     opened: LoopFile = file
     assert opened.open()
-    yield Stores(SqliteTurnStore(file), SqliteLoopBook(file))
+    yield Stores(SqliteTurnStore(file), SqliteLoopFacts(file))
     opened.close()
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.explanation import why_text
+from astrbot_plugin_scoped_memory.core.replies.explanation import why_text
 from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.llm_memory import (
     MemoryDraft,

@@ -41,7 +41,7 @@ from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.reply import (
     ReflectionReply,
     parse_reply,
 )
-from astrbot_plugin_scoped_memory.llm_memory.text.text import estimate_tokens
+from astrbot_plugin_scoped_memory.llm_memory.text.normalising import estimate_tokens
 
 pytestmark = pytest.mark.unit
 

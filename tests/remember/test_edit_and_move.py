@@ -23,7 +23,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Stored,
     Undone,
 )
-from astrbot_plugin_scoped_memory.llm_memory.vault import writer as vault_pen
+from astrbot_plugin_scoped_memory.llm_memory.vault import vault_writer
 from astrbot_plugin_scoped_memory.tests.remember.test_forget import ADMIN, SPEAKER, STRANGER
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
 
@@ -225,7 +225,7 @@ async def test_a_crash_while_moving_leaves_it_in_one_scope(
             raise Crash
 
         with monkeypatch.context() as patch:
-            patch.setattr(vault_pen, step, crash)
+            patch.setattr(vault_writer, step, crash)
             vault = rig.engine._parts.vault
             (stored,) = await rig.engine.service.newest(conversation_id=HERE, limit=1)
             home = vault.named("公司")

@@ -22,7 +22,7 @@ from astrbot_plugin_scoped_memory.llm_memory import NoticeCode
 from astrbot_plugin_scoped_memory.llm_memory.errors import EngineClosed, VaultWriteFailed
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, MemoryKind, Topic
 from astrbot_plugin_scoped_memory.llm_memory.storage import files
-from astrbot_plugin_scoped_memory.llm_memory.vault import writer as vault_pen
+from astrbot_plugin_scoped_memory.llm_memory.vault import vault_writer
 from astrbot_plugin_scoped_memory.llm_memory.vault.ledger import SqliteLedger
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import SPLIT_BYTES, MarkdownVault
 from astrbot_plugin_scoped_memory.llm_memory.vault.ports import PartlyWritten
@@ -99,7 +99,7 @@ def test_each_file_is_written_once_and_the_ledger_told_once(
 ) -> None:
     written: list[str] = []
     told: list[int] = []
-    put = vault_pen.replace_durably
+    put = vault_writer.replace_durably
     record = SqliteLedger.record
 
     def counted(path: Path, *rest: Any) -> None:
@@ -110,7 +110,7 @@ def test_each_file_is_written_once_and_the_ledger_told_once(
         told.append(len(rows["entries"]))
         record(ledger, **rows)
 
-    monkeypatch.setattr(vault_pen, "replace_durably", counted)
+    monkeypatch.setattr(vault_writer, "replace_durably", counted)
     monkeypatch.setattr(SqliteLedger, "record", heard)
     tree.vault.append_many(FAMILY, mixed(60))
     assert sorted(written) == sorted(set(written)) and len(written) == 6
@@ -134,7 +134,9 @@ def failing_from(call: int, put: Callable[..., None]) -> Callable[..., None]:
 def test_a_failed_call_has_changed_nothing(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     tree.add(memory(99))
     before = contents(tree.root)
-    monkeypatch.setattr(vault_pen, "replace_durably", failing_from(1, vault_pen.replace_durably))
+    monkeypatch.setattr(
+        vault_writer, "replace_durably", failing_from(1, vault_writer.replace_durably)
+    )
     with pytest.raises(VaultWriteFailed) as failed:
         tree.vault.append_many(FAMILY, mixed(10))
     assert not isinstance(failed.value, PartlyWritten)
@@ -144,7 +146,9 @@ def test_a_failed_call_has_changed_nothing(tree: Tree, monkeypatch: pytest.Monke
 def test_a_call_that_fails_half_way_says_what_stands(
     tree: Tree, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vault_pen, "replace_durably", failing_from(3, vault_pen.replace_durably))
+    monkeypatch.setattr(
+        vault_writer, "replace_durably", failing_from(3, vault_writer.replace_durably)
+    )
     with pytest.raises(PartlyWritten) as failed:
         tree.vault.append_many(FAMILY, mixed(30))
     stands = MarkdownVault(tree.root).read(FAMILY).memories
@@ -241,7 +245,7 @@ async def test_after_a_full_disk_the_same_batch_brings_the_rest_once(
     batch = [replace(m, kind=MemoryKind.EVENT) for _, m in mixed(30)]  # a file a day
     async with running(tmp_path) as rig:
         with monkeypatch.context() as patched:
-            patched.setattr(vault_pen, "replace_durably", failing_from(2, files.replace_durably))
+            patched.setattr(vault_writer, "replace_durably", failing_from(2, files.replace_durably))
             with pytest.raises(PartlyWritten) as failed:
                 await rig.engine.intake.take(FAMILY, batch)
         status = await rig.engine.status()

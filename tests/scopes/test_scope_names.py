@@ -20,7 +20,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, T
 from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope, ScopeFilter
 from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.scope_map import read_scope_map
-from astrbot_plugin_scoped_memory.llm_memory.text.text import clean
+from astrbot_plugin_scoped_memory.llm_memory.text.normalising import clean
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
 from astrbot_plugin_scoped_memory.tests.fakes.vector_store import InMemoryVectorStore
 

@@ -12,7 +12,7 @@ import pytest
 
 from astrbot_plugin_scoped_memory.core.services.injection_service import fence, hit_line
 from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
-from astrbot_plugin_scoped_memory.core.turns import is_admin
+from astrbot_plugin_scoped_memory.core.turn.turn_reader import is_admin
 from astrbot_plugin_scoped_memory.llm_memory import Actor, ConversationId, Hit, MemoryDraft
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.bylines import (
     account_mark,
@@ -21,7 +21,7 @@ from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.bylines import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Byline
 from astrbot_plugin_scoped_memory.llm_memory.primer.primer_service import Written
-from astrbot_plugin_scoped_memory.llm_memory.text.text import estimate_tokens
+from astrbot_plugin_scoped_memory.llm_memory.text.normalising import estimate_tokens
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     QUICK,
     Rig,

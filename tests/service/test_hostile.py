@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.outcomes import entry_text
+from astrbot_plugin_scoped_memory.core.replies.outcome_text import entry_text
 from astrbot_plugin_scoped_memory.core.services.injection_service import (
     CLOSE,
     OPEN,
@@ -36,7 +36,7 @@ from astrbot_plugin_scoped_memory.llm_memory.remember.rules.instructions import 
 )
 from astrbot_plugin_scoped_memory.llm_memory.remember.rules.routing import route
 from astrbot_plugin_scoped_memory.llm_memory.text.dates.relative import resolve_dates
-from astrbot_plugin_scoped_memory.llm_memory.text.text import clean, one_line
+from astrbot_plugin_scoped_memory.llm_memory.text.normalising import clean, one_line
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     QUICK,
     Rig,

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.astrbot_clock import clock_of
+from astrbot_plugin_scoped_memory.core.host.astrbot_clock import clock_of
 from astrbot_plugin_scoped_memory.llm_memory import (
     EnginePaths,
     EngineSettings,

@@ -25,7 +25,7 @@ if __name__ == "__main__":
 
     checkout.register()
 
-from astrbot_plugin_scoped_memory.llm_memory.migration.stores import PluginStores
+from astrbot_plugin_scoped_memory.llm_memory.migration.legacy_stores import PluginStores
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory
 from astrbot_plugin_scoped_memory.llm_memory.models.migration import MigrationState
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.catalogue import Catalogue, key_of
-from astrbot_plugin_scoped_memory.llm_memory.catalogue.visibility import RecallableMemories
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.recallable_memories import RecallableMemories
 from astrbot_plugin_scoped_memory.llm_memory.models.conversation import Actor
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     Memory,

@@ -9,12 +9,12 @@ from unittest import mock
 
 from astrbot_plugin_scoped_memory.llm_memory.vault import archive as vault_archive
 from astrbot_plugin_scoped_memory.llm_memory.vault import repair as vault_repair
-from astrbot_plugin_scoped_memory.llm_memory.vault import writer as vault_pen
+from astrbot_plugin_scoped_memory.llm_memory.vault import vault_writer
 from astrbot_plugin_scoped_memory.llm_memory.vault.ledger import SqliteLedger
 
 _WRITES: tuple[tuple[object, str], ...] = (
-    (vault_pen, "append_durably"),
-    (vault_pen, "replace_durably"),
+    (vault_writer, "append_durably"),
+    (vault_writer, "replace_durably"),
     (vault_repair, "replace_durably"),
     (vault_archive, "replace_durably"),
     (SqliteLedger, "record"),

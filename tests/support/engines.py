@@ -35,15 +35,15 @@ from astrbot_plugin_scoped_memory.llm_memory.index.lexical.lexical_scan import L
 from astrbot_plugin_scoped_memory.llm_memory.index.lexical_port import LexicalIndex
 from astrbot_plugin_scoped_memory.llm_memory.index.manifest import JsonManifest
 from astrbot_plugin_scoped_memory.llm_memory.index.ports import VectorStore
+from astrbot_plugin_scoped_memory.llm_memory.migration.adoption_staging import AdoptionStaging
 from astrbot_plugin_scoped_memory.llm_memory.migration.legacy_port import LegacyStores
 from astrbot_plugin_scoped_memory.llm_memory.migration.migration_store import SqliteMigrationStore
 from astrbot_plugin_scoped_memory.llm_memory.migration.ports import ForeignCollection
-from astrbot_plugin_scoped_memory.llm_memory.migration.staging import AdoptionStaging
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import VaultPace, WalkPace
 from astrbot_plugin_scoped_memory.llm_memory.recall.ports import Reranker
 from astrbot_plugin_scoped_memory.llm_memory.recall.trust_port import TrustBook
-from astrbot_plugin_scoped_memory.llm_memory.reflection.book import SqliteLoopBook
 from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import ChatModel
+from astrbot_plugin_scoped_memory.llm_memory.reflection.loop_facts import SqliteLoopFacts
 from astrbot_plugin_scoped_memory.llm_memory.reflection.turn_store import SqliteTurnStore
 from astrbot_plugin_scoped_memory.llm_memory.runtime.identifiers import make_id
 from astrbot_plugin_scoped_memory.llm_memory.scopes.pause_mark_file import PauseMarkFile
@@ -63,10 +63,10 @@ from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import SqliteLoop
 from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import SqliteStateStore
 from astrbot_plugin_scoped_memory.llm_memory.sync.ports import Watcher
 from astrbot_plugin_scoped_memory.llm_memory.text.tokenizer import Tokenizer
-from astrbot_plugin_scoped_memory.llm_memory.transfer.lines import TransferFolders
+from astrbot_plugin_scoped_memory.llm_memory.transfer.line_files import TransferFolders
 from astrbot_plugin_scoped_memory.llm_memory.vault.ledger import SqliteLedger
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
-from astrbot_plugin_scoped_memory.llm_memory.vault.notes.reader import MarkdownNotes
+from astrbot_plugin_scoped_memory.llm_memory.vault.notes.markdown_notes import MarkdownNotes
 from astrbot_plugin_scoped_memory.llm_memory.vault.scope_pages import ScopePagesOnDisk
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import NoWords
@@ -231,7 +231,7 @@ async def running(
             migrations=SqliteMigrationStore(root / "state" / "migration.sqlite"),
             loop_file=loop_file,
             turns=SqliteTurnStore(loop_file),
-            loop_book=SqliteLoopBook(loop_file),
+            loop_book=SqliteLoopFacts(loop_file),
             pause_marks=PauseMarkFile(root / "memory"),
             sleep_store=SqliteSleepStore(loop_file),
             pages=ScopePagesOnDisk(root / "memory"),

@@ -16,7 +16,7 @@ from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, Provenance, Source
 from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import QueuedTurn
-from astrbot_plugin_scoped_memory.llm_memory.reflection.book import SqliteLoopBook
+from astrbot_plugin_scoped_memory.llm_memory.reflection.loop_facts import SqliteLoopFacts
 from astrbot_plugin_scoped_memory.llm_memory.reflection.turn_store import SqliteTurnStore
 from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import SqliteLoopFile
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import render
@@ -32,7 +32,7 @@ class LoopStores:
     """What stands in ``state/loop.sqlite``."""
 
     turns: SqliteTurnStore
-    book: SqliteLoopBook
+    book: SqliteLoopFacts
     nights: SqliteSleepStore
 
 
@@ -42,7 +42,7 @@ def loop_stores(root: Path) -> Iterator[LoopStores]:
     file = SqliteLoopFile(root / "state" / "loop.sqlite")
     file.open()
     try:
-        yield LoopStores(SqliteTurnStore(file), SqliteLoopBook(file), SqliteSleepStore(file))
+        yield LoopStores(SqliteTurnStore(file), SqliteLoopFacts(file), SqliteSleepStore(file))
     finally:
         file.close()
 

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
-from astrbot_plugin_scoped_memory.core.agents import WokenAgents
 from astrbot_plugin_scoped_memory.core.config import PluginConfig
-from astrbot_plugin_scoped_memory.core.notices import notice_text
-from astrbot_plugin_scoped_memory.core.panel_map import PanelMap
-from astrbot_plugin_scoped_memory.core.recent_talk import RecentTalk
+from astrbot_plugin_scoped_memory.core.host.panel_config import PanelMap
+from astrbot_plugin_scoped_memory.core.replies.notice_text import notice_text
 from astrbot_plugin_scoped_memory.core.services.feedback_service import FeedbackService
 from astrbot_plugin_scoped_memory.core.texts import Texts
-from astrbot_plugin_scoped_memory.core.turns import TurnReader
+from astrbot_plugin_scoped_memory.core.turn.recent_talk import RecentTalk
+from astrbot_plugin_scoped_memory.core.turn.turn_reader import TurnReader
+from astrbot_plugin_scoped_memory.core.turn.woken_agents import WokenAgents
 from astrbot_plugin_scoped_memory.llm_memory import (
     CognitiveService,
     EngineStatus,

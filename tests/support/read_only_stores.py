@@ -21,7 +21,7 @@ if __name__ == "__main__":
 
     checkout.register()
 
-from astrbot_plugin_scoped_memory.llm_memory.migration.stores import PluginStores
+from astrbot_plugin_scoped_memory.llm_memory.migration.legacy_stores import PluginStores
 from astrbot_plugin_scoped_memory.tests.support.legacy_stores import photograph
 from astrbot_plugin_scoped_memory.tests.support.small_disk import give_up
 

@@ -24,7 +24,7 @@ if __name__ == "__main__":
     checkout.register()
 
 from astrbot_plugin_scoped_memory.llm_memory import WalkPace
-from astrbot_plugin_scoped_memory.llm_memory.migration.stores import PluginStores
+from astrbot_plugin_scoped_memory.llm_memory.migration.legacy_stores import PluginStores
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
 from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, group, running
 from astrbot_plugin_scoped_memory.tests.support.legacy_stores import ANGEL, make_simple

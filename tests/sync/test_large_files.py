@@ -12,9 +12,9 @@ import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory
 from astrbot_plugin_scoped_memory.llm_memory.models.notices import NoticeCode
-from astrbot_plugin_scoped_memory.llm_memory.vault.files import MAX_FILE_BYTES
 from astrbot_plugin_scoped_memory.llm_memory.vault.models import KnownEntry, SeenEntry, SeenFile
 from astrbot_plugin_scoped_memory.llm_memory.vault.rules.stale_saves import Save
+from astrbot_plugin_scoped_memory.llm_memory.vault.vault_tree import MAX_FILE_BYTES
 from astrbot_plugin_scoped_memory.tests.support.bots import FAMILY, Bot, living
 from astrbot_plugin_scoped_memory.tests.support.engines import group, running
 

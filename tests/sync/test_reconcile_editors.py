@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.vault import writer as vault_pen
+from astrbot_plugin_scoped_memory.llm_memory.vault import vault_writer
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.topic_file import parse_file
 from astrbot_plugin_scoped_memory.llm_memory.vault.rules import stale_saves as old_buffers
 from astrbot_plugin_scoped_memory.tests.support.bots import WORK, Bot, living
@@ -268,7 +268,7 @@ class TestTheSameEntry:
 
 def between(monkeypatch: pytest.MonkeyPatch, save: Callable[[], None], *, times: int = 1) -> None:
     """Have an editor save at the worst moment: the bot has read the file, and is about to write."""
-    real = vault_pen.replace_durably
+    real = vault_writer.replace_durably
     left = times
 
     def late(*args: Any) -> None:
@@ -278,7 +278,7 @@ def between(monkeypatch: pytest.MonkeyPatch, save: Callable[[], None], *, times:
             save()
         real(*args)
 
-    monkeypatch.setattr(vault_pen, "replace_durably", late)
+    monkeypatch.setattr(vault_writer, "replace_durably", late)
 
 
 class TestTheSameMoment:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.vault import writer as vault_pen
+from astrbot_plugin_scoped_memory.llm_memory.vault import vault_writer
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.topic_file import digest, parse_file
 from astrbot_plugin_scoped_memory.llm_memory.vault.models import EMPTY
 from astrbot_plugin_scoped_memory.tests.support.bots import AT_ONCE, Bot, Watch, living
@@ -281,7 +281,7 @@ class TestBetweenASaveAndTheLook:
             await bot.says(TEA)
             await bot.look()
             buffer: list[str] = []
-            real = vault_pen.append_durably
+            real = vault_writer.append_durably
 
             def late(*args: Any) -> None:
                 edited(bot.file(), ("绿茶", "铁观音"))
@@ -289,7 +289,7 @@ class TestBetweenASaveAndTheLook:
                 real(*args)
 
             with monkeypatch.context() as patch:
-                patch.setattr(vault_pen, "append_durably", late)
+                patch.setattr(vault_writer, "append_durably", late)
                 await bot.says(DOG)
             await bot.look()
             bot.check()

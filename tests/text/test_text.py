@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, Provenance
-from astrbot_plugin_scoped_memory.llm_memory.text.text import (
+from astrbot_plugin_scoped_memory.llm_memory.text.normalising import (
     clean,
     content_hash,
     embedded_text,

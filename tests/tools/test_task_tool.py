@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.task_texts import tasks_text
+from astrbot_plugin_scoped_memory.core.replies.task_text import tasks_text
 from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.llm_memory import Rejected, RejectReason, TaskFate, TaskOutcome
 from astrbot_plugin_scoped_memory.llm_memory.models.tasks import TaskReport

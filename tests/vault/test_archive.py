@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.vault import archive as vault_archive
-from astrbot_plugin_scoped_memory.llm_memory.vault import writer as vault_pen
+from astrbot_plugin_scoped_memory.llm_memory.vault import vault_writer
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import render
 from astrbot_plugin_scoped_memory.tests.support.bots import Bot, living
 from astrbot_plugin_scoped_memory.tests.sync.test_reconcile import PEANUTS, block
@@ -67,13 +67,13 @@ def test_many_go_to_the_archive_a_file_at_a_time_and_what_a_person_changed_stays
     known = list(tree.vault.read(FAMILY).memories)
     path.write_text(path.read_text("utf-8").replace("第3条", "第3条，改过"), "utf-8")
     rewritten: list[Path] = []
-    replace_durably = vault_pen.replace_durably
+    replace_durably = vault_writer.replace_durably
 
     def counted(target: Path, *rest: Any) -> None:
         rewritten.append(target)
         replace_durably(target, *rest)
 
-    monkeypatch.setattr(vault_pen, "replace_durably", counted)
+    monkeypatch.setattr(vault_writer, "replace_durably", counted)
     gone = tree.vault.archive_many(known[1:5], by=ADMIN, at=NOW)
     assert [one.memory.judgment for one in gone] == ["第2条", "第4条", "第5条"]
     assert rewritten == [path]

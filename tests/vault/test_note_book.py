@@ -15,10 +15,10 @@ from astrbot_plugin_scoped_memory.llm_memory.models.notes import NoteChunk, Note
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope, ScopeFilter
 from astrbot_plugin_scoped_memory.llm_memory.models.shelf import SHARED, Shelf
 from astrbot_plugin_scoped_memory.llm_memory.runtime.notice_board import NoticeBoard
-from astrbot_plugin_scoped_memory.llm_memory.vault.notes import reader as notes
+from astrbot_plugin_scoped_memory.llm_memory.vault.notes import markdown_notes as notes
+from astrbot_plugin_scoped_memory.llm_memory.vault.notes.markdown_notes import MarkdownNotes
 from astrbot_plugin_scoped_memory.llm_memory.vault.notes.note_book import NoteBook
 from astrbot_plugin_scoped_memory.llm_memory.vault.notes.ports import NoteFolder
-from astrbot_plugin_scoped_memory.llm_memory.vault.notes.reader import MarkdownNotes
 
 pytestmark = pytest.mark.unit
 

@@ -14,8 +14,8 @@ from astrbot_plugin_scoped_memory.llm_memory.errors import VaultFileBroken
 from astrbot_plugin_scoped_memory.llm_memory.models.notes import NotePlace
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
 from astrbot_plugin_scoped_memory.llm_memory.models.shelf import SHARED, Shelf
-from astrbot_plugin_scoped_memory.llm_memory.vault.notes import reader as notes
-from astrbot_plugin_scoped_memory.llm_memory.vault.notes.reader import MarkdownNotes
+from astrbot_plugin_scoped_memory.llm_memory.vault.notes import markdown_notes as notes
+from astrbot_plugin_scoped_memory.llm_memory.vault.notes.markdown_notes import MarkdownNotes
 
 pytestmark = pytest.mark.unit
 

@@ -22,7 +22,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, S
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
 from astrbot_plugin_scoped_memory.llm_memory.storage import files
 from astrbot_plugin_scoped_memory.llm_memory.vault import archive as vault_archive
-from astrbot_plugin_scoped_memory.llm_memory.vault import writer as vault_pen
+from astrbot_plugin_scoped_memory.llm_memory.vault import vault_writer
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import render
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import SPLIT_BYTES, MarkdownVault
 
@@ -377,7 +377,7 @@ def test_a_crash_while_forgetting_leaves_the_entry_alive_and_only_once(
         raise Crash
 
     with monkeypatch.context() as patch:
-        patch.setattr(vault_pen, "replace_durably", crash)
+        patch.setattr(vault_writer, "replace_durably", crash)
         with pytest.raises(Crash):
             tree.vault.archive(tree.find("第1件事"), by=ADMIN, at=NOW)
     assert tree.texts() == ["第1件事", "第2件事"]

@@ -18,7 +18,7 @@ from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Topic
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
 from astrbot_plugin_scoped_memory.llm_memory.storage import retry as patience
-from astrbot_plugin_scoped_memory.llm_memory.vault import files as vault_tree
+from astrbot_plugin_scoped_memory.llm_memory.vault import vault_tree
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import render
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.topic_file import parse_file
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault

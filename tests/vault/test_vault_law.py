@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import StoredMemory
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
-from astrbot_plugin_scoped_memory.llm_memory.vault import writer as vault_pen
+from astrbot_plugin_scoped_memory.llm_memory.vault import vault_writer
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import render
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.topic_file import TopicFile, parse_file
 from astrbot_plugin_scoped_memory.tests.support.bots import AT_ONCE, FAMILY, WORK, Bot, Watch
@@ -174,7 +174,7 @@ class Story:
         def end(*_: object) -> None:
             raise Crash
 
-        with mock.patch.object(vault_pen, "replace_durably", end):
+        with mock.patch.object(vault_writer, "replace_durably", end):
             try:
                 deed()
             except Crash:

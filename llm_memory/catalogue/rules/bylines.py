@@ -9,7 +9,7 @@ from collections.abc import Collection
 from functools import lru_cache
 from typing import Final
 
-from ...text.text import one_line
+from ...text.normalising import one_line
 
 UNKNOWN: Final = "?"
 """In the place of an account where none is known."""

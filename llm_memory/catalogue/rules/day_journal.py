@@ -8,7 +8,7 @@ from typing import Final
 
 from ...models.data_models import Memory, StoredMemory
 from ...text.derived_ids import derived_id
-from ...text.text import preview
+from ...text.normalising import preview
 
 MOST_CHARS: Final = 600
 """Of a digest."""

@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 
 from ...models.notes import NoteChunk
 from ...models.passages import Passage
-from ...text.text import embedded_text, one_line
+from ...text.normalising import embedded_text, one_line
 from .tasks import is_task, task_text
 
 TRAIL = " › "

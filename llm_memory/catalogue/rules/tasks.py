@@ -16,7 +16,7 @@ from ...models.data_models import Memory, StoredMemory, Topic
 from ...models.passages import Passage
 from ...models.tasks import Task
 from ...models.vault_layout import topic_of
-from ...text.text import one_line
+from ...text.normalising import one_line
 from .closing import reopened as still_open
 from .pointers import pointed_id
 

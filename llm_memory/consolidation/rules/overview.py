@@ -15,7 +15,7 @@ from ...catalogue.rules.closing import holding
 from ...models.data_models import Memory, StoredMemory, Topic
 from ...models.vault_layout import topic_of
 from ...recall.rules.same_fact import once
-from ...text.text import clean, preview
+from ...text.normalising import clean, preview
 
 _LISTED: Final = 8
 """Of each topic."""

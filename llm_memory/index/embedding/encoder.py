@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from ...errors import EmbeddingFailed
+from .local.onnx_model import ONNX_TRIED, open_onnx
+from .local.prompts import Prompts
+from .local.sentence_transformer import TORCH_TRIED, open_sentence_transformer
 from .native_probe import NativeProbe
-from .onnx_model import ONNX_TRIED, open_onnx
-from .prompts import Prompts
-from .sentence_transformer import TORCH_TRIED, open_sentence_transformer
 
 if TYPE_CHECKING:
     from .ports import Vectors

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from ...errors import EmbeddingFailed
 from .encoder import Encoder, Open, encoded, opened
-from .model_folder import content_revision
-from .prompts import Prompts
+from .local.model_folder import content_revision
+from .local.prompts import Prompts
 
 if TYPE_CHECKING:
     from .ports import Vectors

@@ -20,7 +20,7 @@ from ...storage.imports import import_whole
 from ...storage.sqlite import open_file
 from ...text.tokenizer import Tokenizer
 from ..lexical_port import LexicalMatch, LexicalMatches, LexicalQuery, LexicalRecord
-from . import reading
+from . import lexical_search
 from .question import Question
 from .scoring import AROUND, CARRIED, MOST, Postings, coverage, scores
 from .tables import FORMAT, LOOK, SCHEMA, Words, scope_number, write
@@ -201,7 +201,7 @@ class SqliteLexicalIndex:
         with self._reading, _translating():
             connection = self._open_connection(self._reader)
             with _transaction(connection, "BEGIN"):
-                view = reading.View(connection, scope_filter, unwritten, self._measure)
+                view = lexical_search.View(connection, scope_filter, unwritten, self._measure)
                 tokens = view.postings(question.terms)
                 many = max(_LEAST_AROUND, _AROUND_WORK // max(len(view.documents.text), 1))
                 before = view.postings(question.around[:many])
@@ -224,13 +224,13 @@ class SqliteLexicalIndex:
     ) -> tuple[Key, ...]:
         with self._reading, _translating():
             connection = self._open_connection(self._reader)
-            return reading.within(connection, scope_filter, first, last, max(k, 0))
+            return lexical_search.within(connection, scope_filter, first, last, max(k, 0))
 
     def predecessors(self, keys: Collection[Key]) -> dict[Key, tuple[Key, float]]:
         with self._reading, _translating():
             connection = self._open_connection(self._reader)
             with _transaction(connection, "BEGIN"):
-                return reading.predecessors(connection, keys, self._measure)
+                return lexical_search.predecessors(connection, keys, self._measure)
 
     def _measure(self, connection: sqlite3.Connection, scope: int) -> float:
         known = self._follows.get(scope)
@@ -238,7 +238,7 @@ class SqliteLexicalIndex:
             (size,) = connection.execute(
                 "SELECT COALESCE(MAX(number), 0) FROM document WHERE scope = ?", (scope,)
             ).fetchone()
-            known = _Measured(reading.measure_follows(connection, scope), size)
+            known = _Measured(lexical_search.measure_follows(connection, scope), size)
             self._follows[scope] = known
         return known.share
 

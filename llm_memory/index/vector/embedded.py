@@ -14,9 +14,9 @@ from ...storage.imports import import_whole
 from ..embedding.native_probe import NativeProbe
 from .collections import our_names
 from .faults import translated
+from .folder_guard import DATABASE, FolderGuard
 from .foreign_lock import PATIENCE, ForeignLock
-from .keeper import DATABASE, FolderGuard
-from .probing import Prober
+from .probe_process import ProbeProcess
 
 if TYPE_CHECKING:
     from chromadb.api import ClientAPI
@@ -35,7 +35,7 @@ class EmbeddedChroma:
         path: Path,
         *,
         native: NativeProbe | None = None,
-        prober: Prober | None = None,
+        prober: ProbeProcess | None = None,
         space: DiskSpace | None = None,
         patience: float = PATIENCE,
         owner_patience: float = 0.0,
@@ -52,7 +52,7 @@ class EmbeddedChroma:
         """
         self._lock = DirectoryLock(path)
         self._native = native
-        self._prober = prober or Prober()
+        self._prober = prober or ProbeProcess()
         self._space = space or DiskSpace(path)
         self._patience = patience
         self._owner_patience = owner_patience

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from ...models.scope import ScopeFilter
 from ..embedding.ports import Vector
 from ..ports import Neighbours
-from .calls import matching, measured, metadata_of, nearest, neighbourhood
+from .collection_calls import matching, measured, metadata_of, nearest, neighbourhood
 from .names import parse_id
 from .records import visible
 from .scope_where import Condition, scope_where

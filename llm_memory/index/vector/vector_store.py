@@ -12,15 +12,15 @@ from ...models.key import Key
 from ...models.scope import ScopeFilter
 from ..embedding.ports import Fingerprint, Vector, Vectors
 from ..ports import IndexRecord, Neighbours
-from .calls import listed, remove, replace
+from .call_gate import Gate
+from .collection_calls import listed, remove, replace
 from .collections import existing, made, our_names
 from .connection import Client, Connection
 from .faults import attempt, translated
-from .gate import Gate
 from .names import collection_name, dimension_of, prefix_of, record_id
-from .pace import WritePace
 from .records import sound_hash, stored_metadata
 from .search import MANY, Search
+from .write_pace import WritePace
 
 if TYPE_CHECKING:
     from chromadb.api.models.Collection import Collection

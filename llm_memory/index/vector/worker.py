@@ -30,7 +30,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, NoReturn, TextIO
 
 if TYPE_CHECKING:
-    from ..embedding.bundled_packages import BundledPackage
+    from ..embedding.bundled.bundled_packages import BundledPackage
     from ..embedding.native_probe import NativeProbe
     from .frames import Frame
     from .worker_calls import Served
@@ -101,15 +101,15 @@ class Asked(Exception):
 def run(options: Mapping[str, Any]) -> None:
     """Serve a store over the folder until nobody asks any more, and end the process."""
     from ...log import logger
-    from ..embedding.bundled_model import BundledModel
+    from ..embedding.bundled.bundled_model import BundledModel
     from ..embedding.encoder import probed_libraries
     from ..embedding.native_probe import NativeProbe
     from ..embedding.remote_model import OpenedModel
     from .embedded import CHROMA_TRIED, EmbeddedChroma
     from .frames import GREETING
-    from .pace import WORKER_LONG, WritePace
     from .vector_store import ChromaVectorStore
     from .worker_calls import Served
+    from .write_pace import WORKER_LONG, WritePace
 
     if options["greeting"] != GREETING.decode():
         # The plugin's files were replaced under a bot that runs: it would wait for us in vain.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from ..embedding.bundled_model import BundledModel
+from ..embedding.bundled.bundled_model import BundledModel
 from ..embedding.remote_model import OpenedModel, Which
 from ..ports import VectorStore
 from ..rules.common_part import apart_from

@@ -95,7 +95,7 @@ class WorkerProcess:
         self._mute.daemon = True
         self._mute.start()
         # Each pipe has a thread of its own: whoever asks waits for an answer, and for nothing else.
-        self._overhearing = _thread(self._overhear, errors)
+        self._overhearing = _thread(self._read_stderr, errors)
         _thread(self._listen, output)
         _thread(self._speak, self._input)
 
@@ -202,7 +202,7 @@ class WorkerProcess:
         if frames is not None:
             frames.put(frame)
 
-    def _overhear(self, stream: BinaryIO) -> None:
+    def _read_stderr(self, stream: BinaryIO) -> None:
         with contextlib.suppress(OSError, ValueError):
             for line in stream:
                 self._words.append(line.decode(errors="replace").rstrip())

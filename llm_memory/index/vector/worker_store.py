@@ -14,8 +14,8 @@ from ...errors import EmbeddingFailed, IndexFull, IndexUnavailable
 from ...models.key import Key
 from ...models.scope import ScopeFilter
 from ...storage.child_process import import_path, python_program
+from ..embedding.local.prompts import Prompts
 from ..embedding.ports import Fingerprint, Vector, Vectors
-from ..embedding.prompts import Prompts
 from ..embedding.remote_model import Which
 from ..ports import IndexRecord, Neighbours
 from . import wire

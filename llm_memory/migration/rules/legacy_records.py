@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
-from ...catalogue.rules.strengthened import ORIGIN, all_pieces
+from ...catalogue.rules.merged_memory import ORIGIN, all_pieces
 from ...errors import InvalidScope
 from ...models.data_models import MAX_STRENGTH, Memory, MemoryKind, Provenance, Source
 from ...models.scope import PUBLIC, QUARANTINE_NAME, Scope
 from ...remember.rules.instructions import is_quotation
 from ...remember.rules.normalise import MAX_JUDGMENT
 from ...text.derived_ids import derived_id
-from ...text.text import preview
+from ...text.normalising import preview
 from .legacy_values import (
     as_piece,
     is_empty,

@@ -20,7 +20,7 @@ from ...recall.rules.ranking import Candidate, as_hit
 from ...recall.rules.salience import is_first_person
 from ...recall.rules.same_fact import once
 from ...remember.rules.instructions import order_like
-from ...text.text import estimate_tokens, one_line
+from ...text.normalising import estimate_tokens, one_line
 from ..models import Primer, PrimerPart, PrimerSection
 
 SHARES = {

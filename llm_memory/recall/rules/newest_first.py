@@ -16,9 +16,9 @@ from ...catalogue.rules.closing import closed_by
 from ...catalogue.rules.timeline import is_digest
 from ...models.data_models import StoredMemory
 from ...models.passages import Passage, place_name
-from ...text.content import content
-from .change_questions import Wanted, states_a_change
-from .places import tells_a_later_place
+from ...text.content_words import content
+from .later_place import tells_a_later_place
+from .questions.change import Wanted, states_a_change
 from .ranking import Candidate, Sifted
 from .spoken_corrections import VALUE, SpokenCorrection, weight
 

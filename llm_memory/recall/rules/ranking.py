@@ -14,7 +14,7 @@ from ...catalogue.rules.timeline import is_digest
 from ...models.data_models import StoredMemory
 from ...models.passages import Passage, moment_of, passage_id, place_name, said_by
 from ...models.recall import Considered, DropReason, Hit
-from ...text.text import estimate_tokens, preview
+from ...text.normalising import estimate_tokens, preview
 from .diversity import Novelty
 from .excerpt import excerpt
 

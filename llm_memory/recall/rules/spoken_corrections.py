@@ -16,7 +16,7 @@ from ...catalogue.rules.closing import closed_by
 from ...catalogue.rules.timeline import is_digest
 from ...index.rules.deduplication import same_speaker
 from ...models.data_models import Memory
-from ...text.content import CHANGED, content
+from ...text.content_words import CHANGED, content
 from ...text.dates.expressions import find_times
 from ...text.numerals import HAN_NUMERALS
 from .salience import without_times

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from enum import Enum, auto
 
 from ...models.talk import NO_TALK, ContextLine, TalkUsed, Voice
-from ...text.text import one_line
+from ...text.normalising import one_line
 from ...text.turn_text import spoken
 from .relevance import is_about_time_alone
 

@@ -14,7 +14,7 @@ from typing import Final
 
 from ...models.data_models import StoredMemory
 from ...models.turns import QueuedTurn
-from ...text.text import estimate_tokens, preview
+from ...text.normalising import estimate_tokens, preview
 from .speakers import speakers
 
 REPLY_TOKENS: Final = 1_500

@@ -13,7 +13,7 @@ from ...models.conversation import Actor
 from ...models.data_models import MemoryDraft, MemoryKind, Source
 from ...models.turns import Contradiction, Feedback, Merge, QueuedTurn
 from ...recall.rules.successors import claiming_nothing
-from ...text.text import clean
+from ...text.normalising import clean
 from .guards import said_by
 from .reply import KINDS, NewMemory, ReflectionReply
 from .speakers import NOBODY, Speaker, speakers

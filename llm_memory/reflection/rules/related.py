@@ -11,7 +11,7 @@ from typing import Final
 
 from ...models.data_models import StoredMemory
 from ...models.turns import QueuedTurn
-from ...text.content import content
+from ...text.content_words import content
 
 _EACH: Final = 2
 """Of a turn."""

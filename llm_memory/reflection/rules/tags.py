@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from ...catalogue.rules.timeline import DIGEST_TAG
 from ...remember.rules.instructions import order_like
 from ...remember.rules.normalise import MAX_TAG
-from ...text.text import clean, normalise, one_line
+from ...text.normalising import clean, normalise, one_line
 
 _MARK = re.compile("[#^][mn]-")
 """How a pointer and the id of an entry begin."""

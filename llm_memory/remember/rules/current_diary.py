@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from ...text.text import normalise
+from ...text.normalising import normalise
 
 _HEAD: Final = re.compile(r"[^：]{0,40}：")
 _COUNT: Final = re.compile(r"\d+ 条")

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ...models.conversation import Actor
 from ...models.data_models import MAX_STRENGTH, MIN_STRENGTH, MemoryDraft, Rejected, RejectReason
-from ...text.text import clean, normalise, one_line
+from ...text.normalising import clean, normalise, one_line
 
 MAX_JUDGMENT = 2_000
 MAX_REASONING = 8_000

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from ...models.conversation import ConversationId
-from ...text.text import clean
+from ...text.normalising import clean
 from .map_keys import canonical_key, is_conversation_key, is_persona_key
 
 _ARROW = re.compile(r"\s*(?:→|⇒|->|=>)\s*")

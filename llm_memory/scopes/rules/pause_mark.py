@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...models.loop import PauseMark
-from ...text.text import content_hash
+from ...text.normalising import content_hash
 
 _HASH_CHARS = 32
 

@@ -23,7 +23,7 @@ from ...models.transfer import (
     Record,
     SettingsRecord,
 )
-from ...text.text import is_sendable
+from ...text.normalising import is_sendable
 
 FORMAT: Final = "scoped-memory"
 VERSION: Final = 1

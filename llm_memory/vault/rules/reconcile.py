@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ...models.data_models import Memory
-from ...text.text import same_words
+from ...text.normalising import same_words
 from ..models import (
     BUFFER_SECONDS,
     Changes,

@@ -7,9 +7,13 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.bundled import BundledEmbedder
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.bundled.bundled import (
+    BundledEmbedder,
+)
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.checked import CheckedEmbedder
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local_model import LocalModelEmbedder
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local.local_model import (
+    LocalModelEmbedder,
+)
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Embedder
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.provider import ProviderEmbedder
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.remote_model import RemoteModel

@@ -10,8 +10,12 @@ import numpy as np
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.bundled_model import BundledModel
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.bundled_packages import BundledPackage
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.bundled.bundled_model import (
+    BundledModel,
+)
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.bundled.bundled_packages import (
+    BundledPackage,
+)
 
 pytestmark = pytest.mark.unit
 

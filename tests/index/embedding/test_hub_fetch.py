@@ -15,11 +15,18 @@ from urllib.request import Request
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding import hub_fetch
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.hub import Hub, _NoLessSafe
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.hub_fetch import FetchFailed, fetch
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local_model import LocalModelEmbedder
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.model_download import fetch_command
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.download import hub_fetch
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.download.hub import Hub, _NoLessSafe
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.download.hub_fetch import (
+    FetchFailed,
+    fetch,
+)
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.download.model_download import (
+    fetch_command,
+)
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local.local_model import (
+    LocalModelEmbedder,
+)
 from astrbot_plugin_scoped_memory.tests.support.hub_server import HubServer, running
 from astrbot_plugin_scoped_memory.tests.support.tiny_onnx import make_tiny_onnx
 

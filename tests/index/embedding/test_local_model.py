@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local_model import LocalModelEmbedder
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local.local_model import (
+    LocalModelEmbedder,
+)
 from astrbot_plugin_scoped_memory.tests.index.embedding.embedder_bench import minilm_folder
 from astrbot_plugin_scoped_memory.tests.support.tiny_model import make_tiny_model
 

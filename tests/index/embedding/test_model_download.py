@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.fetch_model import place
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.model_download import (
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.download.fetch_model import place
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.download.model_download import (
     ModelDownload,
     fetch_command,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.model_files import (
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local.model_files import (
     NothingToRun,
     best_graph,
     needed,

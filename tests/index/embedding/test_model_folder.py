@@ -10,14 +10,17 @@ import pytest
 from astrbot_plugin_scoped_memory.llm_memory import EnginePaths, EngineSettings
 from astrbot_plugin_scoped_memory.llm_memory.composition.engine import local_embedder
 from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.model_folder import (
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local.model_folder import (
     content_revision,
     find_model,
     first_model,
     hub_name,
     is_hub_name,
 )
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.prompts import Prompts, prompts_of
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local.prompts import (
+    Prompts,
+    prompts_of,
+)
 
 pytestmark = pytest.mark.unit
 

@@ -11,20 +11,22 @@ import numpy as np
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local_model import LocalModelEmbedder
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.model_layout import (
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local.local_model import (
+    LocalModelEmbedder,
+)
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local.model_layout import (
     ModelLayout,
     Pooling,
     onnx_layout,
 )
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.native_probe import (
-    NativeProbe,
-    trial_command,
-)
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.onnx_model import (
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local.onnx_model import (
     ONNX_TRIED,
     OnnxModel,
     open_onnx,
+)
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.native_probe import (
+    NativeProbe,
+    trial_command,
 )
 from astrbot_plugin_scoped_memory.llm_memory.storage.child_process import run_child
 from astrbot_plugin_scoped_memory.tests.support.tiny_onnx import make_tiny_onnx

@@ -12,9 +12,9 @@ import numpy as np
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint, Vectors
 from astrbot_plugin_scoped_memory.llm_memory.index.ports import IndexRecord
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.embedded import EmbeddedChroma
-from astrbot_plugin_scoped_memory.llm_memory.index.vector.pace import WritePace
-from astrbot_plugin_scoped_memory.llm_memory.index.vector.probing import Prober
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.probe_process import ProbeProcess
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.vector_store import ChromaVectorStore
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.write_pace import WritePace
 from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope, ScopeFilter
 from astrbot_plugin_scoped_memory.llm_memory.storage.child_process import ChildEnd, run_child
@@ -57,7 +57,7 @@ class Index:
         return sorted(self.root.glob("chroma.broken-*"))
 
     def connection(self) -> EmbeddedChroma:
-        return EmbeddedChroma(self.folder, prober=Prober(self.children))
+        return EmbeddedChroma(self.folder, prober=ProbeProcess(self.children))
 
     def store(self) -> ChromaVectorStore:
         return ChromaVectorStore(self.connection(), pace=WritePace(long=1.0, sleep=lambda _: None))

@@ -14,9 +14,9 @@ import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import IndexPace, NoticeCode
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint
-from astrbot_plugin_scoped_memory.llm_memory.index.vector.pace import WritePace
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.server import DEADLINE, ChromaServer
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.vector_store import ChromaVectorStore
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.write_pace import WritePace
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm
 from astrbot_plugin_scoped_memory.tests.support.chroma_server import (
     Reply,

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import IndexFull, IndexUnavailable
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.folder_guard import FolderGuard
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.health import Health, HealthFile, seal_of
-from astrbot_plugin_scoped_memory.llm_memory.index.vector.keeper import FolderGuard
-from astrbot_plugin_scoped_memory.llm_memory.index.vector.probing import Prober, Verdict
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.probe_process import ProbeProcess, Verdict
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.quarantine import set_aside
 from astrbot_plugin_scoped_memory.llm_memory.storage.child_process import ChildEnd
 from astrbot_plugin_scoped_memory.llm_memory.storage.directory_lock import LOCK_NAME
@@ -58,7 +58,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def keeper(folder: Path, child: Child) -> FolderGuard:
-    return FolderGuard(folder, {}, prober=Prober(child), space=ROOMY)
+    return FolderGuard(folder, {}, prober=ProbeProcess(child), space=ROOMY)
 
 
 def session(folder: Path, child: Child, version: str = "1") -> str:

@@ -14,9 +14,9 @@ import pytest
 
 from astrbot_plugin_scoped_memory.harness.waiting import free_port
 from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable, StateUnavailable
-from astrbot_plugin_scoped_memory.llm_memory.index.vector.pace import WritePace
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.server import ChromaServer
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.vector_store import ChromaVectorStore
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.write_pace import WritePace
 from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.tests.index.vector.vector_bench import (
     DIM,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.index.vector.pace import (
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.write_pace import (
     LEAST_REST,
     LONG,
     MOST,

@@ -12,14 +12,14 @@ from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.index.ports import IndexRecord, Neighbours, VectorStore
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.embedded import EmbeddedChroma
-from astrbot_plugin_scoped_memory.llm_memory.index.vector.pace import WritePace
-from astrbot_plugin_scoped_memory.llm_memory.index.vector.probing import Prober
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.probe_process import ProbeProcess
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.server import ChromaServer
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.vector_store import ChromaVectorStore
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import (
     WorkerStore,
     worker_command,
 )
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.write_pace import WritePace
 from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope, ScopeFilter
 from astrbot_plugin_scoped_memory.llm_memory.models.shelf import Shelf
@@ -84,7 +84,7 @@ class ChromaBench(Bench):
     def fresh(self) -> VectorStore:
         # What is planted past the store would be looked into by a child each time.
         connection = EmbeddedChroma(
-            self._path, prober=Prober(lambda _command, _seconds: ChildEnd(1))
+            self._path, prober=ProbeProcess(lambda _command, _seconds: ChildEnd(1))
         )
         return ChromaVectorStore(connection, pace=WritePace(long=1.0, sleep=lambda _: None))
 

@@ -1,0 +1,1 @@
+"""The commands of ``/memory``: text in, text out."""

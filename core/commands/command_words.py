@@ -1,0 +1,190 @@
+"""What people write for a command of ours: without a blank, in capitals, by another word."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from astrbot.api import logger
+from astrbot.api.event import AstrMessageEvent
+from astrbot.api.event.filter import CustomFilter
+from astrbot.core.config import AstrBotConfig
+from astrbot.core.star.filter.command import CommandFilter
+from astrbot.core.star.filter.command_group import CommandGroupFilter
+from astrbot.core.star.star_handler import star_handlers_registry
+
+from ..services.injection_service import safe
+from ..texts import Texts
+
+HELP = "help"
+_WIDE = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
+_SIMILAR = 0.6
+_SUGGESTED = 3
+_WORD = 20
+_OTHER_WORDS: Mapping[str, Sequence[str]] = {
+    "list": ("查看", "看", "显示", "全部", "所有", "清单", "show", "ls", "all", "view"),
+    "search": ("查看", "查", "查找", "查询", "找", "想起", "回忆", "find", "query", "recall"),
+    "add": ("记", "添加", "新增", "加", "保存", "记下", "remember", "save", "new"),
+    "forget": ("忘", "忘掉", "移除", "清除", "清空", "remove", "rm", "del", "clear", "reset"),
+    "edit": ("编辑", "改", "更改", "更正", "change", "update"),
+    "move": ("转移", "搬", "mv"),
+    "undo": ("还原", "回退", "取消", "找回", "restore", "revert", "back"),
+    "scope": ("记忆域", "分组", "绑定", "设置", "归属", "bind", "set", "map", "group"),
+    "status": ("信息", "情况", "info", "state", "stat"),
+    "why": ("原因", "解释", "explain", "reason"),
+    "pause": ("停", "停止", "关闭", "关", "别记", "stop", "off", "disable"),
+    "resume": ("开启", "打开", "开始", "开", "start", "on", "enable"),
+    "sleep": ("睡觉", "清理", "tidy", "clean"),
+    "help": ("?", "？", "菜单", "指令", "命令", "用法", "menu", "usage", "commands"),
+}
+"""What people write who mean one of ours."""
+
+Names = Mapping[str, Sequence[str]]
+"""What stands behind the group's name, by command: its names in force."""
+
+
+def respelled(text: str, groups: Sequence[str], names: Names, *, commanded: bool) -> str | None:
+    """``text`` as AstrBot understands it; None for what it understands, and for what is no command
+    of ours.
+
+    Args:
+        groups: The names of the group; the first one stands in what is returned.
+        commanded: A command's mark stood before it. Without one, a word that is no command of ours
+            is talk.
+    """
+    first, rest = (*text.split(None, 1), "", "")[:2]
+    group = next((one for one in groups if one.casefold() == first.casefold()), None)
+    if group is None:
+        return _glued_to_the_group(first, rest, groups, names) if commanded else None
+    word, more = (*rest.split(None, 1), "", "")[:2]
+    if not word:
+        return f"{groups[0]} {_first(names, HELP)}"
+    known = _known(word, names)
+    if known is None and commanded:
+        known = _glued(word, names)
+    if known is not None:
+        spelled = f"{known} {more}".strip()
+        return None if (first, rest) == (group, spelled) else f"{groups[0]} {spelled}"
+    return f"{groups[0]} {_first(names, HELP)} {rest}" if commanded else None
+
+
+def _glued_to_the_group(first: str, rest: str, groups: Sequence[str], names: Names) -> str | None:
+    folded = first.casefold()
+    group = next((one for one in groups if folded.startswith(one.casefold())), None)
+    if group is None:
+        return None
+    word = first[len(group) :]
+    known = _known(word, names) or _glued(word, names)
+    if known is not None:
+        return f"{groups[0]} {known} {rest}".strip()
+    if _WIDE.match(group):  # a longer English word is another word
+        return f"{groups[0]} {_first(names, HELP)} {word} {rest}".strip()
+    return None
+
+
+def _known(word: str, names: Names) -> str | None:
+    folded = word.casefold()
+    every = (name for some in names.values() for name in some)
+    return next((name for name in every if name.casefold() == folded), None)
+
+
+def _glued(word: str, names: Names) -> str | None:
+    """``忘记 芒果`` for 忘记芒果, ``list 2`` for list2."""
+    folded, every = word.casefold(), (name for some in names.values() for name in some)
+    for name in sorted(every, key=len, reverse=True):
+        behind = word[len(name) :]
+        if folded.startswith(name.casefold()) and (_WIDE.match(name) or behind.isdecimal()):
+            return f"{name} {behind}"
+    return None
+
+
+def _first(names: Names, command: str) -> str:
+    return names.get(command, (command,))[0]
+
+
+def nearest(word: str, names: Names) -> list[str]:
+    """The commands that a word may mean, the likeliest first."""
+    folded = word.casefold()
+    meant = [key for key, words in _OTHER_WORDS.items() if folded in words and key in names]
+    scored = {
+        key: max(difflib.SequenceMatcher(None, folded, name.casefold()).ratio() for name in some)
+        for key, some in names.items()
+        if some
+    }
+    alike = sorted((key for key in scored if scored[key] >= _SIMILAR), key=lambda k: -scored[k])
+    return list(dict.fromkeys([*meant, *alike]))[:_SUGGESTED]
+
+
+def unknown_text(texts: Texts, rest: str) -> str:
+    """That there is no such command, and which may be meant; empty for one that there is."""
+    word = (rest.split() or [""])[0]
+    names = CommandWords.names()
+    if _known(word, names) is not None:
+        return ""
+    meant = nearest(word, names)
+    shown = safe(word)[:_WORD]
+    if not meant:
+        return texts.say("help.unknown", word=shown)
+    said = texts.say("private.and").join(texts.say(f"command.{key}") for key in meant)
+    return texts.say("help.meant", word=shown, names=said)
+
+
+class CommandWords(CustomFilter):
+    """Lets no event through. It comes before the commands and respells what was meant for them:
+    otherwise AstrBot answers the bare group with its own tree, and the model what it does not know.
+
+    AstrBot makes the filter when it reads the decorator of the handler; the group is told to the
+    class once it is complete.
+    """
+
+    _group: ClassVar[CommandGroupFilter | None] = None
+
+    @classmethod
+    def use(cls, group: CommandGroupFilter) -> None:
+        """The group whose commands these are."""
+        cls._group = group
+
+    @classmethod
+    def names(cls) -> dict[str, list[str]]:
+        """By command, the names in force: an owner may have changed them in the panel."""
+        found: dict[str, list[str]] = {}
+        for one in cls._group.sub_command_filters if cls._group is not None else ():
+            if isinstance(one, CommandFilter):
+                key = one.get_handler_md().handler_name.partition("_")[2]
+                found[key] = [one.command_name, *sorted(one.alias)]
+        return found
+
+    def filter(self, event: AstrMessageEvent, cfg: AstrBotConfig) -> bool:
+        """Whatever is raised here, AstrBot sends into the chat: so nothing is."""
+        try:
+            self._respell(event, cfg)
+        except Exception:  # noqa: BLE001  (the words stay as they were written)
+            logger.exception("CommandWords")
+        return False
+
+    def _respell(self, event: AstrMessageEvent, cfg: AstrBotConfig) -> None:
+        if self._group is None or not event.is_at_or_wake_command:
+            return
+        text = event.message_str.strip()
+        groups = self._group.get_complete_command_names()
+        folded = text.casefold()
+        if not any(folded.startswith(one.casefold()) for one in groups):
+            return
+        marks = tuple(mark for mark in cfg.get("wake_prefix") or () if mark)
+        commanded = event.message_obj.message_str.strip().startswith(marks) if marks else False
+        spelled = respelled(text, groups, self.names(), commanded=commanded)
+        if spelled is not None and not _is_anothers(text.split(None, 1)[0], self._group):
+            event.message_str = spelled
+
+
+def _is_anothers(word: str, ours: CommandGroupFilter) -> bool:
+    """True if another plugin has a command of that name."""
+    for handler in star_handlers_registry:
+        for one in handler.event_filters:
+            if one is ours or not isinstance(one, CommandFilter | CommandGroupFilter):
+                continue
+            if word in (name.split(None, 1)[0] for name in one.get_complete_command_names()):
+                return word not in ours.get_complete_command_names()
+    return False

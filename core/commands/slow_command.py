@@ -1,0 +1,34 @@
+"""Commands whose work may take long: the person hears of it soon, the work goes on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from astrbot.api import logger
+
+from ...llm_memory import ScopedMemoryError
+from ..plugin_context import PluginContext
+from ..replies.outcome_text import error_text
+
+_PATIENCE_SECONDS = 5.0
+"""What takes longer goes on behind, and its end is written to the log."""
+
+
+async def answer_or_continue(
+    plugin: PluginContext, work: Callable[[], Awaitable[str]], goes_on: str
+) -> str:
+    """What the work says; or, if it takes long, the text ``goes_on``."""
+    task = asyncio.ensure_future(work())
+    done, _ = await asyncio.wait([task], timeout=_PATIENCE_SECONDS)
+    if done:
+        return await task
+    plugin.spawn(_finish(plugin, task))
+    return plugin.texts.say(goes_on)
+
+
+async def _finish(plugin: PluginContext, task: Awaitable[str]) -> None:
+    try:
+        logger.info(await task)
+    except ScopedMemoryError as error:
+        logger.error(error_text(plugin.texts, error))

@@ -1,0 +1,1 @@
+"""What AstrBot offers: its providers, personas, clock, configuration, log, routes and pip."""

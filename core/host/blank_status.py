@@ -1,0 +1,52 @@
+"""What the status route answers where no plugin runs: switched off, still loading, not loadable."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..plugin_names import plugin_version
+
+_TALLIES = (
+    "scanned",
+    "patched",
+    "skipped",
+    "remaining",
+    "adopted",
+    "merged",
+    "quarantined",
+    "broken",
+)
+_COUNTS = (
+    "waiting",
+    "dead",
+    "calls_today",
+    "failed_today",
+    "tokens_today",
+    "daily_tokens",
+    "paused",
+)
+_TIMES = ("oldest", "slept_at", "next_sleep")
+
+
+def blank_status(*warnings: str) -> dict[str, Any]:
+    """Each key of a running one's answer, with nothing behind it. Imports nothing of the engine."""
+    said = {"provider": "", "resting": "", "error": "", "sleeping": False}
+    return {
+        "version": plugin_version(),
+        "ready": False,
+        "embedder": "",
+        "index": "off",
+        "memories": {"total": 0, "by_scope": {}},
+        "notes": {"total": 0, "by_folder": {}},
+        "migration": {
+            "state": "idle",
+            "mode": "auto",
+            "mode_on": False,
+            **dict.fromkeys(_TALLIES, 0),
+        },
+        "queue": 0,
+        "loop": {**said, **dict.fromkeys(_COUNTS, 0), **dict.fromkeys(_TIMES), "shares": []},
+        "backlog": 0,
+        "left_behind": [],
+        "warnings": [*warnings],
+    }

@@ -1,0 +1,46 @@
+"""Which persona is in force for an event."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from astrbot.api import logger
+from astrbot.api.event import AstrMessageEvent
+
+from ..texts import Texts
+from ..turn.woken_agents import adapter_of
+
+_NONE = "[%None]"
+
+
+class PersonaReader:
+    """Asks AstrBot the way its own agent does, so that every entry gets the same answer."""
+
+    def __init__(self, context: Any, texts: Texts) -> None:
+        self._context = context
+        self._texts = texts
+
+    async def __call__(self, event: AstrMessageEvent, conversation: Any = None) -> str | None:
+        """The persona's id, empty for none, None if AstrBot could not tell.
+
+        ``conversation``: AstrBot's own, where it is at hand. To ask for it is to read all of its
+        history from a database.
+        """
+        umo = event.unified_msg_origin
+        account = umo.split(":", 1)[0]
+        try:
+            if conversation is None:
+                manager = self._context.conversation_manager
+                current = await manager.get_curr_conversation_id(umo)
+                conversation = await manager.get_conversation(umo, current) if current else None
+            selected = await self._context.persona_manager.resolve_selected_persona(
+                umo=umo,
+                conversation_persona_id=conversation.persona_id if conversation else None,
+                platform_name=adapter_of(self._context, account) or event.get_platform_name(),
+                provider_settings=self._context.get_config(umo=umo).get("provider_settings", {}),
+            )
+        except Exception as error:  # noqa: BLE001  (AstrBot's database may raise anything)
+            logger.warning(self._texts.say("log.no_persona", error=type(error).__name__))
+            return None
+        persona = selected[0]
+        return "" if persona in (None, _NONE) else str(persona)

@@ -1,0 +1,85 @@
+"""``GET /astrbot_plugin_scoped_memory/status``: AstrBot asks for a login before it calls us."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from astrbot.api.web import json_response
+
+from ...llm_memory import MigrationStatus
+from ..commands.bring_command import left_json
+from ..plugin_context import PluginContext
+from ..replies.explanation import told_json
+from ..replies.loop_text import loop_json
+from .blank_status import blank_status
+
+
+class StatusApi:
+    """Answers from the moment the plugin is loaded; ``current`` is None when it is switched off."""
+
+    def __init__(self, current: Callable[[], PluginContext | None]) -> None:
+        self._current = current
+
+    async def __call__(self) -> Any:
+        """The status as JSON."""
+        return json_response(await self.payload())
+
+    async def payload(self) -> dict[str, Any]:
+        """What the route answers."""
+        plugin = self._current()
+        if plugin is None:
+            return blank_status()
+        status = await plugin.status()
+        return {
+            "version": plugin.version,
+            "ready": status.ready,
+            "embedder": status.embedder,
+            "index": status.index.value,
+            "memories": {"total": status.total, "by_scope": dict(status.by_scope)},
+            "notes": {"total": sum(status.notes.values()), "by_folder": dict(status.notes)},
+            "migration": migration_json(status.migration),
+            # All that waits to be worked off: vectors (``backlog``) and turns (``loop.waiting``).
+            "queue": status.backlog + status.queue,
+            "loop": loop_json(status.loop),
+            "backlog": status.backlog,
+            "left_behind": [left_json(one) for one in status.left],
+            "warnings": plugin.warnings(status),
+        }
+
+
+def migration_json(status: MigrationStatus) -> dict[str, Any]:
+    """The migration block: ``waiting`` and ``reversed`` only where there is something to say."""
+    said: dict[str, Any] = {
+        "state": status.state.value,
+        "mode": status.mode.value,
+        "mode_on": status.mode_on,
+        "scanned": status.tally.scanned,
+        "patched": status.tally.patched,
+        "skipped": status.tally.skipped,
+        "remaining": status.remaining,
+        "adopted": status.tally.adopted,
+        "merged": status.tally.merged,
+        "quarantined": status.tally.quarantined,
+        "broken": status.tally.broken,
+    }
+    said |= {"waiting": status.waiting} if status.waiting else {}
+    said |= {"detail": status.detail} if status.detail else {}
+    return said | ({"reversed": True} if status.reversed else {})
+
+
+class RecallsApi:
+    """The last recalls of all conversations, for the owner: AstrBot asks for a login first."""
+
+    def __init__(self, current: Callable[[], PluginContext | None]) -> None:
+        self._current = current
+
+    async def __call__(self) -> Any:
+        """The recalls as JSON."""
+        return json_response(await self.payload())
+
+    async def payload(self) -> dict[str, Any]:
+        """What the route answers: the newest first, none while the plugin is off."""
+        plugin = self._current()
+        told = [] if plugin is None else plugin.service.last_recalls()
+        return {"recalls": [told_json(one) for one in told]}

@@ -1,0 +1,31 @@
+"""Notices of the engine as texts."""
+
+from __future__ import annotations
+
+from ...llm_memory import Notice, NoticeCode
+from ..host.requirements import bundled_model_for_here
+from ..texts import Texts
+
+
+def notice_text(texts: Texts, notice: Notice) -> str:
+    """The notice in the owner's language."""
+    params = dict(notice.params)
+    if fault := params.get("fault"):
+        params["fault"] = texts.say(f"fault.{fault}")
+    if reason := params.get("reason"):
+        params["reason"] = texts.say(f"file.{reason}")
+    if cause := params.get("cause"):
+        params["cause"] = texts.say(f"cause.{cause}")
+    if notice.code is NoticeCode.EMBEDDER_FAILING:
+        rung = str(params["embedder"]).partition(":")[0]
+        code = str(params["detail"]).partition(":")[0]
+        remedy = f"{rung}.{code}"  # what the owner can do
+        if texts.knows(remedy):
+            params["detail"] += texts.say(remedy, name=bundled_model_for_here())
+    if "closest" in params:
+        closest = params["closest"]
+        params["hint"] = texts.say("notice.map_closest", closest=closest) if closest else ""
+        params["odd"] = texts.say(f"map_key.{params.get('odd', 'unmet')}", **params)
+    if "lines" in params:
+        params["fix"] = texts.say("map_key.lines", lines=params["lines"]) if params["lines"] else ""
+    return texts.say(f"notice.{notice.code}", **params)

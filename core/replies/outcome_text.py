@@ -1,0 +1,197 @@
+"""The engine's outcomes as short texts, for tools and commands alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...llm_memory import (
+    EngineClosed,
+    EngineOff,
+    Memory,
+    NotAllowed,
+    NoteSection,
+    NoticeCode,
+    NotVisible,
+    PrivateKind,
+    Reinforced,
+    Rejected,
+    RememberOutcome,
+    Replaced,
+    ScopedMemoryError,
+    Stored,
+    StoredMemory,
+)
+from ...llm_memory.catalogue.rules.pointers import is_note_id, pointed_id
+from ...llm_memory.errors import DirectoryInUse, FormatNewer, UpgradeFailed
+from ...llm_memory.scopes.rules.scope_resolution import as_derived
+from ..services.injection_service import note_title, safe, safe_line, safe_pointer
+from ..texts import Texts
+
+_SHOWN = 60
+
+
+def remembered_text(texts: Texts, outcome: RememberOutcome) -> str:
+    """What was stored where, or why nothing was."""
+    match outcome:
+        case Stored(memory, redacted):
+            said = texts.say("outcome.stored", scope=memory.scope.name, pointer=memory.pointer)
+            return said + _what_was_done(texts, memory, redacted)
+        case Reinforced(memory, redacted):
+            said = texts.say("outcome.reinforced", scope=memory.scope.name, pointer=memory.pointer)
+            return said + _what_was_done(texts, memory, redacted)
+        case Replaced(memory, former, redacted):
+            said = texts.say(
+                "outcome.replaced",
+                scope=memory.scope.name,
+                pointer=memory.pointer,
+                former=former.memory.memory_id,
+            )
+            return said + _what_was_done(texts, memory, redacted)
+        case Rejected():
+            return rejected_text(texts, outcome)
+
+
+def added_text(texts: Texts, outcome: RememberOutcome) -> str:
+    """The same to a person: who will see it, and no path."""
+    if isinstance(outcome, Rejected):
+        return rejected_text(texts, outcome)
+    stored = outcome.memory
+    memory_id, seen = stored.memory.memory_id, seen_by(texts, stored)
+    if isinstance(outcome, Replaced):
+        former = outcome.former.memory.memory_id
+        said = texts.say("add.replaced", id=memory_id, seen=seen, former=former)
+    elif isinstance(outcome, Reinforced):
+        said = texts.say("add.known", id=memory_id, seen=seen)
+    else:
+        said = texts.say("add.stored", id=memory_id, seen=seen)
+    return said + _what_was_done(texts, stored, outcome.redacted)
+
+
+def seen_by(texts: Texts, stored: StoredMemory) -> str:
+    """Who sees a memory, in words."""
+    scope = stored.scope
+    if scope.is_public:
+        return texts.say("seen.public")
+    return texts.say("seen.here" if as_derived(scope.name) else "seen.scope", scope=scope.name)
+
+
+def _what_was_done(texts: Texts, stored: StoredMemory, redacted: Sequence[PrivateKind]) -> str:
+    """What is kept otherwise than it was said, empty if nothing is."""
+    notes = redacted_text(texts, redacted)
+    if stored.memory.quoted:
+        notes += texts.say("outcome.quoted")
+    return notes
+
+
+def redacted_text(texts: Texts, redacted: Sequence[PrivateKind]) -> str:
+    """What was hidden, empty if nothing was."""
+    if not redacted:
+        return ""
+    return texts.say("outcome.redacted", kinds=private_text(texts, redacted))
+
+
+def private_text(texts: Texts, kinds: Sequence[PrivateKind]) -> str:
+    """The names of kinds of private things."""
+    return texts.say("private.and").join(texts.say(f"private.{kind}") for kind in kinds)
+
+
+def rejected_text(texts: Texts, rejected: Rejected) -> str:
+    """Why nothing was stored."""
+    why = ""
+    if rejected.why is not None:
+        why = texts.say(f"why.{rejected.why.code}", key=rejected.why.key, value=rejected.why.value)
+    private = private_text(texts, rejected.private)
+    return texts.say(f"reject.{rejected.reason}", why=why, detail=rejected.detail, private=private)
+
+
+def not_allowed_text(texts: Texts, what: str, refused: NotAllowed) -> str:
+    """Whose words they are, or where they may be changed. ``what``: forget, edit or undo."""
+    if refused.scope:
+        return texts.say("pointed.elsewhere", scope=refused.scope)
+    who = safe(refused.who) or texts.say("inject.nobody")
+    return texts.say(f"{what}.not_allowed", who=who)
+
+
+def not_visible_text(texts: Texts, outcome: NotVisible) -> str:
+    """That no such memory lives here; that it is forgotten, or a piece of a note."""
+    if is_note_id(pointed_id(outcome.memory_id) or ""):
+        return texts.say("pointed.note")
+    shown = safe(outcome.memory_id)[:_SHOWN]
+    return texts.say("pointed.forgotten" if outcome.forgotten else "pointed.absent", id=shown)
+
+
+def _standing(memory: Memory) -> str:
+    if memory.quoted:
+        return "entry.quoted"
+    return "entry.trusted" if memory.provenance.trusted else "entry.untrusted"
+
+
+def error_text(texts: Texts, error: ScopedMemoryError) -> str:
+    """What a caller is told when the engine cannot answer."""
+    if isinstance(error, EngineClosed):
+        return texts.say("outcome.reloaded")
+    if code := _code_of_off(error):
+        return texts.say("outcome.off", detail=texts.say(f"engine_off.{code}"))
+    return texts.say("outcome.failed", detail=type(error).__name__)
+
+
+def _code_of_off(error: ScopedMemoryError) -> str:
+    """The notice that says why the engine does not open; empty for any other error."""
+    match error:
+        case EngineOff(code=code):
+            return code
+        case DirectoryInUse():
+            return NoticeCode.DIRECTORY_IN_USE
+        case FormatNewer():
+            return NoticeCode.FORMAT_NEWER
+        case UpgradeFailed():
+            return NoticeCode.UPGRADE_FAILED
+        case _:
+            return ""
+
+
+def entry_text(texts: Texts, stored: StoredMemory) -> str:
+    """A whole entry with its metadata."""
+    memory = stored.memory
+    origin = memory.provenance
+    lines = [
+        texts.say("entry.head", pointer=safe_pointer(stored.pointer), scope=stored.scope.name),
+        texts.say("entry.judgment", text=safe(memory.judgment)),
+    ]
+    if memory.reasoning:
+        # Its further lines stand back, so that none looks like a line of ours.
+        reasoning = "\n    ".join(safe(line) for line in memory.reasoning.split("\n"))
+        lines.append(texts.say("entry.reasoning", text=reasoning))
+    if memory.tags:
+        lines.append(texts.say("entry.tags", text=safe(", ".join(memory.tags))))
+    lines.append(
+        texts.say(
+            "entry.about",
+            kind=memory.kind.value,
+            strength=memory.strength,
+            time=memory.created_at.isoformat(timespec="minutes"),
+            who=safe(memory.who) or texts.say("inject.nobody"),
+            source=origin.source.value,
+            trusted=texts.say(_standing(memory)),
+        )
+    )
+    return "\n".join(lines)
+
+
+def note_text(texts: Texts, section: NoteSection) -> str:
+    """A whole section of a note, with where it stands."""
+    chunk = section.chunk
+    place = texts.say(f"entry.place_{chunk.kind_of_place}", scope=chunk.place.name)
+    lines = [texts.say("entry.note_head", pointer=safe_pointer(chunk.pointer), place=place)]
+    if chunk.headings:
+        lines.append(texts.say("entry.note_headings", text=note_title(chunk.headings)))
+    changed = chunk.modified.isoformat(timespec="minutes")
+    lines += [
+        texts.say("entry.note_lines", first=section.first, last=section.last, time=changed),
+        texts.say("entry.note_text"),
+        # They stand back, so that none looks like a line of ours.
+        *(f"    {safe_line(line)}".rstrip() for line in section.text.split("\n")),
+    ]
+    if section.cut:
+        lines.append(texts.say("entry.note_cut", count=section.cut))
+    return "\n".join(lines)

@@ -1,0 +1,79 @@
+"""A conversation's first message since the start: its id in the log, ready to be pasted into the
+panel."""
+
+from __future__ import annotations
+
+from astrbot.api import logger
+from astrbot.api.event import MessageChain
+
+from ...llm_memory import (
+    Actor,
+    ConversationId,
+    ConversationKind,
+    EngineClosed,
+    EngineOff,
+    ReadPublicOnly,
+    Refused,
+    Usable,
+)
+from ..plugin_context import PluginContext
+
+
+async def announce_conversation(
+    plugin: PluginContext, conversation_id: ConversationId, actor: Actor
+) -> None:
+    """Note that a person's message came. Where the engine is off there is nothing to say."""
+    if not actor.spoke:
+        return
+    try:
+        meeting = await plugin.service.meet(conversation_id, actor)
+    except (EngineClosed, EngineOff):
+        return
+    if meeting.first:
+        scope = scope_line(plugin, meeting.resolution)
+        logger.info(
+            plugin.texts.say(
+                "log.first_message", id=conversation_id, scope=scope, key=conversation_id.map_key
+            )
+        )
+
+
+async def strangers_warning(plugin: PluginContext, actor: Actor) -> str:
+    """What an admin is told once in chat: that others write privately and share the public scope.
+    Empty for anybody else."""
+    count = await plugin.service.claim_strangers_warning(actor=actor)
+    return plugin.texts.say("notice.strangers_in_public", count=count) if count else ""
+
+
+async def warn_admin(plugin: PluginContext, conversation_id: ConversationId, actor: Actor) -> None:
+    """Send the warning to an admin who has just written in a private chat."""
+    if not actor.admin or conversation_id.kind is not ConversationKind.PRIVATE:
+        return
+    try:
+        warning = await strangers_warning(plugin, actor)
+    except (EngineClosed, EngineOff):
+        return
+    if not warning:
+        return
+    try:
+        chain = MessageChain().message(plugin.texts.say("status.warning", text=warning))
+        reached = await plugin.astrbot.send_message(conversation_id.umo, chain)
+    except Exception:  # noqa: BLE001  (whatever the platform raises, the turn goes on)
+        logger.exception(plugin.texts.say("log.warning_unsent"))
+        reached = False
+    if not reached:
+        await plugin.service.return_strangers_warning()
+
+
+def scope_line(plugin: PluginContext, resolution: Usable | ReadPublicOnly | Refused) -> str:
+    """One sentence: the scope and why."""
+    texts = plugin.texts
+    why = resolution.why
+    reason = texts.say(f"why.{why.code}", key=why.key, value=why.value)
+    match resolution:
+        case Usable(scope, _):
+            return texts.say("scope.usable", scope=scope.name, why=reason)
+        case ReadPublicOnly():
+            return texts.say("scope.read_public_only", why=reason)
+        case Refused():
+            return texts.say("scope.refused", why=reason)

@@ -1,0 +1,87 @@
+"""What was said a moment ago, by conversation and person: in memory, bounded, gone with a restart.
+
+Not AstrBot's history: that of a group does not tell its members apart, holds what was said under
+another map, and knows no times.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from dataclasses import dataclass
+from datetime import datetime
+
+from ...llm_memory import ContextLine, ConversationId, ConversationKind, Voice
+from ...llm_memory.recall.rules.talk import MOST_LINES
+from ...llm_memory.text.turn_text import spoken
+
+_TALKS = 500
+"""Of persons, in all conversations together: those who spoke last."""
+_KEPT = 400
+"""Characters of one side of a turn: more than a recall looks at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A finished turn.
+
+    Attributes:
+        view: What the conversation saw when it began, as ``CognitiveService.view`` marks it.
+        history: The chat history that the model was given in it.
+    """
+
+    words: str
+    reply: str
+    at: datetime
+    view: str
+    history: str
+
+
+class RecentTalk:
+    """The last turns of each person in each conversation, under each persona."""
+
+    def __init__(self) -> None:
+        self._talks: OrderedDict[tuple[str, str, str], deque[Said]] = OrderedDict()
+
+    def note(self, conversation: ConversationId, person: str, said: Said) -> None:
+        """A turn is finished. Nothing is kept of a turn of which nobody knows what it could see, or
+        of whom in a group nobody knows who he is."""
+        key = _key(conversation, person)
+        if key is None or not said.view:
+            return
+        kept = Said(
+            spoken(said.words)[:_KEPT],
+            spoken(said.reply)[:_KEPT],
+            said.at,
+            said.view,
+            said.history,
+        )
+        self._talks.setdefault(key, deque(maxlen=MOST_LINES)).append(kept)
+        self._talks.move_to_end(key)
+        while len(self._talks) > _TALKS:
+            self._talks.popitem(last=False)
+
+    def before(
+        self, conversation: ConversationId, person: str, history: str
+    ) -> tuple[ContextLine, ...]:
+        """What this person said last, and what the bot answered, the earliest first: of the same
+        chat history alone, for whoever begins a new one begins anew."""
+        key = _key(conversation, person)
+        turns = self._talks.get(key, ()) if key is not None else ()
+        return tuple(
+            ContextLine(voice, text, said.at, said.view)
+            for said in turns
+            if said.history == history
+            for voice, text in ((Voice.ASKER, said.words), (Voice.BOT, said.reply))
+            if text
+        )
+
+    def clear(self, conversation: ConversationId) -> None:
+        """Let go of what was said in a conversation, by anybody."""
+        for key in [key for key in self._talks if key[0] == conversation.umo]:
+            del self._talks[key]
+
+
+def _key(conversation: ConversationId, person: str) -> tuple[str, str, str] | None:
+    if not person and conversation.kind is not ConversationKind.PRIVATE:
+        return None
+    return conversation.umo, conversation.persona or "", person

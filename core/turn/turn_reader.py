@@ -1,0 +1,259 @@
+"""From AstrBot's events to the engine's values: the only reader of event attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from astrbot.api.event import AstrMessageEvent
+from astrbot.api.message_components import Plain, Reply
+from astrbot.api.provider import LLMResponse
+from astrbot.core.star.filter.command import CommandFilter
+from astrbot.core.star.filter.command_group import CommandGroupFilter
+
+from ...llm_memory import Actor, ConversationId, ConversationKind, InvalidConversationId
+from .woken_agents import WokenAgents
+
+_INJECTED = "scoped_memory_injected"
+_ANSWERED = "scoped_memory_answered"
+_TAKEN = "scoped_memory_words_taken"
+_RECALLED = "scoped_memory_recalled"
+_VIEW = "scoped_memory_view"
+_HISTORY = "scoped_memory_history"
+_CONVERSATION = "scoped_memory_conversation"
+_BEGAN = "scoped_memory_began"
+_FOLLOW_UPS = "scoped_memory_follow_ups"
+_MOST_FOLLOW_UPS = 20
+_CAPTURED = "_follow_up_captured"
+"""AstrBot's own: the message went into a turn that was going on."""
+_STOPPING = "agent_stop_requested"
+"""AstrBot's own: the person has told it to stop, and what it says then is not the model's."""
+_ERROR = "err"
+_UNNAMED = "Unknown"
+
+PersonaLookup = Callable[[AstrMessageEvent, Any], Awaitable[str | None]]
+"""The persona in force: empty for none, None if it cannot be told. From an event and, where it is
+at hand, AstrBot's conversation."""
+
+
+def is_admin(context: Any, person: str) -> bool:
+    """True for ``<adapter>:<id>`` of one whom AstrBot calls an admin now: it goes by the id."""
+    admins: list[Any] = context.get_config().get("admins_id") or []
+    return person.partition(":")[2] in map(str, admins)
+
+
+def _name_of(event: AstrMessageEvent) -> str:
+    """What the sender is called. AstrBot's Telegram adapter calls everybody ``Unknown`` who has no
+    user name; the message itself has the name that people see."""
+    name: str = event.get_sender_name() or ""
+    if name != _UNNAMED:
+        return name
+    raw = getattr(event.message_obj, "raw_message", None)
+    sender = getattr(getattr(raw, "message", None), "from_user", None)
+    shown = getattr(sender, "full_name", None)
+    return shown.strip() if isinstance(shown, str) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnReader:
+    """Reads events. ``personas`` tells the persona in force, ``agents`` what no person sent."""
+
+    personas: PersonaLookup
+    agents: WokenAgents
+
+    async def conversation_id(
+        self, event: AstrMessageEvent, conversation: Any = None
+    ) -> ConversationId:
+        """Where the event comes from. A malformed origin is passed on, and refused further in.
+
+        Found once a turn, for the persona stands in AstrBot's database. What another load of the
+        plugin found is not used: its values are of other classes.
+
+        ``conversation``: AstrBot's own, None where it is not at hand.
+        """
+        finder, found = event.get_extra(_CONVERSATION) or (None, None)
+        if finder is self and isinstance(found, ConversationId):
+            return found
+        made = await self._conversation_id(event, conversation)
+        if made.persona is not None and not made.hidden:
+            event.set_extra(_CONVERSATION, (self, made))
+        return made
+
+    async def _conversation_id(self, event: AstrMessageEvent, conversation: Any) -> ConversationId:
+        try:
+            parsed = ConversationId.parse(event.unified_msg_origin)
+        except InvalidConversationId:
+            return self.place(event)
+        persona = await self.personas(event, conversation)
+        if self.agents.woke(event):
+            return replace(await self.agents.conversation_id(parsed), persona=persona)
+        return replace(self.place(event), persona=persona)
+
+    @staticmethod
+    def place(event: AstrMessageEvent) -> ConversationId:
+        """Where a person's event comes from, but for the persona, which nobody is asked for: until
+        AstrBot makes the request, somebody may choose another one."""
+        umo = event.unified_msg_origin
+        try:
+            parsed = ConversationId.parse(umo)
+        except InvalidConversationId:
+            return ConversationId(str(umo), None, "", ConversationKind.OTHER)
+        kind = parsed.kind
+        group = str(event.get_group_id() or "")
+        if kind is ConversationKind.PRIVATE and group:
+            # AstrBot calls what it does not know a private chat; one with a group is none.
+            kind = ConversationKind.OTHER
+        private = kind is ConversationKind.PRIVATE
+        return ConversationId(
+            umo=parsed.umo,
+            adapter=event.get_platform_name() or None,
+            account=parsed.account,
+            kind=kind,
+            peer=(event.get_sender_id() or None) if private else None,
+            group=group or None,
+        )
+
+    async def actor(self, event: AstrMessageEvent) -> Actor:
+        """Who sent the event, or for whom an agent acts that AstrBot has woken."""
+        if self.agents.woke(event):
+            return await self.agents.actor(event, await self.conversation_id(event))
+        sender = event.get_sender_id()
+        person = f"{event.get_platform_name()}:{sender}" if sender else ""
+        name = _name_of(event) or sender
+        return Actor(person=person, name=name, admin=event.is_admin())
+
+    @staticmethod
+    def user_text(event: AstrMessageEvent) -> str:
+        """What the person wrote in this turn. The request's prompt may be AstrBot's own words."""
+        return event.message_str.strip()
+
+    @staticmethod
+    def quoted_text(event: AstrMessageEvent) -> str:
+        """The message that this one replies to, empty for none or one without words."""
+        for part in event.get_messages():
+            if isinstance(part, Reply):
+                plain = (one.text for one in part.chain or () if isinstance(one, Plain))
+                return (part.message_str or " ".join(plain)).strip()
+        return ""
+
+    @staticmethod
+    def is_command(event: AstrMessageEvent) -> bool:
+        """True if a command of any plugin answers this event."""
+        handlers: list[Any] = event.get_extra("activated_handlers") or []
+        return any(
+            isinstance(event_filter, CommandFilter | CommandGroupFilter)
+            for handler in handlers
+            for event_filter in handler.event_filters
+        )
+
+    @staticmethod
+    def claim_injection(event: AstrMessageEvent) -> bool:
+        """True for the first caller in a turn, False afterwards."""
+        if event.get_extra(_INJECTED):
+            return False
+        event.set_extra(_INJECTED, True)
+        return True
+
+    def is_a_persons(self, event: AstrMessageEvent) -> bool:
+        """False for what AstrBot tells itself: a timer that goes off, an echo of its own words."""
+        own = bool(event.get_sender_id()) and event.get_sender_id() == event.get_self_id()
+        return not own and not self.agents.woke(event)
+
+    @staticmethod
+    def is_overheard(event: AstrMessageEvent) -> bool:
+        """True for a message in a group that does not address the bot."""
+        in_group = bool(event.get_group_id()) and not event.is_private_chat()
+        return in_group and not event.is_at_or_wake_command
+
+    @staticmethod
+    def reply_text(event: AstrMessageEvent, response: LLMResponse | None) -> str | None:
+        """What the model answered, empty for nothing; None where AstrBot says why there is no
+        answer."""
+        if response is None or event.get_extra(_STOPPING):
+            return ""
+        return None if response.role == _ERROR else response.completion_text or ""
+
+    @staticmethod
+    def claim_answer(event: AstrMessageEvent) -> bool:
+        """True for the first caller in a turn, False afterwards."""
+        if event.get_extra(_ANSWERED):
+            return False
+        event.set_extra(_ANSWERED, True)
+        return True
+
+    @classmethod
+    def take_words(cls, event: AstrMessageEvent) -> str:
+        """What the person wrote, for the first caller in a turn; empty afterwards."""
+        if event.get_extra(_TAKEN):
+            return ""
+        event.set_extra(_TAKEN, True)
+        return cls.user_text(event)
+
+    @staticmethod
+    def note_follow_up(going: AstrMessageEvent, event: AstrMessageEvent) -> None:
+        """The speaker of a turn that goes on has said something more: held by that turn alone."""
+        held: list[AstrMessageEvent] = going.get_extra(_FOLLOW_UPS) or []
+        if event.get_sender_id() == going.get_sender_id() and len(held) < _MOST_FOLLOW_UPS:
+            going.set_extra(_FOLLOW_UPS, [*held, event])
+
+    @classmethod
+    def take_follow_ups(cls, event: AstrMessageEvent) -> list[str]:
+        """What of it AstrBot has put into this turn. The rest has turns of its own."""
+        held: list[AstrMessageEvent] = event.get_extra(_FOLLOW_UPS) or []
+        taken = (cls.take_words(one) for one in held if one.get_extra(_CAPTURED))
+        return [words for words in taken if words]
+
+    @classmethod
+    def heard(cls, event: AstrMessageEvent) -> str:
+        """All that the person has said in this turn so far, follow-ups included."""
+        held: list[AstrMessageEvent] = event.get_extra(_FOLLOW_UPS) or []
+        taken = (one for one in held if one.get_extra(_CAPTURED))
+        return "\n".join(map(cls.user_text, (event, *taken)))
+
+    @staticmethod
+    def note_began(event: AstrMessageEvent, now: datetime) -> None:
+        """When the turn began: the first time stays."""
+        event.set_extra(_BEGAN, event.get_extra(_BEGAN) or now)
+
+    @staticmethod
+    def began(event: AstrMessageEvent) -> datetime | None:
+        """When that was, None where nobody looked."""
+        found = event.get_extra(_BEGAN)
+        return found if isinstance(found, datetime) else None
+
+    @staticmethod
+    def note_view(event: AstrMessageEvent, view: str) -> None:
+        """What the conversation could see when this turn began: the first mark stays."""
+        event.set_extra(_VIEW, event.get_extra(_VIEW) or view)
+
+    @staticmethod
+    def view(event: AstrMessageEvent) -> str:
+        """The mark, empty where nobody looked."""
+        return str(event.get_extra(_VIEW) or "")
+
+    @staticmethod
+    def note_history(event: AstrMessageEvent, history: str) -> None:
+        """The id of the chat history that the model is given in this turn: the first one stays."""
+        event.set_extra(_HISTORY, event.get_extra(_HISTORY) or history)
+
+    @staticmethod
+    def history(event: AstrMessageEvent) -> str:
+        """The id, empty where the model was given none."""
+        return str(event.get_extra(_HISTORY) or "")
+
+    @staticmethod
+    def note_recalled(event: AstrMessageEvent, memory_ids: Iterable[str]) -> None:
+        """The model was shown these in this turn."""
+        event.set_extra(_RECALLED, (*TurnReader.recalled(event), *memory_ids))
+
+    @staticmethod
+    def recalled(event: AstrMessageEvent) -> tuple[str, ...]:
+        """What the model was shown in this turn, each once."""
+        return tuple(dict.fromkeys(event.get_extra(_RECALLED) or ()))
+
+    @staticmethod
+    def command_rest(event: AstrMessageEvent, words: int) -> str:
+        """The message after its first ``words`` words, with its own line breaks and blanks."""
+        return (event.message_str.strip().split(None, words)[words:] or [""])[0].strip()

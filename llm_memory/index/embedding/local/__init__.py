@@ -1,0 +1,1 @@
+"""Models in a folder on disk: ONNX exports, and those that need sentence-transformers."""

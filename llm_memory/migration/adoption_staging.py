@@ -1,0 +1,290 @@
+"""What was read of other plugins' stores and is not all in the vault yet: ``state/adoption/``.
+
+A folder for each batch: ``batch.json``; ``plan.sqlite`` with each record's end and each memory in
+its scope, until all of it is in the vault; ``broken.jsonl`` with what could not be kept as a
+memory, word for word, for good. ``seen.json`` says which stores were read, and how they looked.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import sqlite3
+import threading
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from itertools import batched
+from pathlib import Path
+from typing import Any, Final
+
+from ..errors import StateUnavailable, VaultWriteFailed
+from ..index.embedding.ports import Vector
+from ..models.data_models import Memory
+from ..models.migration import Fate
+from ..storage.files import make_file, make_folder, move, replace_durably
+from ..vault.markdown.entry import parse, render
+from .legacy_port import FoundStore, ReadStore, StagedBatch, StagedVector
+from .legacy_stores import JsonlStore, vectors_in
+from .rules.legacy_plan import Plan, Planned
+from .rules.legacy_records import SCOPE_KEY, Foreign
+
+_TABLES: Final = """
+CREATE TABLE record (
+    number INTEGER PRIMARY KEY, record_id TEXT NOT NULL UNIQUE, fate TEXT NOT NULL,
+    scope TEXT NOT NULL, memory_id TEXT NOT NULL, reason TEXT NOT NULL);
+CREATE TABLE memory (
+    scope TEXT NOT NULL, memory_id TEXT NOT NULL, text TEXT NOT NULL,
+    PRIMARY KEY (scope, memory_id)) WITHOUT ROWID;
+CREATE TABLE vector (
+    scope TEXT NOT NULL, memory_id TEXT NOT NULL, store TEXT NOT NULL, text TEXT NOT NULL,
+    dim INTEGER NOT NULL, vector BLOB NOT NULL);
+CREATE INDEX vector_place ON vector (scope, memory_id);
+"""
+_AT_ONCE: Final = 400
+_NO_TIME: Final = datetime.fromtimestamp(0, UTC)
+_PLAN, _BATCH, _BROKEN, _SEEN = "plan.sqlite", "batch.json", "broken.jsonl", "seen.json"
+
+
+class AdoptionStaging:
+    """Implements the ``Staging`` port. Thread-safe."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._lock = threading.RLock()
+        self._open: dict[str, sqlite3.Connection] = {}
+
+    def seen(self) -> Mapping[str, str]:
+        try:
+            content = json.loads((self._folder / _SEEN).read_text(encoding="utf-8"))
+            return {str(name): str(mark) for name, mark in content["stores"].items()}
+        except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            return {}  # then they are read again, and nothing new is found in them
+
+    def note_seen(self, stores: Iterable[FoundStore]) -> None:
+        with self._lock, _translated(self._folder):
+            known = {**self.seen(), **{store.name: store.mark for store in stores}}
+            self._write(self._folder / _SEEN, {"format": 1, "stores": known})
+
+    def batches(self) -> Sequence[StagedBatch]:
+        found = []
+        with contextlib.suppress(OSError):
+            for path in sorted(self._folder.glob(f"*/{_BATCH}")):
+                with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
+                    content = json.loads(path.read_text(encoding="utf-8"))
+                    stores, count = tuple(map(str, content["stores"])), int(content["count"])
+                    done = bool(content.get("done"))
+                    if not path.parent.name.startswith("."):
+                        found.append(StagedBatch(path.parent.name, stores, count, done))
+        return found
+
+    def stage(
+        self,
+        batch: str,
+        plan: Plan,
+        read: Sequence[ReadStore],
+        *,
+        source_of: Callable[[str], tuple[ReadStore, str]],
+        broken: Iterable[tuple[Planned, Foreign]],
+    ) -> None:
+        fresh = self._folder / f".new-{batch}"
+        with self._lock, _translated(self._folder):
+            for left in self._folder.glob(".new-*"):  # of a start that was killed
+                shutil.rmtree(left, ignore_errors=True)
+            try:
+                make_folder(fresh)
+                with contextlib.closing(_connected(fresh / _PLAN)) as database:
+                    database.executescript(_TABLES)
+                    with database:
+                        _put_plan(database, plan)
+                        _put_vectors(database, plan, source_of)
+                lines = [_broken_line(planned, record) for planned, record in broken]
+                if lines:
+                    replace_durably(fresh / _BROKEN, "".join(lines).encode())
+                about = {
+                    "format": 1,
+                    "stores": [one.store.name for one in read],
+                    "count": len(plan.planned),
+                }
+                self._write(fresh / _BATCH, about)
+                move(fresh, self._folder / batch)
+            except BaseException:
+                shutil.rmtree(fresh, ignore_errors=True)
+                raise
+
+    def ids(self, batch: str) -> Sequence[str]:
+        rows = self._rows(batch, "SELECT record_id FROM record ORDER BY number")
+        return [str(record_id) for (record_id,) in rows]
+
+    def planned(self, batch: str) -> Sequence[Planned]:
+        rows = self._rows(
+            batch, "SELECT record_id, fate, scope, memory_id, reason FROM record ORDER BY number"
+        )
+        return [_planned(row) for row in rows]
+
+    def rows(
+        self, batch: str, record_ids: Collection[str]
+    ) -> Sequence[tuple[Planned, Memory | None]]:
+        found: list[tuple[Planned, Memory | None]] = []
+        for some in batched(record_ids, _AT_ONCE):
+            rows = self._rows(
+                batch,
+                "SELECT record_id, fate, scope, memory_id, reason, text FROM record"  # noqa: S608
+                " LEFT JOIN memory USING (scope, memory_id)"
+                f" WHERE record_id IN ({_marks(some)}) ORDER BY number",
+                some,
+            )
+            found += [(_planned(row), _memory(row[5])) for row in rows]
+        return found
+
+    def vectors(self, batch: str, key: tuple[str, str], dim: int) -> Sequence[StagedVector]:
+        rows = self._rows(
+            batch,
+            "SELECT store, text, vector FROM vector"
+            " WHERE scope = ? AND memory_id = ? AND dim = ? ORDER BY rowid",
+            (*key, dim),
+        )
+        return [StagedVector(store, text, _vector(blob)) for store, text, blob in rows]
+
+    def samples(self, batch: str, dim: int, count: int) -> Mapping[str, Sequence[StagedVector]]:
+        found: dict[str, list[StagedVector]] = {}
+        counts = self._rows(
+            batch, "SELECT store, COUNT(*) FROM vector WHERE dim = ? GROUP BY store", (dim,)
+        )
+        for store, there in counts:
+            rows = self._rows(
+                batch,
+                "SELECT text, vector FROM (SELECT ROW_NUMBER() OVER (ORDER BY rowid) AS place,"
+                " text, vector FROM vector WHERE store = ? AND dim = ?) WHERE place % ? = 0",
+                (store, dim, max(1, there // count)),
+            )
+            found[store] = [StagedVector(store, text, _vector(blob)) for text, blob in rows]
+        return found
+
+    def finish(self, batch: str) -> None:
+        folder = self._folder / batch
+        with self._lock, _translated(self._folder):
+            content = json.loads((folder / _BATCH).read_text(encoding="utf-8"))
+            self._write(folder / _BATCH, {**content, "done": True})
+            database = self._connection(batch)
+            database.executescript("PRAGMA secure_delete=ON; DELETE FROM memory; VACUUM;")
+
+    def has_vectors(self, batch: str) -> bool:
+        return bool(self._rows(batch, "SELECT 1 FROM vector LIMIT 1"))
+
+    def drop_vectors(self, batch: str) -> None:
+        with self._lock, _translated(self._folder):
+            if (self._folder / batch / _PLAN).is_file():
+                self._connection(batch).executescript(
+                    "PRAGMA secure_delete=ON; DELETE FROM vector; VACUUM;"
+                )
+
+    def place(self, batch: str) -> str:
+        return str(self._folder / batch / _BROKEN)
+
+    def close(self) -> None:
+        with self._lock:
+            for database in self._open.values():
+                database.close()
+            self._open.clear()
+
+    def _rows(
+        self, batch: str, question: str, values: Sequence[object] = ()
+    ) -> list[tuple[Any, ...]]:
+        with self._lock, _translated(self._folder):
+            if not (self._folder / batch / _PLAN).is_file():
+                return []
+            return self._connection(batch).execute(question, tuple(values)).fetchall()
+
+    def _connection(self, batch: str) -> sqlite3.Connection:
+        if batch not in self._open:
+            self._open[batch] = _connected(self._folder / batch / _PLAN)
+        return self._open[batch]
+
+    def _write(self, path: Path, content: object) -> None:
+        replace_durably(path, json.dumps(content, ensure_ascii=False).encode())
+
+
+def _connected(path: Path) -> sqlite3.Connection:
+    with contextlib.suppress(OSError):  # SQLite says what is wrong
+        make_file(path)
+    return sqlite3.connect(path, timeout=5.0, check_same_thread=False)
+
+
+def _put_plan(database: sqlite3.Connection, plan: Plan) -> None:
+    database.executemany(
+        "INSERT INTO record (record_id, fate, scope, memory_id, reason) VALUES (?, ?, ?, ?, ?)",
+        ((p.record_id, str(p.fate), p.scope, p.memory_id, p.reason) for p in plan.planned),
+    )
+    database.executemany(
+        "INSERT INTO memory VALUES (?, ?, ?)",
+        ((*place, render(memory)) for place, memory in plan.memories.items()),
+    )
+
+
+def _put_vectors(
+    database: sqlite3.Connection,
+    plan: Plan,
+    source_of: Callable[[str], tuple[ReadStore, str]],
+) -> None:
+    """Of each memory, in the order of the plan."""
+    by_store: dict[JsonlStore, list[tuple[str, str, str]]] = {}
+    for planned in plan.planned:
+        store, record_id = source_of(planned.record_id)
+        if planned.memory_id and isinstance(store, JsonlStore) and store.vectors is not None:
+            rows = by_store.setdefault(store, [])
+            rows.append((planned.scope, planned.memory_id, record_id))
+    for store, rows in by_store.items():
+        if store.vectors is None:
+            continue
+        with contextlib.closing(vectors_in(store.vectors)) as kept:
+            for scope, memory_id, record_id in rows:
+                found = kept.execute(
+                    "SELECT text, dim, vector FROM vector WHERE id = ?", (record_id,)
+                ).fetchone()
+                if found is not None:
+                    database.execute(
+                        "INSERT INTO vector VALUES (?, ?, ?, ?, ?, ?)",
+                        (scope, memory_id, store.store.name, *found),
+                    )
+
+
+def _broken_line(planned: Planned, record: Foreign) -> str:
+    """With the scope that it names, whatever stands there. Half pairs and bytes that are no text
+    stand as JSON's escapes: none is lost."""
+    content = {
+        "reason": planned.reason,
+        "scope": (record.fields or {}).get(SCOPE_KEY),
+        "store": record.source,
+        "id": record.record_id,
+        "document": record.document,
+        "fields": record.fields,
+    }
+    return json.dumps(content) + "\n"
+
+
+def _planned(row: tuple[Any, ...]) -> Planned:
+    record_id, fate, scope, memory_id, reason = row[:5]
+    return Planned(record_id, Fate(fate), scope, memory_id, reason)
+
+
+def _memory(text: str | None) -> Memory | None:
+    return None if text is None else parse(text, fallback_time=_NO_TIME)
+
+
+def _marks(values: Sequence[object]) -> str:
+    return ", ".join("?" * len(values))
+
+
+def _vector(blob: bytes) -> Vector:
+    import numpy as np
+
+    return np.frombuffer(blob, dtype="<f4").astype(np.float32)
+
+
+@contextlib.contextmanager
+def _translated(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except (sqlite3.Error, OSError, VaultWriteFailed, ValueError) as error:
+        raise StateUnavailable(str(error), str(folder)) from error

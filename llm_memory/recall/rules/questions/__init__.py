@@ -1,0 +1,1 @@
+"""Which kind of question is asked: about a person, a topic, a change."""

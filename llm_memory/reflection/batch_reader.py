@@ -1,0 +1,179 @@
+"""Reads one batch of turns: asks, keeps the answer, has it applied, or puts the batch aside."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Protocol
+
+from ..errors import ChatFailed, ScopedMemoryError
+from ..log import logger
+from ..models.data_models import Rejected, RejectReason, Replaced, Stored
+from ..models.loop import BatchState, ReflectionReport, Resting
+from ..models.turns import Feedback, FeedbackReport, QueuedTurn, Ticket
+from ..remember.corrected_statements import CorrectedStatements
+from .batches import Batches, Reading
+from .feedback_applier import SCOPE_GONE, FeedbackApplier, dead
+from .model_calls import ModelCalls
+from .rules.prompt import LEAST_TOKENS, REPLY_TOKENS, Prompt, reflection_prompt
+from .rules.reading import read_reply
+from .rules.reply import MOST_CHARS, Unreadable, parse_reply
+
+_OWN_FAULTS = 3
+"""A batch that failed so often while others did not is given up."""
+_REPAIRED = "repaired: "
+"""How the error of a batch begins whose first answer could not be used."""
+_NOT_ITS_FAULT = ("gone", "refused")
+
+
+class Apply(Protocol):
+    """``CognitiveService.feedback``."""
+
+    async def __call__(self, feedback: Feedback, *, ticket: Ticket) -> FeedbackReport:
+        """What was learned from the ticket's turns, applied."""
+        ...
+
+
+class BatchReader:
+    """Takes a batch as far as it comes now, and adds to a report what came of it.
+
+    Args:
+        daily_tokens: No question is larger than what a whole day allows.
+    """
+
+    def __init__(
+        self,
+        batches: Batches,
+        asking: ModelCalls,
+        learning: FeedbackApplier,
+        corrected: CorrectedStatements,
+        apply: Apply,
+        *,
+        daily_tokens: int,
+    ) -> None:
+        self._batches = batches
+        self._model_calls = asking
+        self._applier = learning
+        self._corrected = corrected
+        self._apply = apply
+        self._most = daily_tokens - REPLY_TOKENS
+
+    async def read(
+        self, reading: Reading, report: ReflectionReport, *, urgent: bool
+    ) -> ReflectionReport:
+        """One batch, as far as it comes now."""
+        turns = tuple(await asyncio.to_thread(self._corrected.cleared, reading.turns))
+        was_corrected = turns != reading.turns
+        reading = replace(reading, turns=turns)
+        batch = reading.batch
+        scope = await self._applier.scope_of(batch.scope)
+        if scope is None:
+            return await self._give_up(reading, SCOPE_GONE, report)
+        if was_corrected and batch.state is BatchState.OPEN and not _say_anything(turns):
+            return await self._learn(reading, Feedback(), report)
+        known = await self._applier.known(turns, scope)
+        most = self._most
+        prompt = await asyncio.to_thread(reflection_prompt, turns, known, most_tokens=most)
+        if reading.made and prompt.tokens > most > LEAST_TOKENS:
+            return await self._give_up(reading, "too_large", report)  # of a time with more budget
+        if batch.state is BatchState.OPEN:
+            resting = await self._model_calls.resting(prompt, turns, urgent=urgent)
+            if resting:
+                return replace(report, resting=resting)
+            await asyncio.to_thread(self._batches.make, reading)
+            answered = await self._ask(replace(reading, made=True), prompt, report)
+            if isinstance(answered, ReflectionReport):
+                return answered
+            reading = answered
+        return await self._answered(reading, prompt, report, urgent=urgent)
+
+    async def _ask(
+        self, reading: Reading, prompt: Prompt, report: ReflectionReport, *, error: str = ""
+    ) -> Reading | ReflectionReport:
+        """The batch with its answer, on disk; or how it is without one."""
+        batch = reading.batch
+        try:
+            reply = await self._model_calls.ask(prompt, reading.turns)
+        except ChatFailed as failed:
+            logger.warning("读对话的模型没有回答：{}", failed)
+            if str(failed).partition(":")[0] in _NOT_ITS_FAULT:
+                return replace(report, error=str(failed), resting=Resting.BACKOFF)
+            tried = replace(batch, attempts=batch.attempts + 1)
+            if tried.attempts >= _OWN_FAULTS and await self._model_calls.succeeded_since(
+                batch.made_at
+            ):
+                return await self._give_up(replace(reading, batch=tried), str(failed), report)
+            await asyncio.to_thread(self._batches.put, tried)
+            return replace(report, error=str(failed), resting=Resting.BACKOFF)
+        answered = replace(
+            batch,
+            state=BatchState.ANSWERED,
+            reply=reply[: MOST_CHARS + 1],
+            attempts=0,
+            error=error,
+        )
+        await asyncio.to_thread(self._batches.put, answered)
+        return replace(reading, batch=answered)
+
+    async def _answered(
+        self, reading: Reading, prompt: Prompt, report: ReflectionReport, *, urgent: bool
+    ) -> ReflectionReport:
+        """What the answer says into the vault. One that cannot be used is asked for once more."""
+        if await asyncio.to_thread(self._batches.is_off_the_record, reading.batch):
+            return report
+        parsed = await asyncio.to_thread(parse_reply, reading.batch.reply)
+        if isinstance(parsed, Unreadable):
+            if reading.batch.error.startswith(_REPAIRED):
+                return await self._give_up(reading, parsed.reason, report)
+            again = prompt.again(reading.batch.reply, parsed.reason)
+            resting = await self._model_calls.resting(again, reading.turns, urgent=urgent)
+            if resting:
+                return replace(report, resting=resting)
+            error = _REPAIRED + parsed.reason
+            answered = await self._ask(reading, again, report, error=error)
+            if isinstance(answered, ReflectionReport):
+                return answered
+            return await self._answered(answered, prompt, report, urgent=urgent)
+        return await self._learn(reading, read_reply(parsed, reading.turns), report)
+
+    async def _learn(
+        self, reading: Reading, feedback: Feedback, report: ReflectionReport
+    ) -> ReflectionReport:
+        first, *also = (turn.ticket_id for turn in reading.turns)
+        try:
+            applied = await self._apply(feedback, ticket=Ticket(first, tuple(also)))
+        except ScopedMemoryError:
+            raise  # closed, or the disk: it is tried again
+        except Exception as error:  # noqa: BLE001  (one answer must not stop the others)
+            logger.error("没能采用读到的内容：{!r}", error)
+            return await self._give_up(reading, f"internal: {type(error).__name__}", report)
+        refused = [one.reason for one in applied.outcomes if isinstance(one, Rejected)]
+        if RejectReason.NOT_WRITTEN in refused:
+            return replace(report, error="not_written")
+        if not applied.known or RejectReason.LEARNING_PAUSED in refused:
+            return replace(report)
+        stored = sum(isinstance(one, Stored | Replaced) for one in applied.outcomes)
+        logger.debug("读完 {} 轮，记下 {} 条", len(reading.turns), stored)
+        if applied.dropped:
+            logger.info("读对话的模型有 {} 处说到看不到或不能改的记忆，没有采用", applied.dropped)
+        return replace(
+            report,
+            read=report.read + len(reading.turns),
+            stored=report.stored + stored,
+            dropped=report.dropped + applied.dropped,
+            error="",
+        )
+
+    async def _give_up(
+        self, reading: Reading, error: str, report: ReflectionReport
+    ) -> ReflectionReport:
+        """Kept with its turns, and shown; an admin may have it tried again."""
+        await asyncio.to_thread(self._batches.make, reading)
+        await asyncio.to_thread(self._batches.put, dead(reading.batch, error))
+        logger.warning("{} 轮对话没有读成，已搁置：{}", len(reading.turns), error)
+        return replace(report, dead=report.dead + 1, error=error)
+
+
+def _say_anything(turns: Sequence[QueuedTurn]) -> bool:
+    return any(turn.user_text for turn in turns)

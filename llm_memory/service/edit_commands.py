@@ -1,0 +1,243 @@
+"""What people do to entries that stand: forget, edit, move, and take it back."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from typing import Any
+
+from ..catalogue.rules.pointers import pointed_id
+from ..catalogue.unread_turns import UnreadTurns
+from ..models.conversation import Actor, ConversationId
+from ..models.corrections import CorrectionKind
+from ..models.data_models import (
+    EditOutcome,
+    ForgetOutcome,
+    Forgotten,
+    Moved,
+    MoveOutcome,
+    NotAllowed,
+    NotVisible,
+    Purged,
+    Rejected,
+    RejectReason,
+    Restored,
+    RestoreOutcome,
+    StoredMemory,
+)
+from ..models.scope import Scope
+from ..models.vault_layout import ARCHIVE
+from ..remember.corrected_statements import CorrectedStatements
+from ..remember.correction_follower import CorrectionFollower
+from ..remember.edit import MemoryEditor, Requester
+from ..remember.memory_handlers import MemoryHandlers
+from ..remember.rules.confidences import may_stand
+from ..runtime.lifecycle import Lifespan
+from ..scopes.access import Access
+from ..scopes.rules.move_target import target_scope
+from ..scopes.scope_book import ScopeBook
+from ..vault.ledger_port import UndoKind
+
+
+class Corrections:
+    """The cognitive service's own: who asks, and from where, is told by the conversation."""
+
+    def __init__(
+        self,
+        access: Access,
+        book: ScopeBook,
+        handlers: MemoryHandlers,
+        editor: MemoryEditor,
+        corrected: CorrectedStatements,
+        unread: UnreadTurns,
+        follower: CorrectionFollower,
+        life: Lifespan,
+    ) -> None:
+        self._access = access
+        self._book = book
+        self._handlers = handlers
+        self._editor = editor
+        self._corrected = corrected
+        self._unread = unread
+        self._follower = follower
+        self._life = life
+
+    async def forget(
+        self, memory_id: str, conversation_id: ConversationId, actor: Actor
+    ) -> ForgetOutcome | Rejected:
+        """Move an entry to the archive. Only its speaker or an admin, only in its own scope."""
+        stored = self._access.find(memory_id, conversation_id)
+        if stored is None:
+            return await self._forget_unread(memory_id, conversation_id, actor)
+        scope = self._access.writable(conversation_id)
+        if isinstance(scope, Rejected) or not self._access.in_reach(stored, scope, actor):
+            return self._access.refusal(stored, scope)
+        requester = Requester(actor, conversation_id.umo)
+        target = await self._life.finish(self._forget(stored, requester))
+        match target:
+            case Rejected():
+                return target
+            case None:
+                return NotVisible(memory_id)
+            case str():
+                return Forgotten(stored, target)
+
+    async def _forget_unread(
+        self, memory_id: str, conversation_id: ConversationId, actor: Actor
+    ) -> ForgetOutcome:
+        """What was said and is not read yet has no entry: noted as forgotten it is neither recalled
+        nor learned, and at night its words leave the queue."""
+        named, scope_filter = pointed_id(memory_id), self._access.readable(conversation_id)
+        if named is None or scope_filter is None:
+            return NotVisible(memory_id)
+        stored = self._unread.find(named, scope_filter)
+        if stored is None:
+            return await self._absent(memory_id, conversation_id)
+        scope = self._access.writable(conversation_id)
+        if isinstance(scope, Rejected) or not self._access.in_reach(stored, scope, actor):
+            return self._access.refusal(stored, scope)
+        by = actor.name or actor.person
+        noting = self._corrected.note(CorrectionKind.FORGOTTEN, scope.name, stored.memory, by=by)
+        await self._life.finish(noting)
+        await self._unread.review()
+        return Purged(stored.memory.memory_id)
+
+    async def _absent(self, memory_id: str, conversation_id: ConversationId) -> NotVisible:
+        """No such memory lives here: it may have been forgotten."""
+        scope, named = self._access.writable(conversation_id), pointed_id(memory_id)
+        if isinstance(scope, Rejected) or named is None:
+            return NotVisible(memory_id)
+        archived = await self._handlers.archived(scope, named)
+        seen = archived is not None and self._access.sees(archived, conversation_id)
+        return NotVisible(memory_id, forgotten=seen)
+
+    async def _forget(self, stored: StoredMemory, requester: Requester) -> str | Rejected | None:
+        """The correction is noted first: a kill between must not lose it."""
+        scope, by = stored.scope, requester.actor.name or requester.actor.person
+        number = await self._corrected.note(
+            CorrectionKind.FORGOTTEN, scope.name, stored.memory, by=by
+        )
+        target = await self._handlers.archive(stored, requester.actor)
+        if isinstance(target, str):
+            await self._editor.note(UndoKind.FORGET, stored, scope, requester)
+            await self._follower.follow()
+        else:
+            await self._corrected.drop([number])
+        return target
+
+    async def purge(
+        self, memory_id: str, conversation_id: ConversationId, actor: Actor
+    ) -> ForgetOutcome | Rejected:
+        """Forget an entry for good, whether it lives or was forgotten before. Who may forget it
+        may do this."""
+        scope = self._access.writable(conversation_id)
+        named = pointed_id(memory_id)
+        stored = self._access.find(memory_id, conversation_id)
+        if stored is None and not isinstance(scope, Rejected) and named is not None:
+            stored = await self._handlers.archived(scope, named)
+        if stored is None or not self._access.sees(stored, conversation_id):
+            return await self._forget_unread(memory_id, conversation_id, actor)
+        if isinstance(scope, Rejected) or not self._access.in_reach(stored, scope, actor):
+            return self._access.refusal(stored, scope)
+        refused = await self._life.finish(
+            self._purge(stored, Requester(actor, conversation_id.umo))
+        )
+        return refused or Purged(stored.memory.memory_id)
+
+    async def _purge(self, stored: StoredMemory, requester: Requester) -> Rejected | None:
+        if stored.path != ARCHIVE:
+            forgotten = await self._forget(stored, requester)
+            if isinstance(forgotten, Rejected):
+                return forgotten
+        return await self._handlers.purge(stored.scope, stored.memory.memory_id)
+
+    async def edit(
+        self, memory_id: str, text: str, conversation_id: ConversationId, actor: Actor
+    ) -> EditOutcome | Rejected:
+        """Give an entry of the conversation's own scope other words. Admins only."""
+        stored = self._access.for_admin(memory_id, conversation_id, actor)
+        if isinstance(stored, NotVisible):
+            return await self._absent(memory_id, conversation_id)
+        if isinstance(stored, NotAllowed):
+            return stored
+        requester = Requester(actor, conversation_id.umo)
+        edited = await self._life.finish(self._followed(self._editor.edit(stored, text, requester)))
+        return NotVisible(memory_id) if edited is None else edited
+
+    async def move(
+        self, memory_id: str, scope_name: str, conversation_id: ConversationId, actor: Actor
+    ) -> MoveOutcome | Rejected:
+        """Move an entry of the conversation's own scope to another one. Admins only."""
+        stored = self._access.for_admin(memory_id, conversation_id, actor)
+        if isinstance(stored, NotVisible):
+            return await self._absent(memory_id, conversation_id)
+        if isinstance(stored, NotAllowed):
+            return stored
+        known = {*self._book.summary().by_scope, *await self._editor.folders()}
+        target = target_scope(scope_name, known)
+        if target is None:
+            return Rejected(RejectReason.UNKNOWN_SCOPE, detail=scope_name)
+        if target == stored.scope:
+            return Moved(stored, target.name)
+        if not may_stand(stored.memory, target):
+            return Rejected(RejectReason.CONFIDENCE)
+        requester = Requester(actor, conversation_id.umo)
+        moved = await self._life.finish(
+            self._followed(self._editor.move(stored, target, requester))
+        )
+        return NotVisible(memory_id) if moved is None else moved
+
+    async def _followed[T](self, step: Coroutine[Any, Any, T]) -> T:
+        done = await step
+        await self._follower.follow()
+        return done
+
+    async def restore(
+        self, memory_id: str, conversation_id: ConversationId, actor: Actor
+    ) -> RestoreOutcome | Rejected:
+        """Take back what was done last to an entry of the conversation's own scope: forgotten, it
+        comes back; edited, it has its former words; moved, it is here again.
+
+        With an empty id: the last that this person did in this conversation.
+        """
+        scope = self._access.writable(conversation_id)
+        named = pointed_id(memory_id) if memory_id else ""
+        if isinstance(scope, Rejected) or named is None:
+            return NotVisible(memory_id)
+        deed = await self._editor.deed(Requester(actor, conversation_id.umo), named, scope)
+        if deed is not None and deed.kind is UndoKind.MOVE and not actor.admin:
+            return NotVisible(memory_id)  # whether it still lives there is not for everybody
+        standing = None if deed is None else self._editor.standing(deed)
+        if deed is not None and deed.kind is not UndoKind.FORGET and standing is not None:
+            sees = self._access.sees
+            if deed.kind is UndoKind.EDIT and not sees(standing, conversation_id):
+                return NotVisible(memory_id)
+            if not actor.admin:
+                return self._access.refusal(standing, scope)
+            undone = await self._life.finish(self._editor.take_back(deed))
+            return NotVisible(memory_id) if undone is None else undone
+        if not named and deed is None:
+            return NotVisible(memory_id)
+        wanted = named or (deed.memory_id if deed else "")
+        outcome = await self._bring_back(wanted, scope, conversation_id, actor)
+        if isinstance(outcome, Restored) and deed is not None:
+            await self._editor.settle(deed)
+        return outcome
+
+    async def _bring_back(
+        self, memory_id: str, scope: Scope, conversation_id: ConversationId, actor: Actor
+    ) -> Restored | NotAllowed | NotVisible | Rejected:
+        archived = await self._handlers.archived(scope, memory_id)
+        if archived is None or not self._access.sees(archived, conversation_id):
+            return NotVisible(memory_id)
+        if not self._access.in_reach(archived, scope, actor):
+            return self._access.refusal(archived, scope)
+        restored = await self._life.finish(self._handlers.restore(scope, memory_id))
+        match restored:
+            case Rejected():
+                return restored
+            case None:
+                return NotVisible(memory_id)
+            case StoredMemory():
+                for kind in (CorrectionKind.FORGOTTEN, CorrectionKind.TAKEN_BACK):
+                    await self._corrected.withdraw(kind, scope.name, memory_id)
+                return Restored(restored)

@@ -1,0 +1,116 @@
+"""The steps of opening an engine that can go wrong, and what that means for its owner."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Collection, Sequence
+from typing import Protocol
+
+from ..errors import DirectoryInUse, FormatNewer, StateUnavailable, UpgradeFailed
+from ..models.notices import Notice, NoticeCode, Severity
+from ..runtime.notice_board import NoticeBoard
+from ..scopes.scope_book import ScopeBook
+from ..storage.formats_port import StoredFormat
+from ..storage.state_port import StateStore
+
+_LOCK_POLL_SECONDS = 0.2
+
+
+class Lock(Protocol):
+    """Sole ownership of a directory."""
+
+    def acquire(self) -> None: ...
+
+    def release(self) -> None: ...
+
+
+class Private(Protocol):
+    """A folder that is to be read by the bot's user alone. Both methods block."""
+
+    def shut(self) -> None:
+        """The folder itself, once in its life."""
+        ...
+
+    def tighten(self) -> None:
+        """All that lies in it, once in its life."""
+        ...
+
+
+def restrict_folders(folders: Sequence[Private]) -> None:
+    """Blocks."""
+    for folder in folders:
+        folder.shut()
+
+
+def restrict_contents(folders: Sequence[Private]) -> None:
+    """Blocks."""
+    for folder in folders:
+        folder.tighten()
+
+
+async def own_folders(
+    locks: Sequence[Lock], seconds: float, *, given_up: Callable[[], bool]
+) -> None:
+    """Acquire all. A reload may find its predecessor still closing: so try for a while.
+
+    Raises DirectoryInUse after ``seconds``, or once it is ``given_up``.
+    """
+    deadline = time.monotonic() + seconds
+    for lock in locks:
+        while True:
+            try:
+                await asyncio.to_thread(lock.acquire)
+                break
+            except DirectoryInUse:
+                if given_up() or time.monotonic() >= deadline:
+                    raise
+                await asyncio.sleep(_LOCK_POLL_SECONDS)
+
+
+def settle_formats(formats: Sequence[StoredFormat]) -> None:
+    """Upgrade what is older. All are looked at before one is changed. Blocks.
+
+    Raises FormatNewer, UpgradeFailed.
+    """
+    for stored in formats:
+        stored.check()
+    for stored in formats:
+        stored.upgrade()
+
+
+def open_state(
+    state: StateStore, book: ScopeBook, notices: NoticeBoard, folders: Collection[str]
+) -> None:
+    """Read what the state remembers into ``book``. Blocks.
+
+    Memories do not depend on the state, so a broken one stops nothing. What does depend on it is
+    the safety of the scope map: where the state is new, or tells nothing, ``book`` finds that no
+    scope was ever known, and publishes none for want of a key.
+    """
+    try:
+        if not state.open():
+            notices.post(Notice(NoticeCode.STATE_RESET))
+        book.open(folders)
+    except StateUnavailable as error:
+        params = {"path": error.path, "detail": error.cause}
+        notices.post(Notice(NoticeCode.STATE_UNAVAILABLE, params=params, severity=Severity.ERROR))
+        state.close()
+        state.open_in_memory()
+        book.open(folders)
+
+
+def refusal(error: Exception) -> Notice:
+    """Why the engine stays off."""
+    match error:
+        case DirectoryInUse(path=path):
+            code, params = NoticeCode.DIRECTORY_IN_USE, {"detail": path, "path": path}
+        case FormatNewer(path=path, found=found, known=known, needs=needs):
+            code = NoticeCode.FORMAT_NEWER
+            params = {"path": path, "found": str(found), "known": str(known), "needs": needs}
+        case UpgradeFailed(path=path, detail=detail):
+            code, params = NoticeCode.UPGRADE_FAILED, {"path": path, "detail": detail}
+        case _:
+            code = NoticeCode.VAULT_UNWRITABLE
+            params = {"detail": str(error) or type(error).__name__}
+    return Notice(code, params=params, severity=Severity.ERROR)

@@ -1,0 +1,114 @@
+"""What the owner should know of the files."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from ..errors import VaultWriteFailed
+from ..models.notices import Notice, NoticeCode, Severity
+from ..models.vault_layout import folded
+from ..runtime.notice_board import NoticeBoard
+from ..vault.models import Copy, FileKey, KnownEntry
+from ..vault.ports import FileReport
+
+_MOST_IDS = 3
+"""Ids named in one notice."""
+
+
+class FileReports:
+    """Puts notices up, and takes down what holds no longer."""
+
+    def __init__(self, notices: NoticeBoard) -> None:
+        self._notices = notices
+        self._reported: set[str] = set()
+
+    def broken(self, reports: Iterable[FileReport], unread: set[FileKey]) -> None:
+        """Files that are left alone. What was told of ``unread`` ones still holds."""
+        current: set[str] = set()
+        for report in reports:
+            subject = f"{report.scope}/{report.path}:{report.reason}"
+            params = {"scope": report.scope, "path": report.path, "reason": report.reason}
+            self._notices.post(Notice(NoticeCode.VAULT_FILE_BROKEN, subject, params))
+            current.add(subject)
+        kept = {f"{scope}/{path}" for scope, path in unread}
+        for subject in self._reported - current:
+            if subject.rpartition(":")[0] in kept:
+                current.add(subject)
+            else:
+                self._notices.clear(NoticeCode.VAULT_FILE_BROKEN, subject)
+        self._reported = current
+
+    def same_ids(self, seen: Iterable[FileKey], clashes: Mapping[FileKey, Sequence[str]]) -> None:
+        """Files whose entries share ids with entries that say something else: all there are among
+        those ``seen``."""
+        for scope, path in seen:
+            subject = f"{scope}/{path}"
+            if ids := clashes.get((scope, path)):
+                shown = ", ".join(ids[:_MOST_IDS]) + (" …" if len(ids) > _MOST_IDS else "")
+                params = {"scope": scope, "path": path, "count": str(len(ids)), "ids": shown}
+                self._notices.post(Notice(NoticeCode.VAULT_SAME_ID, subject, params))
+            else:
+                self._notices.clear(NoticeCode.VAULT_SAME_ID, subject)
+
+    def copies(self, copies: Mapping[FileKey, Copy]) -> None:
+        """Files that are copies of others: all there are."""
+        self._keep_only(NoticeCode.VAULT_COPY, {f"{scope}/{path}" for scope, path in copies})
+        for (scope, path), copy in copies.items():
+            params = {
+                "scope": scope,
+                "path": path,
+                "original": copy.original,
+                "count": str(copy.entries),
+                "different": str(copy.different),
+            }
+            self._notices.post(Notice(NoticeCode.VAULT_COPY, f"{scope}/{path}", params))
+
+    def twins(self, folders: Collection[str], mapped: Collection[str]) -> None:
+        """Folders whose names differ in case only from a scope that the map names, or, where it
+        names none of them, from another folder: all there are."""
+        alike: dict[str, set[str]] = {}
+        for name in (*folders, *mapped):
+            alike.setdefault(folded(name), set()).add(name)
+        found: dict[str, str] = {}
+        for names in alike.values():
+            first = min(names, key=lambda name: (name not in mapped, name))
+            others = names - {first} - set(mapped)
+            found |= dict.fromkeys(others, first)
+        self._keep_only(NoticeCode.VAULT_TWIN, found)
+        for folder, scope in found.items():
+            params = {"folder": folder, "scope": scope}
+            self._notices.post(Notice(NoticeCode.VAULT_TWIN, folder, params))
+
+    @property
+    def is_held(self) -> bool:
+        """Some scope is said to be held."""
+        return self._notices.stands(NoticeCode.VAULT_HELD)
+
+    def held(self, entries: Sequence[KnownEntry]) -> None:
+        """Entries that are gone with most of their scope: all there are."""
+        counts: dict[str, int] = {}
+        for entry in entries:
+            counts[entry.scope] = counts.get(entry.scope, 0) + 1
+        self.gone(counts)
+
+    def gone(self, counts: Mapping[str, int]) -> None:
+        """The same, as numbers by scope."""
+        self._keep_only(NoticeCode.VAULT_HELD, counts)
+        for scope, count in counts.items():
+            params = {"scope": scope, "count": str(count)}
+            self._notices.post(
+                Notice(NoticeCode.VAULT_HELD, scope, params, severity=Severity.ERROR)
+            )
+
+    def _keep_only(self, code: NoticeCode, subjects: Collection[str]) -> None:
+        """Take down the notices of a kind whose subject is none of these."""
+        for notice in self._notices.standing():
+            if notice.code is code and notice.subject not in subjects:
+                self._notices.clear(code, notice.subject)
+
+    def not_written(self, error: VaultWriteFailed) -> None:
+        """The disk refused what a file needs."""
+        params = {"detail": str(error)}
+        self._notices.post(
+            Notice(NoticeCode.VAULT_UNWRITABLE, params=params, severity=Severity.ERROR)
+        )

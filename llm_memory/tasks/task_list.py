@@ -1,0 +1,269 @@
+"""The list of tasks: added, done, told. Each is an entry of its own; none makes another go."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final
+
+from ..catalogue.catalogue import Catalogue
+from ..catalogue.recallable_memories import RecallableMemories
+from ..catalogue.rules.tasks import done, find_task, is_done, same_task, task_of, with_task
+from ..errors import VaultWriteFailed
+from ..models.consent import is_for_speaker_alone, only_reader
+from ..models.data_models import (
+    MODEL_WORDED,
+    Memory,
+    MemoryDraft,
+    MemoryKind,
+    PrivateKind,
+    Provenance,
+    Rejected,
+    Source,
+    StoredMemory,
+    Topic,
+)
+from ..models.scope import Scope, ScopeFilter
+from ..models.tasks import Task, TaskAction, TaskChange, TaskFate, TaskOutcome, TaskReport
+from ..remember.draft_checks import DraftChecks
+from ..remember.edit import MemoryEditor, Requester
+from ..remember.refusals import not_written
+from ..remember.rules.instructions import is_quotation
+from ..runtime.identifiers import Clock
+from ..runtime.notice_board import NoticeBoard
+from ..text.content_words import is_model_worded
+from ..text.dates.relative import resolve_dates
+from ..text.normalising import one_line
+from ..vault.ports import Vault
+
+READ = 2000
+"""Tasks of a scope that are looked at: those that came last."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRequester:
+    """Who changes the list, where: ``trusted`` and ``role`` are those of the moment."""
+
+    scope: Scope
+    requester: Requester
+    trusted: bool
+    role: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """What was said of a task, fit to be kept."""
+
+    title: str
+    progress: str
+    next_step: str
+    hidden: tuple[PrivateKind, ...]
+
+
+_NO_WORDS: Final = _Words("", "", "", ())
+
+
+class TaskList:
+    """Changes tasks of one scope: whoever speaks there may, for a list is everybody's. How an entry
+    was stays in the archive, and an admin can bring it back."""
+
+    def __init__(
+        self,
+        vault: Vault,
+        catalogue: Catalogue,
+        living: RecallableMemories,
+        notices: NoticeBoard,
+        checks: DraftChecks,
+        editor: MemoryEditor,
+        clock: Clock,
+    ) -> None:
+        self._vault = vault
+        self._catalogue = catalogue
+        self._living = living
+        self._notices = notices
+        self._checks = checks
+        self._editor = editor
+        self._clock = clock
+        # Two that add the same task at once: the second finds the first one's.
+        self._one_by_one = asyncio.Lock()
+
+    def report(self, scope_filter: ScopeFilter, outcomes: Iterable[TaskOutcome] = ()) -> TaskReport:
+        """What the reader sees: own tasks first, in each scope what came last first."""
+        seen = self._of(scope_filter)
+        left = tuple(stored for stored in seen if not is_done(stored))
+        return TaskReport(tuple(outcomes), left, len(seen) - len(left))
+
+    async def change(
+        self, change: TaskChange, by: TaskRequester, scope_filter: ScopeFilter
+    ) -> list[TaskOutcome]:
+        """One outcome a title. What was done for the first ones is done, whatever becomes of the
+        others."""
+        if is_model_worded(f"{change.progress}\n{change.next_step}", change.heard):
+            by = replace(by, trusted=False)
+        async with self._one_by_one:
+            step = self._add if change.action is TaskAction.ADD else self._done
+            return [await step(title, change, by, scope_filter) for title in change.titles]
+
+    async def _add(
+        self, title: str, change: TaskChange, by: TaskRequester, scope_filter: ScopeFilter
+    ) -> TaskOutcome:
+        words = await self._examined(title, change, by)
+        if isinstance(words, Rejected):
+            return TaskOutcome(title, TaskFate.REFUSED, rejected=words)
+        own = self._own(by.scope)
+        known = same_task(words.title, own) or same_task(title, own)
+        if known is None:
+            return await self._append(title, words, by, change.heard)
+        words = _fit_for(known, words, by)
+        task = task_of(known.memory)
+        news = replace(
+            task,
+            progress=words.progress or task.progress,
+            next_step=words.next_step or task.next_step,
+        )
+        if not task.done and news == task:
+            return TaskOutcome(title, TaskFate.UNCHANGED, known)
+        fate = TaskFate.REOPENED if task.done else TaskFate.UPDATED
+        made = partial(_with_news, words=words, trusted=by.trusted)
+        return await self._amended(title, known, made, by, fate, words.hidden)
+
+    async def _done(
+        self, title: str, change: TaskChange, by: TaskRequester, scope_filter: ScopeFilter
+    ) -> TaskOutcome:
+        mine = replace(scope_filter, scopes=(by.scope,))  # with what only this person may read
+        known = find_task(title, [s for s in self._of(mine) if s.scope == by.scope])
+        if known is None:
+            elsewhere = find_task(title, self._of(scope_filter))
+            fate = TaskFate.UNKNOWN if elsewhere is None else TaskFate.ELSEWHERE
+            return TaskOutcome(title, fate, elsewhere)
+        if is_done(known):
+            return TaskOutcome(title, TaskFate.UNCHANGED, known)
+        words = await self._examined(task_of(known.memory).title, change, by)
+        if isinstance(words, Rejected):
+            # Its title stands already; what was said beside it cannot be kept, the deed can.
+            words = _NO_WORDS
+        words = _fit_for(known, words, by)
+        day, who = self._clock().date().isoformat(), one_line(by.requester.actor.name)
+
+        def made(memory: Memory) -> Memory:
+            return done(_with_news(memory, words, by.trusted, reopen=False), day, who)
+
+        return await self._amended(title, known, made, by, TaskFate.DONE, words.hidden)
+
+    async def _amended(
+        self,
+        title: str,
+        known: StoredMemory,
+        made: Callable[[Memory], Memory],
+        by: TaskRequester,
+        fate: TaskFate,
+        hidden: tuple[PrivateKind, ...],
+    ) -> TaskOutcome:
+        amended = await self._editor.amend(known, made, by.requester)
+        match amended:
+            case None:  # a person has just taken it out
+                return TaskOutcome(title, TaskFate.UNKNOWN)
+            case Rejected():
+                return TaskOutcome(title, TaskFate.REFUSED, known, amended)
+            case StoredMemory():
+                return TaskOutcome(title, fate, amended, redacted=hidden)
+
+    async def _examined(
+        self, title: str, change: TaskChange, by: TaskRequester
+    ) -> _Words | Rejected:
+        """Through the same doors as every memory: what is private in it is hidden or refused."""
+        passed = await self._checks.examine(
+            MemoryDraft(
+                title,
+                change.progress,
+                context=change.next_step,
+                kind=MemoryKind.TASK,
+                actor=by.requester.actor,
+                heard=change.heard,
+            ),
+            by.scope,
+        )
+        if isinstance(passed, Rejected):
+            return passed
+        now, draft = self._clock(), passed.draft
+        said = (draft.judgment, draft.reasoning, draft.context)
+        if not is_quotation(said, trusted=by.trusted):  # a quotation stays as it was said
+            said = (
+                resolve_dates(draft.judgment, now, weekdays=True),
+                resolve_dates(draft.reasoning, now),
+                resolve_dates(draft.context, now, weekdays=True),
+            )
+        judgment, progress, next_step = map(one_line, said)
+        return _Words(judgment, progress, next_step, passed.hidden)
+
+    async def _append(
+        self, title: str, words: _Words, by: TaskRequester, heard: str | None
+    ) -> TaskOutcome:
+        worded = is_model_worded(words.title, heard)
+        trusted = by.trusted and not worded
+        actor = by.requester.actor
+        source = Source.TOOL if actor.spoke else Source.AGENT
+        now = self._clock()
+        said = (words.title, words.progress, words.next_step)
+        memory = Memory(
+            memory_id="",  # the vault gives it one
+            judgment=words.title,
+            created_at=now.replace(microsecond=0),
+            kind=MemoryKind.TASK,
+            provenance=Provenance(
+                actor.name, actor.person, by.requester.conversation, source, trusted
+            ),
+            role=by.role,
+            extra=(MODEL_WORDED,) if worded else (),
+            quoted=is_quotation(said, trusted=trusted),
+        )
+        task = replace(task_of(memory), progress=words.progress, next_step=words.next_step)
+        memory = with_task(memory, task)
+        async with self._living.writing:
+            try:
+                stored = await asyncio.to_thread(self._vault.append, by.scope, Topic.TASKS, memory)
+            except VaultWriteFailed as error:
+                refused = not_written(error, self._notices)
+                return TaskOutcome(title, TaskFate.REFUSED, rejected=refused)
+            self._living.take(stored)
+        return TaskOutcome(title, TaskFate.ADDED, stored, redacted=words.hidden)
+
+    def _own(self, scope: Scope) -> list[StoredMemory]:
+        return self._of(ScopeFilter((scope,)))
+
+    def _of(self, scope_filter: ScopeFilter) -> list[StoredMemory]:
+        found = self._catalogue.of_topics({Topic.TASKS}, scope_filter)
+        return [stored for stored, _ in zip(found, range(READ), strict=False)]
+
+
+def _fit_for(known: StoredMemory, words: _Words, by: TaskRequester) -> _Words:
+    """No words of an agent, out of a chat that is one person's alone, for a task others read."""
+    requester = by.requester
+    alone = not requester.actor.spoke and is_for_speaker_alone(known.scope, requester.conversation)
+    return _NO_WORDS if alone and only_reader(known.scope, known.memory) is None else words
+
+
+def _with_news(memory: Memory, words: _Words, trusted: bool, *, reopen: bool = True) -> Memory:
+    """The entry with what was said of its task. Words that nobody vouches for take the trust from
+    an entry, as in every merge."""
+    task = task_of(memory)
+    if reopen and task.done:
+        task = replace(task, done=False, last_done=task.done_on or task.last_done)
+    news: Task = replace(
+        task,
+        progress=words.progress or task.progress,
+        next_step=words.next_step or task.next_step,
+    )
+    changed = with_task(memory, news)
+    if not (words.progress or words.next_step):
+        return changed
+    origin = memory.provenance
+    said = (memory.judgment, memory.reasoning, *memory.tags, news.progress, news.next_step)
+    both = origin.trusted and trusted
+    return replace(
+        changed,
+        provenance=replace(origin, trusted=both),
+        quoted=memory.quoted or is_quotation(said, trusted=both),
+    )

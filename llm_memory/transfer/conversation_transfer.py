@@ -1,0 +1,284 @@
+"""Export and import by command: what one conversation sees, and into its own scope."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from ..catalogue.catalogue import Catalogue
+from ..errors import EngineClosed, TransferFailed
+from ..log import logger
+from ..models.conversation import Actor
+from ..models.data_models import (
+    Memory,
+    MemoryDraft,
+    Reinforced,
+    Rejected,
+    RejectReason,
+    RememberOutcome,
+    Replaced,
+    Source,
+    Stored,
+    StoredMemory,
+    Topic,
+)
+from ..models.key import Key
+from ..models.scope import Scope, ScopeFilter
+from ..models.transfer import (
+    End,
+    EntryState,
+    Exported,
+    Header,
+    Imported,
+    MemoryRecord,
+    NotTransferred,
+    RefusedLine,
+    TransferFault,
+)
+from ..models.vault_layout import topic_of
+from ..remember.memory_handlers import MemoryHandlers
+from ..remember.rules.normalise import MAX_NAME
+from ..runtime.identifiers import Clock
+from ..text.normalising import clean, one_line, same_words
+from .ports import Line, LineSource, TransferFiles
+from .rules.format import VERSION, LineBroken, line_of, read_line
+from .store_transfer import FIRST, read_header
+
+_AT_ONCE = 50
+_MAX_ID = 200
+
+Finish = Callable[[Coroutine[object, object, RememberOutcome]], Awaitable[RememberOutcome]]
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How an import is done. ``keep_trust``: what the file calls trusted stays so; for the owner of
+    the machine alone, who knows where the file comes from. ``anyway``: also what was corrected
+    since it was said."""
+
+    scope: Scope
+    conversation: str = ""
+    keep_trust: bool = False
+    anyway: bool = False
+
+
+class Transfer:
+    """One export and one import at a time."""
+
+    def __init__(
+        self,
+        files: TransferFiles,
+        catalogue: Catalogue,
+        handlers: MemoryHandlers,
+        clock: Clock,
+        version: str,
+    ) -> None:
+        self._files = files
+        self._catalogue = catalogue
+        self._handlers = handlers
+        self._clock = clock
+        self._version = version
+        self._exporting = asyncio.Lock()
+        self._importing = asyncio.Lock()
+
+    async def export(self, scope_filter: ScopeFilter) -> Exported | NotTransferred:
+        """The living memories that the filter admits, in a new file. The first of its scopes names
+        it."""
+        scope, now = scope_filter.scopes[0], self._clock()
+        if self._exporting.locked():
+            return NotTransferred(TransferFault.BUSY)
+        async with self._exporting:
+            memories = list(self._catalogue.visible(scope_filter))
+            names = tuple(scope.name for scope in scope_filter.scopes)
+            header = Header(VERSION, self._version, now, names, whole=False)
+            name = f"{scope.name}-{now:%Y%m%d-%H%M%S}.jsonl"
+            try:
+                written = await asyncio.to_thread(self._files.write, name, _lines(header, memories))
+            except TransferFailed as error:
+                return NotTransferred(TransferFault(error.code), error.detail)
+        return Exported(written, dict(Counter(stored.scope.name for stored in memories)))
+
+    async def import_named(
+        self, name: str, terms: Terms, finish: Finish
+    ) -> Imported | NotTransferred:
+        """A file of ``imports/``, memory by memory through the doors that every draft goes through.
+
+        ``finish`` does one of them to its end, also if the caller goes away.
+        """
+        if self._importing.locked():
+            return NotTransferred(TransferFault.BUSY)
+        async with self._importing:
+            try:
+                source = await asyncio.to_thread(self._files.open, name)
+            except TransferFailed as error:
+                return NotTransferred(TransferFault(error.code), error.detail)
+            return await self.import_from(source, terms, finish)
+
+    async def import_from(
+        self, source: LineSource, terms: Terms, finish: Finish
+    ) -> Imported | NotTransferred:
+        """The same from an open file, which is closed."""
+        run = _Import(self._catalogue, self._handlers, terms, finish, self._clock)
+        try:
+            await asyncio.to_thread(read_header, source)
+            while lines := await asyncio.to_thread(source.take, _AT_ONCE):
+                for line in lines:
+                    await run.take(line)
+                if run.report.stopped_at:
+                    break
+        except TransferFailed as error:
+            if not run.begun:
+                return NotTransferred(TransferFault(error.code), error.detail)
+            run.stop()
+        except EngineClosed:
+            run.stop()
+        except asyncio.CancelledError:
+            logger.warning("导入中断，停在第 {} 行；已记下的都在，可以再导入一次", run.line)
+            raise
+        finally:
+            await asyncio.to_thread(source.close)
+        return run.report
+
+
+class _Import:
+    """One import, line by line."""
+
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        handlers: MemoryHandlers,
+        terms: Terms,
+        finish: Finish,
+        clock: Clock,
+    ) -> None:
+        self._catalogue = catalogue
+        self._handlers = handlers
+        self._terms = terms
+        self._finish = finish
+        self._clock = clock
+        self.line = 0
+        self.report = Imported(terms.scope.name, cut_short=True)
+
+    @property
+    def begun(self) -> bool:
+        """True once a line was taken."""
+        return self.line > 0
+
+    def stop(self) -> None:
+        """What follows this line was not taken."""
+        self.report = replace(self.report, stopped_at=max(self.line, 1))
+
+    async def take(self, line: Line) -> None:
+        """Raises EngineClosed."""
+        if self.report.stopped_at:
+            return
+        self.line = line.number
+        if line.fault is not None:
+            self._refuse(RefusedLine(line.number, line.fault))
+            return
+        try:
+            record = read_line(line.text)
+        except LineBroken as error:
+            self._refuse(RefusedLine(line.number, error.fault, error.detail))
+            return
+        match record:
+            case MemoryRecord(state=EntryState.LIVING):
+                await self._memory(line.number, record)
+            case End():
+                self.report = replace(self.report, cut_short=False)
+            case Header():
+                pass
+            case _:
+                self.report = replace(self.report, passed_by=self.report.passed_by + 1)
+
+    async def _memory(self, number: int, record: MemoryRecord) -> None:
+        memory, origin = record.memory, record.memory.provenance
+        trusted = self._terms.keep_trust and origin.trusted and not memory.quoted
+        # A time that is to come would be the newest for good.
+        said_at = min(memory.created_at, self._clock()).replace(microsecond=0)
+        if self._is_known(record, said_at, trusted=trusted):
+            self.report = replace(self.report, known=self.report.known + 1)
+            return
+        draft = MemoryDraft(
+            judgment=memory.judgment,
+            reasoning=memory.reasoning,
+            tags=memory.tags,
+            kind=memory.kind,
+            strength=memory.strength,
+            active=memory.active,
+            # What an agent stored unasked is no more asked for here.
+            source=Source.AGENT if origin.source is Source.AGENT else Source.IMPORT,
+            actor=Actor(_label(origin.person, _MAX_ID), origin.who),
+            context=memory.context,
+            heard="" if memory.model_worded else None,  # and so it is no person's word here either
+            said_at=None if "created_at" in record.missing else said_at,
+        )
+        writing = self._handlers.write(
+            draft,
+            self._terms.scope,
+            conversation=_label(origin.conversation, _MAX_ID) or self._heard_in(memory),
+            trusted=trusted,
+            role=_label(memory.role, MAX_NAME),
+            asked=self._terms.anyway,
+        )
+        self._count(number, await self._finish(writing))
+
+    def _heard_in(self, memory: Memory) -> str:
+        """Where the file names no conversation: it was brought here, and not overheard here."""
+        return self._terms.conversation if memory.active else ""
+
+    def _is_known(self, record: MemoryRecord, said_at: datetime, *, trusted: bool) -> bool:
+        """True for a memory that never left, and for one that an import brought before."""
+        scope, memory = self._terms.scope, record.memory
+        there = self._catalogue.get(Key(scope.name, memory.memory_id))
+        if there and same_words(there.memory.judgment) == same_words(memory.judgment):
+            return True
+        origin = replace(memory.provenance, trusted=trusted)
+        brought = self._catalogue.same_words(
+            scope, replace(memory, judgment=clean(memory.judgment), provenance=origin)
+        )
+        return brought is not None and brought.memory.created_at == said_at
+
+    def _count(self, number: int, outcome: RememberOutcome) -> None:
+        report = self.report
+        match outcome:
+            case Stored():
+                report = replace(report, stored=report.stored + 1)
+            case Reinforced():
+                report = replace(report, reinforced=report.reinforced + 1)
+            case Replaced():
+                report = replace(report, replaced=report.replaced + 1)
+            case Rejected(reason=RejectReason.NOT_WRITTEN):
+                # The disk takes no more: the others would be refused one by one.
+                self.stop()
+                self._refuse(RefusedLine(number, rejected=outcome))
+                return
+            case Rejected():
+                self._refuse(RefusedLine(number, rejected=outcome))
+                return
+        if outcome.redacted:
+            report = replace(report, redacted=report.redacted + 1)
+        self.report = report
+
+    def _refuse(self, refused: RefusedLine) -> None:
+        lines = self.report.lines
+        if len(lines) < FIRST:
+            lines = (*lines, refused)
+        self.report = replace(self.report, refused=self.report.refused + 1, lines=lines)
+
+
+def _lines(header: Header, memories: Sequence[StoredMemory]) -> Iterator[str]:
+    yield line_of(header)
+    for stored in memories:
+        topic: Topic | None = topic_of(stored.path)
+        name = topic.value if topic else ""
+        record = MemoryRecord(stored.scope.name, stored.path, stored.memory, topic=name)
+        yield line_of(record)
+    yield line_of(End(len(memories), 0))
+
+
+def _label(text: str, most: int) -> str:
+    return one_line(clean(text))[:most]

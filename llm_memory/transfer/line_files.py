@@ -1,0 +1,178 @@
+"""Files that memories travel in: written whole or not at all, read line by line."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import stat
+import sys
+from collections.abc import Iterable
+from io import BufferedReader, FileIO
+from itertools import chain, count
+from pathlib import Path
+from typing import Final
+
+from ..errors import TransferFailed
+from ..models.transfer import LineFault, TransferFault
+from ..storage.files import make_folder, move
+from ..storage.retry import when_free
+from ..vault.folder_walk import is_link
+from .ports import Line
+
+MAX_LINE: Final = 32 * 1024 * 1024
+"""Bytes. Longer ones are passed over: so much is held in memory at a time."""
+MAX_IMPORT: Final = 64 * 1024 * 1024
+"""Bytes of a file that a command reads."""
+_CHUNK: Final = 1 << 20
+_LONGEST_NAME: Final = 200
+if sys.platform == "win32":
+    _FLAGS = os.O_RDONLY | os.O_BINARY
+else:  # nothing waits for the other end of a pipe, and the last step goes through no link
+    _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+
+
+def write_lines(path: Path, lines: Iterable[str]) -> None:
+    """A new file with these lines, on disk when this returns, and until then no file of that name.
+
+    Raises TransferFailed: there is none. What ``lines`` raises goes through, and there is none.
+    """
+    temporary = path.with_name(f".{secrets.token_hex(8)}.tmp")
+    try:
+        try:
+            make_folder(path.parent)
+            # Everybody's words of a scope stand in it: nobody else on the machine may read it.
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+            descriptor = os.open(temporary, flags, 0o600)
+            with open(descriptor, "w", encoding="utf-8", newline="\n") as file:  # noqa: PTH123
+                for line in lines:
+                    file.write(line)
+                    file.write("\n")
+                file.flush()
+                os.fsync(file.fileno())
+            move(temporary, path)
+        except OSError as error:
+            raise _told(TransferFault.NOT_WRITTEN, path, error) from error
+    except BaseException:
+        with contextlib.suppress(OSError):
+            when_free(temporary.unlink)
+        raise
+
+
+class LineFile:
+    """Implements the ``LineSource`` port over an open file."""
+
+    def __init__(self, path: Path, *, most: int | None = None, max_line: int = MAX_LINE) -> None:
+        """Raises TransferFailed: no such file, no plain file, or larger than ``most`` bytes."""
+        self._path = path
+        self._max = max_line
+        self._number = 0
+        self._file = BufferedReader(_opened(path, most), _CHUNK)
+
+    def take(self, count: int) -> list[Line]:
+        """See the port."""
+        lines: list[Line] = []
+        try:
+            while len(lines) < count:
+                raw = self._file.readline(self._max + 1)
+                if not raw:
+                    break
+                self._number += 1
+                line = self._line(raw)
+                if line is not None:
+                    lines.append(line)
+        except OSError as error:
+            raise _told(TransferFault.UNREADABLE, self._path, error) from error
+        return lines
+
+    def _line(self, raw: bytes) -> Line | None:
+        if len(raw) > self._max and not raw.endswith(b"\n"):
+            while (rest := self._file.readline(_CHUNK)) and not rest.endswith(b"\n"):
+                pass
+            return Line(self._number, fault=LineFault.TOO_LONG)
+        try:
+            # Notepad puts a mark before the first line.
+            text = raw.decode("utf-8-sig" if self._number == 1 else "utf-8").strip()
+        except UnicodeDecodeError:
+            return Line(self._number, fault=LineFault.NOT_UTF8)
+        return Line(self._number, text) if text else None
+
+    def close(self) -> None:
+        """See the port."""
+        self._file.close()
+
+
+def _opened(path: Path, most: int | None) -> FileIO:
+    if is_link(path):  # where the system knows no flag for it
+        raise TransferFailed(TransferFault.NOT_A_FILE, path.name)
+    try:
+        descriptor = os.open(path, _FLAGS)
+    except FileNotFoundError as error:
+        raise TransferFailed(TransferFault.NOT_FOUND, path.name) from error
+    except OSError as error:
+        code = TransferFault.NOT_A_FILE if path.is_dir() else TransferFault.UNREADABLE
+        raise _told(code, path, error) from error
+    status = os.fstat(descriptor)
+    fault = None
+    if not stat.S_ISREG(status.st_mode):
+        fault = TransferFailed(TransferFault.NOT_A_FILE, path.name)
+    elif most is not None and status.st_size > most:
+        size, limit = (-(-number // _CHUNK) for number in (status.st_size, most))
+        fault = TransferFailed(TransferFault.TOO_LARGE, f"{size} MB > {limit} MB")
+    if fault is not None:
+        os.close(descriptor)
+        raise fault
+    return FileIO(descriptor)
+
+
+class TransferFolders:
+    """Implements the ``TransferFiles`` port: ``exports/`` and ``imports/`` below a data folder."""
+
+    def __init__(self, data: Path, *, most: int = MAX_IMPORT) -> None:
+        self._exports = data / "exports"
+        self._imports = data / "imports"
+        self._most = most
+
+    def write(self, name: str, lines: Iterable[str]) -> str:
+        """See the port."""
+        if is_link(self._exports):
+            raise TransferFailed(TransferFault.NOT_WRITTEN, self._exports.name)
+        whole = Path(name)
+        names = chain([name], (f"{whole.stem}-{number}{whole.suffix}" for number in count(2)))
+        free = next(name for name in names if not os.path.lexists(self._exports / name))
+        write_lines(self._exports / free, lines)
+        return free
+
+    def open(self, name: str) -> LineFile:
+        """See the port."""
+        if not is_link(self._imports):
+            try:
+                make_folder(self._imports)  # so that an owner finds where to put it
+            except OSError as error:
+                raise _told(TransferFault.UNREADABLE, self._imports, error) from error
+        return LineFile(named_in(self._imports, name), most=self._most)
+
+
+def named_in(folder: Path, name: str) -> Path:
+    """The path of the file of that name, which must not lead elsewhere. Raises TransferFailed."""
+    if not _is_plain(name):
+        raise TransferFailed(TransferFault.NOT_A_NAME, name[:80])
+    if is_link(folder) or is_link(folder / name):
+        raise TransferFailed(TransferFault.NOT_A_FILE, name)
+    if not os.path.lexists(folder / name):
+        raise TransferFailed(TransferFault.NOT_FOUND, name)
+    return folder / name
+
+
+def _is_plain(name: str) -> bool:
+    """True for the name of a file in the folder itself, on any system."""
+    return (
+        bool(name)
+        and len(name.encode("utf-8", "replace")) <= _LONGEST_NAME
+        and not name.startswith(".")
+        and not any(c in '/\\:*?"<>|' or ord(c) < 32 or "\ud800" <= c <= "\udfff" for c in name)
+    )
+
+
+def _told(code: str, path: Path, error: OSError) -> TransferFailed:
+    return TransferFailed(code, f"{path.name}: {error.strerror or error}")

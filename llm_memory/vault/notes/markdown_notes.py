@@ -1,0 +1,218 @@
+"""Reads the notes below the memory root. No link is followed, nothing is written."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import sys
+from codecs import getincrementaldecoder
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+
+from ...errors import VaultFileBroken
+from ...models.notes import NoteChunk, NotePlace, NoteSection
+from ...models.scope import QUARANTINE_NAME, Scope
+from ...models.shelf import ROLES_FOLDER, SHARED, Shelf
+from ...models.vault_layout import is_recalled
+from ...scopes.rules.note_files import may_be_note, note_id
+from ..folder_walk import is_link, survey
+from ..markdown.chunks import Chunk, chunk_markdown, telling
+from ..markdown.sections import section_of
+from ..markdown.topic_file import parse_file
+from ..ports import FileReport
+from ..rules.encodings import likely_encoding
+from ..vault_tree import VaultTree
+from .ports import NoteFolder, NotePlaces, Signature
+
+MAX_FILE = 1024 * 1024
+"""Bytes. What is larger is no note that anybody reads: a log, an export."""
+_REASONS = {"gb18030": "gb18030", "utf-16": "utf16"}
+if sys.platform == "win32":
+    _FLAGS = os.O_RDONLY | os.O_BINARY
+else:  # nothing waits for the other end of a pipe, and the last step goes through no link
+    _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+
+
+class MarkdownNotes:
+    """Implements the ``NoteSource`` port."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        # Its lock guards what the bot writes, and it writes no notes.
+        self._tree = VaultTree(root, contextlib.nullcontext())
+        self._spelt: dict[Shelf, str] = {}
+        """Folders below ``roles/`` as the disk spells them: a Mac takes letters apart."""
+
+    def places(self) -> NotePlaces | None:
+        try:
+            return self._places() if (self._root / "scopes").is_dir() else None
+        except OSError:  # nobody may look into it just now
+            return None
+
+    def _places(self) -> NotePlaces:
+        places: list[NotePlace] = [
+            scope
+            for scope, _ in self._tree.folders()
+            if scope is not None and scope.name != QUARANTINE_NAME
+        ]
+        broken = []
+        shared = self._root / SHARED.folder
+        if is_link(shared):
+            broken.append(FileReport("memory", SHARED.folder, "link"))
+        elif shared.is_dir():
+            places.append(SHARED)
+        where = f"memory/{ROLES_FOLDER}"
+        for folder in _folders(self._root / ROLES_FOLDER):
+            name = folder.name.encode(errors="replace").decode()
+            shelf = Shelf.of_folder(folder.name)
+            if is_link(folder):
+                broken.append(FileReport(where, name, "link"))
+            elif shelf is None or shelf in places:
+                broken.append(FileReport(where, name, "illegal_role"))
+            else:
+                places.append(shelf)
+                self._spelt[shelf] = folder.name
+        return NotePlaces(tuple(places), tuple(broken))
+
+    def survey(self, place: NotePlace) -> NoteFolder:
+        top = self._top(place)
+        found = self._tree.survey(place) if isinstance(place, Scope) else survey(top)
+        files: dict[str, Signature] = {}
+        broken: list[FileReport] = []
+        inside = len(os.fspath(top)) + 1
+        for path in found.files:
+            relative = os.fspath(path)[inside:].replace(os.sep, "/")
+            if not _belongs(place, relative):
+                continue
+            try:
+                status = path.lstat()
+            except OSError:  # gone since we heard of it
+                continue
+            if not stat.S_ISREG(status.st_mode):
+                continue
+            if status.st_size > MAX_FILE:
+                broken.append(FileReport(label_of(place), relative, "too_large"))
+            else:
+                files[relative] = (status.st_mtime_ns, status.st_size, status.st_ino)
+        if isinstance(place, Shelf):  # the vault reports those of a scope
+            broken += [FileReport(label_of(place), path, "misnamed") for path in found.misnamed]
+            broken += [FileReport(label_of(place), path, "unreadable") for path in found.shut]
+        return NoteFolder(files, tuple(broken), whole=not found.shut)
+
+    def read(self, place: NotePlace, path: str) -> tuple[NoteChunk, ...]:
+        text, modified = self._text(place, path)
+        if isinstance(place, Scope) and _holds_entries(text):
+            return ()
+        pieces = _named(place, path, chunk_markdown(text), modified)
+        return tuple(named for _, named in pieces)
+
+    def section(self, chunk: NoteChunk) -> NoteSection | None:
+        text, modified = self._text(chunk.place, chunk.path)
+        if isinstance(chunk.place, Scope) and _holds_entries(text):
+            return None
+        chunks = chunk_markdown(text)
+        for piece, named in _named(chunk.place, chunk.path, chunks, modified):
+            if named.note_id == chunk.note_id:
+                section = section_of(chunks, piece)
+                return NoteSection(named, section.text, section.first, section.last, section.cut)
+        return None
+
+    def _top(self, place: NotePlace) -> Path:
+        if isinstance(place, Scope):
+            return self._tree.folder(place)
+        if place in self._spelt:
+            return self._root / ROLES_FOLDER / self._spelt[place]
+        return self._root / place.folder
+
+    def _text(self, place: NotePlace, path: str) -> tuple[str, datetime]:
+        """Raises VaultFileBroken."""
+        if not _belongs(place, path):
+            raise VaultFileBroken(path, "unreadable")
+        target = self._top(place) / path
+        inside = (target, *target.parents)
+        if any(is_link(step) for step in inside[: inside.index(self._root)]):
+            raise VaultFileBroken(path, "link")
+        try:
+            raw, modified = _bytes(target)
+        except OSError as error:
+            raise VaultFileBroken(path, "unreadable") from error
+        if len(raw) > MAX_FILE:
+            raise VaultFileBroken(path, "too_large")
+        try:
+            # A person's editor may be in the middle of a character.
+            return getincrementaldecoder("utf-8")().decode(raw), modified
+        except UnicodeDecodeError as error:
+            encoding = likely_encoding(raw)
+            reason = _REASONS[encoding.value] if encoding is not None else "not_utf8"
+            raise VaultFileBroken(path, reason) from error
+
+
+def label_of(place: NotePlace) -> str:
+    """What a person is told about where a file stands."""
+    return f"memory/{place.folder}" if isinstance(place, Shelf) else place.name
+
+
+def _belongs(place: NotePlace, path: str) -> bool:
+    return is_recalled(path) if isinstance(place, Shelf) else may_be_note(path)
+
+
+def _folders(parent: Path) -> list[Path]:
+    if is_link(parent):
+        return [parent]
+    try:
+        return sorted(p for p in parent.iterdir() if p.is_dir() and not p.name.startswith("."))
+    except OSError:
+        return []
+
+
+def _bytes(path: Path) -> tuple[bytes, datetime]:
+    """At most one byte more than a note may have, and when it was written. Raises OSError."""
+    descriptor = os.open(path, _FLAGS)
+    with open(descriptor, "rb", buffering=0) as file:  # noqa: PTH123  (of a descriptor)
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(f"{path.name}: not a file")
+        pieces = []
+        left = MAX_FILE + 1
+        while left and (piece := file.read(left)):
+            pieces.append(piece)
+            left -= len(piece)
+    return b"".join(pieces), _moment(status.st_mtime)
+
+
+def _moment(timestamp: float) -> datetime:
+    """In the machine's own time zone: a date is shown."""
+    try:
+        return datetime.fromtimestamp(timestamp).astimezone()
+    except (ValueError, OverflowError, OSError):  # some disks keep dates that no calendar has
+        return datetime.fromtimestamp(0).astimezone()
+
+
+def _holds_entries(text: str) -> bool:
+    """True for a file of memories: what a person wrote between them belongs to it."""
+    return "^m-" in text and bool(parse_file(text, fallback_time=_moment(0)).entries)
+
+
+def _named(
+    place: NotePlace, path: str, chunks: tuple[Chunk, ...], modified: datetime
+) -> Iterator[tuple[Chunk, NoteChunk]]:
+    """The pieces worth finding, with their ids."""
+    seen: dict[tuple[tuple[str, ...], str], int] = {}
+    for chunk in telling(chunks):
+        said = chunk.headings, chunk.text
+        seen[said] = seen.get(said, 0) + 1
+        identifier = note_id(place, path, chunk.headings, chunk.text, seen[said])
+        named = NoteChunk(
+            note_id=identifier,
+            place=place,
+            path=path,
+            headings=chunk.headings,
+            text=chunk.text,
+            first=chunk.first,
+            last=chunk.last,
+            modified=modified,
+            heading_lines=chunk.heading_lines,
+        )
+        yield chunk, named

@@ -1,0 +1,241 @@
+"""Finding and reading the files of the vault. Nothing here writes but folders."""
+
+from __future__ import annotations
+
+import os
+from codecs import getincrementaldecoder
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from ..errors import InvalidScope, VaultFileBroken, VaultWriteFailed
+from ..models.scope import Scope
+from ..models.vault_layout import ARCHIVE, folded
+from ..storage.files import Stamp, make_folder, stamp_of
+from ..storage.retry import when_free
+from .folder_walk import Stamps, Survey, archived, is_link, stamps, survey
+from .markdown.topic_file import Entry, TopicFile, parse_file
+from .rules.encodings import Encoding, likely_encoding
+
+MAX_FILE_BYTES: Final = 8 * 1024 * 1024
+"""A larger file of a person's is left alone. To read, name and note the entries of one takes a
+thread two to three seconds a megabyte; what the bot writes itself it splits far below this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A file as it was read: its bytes, and by what another version would be known."""
+
+    path: Path
+    raw: bytes
+    stamp: Stamp
+
+    @property
+    def modified(self) -> datetime:
+        """When it was written."""
+        return _moment(self.stamp[0] / 1e9)
+
+    def parsed(self) -> TopicFile:
+        """Its entries. Raises VaultFileBroken."""
+        try:
+            # A crash may have torn the last character; what stands before it is whole.
+            text = getincrementaldecoder("utf-8")().decode(self.raw)
+        except UnicodeDecodeError as error:
+            raise _no_utf8(self.path, self.raw) from error
+        return parse_file(text, fallback_time=self.modified)
+
+
+class VaultTree:
+    """The folders ``<root>/scopes/<scope>``. ``reading`` is held while a file is read."""
+
+    def __init__(self, root: Path, reading: AbstractContextManager[object]) -> None:
+        self._scopes = root / "scopes"
+        self._reading = reading
+        self._disk: int | None = None
+        self._own: set[Scope] = set()
+        self._folds: bool | None = None
+
+    def open(self) -> None:
+        """Make the tree. From now on it is never made anew. Raises VaultWriteFailed."""
+        with _translated(self._scopes):
+            make_folder(self._scopes)
+            self._disk = self._scopes.stat().st_dev
+
+    def make(self, scope: Scope) -> None:
+        """Make a scope's folder, if it is missing. Raises VaultWriteFailed."""
+        folder = self.folder(scope)
+        self.refuse_absence()
+        self.refuse_links(folder)
+        with _translated(folder):
+            make_folder(folder)
+            if scope not in self._own and scope.name not in {
+                p.name for p in folder.parent.iterdir()
+            }:
+                # On a disk that folds case, ``Home`` answers to ``home``. It is another scope's.
+                raise VaultWriteFailed(
+                    f"{scope.name}: a folder's name differs from it in case only"
+                )
+        self._own.add(scope)
+
+    def refuse_absence(self) -> None:
+        """Raises VaultWriteFailed if the tree is gone: its disk was taken out, say.
+
+        What we would write then would lie on another disk, and be hidden when ours is back.
+        """
+        if self._disk is None:
+            return
+        with _translated(self._scopes):
+            if self._scopes.stat().st_dev != self._disk and not any(self._scopes.iterdir()):
+                raise VaultWriteFailed(
+                    f"{self._scopes.name}: another, empty disk stands in its place"
+                )
+
+    def folder(self, scope: Scope) -> Path:
+        """Where a scope's files stand."""
+        return self._scopes / scope.name
+
+    def relative(self, scope: Scope, path: Path) -> str:
+        """A file's path inside its scope, with ``/``."""
+        return path.relative_to(self.folder(scope)).as_posix()
+
+    def spelled(self, scope: Scope, relative: str) -> str:
+        """A file's path as the disk lists it: on one that folds case, or writes accents in its own
+        way, a file answers to other names, too."""
+        if relative.isascii() and not self._folds_case():
+            return relative
+        folder, found = self.folder(scope), []
+        for name in relative.split("/"):
+            try:
+                names = [entry.name for entry in os.scandir(folder)]
+            except OSError:
+                names = []
+            alike = [other for other in names if folded(other) == folded(name)]
+            found.append(name if name in names or not alike else alike[0])
+            folder /= found[-1]
+        return "/".join(found)
+
+    def _folds_case(self) -> bool:
+        """The disk takes ``SCOPES`` for ``scopes``."""
+        if self._folds is None:
+            try:
+                other = self._scopes.with_name(self._scopes.name.upper())
+                self._folds = other.samefile(self._scopes)
+            except OSError:
+                self._folds = False
+        return self._folds
+
+    def folders(self) -> list[tuple[Scope | None, str]]:
+        """Every folder with its scope, None for a name that is none, or a link."""
+        found: list[tuple[Scope | None, str]] = []
+        if not self._scopes.is_dir():
+            return found
+        for folder in sorted(self._scopes.iterdir()):
+            if folder.name.startswith(".") or not folder.is_dir():
+                continue
+            try:
+                scope = None if is_link(folder) else Scope.parse(folder.name, derived=True)
+            except InvalidScope:
+                scope = None
+            found.append((scope, folder.name))
+        return found
+
+    def survey(self, scope: Scope) -> Survey:
+        """What may be recalled of a scope."""
+        top = self.folder(scope)
+        return Survey() if self._leads_away(top) else survey(top)
+
+    def stamps(self, scope: Scope) -> Stamps:
+        """The same, as what the files look like tells it."""
+        top = self.folder(scope)
+        return Stamps() if self._leads_away(top) else stamps(top)
+
+    def archived_files(self, scope: Scope) -> tuple[Path, ...]:
+        """The files of the scope's archive."""
+        archive = self.folder(scope) / ARCHIVE
+        return () if self._leads_away(archive) else archived(archive)
+
+    def refuse_links(self, path: Path) -> None:
+        """Raises VaultWriteFailed if a link lies on the way: nothing is written through one."""
+        if self._leads_away(path):
+            raise VaultWriteFailed(f"{path.name}: a link stands in its place or on the way")
+
+    def _leads_away(self, path: Path) -> bool:
+        """True if a link lies on the way: it could lead into another scope's folder."""
+        inside = (path, *path.parents)
+        return any(is_link(p) for p in inside[: inside.index(self._scopes)])
+
+    def named(self, name: str) -> Scope | None:
+        """The scope of a folder that may be gone by now."""
+        try:
+            return Scope.parse(name, derived=True)
+        except InvalidScope:
+            return None
+
+    def load(self, path: Path) -> TopicFile:
+        """Read a file. Raises VaultFileBroken."""
+        return self.read(path).parsed()
+
+    def find(self, path: Path, memory_id: str) -> tuple[Reading, TopicFile, Entry] | None:
+        """A file and an entry in it, None if it holds no such entry. Raises VaultFileBroken."""
+        reading = self.read(path, patient=True, limit=MAX_FILE_BYTES)
+        if memory_id.encode() not in reading.raw:  # parsing takes long, and holds up others
+            return None
+        file = reading.parsed()
+        entry = file.find(memory_id)
+        return None if entry is None else (reading, file, entry)
+
+    def read(self, path: Path, *, patient: bool = False, limit: int | None = None) -> Reading:
+        """The bytes, if there are no more than ``limit``. At start there is no patience: with a
+        thousand files that nobody may read it would take as many seconds. Raises
+        VaultFileBroken."""
+        try:
+            if path.is_file():  # a pipe would hold us up
+                with self._reading:
+                    # First the stamp: what is written between the two is noticed by the next look.
+                    status = path.lstat()
+                    if limit is not None and status.st_size > limit:
+                        raise VaultFileBroken(path.name, "oversized")
+                    raw = when_free(path.read_bytes) if patient else path.read_bytes()
+                    return Reading(path, raw, stamp_of(status))
+        except OSError as error:
+            raise VaultFileBroken(path.name, "unreadable") from error
+        raise VaultFileBroken(path.name, "unreadable")
+
+
+def is_gone(path: Path) -> bool:
+    """True if nothing stands there; False also where that cannot be told."""
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        pass
+    return False
+
+
+def _no_utf8(path: Path, raw: bytes) -> VaultFileBroken:
+    match likely_encoding(raw):
+        case Encoding.GB18030:
+            return VaultFileBroken(path.name, "gb18030")
+        case Encoding.UTF_16:
+            return VaultFileBroken(path.name, "utf16")
+        case None:
+            return VaultFileBroken(path.name, "not_utf8")
+
+
+@contextmanager
+def _translated(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise VaultWriteFailed(f"{path.name}: {error.strerror or error}") from error
+
+
+def _moment(timestamp: float) -> datetime:
+    try:
+        return datetime.fromtimestamp(timestamp, UTC)
+    except (ValueError, OverflowError):  # some disks keep dates that no calendar has
+        return datetime.fromtimestamp(0, UTC)

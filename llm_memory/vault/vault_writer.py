@@ -1,0 +1,315 @@
+"""Every write of ours to a living file. The ledger hears of it, so that we know it for our own."""
+
+from __future__ import annotations
+
+import contextlib
+import stat
+import time
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from ..errors import StateUnavailable, VaultWriteFailed
+from ..log import logger
+from ..models.data_models import Memory, StoredMemory
+from ..models.scope import Scope
+from ..models.vault_layout import part_path
+from ..storage.files import (
+    ABSENT,
+    ChangedMeanwhile,
+    Stamp,
+    append_durably,
+    replace_durably,
+    stamp_of,
+)
+from ..storage.retry import when_free
+from .ledger_port import EntryLedger
+from .markdown.entry import render
+from .markdown.topic_file import Entry, RunningDigest, TopicFile, behind, digest, parse_file
+from .models import KnownEntry, KnownFile, RemovedEntry
+from .ports import PartlyWritten
+from .vault_tree import Reading, VaultTree
+
+SPLIT_BYTES = 256 * 1024
+"""A topic file that has grown past this is left alone, and the next part begun."""
+_TRIES = 10
+"""So often a batch is written where somebody else writes to the same file meanwhile."""
+
+
+@dataclass(slots=True)
+class _Written:
+    """What stood in a file, and what is put behind it. ``versions`` are the digests of the whole
+    file, with each memory one more."""
+
+    path: str
+    before: bytes | None
+    text: str
+    stamp: Stamp
+    memories: list[Memory] = field(default_factory=list)
+    versions: list[str] = field(default_factory=list)
+    added: bytes = b""
+    running: RunningDigest | None = None
+
+    def add(self, memory: Memory) -> None:
+        more = behind(self.text, memory)
+        self.running = self.running or RunningDigest(self.before or b"")
+        self.running.add(more.encode())
+        self.text += more
+        self.added += more.encode()
+        self.memories.append(memory)
+        self.versions.append(self.running.value)
+
+    @property
+    def size(self) -> int:
+        return len(self.before or b"") + len(self.added)
+
+
+class VaultWriter:
+    """Appends and rewrites. Whoever calls holds the vault's lock."""
+
+    def __init__(
+        self, tree: VaultTree, ledger: EntryLedger, now: Callable[[], float] = time.time
+    ) -> None:
+        self._tree = tree
+        self.ledger = ledger
+        self.now = now
+
+    def append(self, scope: Scope, relative: str, memory: Memory) -> str:
+        """To the first part of ``relative`` that takes more: the part's path."""
+        part = self._room(scope, relative)
+        part.add(memory)
+        path = self._tree.folder(scope) / part.path
+        append_durably(path, part.added)
+        self._look_behind(path, part)
+        self._note(lambda: self._note_append(scope, [part]))
+        return part.path
+
+    def _look_behind(self, path: Path, part: _Written) -> None:
+        """A person may have saved the file after we had read it: it is his version that we have
+        written behind, and that his next save descends from."""
+        with contextlib.suppress(OSError):
+            raw = path.read_bytes()
+            if raw.endswith(part.added) and raw != (part.before or b"") + part.added:
+                part.before = raw[: -len(part.added)]
+                part.versions = [digest(raw)]
+
+    def append_many(self, scope: Scope, entries: Sequence[tuple[str, Memory]]) -> list[str]:
+        """Each to the first part of its file that takes more, one write a part: their paths. A
+        crash in a write leaves none of its entries, not half of one.
+
+        Raises VaultWriteFailed, PartlyWritten; the ledger is told of what stands there.
+        """
+        waiting: dict[str, list[int]] = {}
+        for number, (relative, _) in enumerate(entries):
+            waiting.setdefault(relative, []).append(number)
+        paths: dict[int, str] = {}
+        written: list[_Written] = []
+        try:
+            for relative, numbers in waiting.items():
+                while numbers:
+                    part = self._written(scope, relative, [entries[n][1] for n in numbers])
+                    written.append(part)
+                    some, numbers = numbers[: len(part.memories)], numbers[len(part.memories) :]
+                    paths |= dict.fromkeys(some, part.path)
+        except VaultWriteFailed as error:
+            if paths:
+                stored = [StoredMemory(scope, path, entries[n][1]) for n, path in paths.items()]
+                raise PartlyWritten(str(error), stored) from error
+            raise
+        finally:
+            if written:
+                self._note(lambda: self._note_append(scope, written))
+        return [paths[number] for number in range(len(entries))]
+
+    def _written(self, scope: Scope, relative: str, memories: Sequence[Memory]) -> _Written:
+        """As many as the first part takes, at least one."""
+        for _ in range(_TRIES):
+            part = self._room(scope, relative)
+            for memory in memories:
+                part.add(memory)
+                if part.size > SPLIT_BYTES:
+                    break
+            whole = (part.before or b"") + part.added
+            with contextlib.suppress(ChangedMeanwhile):
+                replace_durably(self._tree.folder(scope) / part.path, whole, part.stamp)
+                return part
+        raise VaultWriteFailed(f"{relative}: somebody else writes to it all the time")
+
+    def append_unnoted(self, scope: Scope, relative: str, *memories: Memory) -> str:
+        """The same for a file that holds nothing living: the part's path."""
+        part = self._room(scope, relative)
+        payload = behind(part.text, *memories).encode()
+        append_durably(self._tree.folder(scope) / part.path, payload)
+        return part.path
+
+    def _room(self, scope: Scope, relative: str) -> _Written:
+        """The first part of a file that takes more, and what stands in it."""
+        folder = self._tree.folder(scope)
+        self._tree.make(scope)
+        self._tree.refuse_links((folder / relative).parent)
+        part = 1
+        while (found := self._before_more(folder / part_path(relative, part))) is None:
+            part += 1
+        return _Written(self._tree.spelled(scope, part_path(relative, part)), *found)
+
+    def _before_more(self, path: Path) -> tuple[bytes | None, str, Stamp] | None:
+        """What stands in the file that an entry is put behind. None for a file that is full, or
+        that we could not read back what we put into.
+
+        Raises VaultWriteFailed where no file can be looked at: no other part could be, either.
+        """
+        try:
+            status = path.lstat()
+        except FileNotFoundError:
+            return None, "", ABSENT
+        except OSError as error:
+            raise VaultWriteFailed(f"{path.name}: {error.strerror or error}") from error
+        if not stat.S_ISREG(status.st_mode) or status.st_size > SPLIT_BYTES:
+            return None
+        try:
+            raw = when_free(path.read_bytes)
+            return raw, raw.decode(), stamp_of(status)
+        except (OSError, UnicodeDecodeError):
+            return None
+
+    def _note_append(self, scope: Scope, written: Sequence[_Written]) -> None:
+        files, entries = [], []
+        for part in written:
+            key = scope.name, part.path
+            before = "" if part.before is None else digest(part.before)
+            known = self.ledger.file(key)
+            # Where a person wrote to it meanwhile, or took the file away, the next look finds what.
+            if part.before is None and known is None:
+                files.append(KnownFile(*key, part.versions[-1], digest("")))
+            elif known is not None and part.before is not None and known.digest == before:
+                files.append(replace(known, digest=part.versions[-1]))
+            elif known is not None:
+                files.append(known.outdated())
+            for memory, after in zip(part.memories, part.versions, strict=True):
+                entries.append(
+                    KnownEntry(
+                        *key,
+                        memory,
+                        written_digest(memory),
+                        appended=self.ledger.next_append(),
+                        appended_at=self.now(),
+                        before=before,
+                        after=after,
+                    )
+                )
+                before = after
+        self.ledger.record(files=files, entries=entries)
+
+    def replace(
+        self, scope: Scope, reading: Reading, file: TopicFile, entry: Entry, memory: Memory
+    ) -> None:
+        """Put ``memory`` in an entry's place. Raises ChangedMeanwhile, VaultWriteFailed."""
+        text = file.with_replaced(entry, memory)
+        replace_durably(reading.path, text.encode(), reading.stamp)
+        self._note(lambda: self._note_replace(scope, reading, file, entry, memory, text))
+
+    def _note_replace(
+        self,
+        scope: Scope,
+        reading: Reading,
+        file: TopicFile,
+        entry: Entry,
+        memory: Memory,
+        text: str,
+    ) -> None:
+        after = parse_file(text, fallback_time=reading.modified)
+        written = after.find(memory.memory_id)
+        path = self._tree.relative(scope, reading.path)
+        known = self.ledger.entry(scope.name, memory.memory_id)
+        if known is None or known.path != path:
+            known = KnownEntry(scope.name, path, memory, "")
+        if known.prior is None:
+            known = replace(known, prior=entry.memory, prior_digest=file.digest(entry))
+        changed = replace(
+            known,
+            memory=memory,
+            digest=after.digest(written) if written else "",
+            rewritten_at=self.now(),
+        )
+        in_step, files = self._in_step(scope, reading, after, text)
+        others: list[KnownEntry] = []
+        if not in_step:
+            others = self._linked_on(scope, reading, text, without=memory.memory_id)
+            if known.appended and known.after == digest(reading.raw):
+                changed = replace(changed, after=digest(text))
+        self.ledger.record(files=files, entries=[*others, changed])
+
+    def cut(self, scope: Scope, reading: Reading, file: TopicFile, *entries: Entry) -> None:
+        """Take entries out, in one go. Raises ChangedMeanwhile, VaultWriteFailed."""
+        text = file.without(*entries)
+        replace_durably(reading.path, text.encode(), reading.stamp)
+        self._note(lambda: self._note_cut(scope, reading, file, entries, text))
+
+    def _note_cut(
+        self,
+        scope: Scope,
+        reading: Reading,
+        file: TopicFile,
+        entries: Sequence[Entry],
+        text: str,
+    ) -> None:
+        after = parse_file(text, fallback_time=reading.modified)
+        path = self._tree.relative(scope, reading.path)
+        cut = {entry.memory.memory_id: file.digest(entry) for entry in entries}
+        in_step, files = self._in_step(scope, reading, after, text)
+        others = [] if in_step else self._linked_on(scope, reading, text, without=cut)
+        now = self.now()
+        self.ledger.record(
+            files=files,
+            entries=others,
+            gone=[(scope.name, memory_id) for memory_id in cut],
+            departed=[
+                RemovedEntry(scope.name, path, memory_id, words, now)
+                for memory_id, words in cut.items()
+            ],
+        )
+
+    def _linked_on(
+        self, scope: Scope, reading: Reading, text: str, *, without: Collection[str]
+    ) -> list[KnownEntry]:
+        """Where a person's save was not looked at yet, what we appended behind it leads back to it
+        from version to version. A rewrite is one more version on that way."""
+        rows = self.ledger.entries_in([(scope.name, self._tree.relative(scope, reading.path))])
+        last, more = set[str](), {digest(reading.raw)}
+        while not more <= last:
+            last |= more
+            more = {
+                e.before for e in rows if e.memory_id in without and e.appended and e.after in last
+            }
+        return [
+            replace(entry, after=digest(text))
+            for entry in rows
+            if entry.appended and entry.after in last and entry.memory_id not in without
+        ]
+
+    def _in_step(
+        self, scope: Scope, reading: Reading, after: TopicFile, text: str
+    ) -> tuple[bool, list[KnownFile]]:
+        """Whether we knew the version that we rewrote, and the file as it is known then: else the
+        next look has to compare what a person did to it."""
+        path = self._tree.relative(scope, reading.path)
+        known = self.ledger.file((scope.name, path))
+        if known is None:
+            return False, []
+        if known.digest != digest(reading.raw):
+            return False, [known.outdated()]
+        timeless = any(entry.timeless for entry in after.entries)
+        whole = digest(text.encode())
+        return True, [KnownFile(scope.name, path, whole, after.plain_digest(), timeless)]
+
+    def _note(self, step: Callable[[], None]) -> None:
+        """It is written, whether or not the ledger can be told: the next look finds it."""
+        try:
+            step()
+        except StateUnavailable as error:
+            logger.warning("没能记下自己写了什么：{}", error)
+
+
+def written_digest(memory: Memory) -> str:
+    """The digest of an entry's lines as we write them."""
+    return digest(render(memory).rstrip())

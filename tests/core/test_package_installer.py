@@ -1,0 +1,144 @@
+"""A missing package is installed behind, once for each version, and nobody waits for it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from astrbot_plugin_scoped_memory.core.host import package_installer as installs
+from astrbot_plugin_scoped_memory.core.host import requirements
+from astrbot_plugin_scoped_memory.core.host.package_installer import Installs
+
+pytestmark = pytest.mark.unit
+
+NAMES = ["first-that-nobody-has", "second-that-nobody-has"]
+MODULES = [name.replace("-", "_") for name in NAMES]
+
+
+class Pip:
+    """Installs on ``may``, except what it refuses."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.asked: list[str] = []
+        self.refused: set[str] = set()
+        self.may = asyncio.Event()
+        self.may.set()
+        self.arrivals: list[frozenset[str]] = []
+        self.there: set[str] = set()
+        real = requirements._is_there
+        monkeypatch.setattr(
+            requirements, "_is_there", lambda module: module in self.there or real(module)
+        )
+
+    async def install(self, wanted: str) -> None:
+        self.asked.append(wanted)
+        await self.may.wait()
+        name = wanted.partition(">")[0]
+        if name in self.refused:
+            message = "no index"
+            raise RuntimeError(message)
+        self.there.add(name.replace("-", "_"))
+
+    async def arrived(self) -> None:
+        self.arrivals.append(frozenset(self.there))
+
+
+@pytest.fixture
+async def pip(monkeypatch: pytest.MonkeyPatch) -> Pip:
+    return Pip(monkeypatch)
+
+
+@pytest.fixture
+def wanted(tmp_path: Path) -> Path:
+    path = tmp_path / "requirements.txt"
+    path.write_text("".join(f"{name}>=1\n" for name in NAMES) + "pyyaml\n", encoding="utf-8")
+    return path
+
+
+def load(pip: Pip, wanted: Path, version: str = "1.0") -> Installs:
+    """One load of the plugin."""
+    made = Installs(wanted, wanted.parent / "state" / "marker.json", version, pip.install)
+    made.begin(pip.arrived)
+    return made
+
+
+async def ended() -> None:
+    """Until no installation is under way."""
+    running = [task for task in asyncio.all_tasks() if task.get_name() == installs._TASK]
+    async with asyncio.timeout(30):
+        await asyncio.gather(*running)
+
+
+async def test_each_is_installed_and_used_as_it_comes(pip: Pip, wanted: Path) -> None:
+    pip.may.clear()
+    plugin = load(pip, wanted)
+    await asyncio.sleep(0)
+    assert plugin.names() == frozenset(NAMES)
+    assert pip.asked == [f"{NAMES[0]}>=1"]
+    pip.may.set()
+    await ended()
+    assert pip.asked == [f"{name}>=1" for name in NAMES]
+    assert pip.arrivals == [frozenset(MODULES[:1]), frozenset(MODULES)]
+    assert not plugin.names()
+
+
+async def test_one_that_fails_keeps_no_other_and_is_tried_once_for_each_version(
+    pip: Pip, wanted: Path
+) -> None:
+    pip.refused = {NAMES[0]}
+    assert load(pip, wanted).names()
+    await ended()
+    assert pip.arrivals == [frozenset(MODULES[1:])]
+    pip.asked.clear()
+    assert not load(pip, wanted).names()
+    await ended()
+    assert pip.asked == []
+    assert load(pip, wanted, "1.1").names() == {NAMES[0]}
+    await ended()
+    assert pip.asked == [f"{NAMES[0]}>=1"]
+
+
+async def test_a_reload_meanwhile_waits_for_the_same_installation_and_uses_what_came(
+    pip: Pip, wanted: Path
+) -> None:
+    pip.may.clear()
+    pip.refused = {NAMES[1]}
+    load(pip, wanted)
+    await asyncio.sleep(0)
+    reloaded = load(pip, wanted)
+    assert reloaded.names() == frozenset(NAMES)
+    pip.may.set()
+    await ended()
+    assert pip.asked == [f"{name}>=1" for name in NAMES]
+    assert pip.arrivals == [frozenset(MODULES[:1])] * 2
+    assert not reloaded.names()
+
+
+@pytest.mark.parametrize("content", ["", "x", "[]", "7", '{"version": 1}', "\xff"])
+async def test_a_marker_that_makes_no_sense_is_no_marker(
+    pip: Pip, wanted: Path, content: str
+) -> None:
+    marker = wanted.parent / "state" / "marker.json"
+    marker.parent.mkdir()
+    marker.write_text(content, encoding="latin-1")
+    assert load(pip, wanted).names()
+    await ended()
+    assert json.loads(marker.read_text("utf-8")) == {"version": "1.0"}
+
+
+async def test_nothing_is_installed_where_it_could_not_be_remembered(
+    pip: Pip, wanted: Path
+) -> None:
+    (wanted.parent / "state").write_text("in the way", encoding="utf-8")
+    assert not load(pip, wanted).names()
+    assert pip.asked == []
+
+
+async def test_nothing_is_written_where_nothing_is_missing(pip: Pip, tmp_path: Path) -> None:
+    path = tmp_path / "requirements.txt"
+    path.write_text("pyyaml\n", encoding="utf-8")
+    assert not load(pip, path).names()
+    assert not (tmp_path / "state").exists()

@@ -1,0 +1,105 @@
+"""What lives as long as the engine is set apart from what the garbage collector looks at."""
+
+from __future__ import annotations
+
+import gc
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.catalogue import Catalogue
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.recallable_memories import RecallableMemories
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, StoredMemory
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC
+from astrbot_plugin_scoped_memory.llm_memory.runtime.gc_freeze import GROWTH, MANY, GcFreeze
+
+pytestmark = pytest.mark.unit
+
+STORED = StoredMemory(
+    PUBLIC,
+    "entities.md",
+    Memory("m-aaaaaaaaaa", "奶奶对花生过敏", datetime(2026, 11, 21, tzinfo=UTC)),
+)
+
+
+class Calls(list[str]):
+    """What the collector was told."""
+
+    def living(self) -> GcFreeze:
+        """Something that tells it here."""
+        return GcFreeze(lambda: self.append("freeze"), lambda: self.append("unfreeze"))
+
+
+def grow(living: GcFreeze, count: int) -> None:
+    """So many more memories."""
+    for _ in range(count):
+        living.enqueue(STORED)
+
+
+def test_a_small_store_leaves_the_collector_alone() -> None:
+    calls = Calls()
+    living = calls.living()
+    grow(living, MANY - 1)
+    living.enqueue_removal(STORED)
+    living.release()
+    assert calls == []
+
+
+@pytest.mark.parametrize("steps", [1, 3])
+def test_a_large_one_is_set_apart_now_and_then_and_given_back_once(steps: int) -> None:
+    calls = Calls()
+    living = calls.living()
+    grow(living, MANY + (steps - 1) * GROWTH)
+    assert calls == ["freeze"] * steps
+    living.release()
+    living.release()
+    assert calls == ["freeze"] * steps + ["unfreeze"]
+
+
+def test_what_many_records_become_is_set_apart_before_the_collector_looks_at_it() -> None:
+    calls = Calls()
+    living = calls.living()
+    with living.at_once(MANY - 1):
+        assert gc.isenabled()
+    assert calls == []
+    with pytest.raises(LookupError), living.at_once(MANY):
+        assert not gc.isenabled()
+        raise LookupError
+    assert (calls, gc.isenabled()) == (["freeze"], True)
+    gc.disable()
+    try:
+        with living.at_once(MANY):
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+    living.release()
+    assert calls == ["freeze", "freeze", "unfreeze"]
+
+
+def test_the_interpreters_own_collector_is_what_is_told() -> None:
+    before = gc.get_freeze_count()
+    living = GcFreeze()
+    try:
+        grow(living, MANY)
+        assert gc.get_freeze_count() > before
+    finally:
+        living.release()
+    assert gc.get_freeze_count() == 0
+
+
+def test_what_is_read_at_the_start_counts_as_what_is_written_later() -> None:
+    calls = Calls()
+    gc_freeze = calls.living()
+    catalogue = Catalogue()
+    living = RecallableMemories(catalogue, (), gc_freeze.grow)
+    many = [
+        replace(STORED, memory=replace(STORED.memory, memory_id=f"m-{number:010}"))
+        for number in range(MANY)
+    ]
+    living.load(many[:-1])
+    assert calls == []
+    living.load(many[-1:])
+    assert calls == ["freeze"]
+    assert len(catalogue) == MANY
