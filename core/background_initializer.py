@@ -94,7 +94,7 @@ class BackgroundInitializer:
 
     async def _announce(self) -> None:
         say = self._texts.say
-        summary = await self._engine.service.map_summary()
+        summary = await self._engine.service.admin.map_summary()
         status = await self._engine.status()
         logger.info(say("log.opened", version=self._version, total=status.total))
         if not summary.by_scope:

@@ -15,15 +15,14 @@ from ..llm_memory import (
     ConversationId,
     EngineClosed,
     EngineOff,
-    Primer,
     Turn,
     Voice,
 )
 from .plugin_context import PluginContext
 from .services.injection_service import fence
-from .services.primer_injection import PrimerInjection, opening
+from .services.primer_injection import opening
 from .services.retrieval_service import RetrievalService
-from .turn.first_message import announce_conversation, warn_admin
+from .turn.first_message import announce_conversation, log_first_message, warn_admin
 from .turn.follow_ups import FollowUps
 from .turn.histories import History, history_of
 from .turn.recent_talk import Said
@@ -35,17 +34,12 @@ two on an idle machine: what takes longer goes on behind the answer."""
 _UNKNOWN = "unknown"
 
 
-async def _nothing() -> Primer:
-    return Primer()
-
-
 class DeepMind:
     """What happens around one request to the model."""
 
     def __init__(self, plugin: PluginContext) -> None:
         self._plugin = plugin
         self._retrieval = RetrievalService(plugin)
-        self._primers = PrimerInjection(plugin)
         self._follow_ups = FollowUps()
 
     async def announced(self, event: AstrMessageEvent) -> None:
@@ -64,8 +58,8 @@ class DeepMind:
         plugin.astrbot_is_up()
         conversation_id = await plugin.turns.conversation_id(event, request.conversation)
         actor = await plugin.turns.actor(event)
-        plugin.spawn(announce_conversation(plugin, conversation_id, actor))
         if plugin.turns.is_command(event) or not plugin.turns.claim_injection(event):
+            plugin.spawn(announce_conversation(plugin, conversation_id, actor))
             return
         if actor.spoke:
             self._follow_ups.begins(event)
@@ -75,26 +69,33 @@ class DeepMind:
         history = await history_of(plugin.astrbot, umo, request.conversation)
         plugin.turns.note_history(event, history.cid)
         context = self._context(event, conversation_id, actor, history)
-        view, recall, primer = await asyncio.gather(
-            self._retrieval.view(conversation_id, history),
-            self._retrieval.recall_for_turn(query, conversation_id, actor, context),
+        start = await self._retrieval.begin_turn(
+            query,
+            conversation_id,
+            actor,
+            history,
+            context,
             # What AstrBot tells itself, a timer that goes off, is nobody who comes back.
-            self._primers.for_turn(conversation_id, actor)
-            if plugin.turns.is_a_persons(event)
-            else _nothing(),
+            primed=plugin.turns.is_a_persons(event),
         )
-        plugin.turns.note_view(event, view)
+        if start.contact is not None:
+            plugin.spawn(log_first_message(plugin, conversation_id, start.contact))
+        plugin.turns.note_view(event, start.view)
+        recall, primer = start.recall, start.primer
+        say, scope = plugin.texts.say, start.scope_name or "-"  # for the log alone
         if primer.sections:
             self._inject(request, opening(primer, recall.hits, plugin.texts), conversation_id)
-            await self._say_primed(primer, conversation_id)
+            hours = f"{primer.away.total_seconds() / 3600:.1f}" if primer.away else "-"
+            count = len(primer.shown)
+            logger.info(
+                say("log.primed", id=conversation_id, hours=hours, count=count, scope=scope)
+            )
         elif recall.hits:
             self._inject(request, fence(recall.hits, plugin.texts), conversation_id)
-        if not recall.hits:
-            return
-        plugin.turns.note_recalled(event, (hit.memory_id for hit in recall.hits))
-        scope = await self._scope(conversation_id)
-        count = len(recall.hits)
-        logger.info(plugin.texts.say("log.injected", count=count, id=conversation_id, scope=scope))
+        if recall.hits:
+            plugin.turns.note_recalled(event, (hit.memory_id for hit in recall.hits))
+            count = len(recall.hits)
+            logger.info(say("log.injected", count=count, id=conversation_id, scope=scope))
 
     def _context(
         self,
@@ -113,19 +114,6 @@ class DeepMind:
         quoted = plugin.turns.quoted_text(event)
         lines = plugin.talk.before(conversation_id, actor.person, history.cid)
         return (*lines, *([ContextLine(Voice.QUOTED, quoted, plugin.clock())] if quoted else []))
-
-    async def _scope(self, conversation_id: ConversationId) -> str:
-        """The scope's name, for the log alone: the model is never told of it."""
-        try:
-            return await self._plugin.service.scope_name(conversation_id=conversation_id) or "-"
-        except (EngineClosed, EngineOff):
-            return "-"  # a reload: the turn goes on with what was injected
-
-    async def _say_primed(self, primer: Primer, conversation_id: ConversationId) -> None:
-        hours = f"{primer.away.total_seconds() / 3600:.1f}" if primer.away else "-"
-        count, scope = len(primer.shown), await self._scope(conversation_id)
-        say = self._plugin.texts.say
-        logger.info(say("log.primed", id=conversation_id, hours=hours, count=count, scope=scope))
 
     def listens_to(self, event: AstrMessageEvent) -> bool:
         """Whether a message that does not address the bot is to be heard. Every message comes by

@@ -72,7 +72,7 @@ SHOWN = {
 """What was recalled says where it stands, lest the same be told twice; and the log of an injection
 names the scope."""
 ACCESS = {
-    *("scopes/access.py", "scopes/scope_book.py", "service/cognitive_service.py"),
+    *("scopes/access.py", "service/scope_admin.py"),
     *("migration/former_scopes.py", "scopes/origins.py"),
     "migration/legacy_reading.py",
 }

@@ -43,7 +43,7 @@ QUESTION = "小明的老板爱喝什么"
 
 def manager_of(rig: Rig) -> MemoryManager:
     """What sits under the service."""
-    return rig.engine.service._manager
+    return rig.engine.service._recalls._manager
 
 
 async def tell(
@@ -220,7 +220,7 @@ async def test_what_is_of_one_kind_stands_together(tmp_path: Path) -> None:
         recall = await chained(rig, limit=9)
         kinds = []
         for hit in recall.hits[1:]:
-            stored = rig.engine._catalogue.find(hit.memory_id, FAMILY_FILTER)
+            stored = rig.engine.rooms.catalogue.find(hit.memory_id, FAMILY_FILTER)
             assert stored is not None
             kinds.append(stored.memory.kind)
         assert said(recall)[0] == BOSS

@@ -40,7 +40,7 @@ class BringCommand:
 
     async def _bring(self, conversation_id: ConversationId, actor: Actor, names: list[str]) -> str:
         texts = self._plugin.texts
-        outcome = await self._plugin.service.bring(
+        outcome = await self._plugin.service.admin.bring(
             names, conversation_id=conversation_id, actor=actor
         )
         match outcome:

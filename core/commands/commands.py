@@ -188,7 +188,7 @@ class Commands:
         """What is held, because most of its scope is gone from the files, was meant to be; and who
         was not paused again since the pauses were lost is on the record."""
         service = self._plugin.service
-        count = await service.confirm_deletions(actor=actor)
+        count = await service.admin.confirm_deletions(actor=actor)
         if count is None:
             return self._say("outcome.admins_only")
         lines = [self._say("confirm.done", count=count)] if count else []

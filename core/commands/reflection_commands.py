@@ -55,7 +55,7 @@ class ReflectionCommands:
 
     async def _open(self) -> None:
         """The loop's own methods answer from an engine that is open."""
-        await self._plugin.service.map_summary()
+        await self._plugin.service.admin.map_summary()
 
     async def _read(self, conversation: str) -> str:
         return report_text(

@@ -70,7 +70,7 @@ class ScopeCommands:
         return "\n".join(lines)
 
     async def _confirm(self, actor: Actor) -> str:
-        released = await self._plugin.service.confirm_map(actor=actor)
+        released = await self._plugin.service.admin.confirm_map(actor=actor)
         if released is None:
             return self._say("outcome.admins_only")
         return self._say("scope.confirmed", count=released)
@@ -88,7 +88,7 @@ class ScopeCommands:
                 same = "scope.set_none" if name is None else "scope.set_already"
                 return self._say(same, scope=name or "")
             changed = with_entry(raw, conversation_id, name)
-            if fault := await service.check_entry(changed, conversation_id):
+            if fault := await service.admin.check_entry(changed, conversation_id):
                 wrong = self._say(f"fault.{ScopeFault(fault)}")
                 return self._say("scope.illegal", name=safe(name or "")[:_NAME], fault=wrong)
             try:
@@ -97,7 +97,9 @@ class ScopeCommands:
                 if not error.detail:
                     return self._say("scope.overtaken")
                 return self._say("scope.not_saved", detail=safe(error.detail))
-            change = await service.change_map(changed, conversation_id=conversation_id, actor=actor)
+            change = await service.admin.change_map(
+                changed, conversation_id=conversation_id, actor=actor
+            )
         if isinstance(change, NotAllowed):
             return self._say("outcome.admins_only")
         return await self._changed(conversation_id, change, name, former)

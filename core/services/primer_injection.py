@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...llm_memory import Actor, ConversationId, Hit, Primer, PrimerPart, Written
+from ...llm_memory import Hit, Primer, PrimerPart, Written
 from ...llm_memory.text.normalising import estimate_tokens
-from ..plugin_context import PluginContext
 from ..texts import Texts
-from .deadline import in_time
 from .injection_service import CLOSE, OPEN, hit_line, safe
 
 
@@ -62,31 +60,3 @@ def _preamble(texts: Texts) -> str:
 
 def _heading(text: str) -> str:
     return f"## {text}"
-
-
-class PrimerInjection:
-    """Asks for it beside the recall of a turn, within the same deadline."""
-
-    def __init__(self, plugin: PluginContext) -> None:
-        self._plugin = plugin
-
-    async def for_turn(self, conversation_id: ConversationId, actor: Actor) -> Primer:
-        """What the conversation is told; nothing unless it comes back after a pause. Whatever goes
-        wrong, the turn goes on without."""
-        config, texts = self._plugin.config, self._plugin.texts
-        loop = config.engine.loop
-        unread = self._plugin.reads_prompt_only(conversation_id) and not config.inject_into_prompt
-        if loop.prime_after_hours <= 0 or unread:
-            return Primer()
-        return await in_time(
-            self._plugin,
-            lambda: self._plugin.service.prime(
-                conversation_id=conversation_id,
-                actor=actor,
-                written=as_written(texts),
-                token_budget=loop.prime_tokens - frame_tokens(texts),
-            ),
-            lambda _: Primer(),
-            late="log.prime_deadline",
-            failed="log.prime_failed",
-        )

@@ -1,74 +1,88 @@
-"""Recall with a deadline: the bot never waits for its memory."""
+"""What a turn asks of the memory, with a deadline: the bot never waits for it."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
 
-from ...llm_memory import Actor, ContextLine, ConversationId, EngineClosed, EngineOff, Recall, Trace
+from astrbot.api import logger
+
+from ...llm_memory import Actor, ContextLine, ConversationId, EngineClosed, EngineOff
 from ...llm_memory.recall.rules.day_digest import WEEK
+from ...llm_memory.service.turns import TurnPart, TurnRequest, TurnStart
 from ...llm_memory.text.normalising import estimate_tokens
 from ..plugin_context import PluginContext
 from ..turn.histories import History
-from .deadline import in_time
 from .injection_service import fence, hit_line
+from .primer_injection import as_written, frame_tokens
 
 _NUMBERED = "10. "
+_LATE = {TurnPart.RECALL: "log.deadline", TurnPart.PRIMER: "log.prime_deadline"}
+_FAILED = {
+    TurnPart.VIEW: "log.recall_failed",
+    TurnPart.RECALL: "log.recall_failed",
+    TurnPart.PRIMER: "log.prime_failed",
+}
 
 
 class RetrievalService:
-    """What a turn recalls."""
+    """Asks the engine once a turn, within the budgets of the config."""
 
     def __init__(self, plugin: PluginContext) -> None:
         self._plugin = plugin
 
-    async def view(self, conversation_id: ConversationId, history: History) -> str:
-        """What the conversation sees now, as a mark; empty where nobody can tell in time."""
-        return await in_time(
-            self._plugin,
-            lambda: self._plugin.service.view(
-                conversation_id=conversation_id, history=history.cid, empty=history.empty
-            ),
-            lambda _: "",
-            failed="log.recall_failed",
-        )
-
     async def announce(self, query: str, conversation_id: ConversationId) -> None:
-        """``recall_for_turn`` will be asked this in a moment. Whatever goes wrong, nobody waits."""
+        """``begin_turn`` will be asked this in a moment. Whatever goes wrong, nobody waits."""
         if self._plugin.config.auto_inject_topk == 0 or not query:
             return
         with contextlib.suppress(EngineClosed, EngineOff):  # a reload, or the notice has said it
             await self._plugin.service.announce(query, conversation_id=conversation_id)
 
-    async def recall_for_turn(
+    async def begin_turn(
         self,
         query: str,
         conversation_id: ConversationId,
-        actor: Actor | None = None,
+        actor: Actor,
+        history: History,
         context: Sequence[ContextLine] = (),
-    ) -> Recall:
-        """At most ``auto_inject_topk`` memories, but of a week that is asked for one a day; none if
-        the deadline passes first.
+        *,
+        primed: bool = True,
+    ) -> TurnStart:
+        """The view's mark, at most ``auto_inject_topk`` memories, but of a week that is asked for
+        one a day, and the primer after a pause, each empty if the deadline passes first.
 
-        The budget is for all that is written, the words around the memories too.
+        The budgets are for all that is written, the words around the memories too. ``primed`` is
+        False where nobody comes back: a timer that goes off.
         """
         config, texts = self._plugin.config, self._plugin.texts
-        if config.auto_inject_topk == 0 or not query:
-            return Recall()
-        return await in_time(
-            self._plugin,
-            lambda: self._plugin.service.recall(
-                query,
-                conversation_id=conversation_id,
-                limit=config.auto_inject_topk,
-                token_budget=config.inject_token_budget - estimate_tokens(fence((), texts)),
-                actor=actor,
-                line=lambda hit: f"{_NUMBERED}{hit_line(hit, texts)}\n",
-                days=WEEK,
-                context=context,
-                in_talk=True,
-            ),
-            lambda why: Recall(trace=Trace(notes=(why,))),
-            late="log.deadline",
-            failed="log.recall_failed",
+        loop = config.engine.loop
+        unread = self._plugin.reads_prompt_only(conversation_id) and not config.inject_into_prompt
+        primed = primed and loop.prime_after_hours > 0 and not unread
+        request = TurnRequest(
+            query,
+            seconds=config.recall_deadline_ms / 1000,
+            limit=config.auto_inject_topk,
+            token_budget=config.inject_token_budget - estimate_tokens(fence((), texts)),
+            line=lambda hit: f"{_NUMBERED}{hit_line(hit, texts)}\n",
+            days=WEEK,
+            context=context,
+            history=history.cid,
+            empty_history=history.empty,
+            primer=as_written(texts) if primed else None,
+            primer_tokens=loop.prime_tokens - frame_tokens(texts),
         )
+        start = await self._plugin.service.begin_turn(
+            request, conversation_id=conversation_id, actor=actor
+        )
+        for part, fault in start.faults.items():
+            self._say(part, fault)
+        return start
+
+    def _say(self, part: TurnPart, fault: Exception) -> None:
+        texts = self._plugin.texts
+        if isinstance(fault, TimeoutError):
+            if part in _LATE:
+                ms = self._plugin.config.recall_deadline_ms
+                logger.warning(texts.say(_LATE[part], ms=ms))
+        elif not isinstance(fault, (EngineClosed, EngineOff)):  # a reload, or the notice says it
+            logger.error(texts.say(_FAILED[part]), exc_info=fault)

@@ -3,6 +3,8 @@ panel."""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
+
 from astrbot.api import logger
 from astrbot.api.event import MessageChain
 
@@ -16,21 +18,30 @@ from ...llm_memory import (
     Refused,
     Usable,
 )
+from ...llm_memory.scopes.scope_book import FirstContact
 from ..plugin_context import PluginContext
 
 
 async def announce_conversation(
     plugin: PluginContext, conversation_id: ConversationId, actor: Actor
 ) -> None:
-    """Note that a person's message came. Where the engine is off there is nothing to say."""
-    if not actor.spoke:
-        return
+    """Note that a person's message came, where no turn begins with it."""
+    if actor.spoke:
+        meeting = plugin.service.meet(conversation_id, actor)
+        await log_first_message(plugin, conversation_id, meeting)
+
+
+async def log_first_message(
+    plugin: PluginContext, conversation_id: ConversationId, meeting: Awaitable[FirstContact]
+) -> None:
+    """Say in the log which scope a conversation has, with its first message. Where the engine is
+    off there is nothing to say."""
     try:
-        meeting = await plugin.service.meet(conversation_id, actor)
+        contact = await meeting
     except (EngineClosed, EngineOff):
         return
-    if meeting.first:
-        scope = scope_line(plugin, meeting.resolution)
+    if contact.first:
+        scope = scope_line(plugin, contact.resolution)
         logger.info(
             plugin.texts.say(
                 "log.first_message", id=conversation_id, scope=scope, key=conversation_id.map_key

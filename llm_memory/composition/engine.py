@@ -52,6 +52,7 @@ from ..remember.private_data import PrivateData
 from ..runtime.identifiers import make_id
 from ..scopes.pause_mark_file import ForgetfulPauseMark, PauseMarkFile
 from ..service.engine import Engine
+from ..service.engine_parts import EngineParts
 from ..storage.directory_lock import DirectoryLock
 from ..storage.formats.index_format import MANIFEST, IndexFormat
 from ..storage.formats.loop_schema import FORMAT as LOOP_FORMAT
@@ -76,7 +77,7 @@ from ..vault.ledger import SqliteLedger
 from ..vault.markdown_vault import MarkdownVault
 from ..vault.notes.markdown_notes import MarkdownNotes
 from ..vault.scope_pages import ScopePagesOnDisk
-from .parts import EngineParts
+from .assembly import assemble
 
 _DOWNLOAD_SECONDS = 3600.0
 _LOADING_SECONDS = 300.0
@@ -169,7 +170,7 @@ def build_engine(
     store = _vector_store(paths, settings, kept, worker)
     loop = paths.state / "loop.sqlite"
     loop_file = (SqliteLoopFile if remembers else ForgetfulLoopFile)(loop, version=version)
-    return Engine(
+    return assemble(
         EngineParts(
             vault=MarkdownVault(
                 paths.memory,

@@ -13,7 +13,7 @@ from ..models.settings import EngineSettings
 from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard
 from ..scopes.scope_book import ScopeBook
-from .parts import EngineParts
+from ..service.engine_parts import EngineParts
 from .recall import RecallParts
 from .remember import RememberParts
 

@@ -20,8 +20,8 @@ from ..recall.use_counts import UseCounts
 from ..runtime.gc_freeze import GcFreeze
 from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard
+from ..service.engine_parts import EngineParts
 from ..vault.notes.note_book import NoteBook
-from .parts import EngineParts
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,9 +25,9 @@ from ..runtime.notice_board import NoticeBoard
 from ..scopes.paused_conversations import PausedConversations
 from ..scopes.scope_book import ScopeBook
 from ..service.bylines import Bylines
+from ..service.engine_parts import EngineParts
 from ..service.memory_loop import MemoryLoop
 from .consolidation import make_consolidation
-from .parts import EngineParts
 from .recall import RecallParts
 from .remember import RememberParts
 

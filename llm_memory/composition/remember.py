@@ -17,8 +17,8 @@ from ..remember.memory_handlers import MemoryHandlers
 from ..remember.near_duplicates import NearDuplicates
 from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard
+from ..service.engine_parts import EngineParts
 from ..tasks.task_list import TaskList
-from .parts import EngineParts
 from .recall import RecallParts
 
 

@@ -70,7 +70,7 @@ class NightlyBackup:
         self._notices = notices
         self._clock = clock
         self._keep = keep
-        self._may_rotate = may_rotate
+        self.may_rotate = may_rotate
         self._version = version
         self._settings = settings
         self._making = asyncio.Lock()
@@ -153,7 +153,7 @@ class NightlyBackup:
     def _publish(self) -> str:
         now = self._clock()
         name = f"{now:%Y-%m-%d}.jsonl"
-        if name in self._folder.names() and not self._may_rotate():
+        if name in self._folder.names() and not self.may_rotate():
             name = f"{now:%Y-%m-%d-%H%M%S}.jsonl"
         self._folder.publish(name)
         logger.info("夜间备份写好了：backups/daily/{}", name)
@@ -161,7 +161,7 @@ class NightlyBackup:
 
     def _rotate(self, newest: str) -> int:
         """What cannot be removed is removed the next night."""
-        if not self._may_rotate():
+        if not self.may_rotate():
             return 0
         try:
             names = [name for name in self._folder.names() if name != newest]

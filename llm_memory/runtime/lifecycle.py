@@ -19,6 +19,7 @@ class Lifespan:
         self._opened = asyncio.Event()
         self._loaded = asyncio.Event()
         self._off: EngineOff | None = None
+        self._closing = False
         self._closed = False
         self._running: set[asyncio.Task[object]] = set()
 
@@ -36,9 +37,23 @@ class Lifespan:
         self._off = reason
         self.loaded()
 
+    @property
+    def is_ready(self) -> bool:
+        """The vault is read, and nothing is being closed."""
+        return self._loaded.is_set() and self._off is None and not self._closing
+
+    @property
+    def is_closing(self) -> bool:
+        """The engine is being closed, or is closed."""
+        return self._closing
+
+    def closing(self) -> None:
+        """No new work begins behind; calls are answered until ``close``."""
+        self._closing = True
+
     async def close(self) -> None:
         """Answer EngineClosed from now on; wait for the writes that began."""
-        self._closed = True
+        self._closing = self._closed = True
         self.loaded()
         if self._running:
             await asyncio.wait(self._running)
@@ -64,6 +79,13 @@ class Lifespan:
         if self._off is not None:
             raise self._off
 
+    def start(self, work: Coroutine[object, object, T]) -> asyncio.Task[T]:
+        """Do work behind the caller; ``close`` waits for it."""
+        task = asyncio.ensure_future(work)
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        return task
+
     async def finish(self, work: Coroutine[object, object, T]) -> T:
         """Do work to its end even if the caller is cancelled: a half-done write is no write.
 
@@ -72,7 +94,4 @@ class Lifespan:
         if self._closed:
             work.close()
             raise EngineClosed("the engine is closed")
-        task = asyncio.ensure_future(work)
-        self._running.add(task)
-        task.add_done_callback(self._running.discard)
-        return await asyncio.shield(task)
+        return await asyncio.shield(self.start(work))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from ..catalogue.catalogue import Catalogue
 from ..catalogue.rules.pointers import pointed_id
@@ -11,7 +11,7 @@ from ..models.conversation import Actor, ConversationId, ConversationKind
 from ..models.data_models import NotAllowed, NotVisible, Rejected, RejectReason, StoredMemory
 from ..models.passages import place_name
 from ..models.recall import Hit
-from ..models.resolution import ReadPublicOnly, Refused, Usable
+from ..models.resolution import ReadPublicOnly, Refused, Resolution, Usable
 from ..models.scope import PUBLIC, Scope, ScopeFilter
 from ..models.settings import EngineSettings
 from ..models.shelf import Shelf
@@ -20,19 +20,72 @@ from .rules.note_files import shelves_of
 from .scope_book import ScopeBook
 
 
+@dataclass(frozen=True, slots=True)
+class ConversationView:
+    """What one conversation may read and write, as its scope was resolved once.
+
+    Attributes:
+        readable: What it sees; None if it is refused.
+        writable: Its own scope, or why it writes none.
+        exportable: What it may take away in a file: never more than its own scope and public, also
+            while the scope filter is switched off, for a file stays when it is on again.
+    """
+
+    conversation_id: ConversationId
+    resolution: Resolution
+    readable: ScopeFilter | None
+    writable: Scope | Rejected
+    exportable: ScopeFilter | Rejected
+
+    @property
+    def mark(self) -> str:
+        """A mark of what the conversation sees: another one once that has changed. It names
+        nothing, and is empty if the conversation is refused."""
+        seen = self.readable
+        return "" if seen is None else content_hash(repr((seen.names, seen.everything)))
+
+    @property
+    def scope_name(self) -> str:
+        """The scope that it reads beside public; empty where it reads nothing."""
+        return self.readable.scopes[0].name if self.readable else ""
+
+    @property
+    def scope_in_use(self) -> str:
+        """The name of the scope whose words the model may be shown; ``*`` for those of all scopes,
+        empty where it is shown public ones at most."""
+        if self.readable is not None and self.readable.everything:
+            return "*"
+        return self.resolution.scope.name if isinstance(self.resolution, Usable) else ""
+
+    def sees(self, stored: StoredMemory) -> bool:
+        """True if a memory, living or archived, is one that the conversation may read."""
+        return self.readable is not None and self.readable.admits(place_name(stored))
+
+
 class Access:
-    """The cognitive service's own: everybody else gets a scope or a filter that it made."""
+    """Resolves what a conversation may read and write, and decides who may change what in it. The
+    cognitive service's own: every other part gets a scope or a filter that it made."""
 
     def __init__(self, settings: EngineSettings, book: ScopeBook, catalogue: Catalogue) -> None:
         self._settings = settings
         self._book = book
         self._catalogue = catalogue
 
-    def writable(self, conversation_id: ConversationId) -> Scope | Rejected:
-        """The conversation's own scope, or why it writes none."""
+    def view(self, conversation_id: ConversationId) -> ConversationView:
+        """Resolve the conversation's scope, once for all that one call asks of it."""
+        resolution = self._book.resolve(conversation_id)
+        return ConversationView(
+            conversation_id,
+            resolution,
+            self._readable(conversation_id, resolution),
+            self._writable(resolution),
+            self._exportable(conversation_id, resolution),
+        )
+
+    def _writable(self, resolution: Resolution) -> Scope | Rejected:
         if not self._settings.scope_filter_enabled:
             return Rejected(RejectReason.LEARNING_PAUSED)
-        match self._book.resolve(conversation_id):
+        match resolution:
             case Usable(scope, _):
                 return scope
             case ReadPublicOnly(why):
@@ -40,9 +93,9 @@ class Access:
             case Refused(why):
                 return Rejected(RejectReason.REFUSED, why)
 
-    def readable(self, conversation_id: ConversationId) -> ScopeFilter | None:
-        """What the conversation sees; None if it is refused."""
-        resolution = self._book.resolve(conversation_id)
+    def _readable(
+        self, conversation_id: ConversationId, resolution: Resolution
+    ) -> ScopeFilter | None:
         if isinstance(resolution, Refused):
             return None
         if not self._settings.scope_filter_enabled:
@@ -50,6 +103,14 @@ class Access:
         scope = resolution.scope if isinstance(resolution, Usable) else PUBLIC
         shelves = shelves_of(conversation_id, resolution) + self._own_shelves(conversation_id)
         return ScopeFilter.reading_as(scope, shelves=shelves)
+
+    def _exportable(
+        self, conversation_id: ConversationId, resolution: Resolution
+    ) -> ScopeFilter | Rejected:
+        if isinstance(resolution, Refused):
+            return Rejected(RejectReason.REFUSED, resolution.why)
+        scope = resolution.scope if isinstance(resolution, Usable) else PUBLIC
+        return ScopeFilter.reading_as(scope, shelves=self._own_shelves(conversation_id))
 
     def _own_shelves(self, conversation_id: ConversationId) -> tuple[Shelf, ...]:
         """What the bot learned from the person of this private chat, and from nobody else."""
@@ -59,56 +120,22 @@ class Access:
         person = f"{conversation_id.adapter}:{conversation_id.peer}" if known else ""
         return self._book.shelves_of(conversation_id.umo, person)
 
-    def view(self, conversation_id: ConversationId) -> str:
-        """A mark of what the conversation sees: another one once that has changed. It names
-        nothing."""
-        scope_filter = self.readable(conversation_id)
-        if scope_filter is None:
-            return ""
-        return content_hash(repr((scope_filter.names, scope_filter.everything)))
-
-    def scope_in_use(self, conversation_id: ConversationId) -> str:
-        """The name of the scope whose words the model may be shown; ``*`` for those of all scopes,
-        empty where it is shown public ones at most."""
-        resolution = self._book.resolve(conversation_id)
-        if isinstance(resolution, Refused):
-            return ""
-        if not self._settings.scope_filter_enabled:
-            return "*"
-        return resolution.scope.name if isinstance(resolution, Usable) else ""
-
-    def exportable(self, conversation_id: ConversationId) -> ScopeFilter | Rejected:
-        """What the conversation may take away in a file: never more than its own scope and public,
-        also while the filter is switched off, for a file stays when it is on again."""
-        resolution = self._book.resolve(conversation_id)
-        if isinstance(resolution, Refused):
-            return Rejected(RejectReason.REFUSED, resolution.why)
-        scope = resolution.scope if isinstance(resolution, Usable) else PUBLIC
-        return ScopeFilter.reading_as(scope, shelves=self._own_shelves(conversation_id))
-
-    def find(self, pointer: str, conversation_id: ConversationId) -> StoredMemory | None:
+    def find(self, pointer: str, view: ConversationView) -> StoredMemory | None:
         """The living memory behind a pointer or id, if the conversation sees it."""
         named = pointed_id(pointer)
-        scope_filter = self.readable(conversation_id)
-        if named is None or scope_filter is None:
+        if named is None or view.readable is None:
             return None
-        return self._catalogue.find(named, scope_filter)
-
-    def sees(self, stored: StoredMemory, conversation_id: ConversationId) -> bool:
-        """True if a memory, living or archived, is one that the conversation may read."""
-        scope_filter = self.readable(conversation_id)
-        return scope_filter is not None and scope_filter.admits(place_name(stored))
+        return self._catalogue.find(named, view.readable)
 
     def for_admin(
-        self, memory_id: str, conversation_id: ConversationId, actor: Actor
+        self, memory_id: str, view: ConversationView, actor: Actor
     ) -> StoredMemory | NotAllowed | NotVisible:
         """What an admin may change here. Others hear no more than that they may not."""
-        stored = self.find(memory_id, conversation_id)
+        stored = self.find(memory_id, view)
         if stored is None:
             return NotVisible(memory_id)
-        scope = self.writable(conversation_id)
-        if not actor.admin or isinstance(scope, Rejected) or stored.scope != scope:
-            return self.refusal(stored, scope)
+        if not actor.admin or stored.scope != view.writable:
+            return self.refusal(stored, view.writable)
         return stored
 
     @staticmethod
@@ -119,14 +146,14 @@ class Access:
         )
         return NotAllowed(stored.memory.memory_id, stored.memory.who, elsewhere)
 
-    def trusts(self, actor: Actor | None, conversation_id: ConversationId, scope: Scope) -> bool:
+    def trusts(self, actor: Actor | None, view: ConversationView, scope: Scope) -> bool:
         """An admin; in a private chat, its person, for a scope that is this chat's alone. Never an
         agent to whom nobody spoke."""
         if actor is None or not actor.spoke:
             return False
-        peer = conversation_id.peer
-        in_person = bool(peer) and actor.person == f"{conversation_id.adapter}:{peer}"
-        return actor.admin or (in_person and self._book.owns_alone(conversation_id, scope))
+        where = view.conversation_id
+        in_person = bool(where.peer) and actor.person == f"{where.adapter}:{where.peer}"
+        return actor.admin or (in_person and self._book.owns_alone(where, scope))
 
     def as_seen_by(self, actor: Actor | None, hits: Sequence[Hit]) -> tuple[Hit, ...]:
         """The hits as they are told to a person: what he said himself needs nobody to vouch."""

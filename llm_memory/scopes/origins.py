@@ -8,7 +8,7 @@ from dataclasses import replace
 from ..errors import StateUnavailable
 from ..log import logger
 from ..models.conversation import Actor, ConversationId, SeenSender
-from ..models.resolution import Refused, Usable
+from ..models.resolution import Refused, Resolution, Usable
 from ..models.scope import PUBLIC
 from ..storage.state_port import StateStore
 from .rules.origins import complete, on_behalf_of
@@ -25,14 +25,17 @@ class Origins:
         self._book = book
         self._written: set[SeenSender] = set()
 
-    async def note(self, conversation_id: ConversationId, actor: Actor) -> None:
-        """A person has spoken in a conversation. Where it cannot be kept, the next message is."""
+    async def note(
+        self, conversation_id: ConversationId, actor: Actor, resolution: Resolution
+    ) -> None:
+        """Keep that a person has spoken in a conversation, whose scope resolved to ``resolution``.
+        If that cannot be written, the next message is kept."""
         adapter = conversation_id.adapter
         if not actor.spoke or not adapter:
             return
         seen = SeenSender(
             umo=conversation_id.umo,
-            scope=self._scope_of(conversation_id),
+            scope=_scope_of(resolution),
             adapter=adapter,
             group=conversation_id.group or "",
             peer=actor.person.removeprefix(f"{adapter}:"),
@@ -64,10 +67,11 @@ class Origins:
         Args:
             sender: The id of the person who set the timer, empty where the job names nobody.
         """
-        if isinstance(self._book.resolve(conversation_id), Refused):
+        resolution = self._book.resolve(conversation_id)
+        if isinstance(resolution, Refused):
             return None
         found = on_behalf_of(conversation_id, await self._senders(conversation_id.umo), sender)
-        if found is not None and found.scope not in (PUBLIC.name, self._scope_of(conversation_id)):
+        if found is not None and found.scope not in (PUBLIC.name, _scope_of(resolution)):
             return replace(found, name="")
         return found
 
@@ -78,6 +82,6 @@ class Origins:
             logger.warning("状态未能读取：{}", error)
             return []
 
-    def _scope_of(self, conversation_id: ConversationId) -> str:
-        resolution = self._book.resolve(conversation_id)
-        return resolution.scope.name if isinstance(resolution, Usable) else PUBLIC.name
+
+def _scope_of(resolution: Resolution) -> str:
+    return resolution.scope.name if isinstance(resolution, Usable) else PUBLIC.name

@@ -166,9 +166,10 @@ class ScopeBook:
         """Every private scope that some policy derives for a conversation, whatever holds now."""
         return derived_scopes(conversation_id, self._scopes)
 
-    async def meet(self, conversation_id: ConversationId, actor: Actor) -> FirstContact:
-        """Note that a message came from a conversation."""
-        resolution = self.resolve(conversation_id)
+    async def meet(
+        self, conversation_id: ConversationId, actor: Actor, resolution: Resolution
+    ) -> FirstContact:
+        """Note that a message came from a conversation whose scope resolved to ``resolution``."""
         if isinstance(resolution, Refused):
             return FirstContact(resolution, first=False)
         umo, map_key = conversation_id.umo, conversation_id.map_key

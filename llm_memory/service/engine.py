@@ -4,38 +4,43 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
-from datetime import datetime
+from dataclasses import dataclass
 
-from ..composition.migration import make_migration
-from ..composition.parts import EngineParts
-from ..composition.recall import make_recall
-from ..composition.reflection import LoopHooks, make_loop
-from ..composition.remember import make_remember
-from ..consolidation.models import Postponed
+from ..catalogue.catalogue import Catalogue
+from ..catalogue.unread_turns import UnreadTurns
+from ..consolidation.nightly_backup import NightlyBackup
 from ..errors import EngineOff
 from ..index.embedding.ports import Embedder
+from ..index.indexing_service import IndexingService
+from ..index.lexical_service import LexicalService
 from ..log import logger
-from ..migration.bringing import Bringing
 from ..migration.former_scopes import FormerScopes
+from ..migration.legacy_vectors import LegacyVectors
+from ..migration.migrations import Migrations
 from ..models.notices import Notice
 from ..models.settings import EngineSettings
 from ..models.shelf import folder_of
 from ..models.status import EngineStatus, IndexState
 from ..models.transfer import StoreExported
-from ..models.turns import Feedback, FeedbackReport, Ticket
-from ..recall.embedder_trust import WatchedEmbedder
+from ..primer.primer_service import PrimerService
+from ..recall.embedder_trust import EmbedderTrust, WatchedEmbedder
+from ..recall.memory_manager import MemoryManager
 from ..recall.rules.trust import Trust
-from ..reflection.model_histories import ModelHistories
+from ..recall.use_counts import UseCounts
+from ..remember.corrected_statements import CorrectedStatements
+from ..remember.correction_follower import CorrectionFollower
+from ..remember.intake import Intake
+from ..runtime.gc_freeze import GcFreeze
+from ..runtime.lifecycle import Lifespan
 from ..runtime.notice_board import NoticeBoard
-from ..scopes.origins import Origins
 from ..scopes.scope_book import ScopeBook
 from ..sync.follower import VaultFollower
 from ..sync.reconciler import Reconciler
 from ..text.lazy_pattern import compile_all
-from ..transfer.conversation_transfer import Transfer
-from .bylines import Bylines
+from ..vault.notes.note_book import NoteBook
 from .cognitive_service import CognitiveService
+from .engine_parts import EngineParts
+from .memory_loop import MemoryLoop
 from .opening_steps import (
     open_state,
     own_folders,
@@ -44,6 +49,34 @@ from .opening_steps import (
     restrict_folders,
     settle_formats,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class EngineRooms:
+    """What the engine opens, runs and closes, in the order of their dependence."""
+
+    book: ScopeBook
+    catalogue: Catalogue
+    notes: NoteBook
+    unread: UnreadTurns
+    gc_freeze: GcFreeze
+    indexing: IndexingService
+    words: LexicalService
+    trust: EmbedderTrust
+    uses: UseCounts
+    manager: MemoryManager
+    intake: Intake
+    corrected: CorrectedStatements
+    corrections: CorrectionFollower
+    migrations: Migrations
+    old_vectors: LegacyVectors | None
+    former: FormerScopes
+    reconciler: Reconciler
+    follower: VaultFollower
+    loop: MemoryLoop
+    primer: PrimerService
+    backup: NightlyBackup
+    service: CognitiveService
 
 
 class Engine:
@@ -55,98 +88,26 @@ class Engine:
     def __init__(
         self,
         parts: EngineParts,
+        rooms: EngineRooms,
         settings: EngineSettings,
-        *,
-        on_notice: Callable[[Notice], None] | None,
-        clock: Callable[[], datetime],
+        life: Lifespan,
+        notices: NoticeBoard,
     ) -> None:
+        """``life`` is that of ``rooms.service``."""
         self._parts = parts
+        self.rooms = rooms
         self._settings = settings
-        self._notices = NoticeBoard(on_notice)
-        self._book = ScopeBook(settings, parts.state, self._notices, parts.accounts)
-        recalling = make_recall(parts, settings, self._notices, clock)
-        writing = make_remember(parts, settings, recalling, self._notices, clock)
-        arrivals = make_migration(
-            parts, settings, recalling, writing, self._book, self._notices, clock
-        )
-        self._recalling = recalling
-        self._corrected = writing.corrected
-        self._catalogue, self._indexing = recalling.catalogue, recalling.indexing
-        self._manager = recalling.manager
-        self.notes = recalling.notes
-        self.intake = writing.intake
-        self._old_vectors = arrivals.old_vectors
-        self.migrations = arrivals.migrations
+        self.life = life
+        self._notices = notices
+        self.service = rooms.service
+        self.loop = rooms.loop
+        self.notes = rooms.notes
+        self.intake = rooms.intake
+        self.migrations = rooms.migrations
         """What comes from elsewhere: ``migrate`` brings it; ``python -m llm_memory`` and the
         commands of admins ask here for what is done with it."""
-        pace = settings.vault_pace
-        self._reconciler = Reconciler(
-            parts.vault,
-            self._catalogue,
-            writing.living,
-            writing.corrected,
-            self._notices,
-            clock,
-            pace,
-            mapped=self._book.mapped,
-            at_once=recalling.gc_freeze.at_once,
-        )
-        self._follower = VaultFollower(
-            self._reconciler, parts.watcher, pace, also=self._follow_files
-        )
-        self._corrections = writing.follower
-        hooks = LoopHooks(self._apply, self._busy, lambda: self.may_rotate_backups)
-        bylines = Bylines(self._catalogue, self._book.ids_of, parts.is_admin)
-        made = make_loop(
-            parts, settings, recalling, writing, self._book, self._notices, clock, hooks, bylines
-        )
-        self.loop, self._primer = made.loop, made.primer
-        self._backup = made.backup
-        self.migrations.wait_for(self.loop.sleep.over)
-        self._former = FormerScopes(parts.state, self._book, self._catalogue, parts.turns)
-        bringing = Bringing(
-            self._former,
-            parts.turns,
-            parts.migrations,
-            parts.vault,
-            self._catalogue,
-            writing.living,
-            writing.editor,
-            self._corrected,
-            recalling.unread,
-            self.migrations.run_aside,
-        )
-        self.service = CognitiveService(
-            settings,
-            self._book,
-            Origins(parts.state, self._book),
-            ModelHistories(parts.state),
-            self._catalogue,
-            self._manager,
-            writing.handlers,
-            made.queue,
-            made.learning,
-            self.notes,
-            writing.editor,
-            writing.corrected,
-            self._reconciler,
-            Transfer(parts.transfers, self._catalogue, writing.handlers, clock, parts.version),
-            recalling.pending,
-            recalling.unread,
-            writing.follower,
-            made.paused_conversations,
-            made.primer,
-            writing.tasks,
-            bylines,
-            self._former,
-            bringing,
-            clock,
-        )
-        self._ready = False
-        self._closing = False
         self._opening: asyncio.Future[None] | None = None
-        self._words_task: asyncio.Task[None] | None = None
-        self._counting: asyncio.Task[None] | None = None
+        self._behind: list[asyncio.Task[None]] = []
         self._tightening: asyncio.Task[None] | None = None
 
     @property
@@ -173,27 +134,28 @@ class Engine:
             await asyncio.shield(self._opening)
         except Exception as error:  # noqa: BLE001  (whatever it was: who waits must hear of it)
             self._refuse(refusal(error), str(error))
-        self._ready = True
-        if not self._closing:
+        if not self.life.is_closing:
             # Words wait for no embedder, so not for `run` either.
-            self._words_task = asyncio.create_task(self._recalling.words.run())
-            self._counting = asyncio.create_task(self._recalling.uses.run())
+            self._behind = [
+                asyncio.create_task(self.rooms.words.run()),
+                asyncio.create_task(self.rooms.uses.run()),
+            ]
             self._tightening = asyncio.create_task(
                 asyncio.to_thread(restrict_contents, self._parts.private)
             )
-        self.service.loaded()
+        self.life.loaded()
 
     def _refuse(self, notice: Notice, detail: str) -> None:
         self._notices.post(notice)
-        self._indexing.state = IndexState.OFF
+        self.rooms.indexing.state = IndexState.OFF
         off = EngineOff(notice.code, detail)
-        self.service.failed(off)
+        self.life.failed(off)
         raise off
 
     async def _open(self) -> None:
         parts = self._parts
         patience = self._settings.open_retry_seconds
-        await own_folders(parts.locks, patience, given_up=lambda: self._closing)
+        await own_folders(parts.locks, patience, given_up=lambda: self.life.is_closing)
         await asyncio.to_thread(restrict_folders, parts.private)
         await asyncio.to_thread(compile_all)
         # Before the index and a search import numpy at the same time, each half of it.
@@ -203,19 +165,16 @@ class Engine:
         await asyncio.to_thread(parts.vault.open)
         scopes = await asyncio.to_thread(parts.vault.scopes)
         names = [scope.name for scope in scopes]
-        await asyncio.to_thread(open_state, parts.state, self._book, self._notices, names)
-        await asyncio.to_thread(self._corrected.load)
-        await asyncio.to_thread(self._former.open)
-        await self._recalling.uses.load()
+        await asyncio.to_thread(open_state, parts.state, self.rooms.book, self._notices, names)
+        await asyncio.to_thread(self.rooms.corrected.load)
+        await asyncio.to_thread(self.rooms.former.open)
+        await self.rooms.uses.load()
         await self.loop.open()
-        self.service.opened()
-        await self._reconciler.load()
-        if self._book.misses_keys:
-            await asyncio.to_thread(self._book.offer_keys, list(self._catalogue.all()))
+        self.life.opened()
+        await self.rooms.reconciler.load()
+        if self.rooms.book.misses_keys:
+            await asyncio.to_thread(self.rooms.book.offer_keys, list(self.rooms.catalogue.all()))
         await self.migrations.open()
-
-    async def _apply(self, feedback: Feedback, *, ticket: Ticket) -> FeedbackReport:
-        return await self.service.feedback(feedback, ticket=ticket)
 
     async def scan_notes(self) -> None:
         """Read the notes for the first time; recall does without them until then. Idempotent."""
@@ -232,47 +191,31 @@ class Engine:
 
     async def reconcile(self) -> None:
         """Take in now what people did to the files."""
-        await self._reconciler.reconcile()
-        await self._corrections.follow()
+        await self.rooms.reconciler.reconcile()
+        await self.rooms.corrections.follow()
 
     async def back_up(self) -> tuple[str, StoreExported]:
         """The whole store and the owner's settings in a new file of ``exports/``: its name, and
         what it holds. For admins, whom the caller has told from others. Raises TransferFailed."""
-        return await self._backup.carry_out(self._parts.transfers)
-
-    @property
-    def may_rotate_backups(self) -> bool:
-        """False while the files may lack what an older backup still has: most of some scope is
-        missing and nobody has said that it was meant, or they have not been compared with what was
-        known. Whoever keeps backups throws none away then."""
-        return self._ready and not self._reconciler.misses_much
-
-    def _busy(self) -> Postponed:
-        """Why no consolidation may begin now."""
-        if not self._ready:
-            return Postponed.UNREADY
-        if self.migrations.going:
-            return Postponed.MIGRATING
-        building = self._indexing.state is IndexState.BUILDING
-        return Postponed.BUILDING if building else Postponed.NO
+        return await self.rooms.backup.carry_out(self._parts.transfers)
 
     async def follow(self) -> None:
         """Keep up with what people do to the files until cancelled."""
-        await self._follower.run()
+        await self.rooms.follower.run()
 
     async def run(self, embedder: Embedder | None) -> None:
         """Keep the index up with the vault until cancelled. None: words alone, and no index of
         vectors."""
         await self.scan_notes()
         watched = None if embedder is None else WatchedEmbedder(embedder)
-        if self._old_vectors is not None:
-            await self._old_vectors.use(watched)
+        if self.rooms.old_vectors is not None:
+            await self.rooms.old_vectors.use(watched)
         if watched is None:
-            await self._indexing.run(None)
+            await self.rooms.indexing.run(None)
             return
-        examination = asyncio.create_task(self._recalling.trust.run(watched))
+        examination = asyncio.create_task(self.rooms.trust.run(watched))
         try:
-            await self._indexing.run(watched)
+            await self.rooms.indexing.run(watched)
         finally:
             examination.cancel()
             await asyncio.gather(examination, return_exceptions=True)
@@ -280,67 +223,60 @@ class Engine:
     @property
     def trust(self) -> Trust | None:
         """How far the embedder is trusted, None before its examination."""
-        return self._recalling.trust.found
-
-    async def _follow_files(self) -> None:
-        """What else follows them, after each look."""
-        await self._corrections.follow()
-        await self.notes.refresh()
+        return self.rooms.trust.found
 
     async def close(self) -> None:
         """Wait for writes that began, release everything. Idempotent."""
-        self._ready = False
-        self._closing = True
+        self.life.closing()
         await self.loop.sleep.close()
-        await self.service.close()
+        await self.life.close()
         await self.migrations.close()
         await self.intake.close()
         if self._opening is not None:
             await asyncio.gather(self._opening, return_exceptions=True)
-        behind = [task for task in (self._words_task, self._counting) if task is not None]
-        for task in behind:
+        for task in self._behind:
             task.cancel()
-        await asyncio.gather(*behind, return_exceptions=True)
-        await self._recalling.uses.write()
+        await asyncio.gather(*self._behind, return_exceptions=True)
+        await self.rooms.uses.write()
         if self._tightening is not None:
             await asyncio.gather(self._tightening, return_exceptions=True)
         parts = self._parts
         await asyncio.gather(
-            self._indexing.close(),
-            self._recalling.words.close(),
+            self.rooms.indexing.close(),
+            self.rooms.words.close(),
             asyncio.to_thread(parts.state.close),
             self.loop.close(),
             asyncio.to_thread(parts.vault.ledger.close),
             return_exceptions=True,
         )
         self.notes.clear()
-        self._manager.clear()
-        self._primer.clear()
-        self._recalling.unread.clear()
+        self.rooms.manager.clear()
+        self.rooms.primer.clear()
+        self.rooms.unread.clear()
         for lock in parts.locks:
             with contextlib.suppress(OSError):
                 await asyncio.to_thread(lock.release)
         # Last: whoever opens the folder next need not wait for it.
-        await self._catalogue.let_go()
-        self._recalling.gc_freeze.release()
+        await self.rooms.catalogue.let_go()
+        self.rooms.gc_freeze.release()
         logger.debug("记忆引擎已关闭")
 
     async def status(self) -> EngineStatus:
         """How it is doing, now."""
         loop = await self.loop.status()
         return EngineStatus(
-            ready=self._ready,
-            embedder=self._indexing.label,
-            index=self._indexing.state,
-            by_scope=self._catalogue.counts(),
+            ready=self.life.is_ready,
+            embedder=self.rooms.indexing.label,
+            index=self.rooms.indexing.state,
+            by_scope=self.rooms.catalogue.counts(),
             notes={folder_of(name): count for name, count in self.notes.counts().items()},
-            backlog=self._indexing.backlog,
-            leaving=self._indexing.leaving,
+            backlog=self.rooms.indexing.backlog,
+            leaving=self.rooms.indexing.leaving,
             queue=loop.queue.waiting,
-            scope_check_drops=self._manager.scope_check_drops,
-            words=self._recalling.words.state,
+            scope_check_drops=self.rooms.manager.scope_check_drops,
+            words=self.rooms.words.state,
             notices=self._notices.standing(),
             migration=self.migrations.status(),
             loop=loop,
-            left=tuple(await self._former.count(await self._former.everywhere())),
+            left=tuple(await self.rooms.former.count(await self.rooms.former.everywhere())),
         )

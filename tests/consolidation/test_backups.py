@@ -157,13 +157,13 @@ async def test_while_files_are_missing_a_new_one_is_written_and_no_older_one_goe
         await night(rig)
         (tmp_path / "memory" / "scopes" / "家人" / "preferences.md").unlink()
         await rig.engine.reconcile()
-        assert not rig.engine.may_rotate_backups
+        assert not rig.engine.rooms.backup.may_rotate()
         for _ in range(2):
             assert (await night(rig)).removed == 0
         clock.now += timedelta(days=1)
         assert (await night(rig)).removed == 0
         assert len(backups(tmp_path)) == 4
-        await rig.engine.service.confirm_deletions(actor=ADMIN)
+        await rig.engine.service.admin.confirm_deletions(actor=ADMIN)
         assert (await night(rig)).removed == 3
     assert len(backups(tmp_path)) == 1
 

@@ -254,7 +254,7 @@ async def test_two_runs_never_overlap(tmp_path: Path) -> None:
 
 async def test_while_the_index_is_built_a_patient_run_waits(tmp_path: Path) -> None:
     async with running(tmp_path, clock=at_night(), follow=False) as rig:
-        rig.engine._indexing.state = IndexState.BUILDING
+        rig.engine.rooms.indexing.state = IndexState.BUILDING
         sleep = rig.engine.loop.sleep
         assert (await sleep.run_once("nightly")).postponed is Postponed.BUILDING
         assert (await sleep.run_once("nightly", patient=False)).postponed is Postponed.NO

@@ -227,7 +227,7 @@ async def test_no_page_shows_what_was_taken_back_or_settled_not_even_in_a_diary(
             chat.say([answer(learned(old, strength=90))])
             await say(rig, old)
             await reflect(rig)
-        ids = {s.memory.judgment: s.memory.memory_id for s in rig.engine._catalogue.all()}
+        ids = {s.memory.judgment: s.memory.memory_id for s in rig.engine.rooms.catalogue.all()}
         clock.forward(days=1)
         for old, new, who in (
             ("小明住在北京", "小明住在上海", person(1, "小明")),

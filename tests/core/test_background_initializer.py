@@ -23,7 +23,7 @@ class Recorded:
         self.deeds: list[str] = []
         self.ended: set[str] = set()
         self.all_began = asyncio.Event()
-        self.service = SimpleNamespace(map_summary=self._map)
+        self.service = SimpleNamespace(admin=SimpleNamespace(map_summary=self._map))
         self.migrations = SimpleNamespace(status=MigrationStatus)
 
     async def _map(self) -> Any:

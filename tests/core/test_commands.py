@@ -254,7 +254,7 @@ async def test_every_command_says_that_the_engine_is_off_and_leaves_a_closed_one
     async with running(tmp_path, follow=False) as rig:
         rest = "" if name == "scope" else " m-00000000000000 公司"  # a name is for admins
         event = FakeEvent.in_group(777, f"memory {name}{rest}")
-        rig.engine.service.failed(EngineOff("directory_in_use", "x"))
+        rig.engine.life.failed(EngineOff("directory_in_use", "x"))
         why = Texts(language).say("engine_off.directory_in_use")
         assert why in await ask(rig, event, language)
         await rig.engine.close()

@@ -17,7 +17,10 @@ from astrbot.core.star.filter.command_group import CommandGroupFilter
 from astrbot_plugin_scoped_memory.core.commands.commands import Commands
 from astrbot_plugin_scoped_memory.core.deepmind import DeepMind
 from astrbot_plugin_scoped_memory.core.services.injection_service import CLOSE, OPEN
-from astrbot_plugin_scoped_memory.llm_memory import CognitiveService, EngineClosed
+from astrbot_plugin_scoped_memory.llm_memory import ConversationId
+from astrbot_plugin_scoped_memory.llm_memory.models.resolution import Resolution
+from astrbot_plugin_scoped_memory.llm_memory.scopes.scope_book import ScopeBook
+from astrbot_plugin_scoped_memory.llm_memory.service.recalls import Recalls
 from astrbot_plugin_scoped_memory.tests.support.engines import group, person, running
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent
 from astrbot_plugin_scoped_memory.tests.support.turn_plugin import TurnPlugin
@@ -90,19 +93,23 @@ async def test_the_log_names_the_scope_of_the_conversation_and_the_request_does_
     assert "家人" not in "".join(injected(request)) + SYSTEM
 
 
-async def test_a_reload_after_the_injection_leaves_it_in_the_request(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+async def test_a_turn_resolves_its_scope_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def closed(*_: object, **__: object) -> str:
-        raise EngineClosed("the engine is closed")
+    resolved: list[ConversationId] = []
+    resolve = ScopeBook.resolve
+
+    def counting(book: ScopeBook, conversation_id: ConversationId) -> Resolution:
+        resolved.append(conversation_id)
+        return resolve(book, conversation_id)
 
     async with running(tmp_path) as rig:
         await rig.remember(PEANUTS, group(777))
-        monkeypatch.setattr(CognitiveService, "scope_name", closed)
-        with caplog.at_level("INFO"):
-            request = await asked(TurnPlugin(rig))
-    assert PEANUTS in "".join(injected(request))
-    assert [r for r in caplog.messages if "GroupMessage:777" in r and "（域：-）" in r]
+        monkeypatch.setattr(ScopeBook, "resolve", counting)
+        plugin = TurnPlugin(rig)
+        assert PEANUTS in "".join(injected(await asked(plugin)))
+        await plugin.settled()
+        assert [one.umo for one in resolved] == [group(777).umo]
 
 
 async def test_astrbot_sends_the_part_after_the_persons_own_text(tmp_path: Path) -> None:
@@ -190,18 +197,16 @@ async def test_a_message_without_words_looks_for_nothing(tmp_path: Path) -> None
         assert silent.prompt is None
 
 
-async def test_a_recall_past_its_deadline_lets_the_turn_go_on(tmp_path: Path) -> None:
-    class Hanging(TurnPlugin):
-        @property
-        def service(self) -> CognitiveService:
-            never: Any = SimpleNamespace(recall=self._never, meet=super().service.meet)
-            return never
-
-        async def _never(self, *_: Any, **__: Any) -> None:
-            await asyncio.Event().wait()
+async def test_a_recall_past_its_deadline_lets_the_turn_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def never(*_: object, **__: object) -> None:
+        await asyncio.Event().wait()
 
     async with running(tmp_path) as rig:
-        assert untouched(await asked(Hanging(rig, recall_deadline_ms=50)))
+        await rig.remember(PEANUTS, group(777))
+        monkeypatch.setattr(Recalls, "recall", never)
+        assert untouched(await asked(TurnPlugin(rig, recall_deadline_ms=50)))
 
 
 async def test_an_engine_that_is_closed_lets_the_turn_go_on(tmp_path: Path) -> None:

@@ -9,14 +9,13 @@ from typing import Any
 import pytest
 
 from astrbot_plugin_scoped_memory.core.services.injection_service import fence
-from astrbot_plugin_scoped_memory.core.services.retrieval_service import RetrievalService
 from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.llm_memory import GIVEN_UP, EngineOff, Recall
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import estimate_tokens
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 from astrbot_plugin_scoped_memory.tests.support.engines import group, person, running
-from astrbot_plugin_scoped_memory.tests.support.turn_plugin import TurnPlugin
+from astrbot_plugin_scoped_memory.tests.support.turn_plugin import TurnPlugin, recalled_for_turn
 
 pytestmark = pytest.mark.unit
 
@@ -47,7 +46,7 @@ class HangingEmbedder(FakeEmbedder):
 
 async def recalled(plugin: Any, query: str = PEANUTS) -> Recall:
     """What the turn in the group 777 recalls."""
-    return await RetrievalService(plugin).recall_for_turn(query, group(777))
+    return await recalled_for_turn(plugin, query, group(777))
 
 
 async def test_past_the_deadline_a_recall_is_empty_and_says_so(tmp_path: Path) -> None:
@@ -159,7 +158,7 @@ async def test_an_engine_that_is_closed_or_off_recalls_nothing(tmp_path: Path) -
         assert closed.hits == ()
         assert closed.trace.notes == ("EngineClosed",)
     async with running(tmp_path, follow=False) as rig:
-        rig.engine.service.failed(EngineOff("directory_in_use", "x"))
+        rig.engine.life.failed(EngineOff("directory_in_use", "x"))
         off = await recalled(TurnPlugin(rig))
         assert off.hits == ()
         assert off.trace.notes == ("EngineOff",)

@@ -111,7 +111,7 @@ async def test_while_it_waits_or_goes_on_the_answer_says_so(tmp_path: Path) -> N
         running(tmp_path, clock=clock, follow=False) as rig,
         desk(rig, clock, "zh-CN") as plugin,
     ):
-        rig.engine._indexing.state = IndexState.BUILDING
+        rig.engine.rooms.indexing.state = IndexState.BUILDING
         assert await plugin.ask() == plugin.texts.say("sleep.started")
         async with asyncio.timeout(30):
             while not plugin.schedule.waiting:  # noqa: ASYNC110

@@ -164,7 +164,7 @@ async def test_a_night_waits_while_the_index_is_built_but_not_for_ever(tmp_path:
     async with running(tmp_path, clock=clock, follow=False) as rig:
         nights = Nights(rig)
         async with scheduled(rig, clock) as schedule:
-            rig.engine._indexing.state = IndexState.BUILDING
+            rig.engine.rooms.indexing.state = IndexState.BUILDING
             assert schedule.ask()
             while not nights.reasons:
                 await nights.next()

@@ -15,18 +15,9 @@ from astrbot_plugin_scoped_memory.tests.index.vector.vector_bench import (
     ServerBench,
     WorkerBench,
 )
-from astrbot_plugin_scoped_memory.tests.support.chroma_server import ServerProcess
+from astrbot_plugin_scoped_memory.tests.support.chroma_server import server  # noqa: F401  (a fixture)
 
 _numbers = itertools.count()
-
-
-@pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    """A Chroma server that runs through all tests: whoever stops it starts it again."""
-    process = ServerProcess(tmp_path_factory.mktemp("server") / "data")
-    process.start()
-    yield process
-    process.kill()
 
 
 @pytest.fixture(scope="session")
@@ -44,7 +35,7 @@ def _bench(kind: str, request: pytest.FixtureRequest, folder: Path) -> Bench:
         case "worker":
             return WorkerBench(folder, request.getfixturevalue("native"))
         case _:
-            process: ServerProcess = request.getfixturevalue("server")
+            process = request.getfixturevalue("server")
             return ServerBench(process.url)
 
 

@@ -87,14 +87,14 @@ class Home:
             for what, one, two in steps:
                 await getattr(self, what)(rig, one, two)
             everywhere = ScopeFilter((PUBLIC,), everything=True)
-            self.unread = {key_of(one) for one in rig.engine._recalling.unread.visible(everywhere)}
+            self.unread = {key_of(one) for one in rig.engine.rooms.unread.visible(everywhere)}
 
     def text(self) -> str:
         return f"小明喜欢第{next(self.numbers)}号球"
 
     def pick(self, rig: Rig, one: int) -> StoredMemory | None:
         """Some living memory."""
-        living = sorted(rig.engine._catalogue.all(), key=lambda s: (s.scope.name, s.pointer))
+        living = sorted(rig.engine.rooms.catalogue.all(), key=lambda s: (s.scope.name, s.pointer))
         return living[one % len(living)] if living else None
 
     def path(self, stored: StoredMemory) -> Path:
@@ -167,7 +167,7 @@ class Home:
         name = SCOPES[one % 3]
         seen = ScopeFilter((Scope.parse(name),))
         for told in sorted(
-            rig.engine._recalling.unread.visible(seen), key=lambda s: s.memory.created_at
+            rig.engine.rooms.unread.visible(seen), key=lambda s: s.memory.created_at
         )[:1]:
             await rig.engine.service.forget(
                 told.memory.memory_id, conversation_id=ROOMS[name], actor=ADMIN
@@ -180,7 +180,7 @@ class Home:
     async def waits(self, rig: Rig, _: int, __: int) -> None:
         """Both indexes have caught up."""
         await self.looks(rig, 0, 0)
-        words = rig.engine._recalling.words
+        words = rig.engine.rooms.words
         async with asyncio.timeout(30):
             while words.pending or words.state is not IndexState.READY:  # noqa: ASYNC110
                 await asyncio.sleep(0.002)

@@ -89,7 +89,7 @@ async def bring(
     rig: Rig, where: ConversationId, *names: str, actor: Actor = ADMIN
 ) -> list[Brought] | MustBeNamed | NotAllowed | Rejected:
     """What comes of asking for it."""
-    return await rig.engine.service.bring(names, conversation_id=where, actor=actor)
+    return await rig.engine.service.admin.bring(names, conversation_id=where, actor=actor)
 
 
 def counted(outcome: object) -> list[tuple[int, int]]:

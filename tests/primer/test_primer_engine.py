@@ -407,12 +407,12 @@ async def test_whatever_goes_wrong_with_it_the_turn_keeps_its_memories(tmp_path:
 async def _with_prime(
     rig: Rig, broken: Callable[..., Any], plugin: TurnPlugin, event: FakeEvent
 ) -> str:
-    service: Any = rig.engine.service
-    service.prime = broken
+    primers: Any = rig.engine.rooms.primer
+    primers.prime = broken
     try:
         return await turn(plugin, event)
     finally:
-        del service.prime
+        del primers.prime
 
 
 async def test_why_tells_that_the_conversation_was_told_where_things_stand(tmp_path: Path) -> None:

@@ -141,7 +141,7 @@ async def test_beside_a_trusted_embedder_neighbours_lend_each_other_of_their_sco
             await rig.remember(f"{place}的师傅姓{name}，{place}归他", HERE)
             clock.now += timedelta(days=1)
         await rig.until_indexed()
-        words = rig.engine.service._manager._arms._lexical
+        words = rig.engine.service._recalls._manager._arms._lexical
         async with asyncio.timeout(30):
             while words.pending:  # noqa: ASYNC110  (what is waited for tells nobody)
                 await asyncio.sleep(0.005)

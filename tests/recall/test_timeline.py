@@ -12,7 +12,6 @@ import pytest
 
 from astrbot_plugin_scoped_memory.core.replies.explanation import why_text
 from astrbot_plugin_scoped_memory.core.services.injection_service import fence
-from astrbot_plugin_scoped_memory.core.services.retrieval_service import RetrievalService
 from astrbot_plugin_scoped_memory.core.texts import Texts
 from astrbot_plugin_scoped_memory.llm_memory import (
     Arm,
@@ -38,7 +37,7 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
     running,
 )
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, holding, tool_context
-from astrbot_plugin_scoped_memory.tests.support.turn_plugin import TurnPlugin
+from astrbot_plugin_scoped_memory.tests.support.turn_plugin import TurnPlugin, recalled_for_turn
 from astrbot_plugin_scoped_memory.tools.core_memory_recall import RecallTool
 
 pytestmark = pytest.mark.engine
@@ -414,14 +413,13 @@ async def test_of_a_week_a_turn_is_told_every_day_however_long_the_journals_are(
         await a_week_of_long_digests(rig, monday)
         plugin = TurnPlugin(rig)
         assert plugin.config.auto_inject_topk == 3
-        service = RetrievalService(plugin)  # type: ignore[arg-type]
         for question in ("上周我们做了什么", "what did we do last week"):
-            hits = (await service.recall_for_turn(question, FAMILY)).hits
+            hits = (await recalled_for_turn(plugin, question, FAMILY)).hits
             told = [hit.preview.partition("：")[2][:3] for hit in hits]
             assert told == [f"第{number}天" for number in range(7)], question
             budget = plugin.config.inject_token_budget
             assert estimate_tokens(fence(hits, plugin.texts)) <= budget
-        yesterday = (await service.recall_for_turn("上周五聊了什么", FAMILY)).hits
+        yesterday = (await recalled_for_turn(plugin, "上周五聊了什么", FAMILY)).hits
         assert len(yesterday) == 1
         assert len(yesterday[0].preview) > 200  # one day may say more
 
@@ -437,14 +435,14 @@ async def test_of_a_year_the_last_week_is_told_and_more_than_its_limit_of_no_sin
             digest(rig.root, first.date() + timedelta(days=number), "有集市", scope="public")
         await rig.engine.reconcile()
         clock.now = first + timedelta(days=40)
-        service = RetrievalService(TurnPlugin(rig))  # type: ignore[arg-type]
-        hits = (await service.recall_for_turn("2026年聊了什么", FAMILY)).hits
+        plugin = TurnPlugin(rig)
+        hits = (await recalled_for_turn(plugin, "2026年聊了什么", FAMILY)).hits
         assert [hit.preview for hit in hits] == [f"第{number}天浇了花" for number in range(5, 12)]
         for number in range(9):
             at = first + timedelta(days=30, minutes=number)
             await happened(rig, clock, at, f"买了{number}盆绿萝")
         clock.now = first + timedelta(days=31)
-        assert len((await service.recall_for_turn("昨天聊了什么", FAMILY)).hits) == 3
+        assert len((await recalled_for_turn(plugin, "昨天聊了什么", FAMILY)).hits) == 3
 
 
 async def test_the_tool_tells_a_week_too_unless_the_model_wants_fewer(tmp_path: Path) -> None:

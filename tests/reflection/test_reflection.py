@@ -59,7 +59,7 @@ PEANUTS = "奶奶对花生过敏"
 
 def only(rig: Rig) -> StoredMemory:
     """The one memory that lives."""
-    (stored,) = rig.engine._catalogue.all()
+    (stored,) = rig.engine.rooms.catalogue.all()
     return stored
 
 
@@ -153,7 +153,7 @@ async def test_three_who_talk_at_once_are_three_speakers(tmp_path: Path) -> None
             await say(rig, text, who=person(number, name))
         assert (await reflect(rig)).read == 3
         assert len(chat.calls) == 1
-        who = {m.memory.judgment[:2]: m.memory.provenance for m in rig.engine._catalogue.all()}
+        who = {m.memory.judgment[:2]: m.memory.provenance for m in rig.engine.rooms.catalogue.all()}
         assert {name: origin.who for name, origin in who.items()} == {n: n for n in who}
         assert {origin.person for origin in who.values()} == {f"aiocqhttp:{n}" for n in (1, 2, 3)}
 
@@ -215,7 +215,7 @@ async def test_one_call_reads_one_conversation_one_scope_and_one_persona(tmp_pat
         assert (await rig.engine.loop.reflection.read_due()).read == 5
         assert [call.prompt.count('"turn": ') for call in chat.calls] == [1] * 5
         assert {call.conversation for call in chat.calls} == {where.umo for where in places}
-        roles = {stored.memory.role for stored in rig.engine._catalogue.all()}
+        roles = {stored.memory.role for stored in rig.engine.rooms.catalogue.all()}
         assert "海盗" in roles
 
 
@@ -274,12 +274,12 @@ async def test_counters_rise_for_what_is_seen_and_evidence_for_the_own_scope_alo
             ]
         )
         await say(rig, "那件事", recalled=(ids["家"], ids["家二"], ids["大家"]))
-        before = {stored.pointer: stored for stored in rig.engine._catalogue.all()}
+        before = {stored.pointer: stored for stored in rig.engine.rooms.catalogue.all()}
         report = await reflect(rig)
         # Not seen: 公司 twice, two made up. Not recalled: 家三. Not its own: 大家 as useless.
         assert report.dropped == 6
-        assert {stored.pointer: stored for stored in rig.engine._catalogue.all()} == before
-        uses = rig.engine._recalling.uses
+        assert {stored.pointer: stored for stored in rig.engine.rooms.catalogue.all()} == before
+        uses = rig.engine.rooms.uses
         counted = {
             name: uses.of(Key(scope, ids[name]))
             for name, scope in (("家", "家人"), ("大家", "public"), ("公司", "公司"))
@@ -301,7 +301,7 @@ async def contradicted(rig: Rig, new: dict[str, object], said: str, who: int = 1
     chat.say([answer(learned("小明住在北京", strength=70))])
     await say(rig, "我住在北京")
     await reflect(rig)
-    old = next(s for s in rig.engine._catalogue.all() if s.memory.judgment == "小明住在北京")
+    old = next(s for s in rig.engine.rooms.catalogue.all() if s.memory.judgment == "小明住在北京")
     old_id = old.memory.memory_id
     chat.say([json.dumps({"contradictions": [{"old_id": old_id, "new": new}]})])
     await say(rig, said, who=person(who, "小明" if who == 1 else "小刚"), recalled=(old_id,))
@@ -370,7 +370,7 @@ async def test_a_debt_that_another_has_paid_is_settled_and_stays_as_it_was_said(
         assert (report.stored, report.dropped) == (1, 0)
         asked = await rig.texts("小红欠小明多少钱", FAMILY)
         assert asked[0] == "小红已经把三百块还给小明了"
-        found = {s.memory.judgment: s for s in rig.engine._catalogue.all()}
+        found = {s.memory.judgment: s for s in rig.engine.rooms.catalogue.all()}
         by = found["小红已经把三百块还给小明了"]
         settled = found["小红欠小明三百块"]
         assert settled.memory.memory_id == old.memory.memory_id
@@ -388,11 +388,11 @@ async def test_a_debt_that_another_has_paid_is_settled_and_stays_as_it_was_said(
         chat.say([json.dumps({"contradictions": [{"old_id": old.memory.memory_id, "new": paid}]})])
         await say(rig, "我又还了，三百块还给小明了", who=person(2, "小红"))
         await reflect(rig)
-        assert is_done(next(s for s in rig.engine._catalogue.all() if s.path == "TASKS.md"))
+        assert is_done(next(s for s in rig.engine.rooms.catalogue.all() if s.path == "TASKS.md"))
         chat.say([answer(debt)])
         await say(rig, "小红又借了，小红欠我三百块")
         await reflect(rig)
-        found = {s.memory.judgment: s for s in rig.engine._catalogue.all()}
+        found = {s.memory.judgment: s for s in rig.engine.rooms.catalogue.all()}
         assert closed_by(found["小红欠小明三百块"].memory) == ""
         assert not is_done(found["小红欠小明三百块"])
 
@@ -406,7 +406,7 @@ async def settled_debt(rig: Rig) -> tuple[StoredMemory, StoredMemory]:
     await reflect(rig)
     debt_id = only(rig).memory.memory_id
     await contradict(rig, debt_id, "小红已经把三百块还给小明了", "三百块我还给小明了")
-    found = {s.memory.judgment: s for s in rig.engine._catalogue.all()}
+    found = {s.memory.judgment: s for s in rig.engine.rooms.catalogue.all()}
     debt, paid = found["小红欠小明三百块"], found["小红已经把三百块还给小明了"]
     assert closed_by(debt.memory) == paid.memory.memory_id
     return debt, paid
@@ -423,7 +423,9 @@ async def contradict(rig: Rig, old_id: str, text: str, said: str) -> None:
 
 def settler(rig: Rig) -> str:
     """What has settled the debt now."""
-    (debt,) = (s for s in rig.engine._catalogue.all() if s.memory.judgment == "小红欠小明三百块")
+    (debt,) = (
+        s for s in rig.engine.rooms.catalogue.all() if s.memory.judgment == "小红欠小明三百块"
+    )
     return closed_by(debt.memory)
 
 
@@ -432,7 +434,7 @@ async def test_what_takes_the_place_of_what_settled_a_debt_has_settled_it(tmp_pa
         _, paid = await settled_debt(rig)
         new = "小红其实没有把三百块还给小明，转账失败了"
         await contradict(rig, paid.memory.memory_id, new, f"{new}，刚发现")
-        found = {s.memory.judgment: s.memory.memory_id for s in rig.engine._catalogue.all()}
+        found = {s.memory.judgment: s.memory.memory_id for s in rig.engine.rooms.catalogue.all()}
         assert settler(rig) == found[new]
         recall = await rig.recall("小红欠小明多少钱", FAMILY)
         assert [hit.preview for hit in recall.hits] == [new, "小红欠小明三百块"]
@@ -472,7 +474,7 @@ async def test_a_debt_told_anew_is_owed_though_what_settled_it_has_faded(tmp_pat
     async with running(tmp_path, chat=chat) as rig:
         _, paid = await settled_debt(rig)
         now = rig.clock()
-        vault, living = rig.engine._parts.vault, rig.engine._catalogue
+        vault, living = rig.engine._parts.vault, rig.engine.rooms.catalogue
         vault.archive(paid, by=FADED_BY, at=now)
         living.remove(paid)
         assert settler(rig)
@@ -517,7 +519,7 @@ async def test_a_conversation_that_is_read_late_does_not_bring_back_what_was_so_
         chat.say([json.dumps({"contradictions": [found]})])
         assert (await reflect(rig)).dropped == 1
         assert texts_of(rig) == {"家人": ["小明住在上海", "小明住在北京"]}
-        older = next(s for s in rig.engine._catalogue.all() if "北京" in s.memory.judgment)
+        older = next(s for s in rig.engine.rooms.catalogue.all() if "北京" in s.memory.judgment)
         assert older.memory.created_at < newer.created_at
 
 
@@ -571,7 +573,7 @@ async def test_memories_that_say_one_thing_become_one_and_others_stay_apart(tmp_
         report = await reflect(rig)
         assert (report.stored, report.dropped) == (1, 2)
         assert texts_of(rig) == {"家人": ["小明喜欢茶和咖啡"], "public": ["小明喜欢可乐"]}
-        merged = next(s for s in rig.engine._catalogue.all() if s.scope.name == "家人").memory
+        merged = next(s for s in rig.engine.rooms.catalogue.all() if s.scope.name == "家人").memory
         assert merged.active  # it was asked for once
         assert merged.provenance.person == "aiocqhttp:1"
 
@@ -764,11 +766,11 @@ async def test_what_is_applied_again_after_a_crash_finds_all_of_it_done(
             patch.setattr(rig.engine._parts.turns, "drop", full)
             with pytest.raises(StateUnavailable):
                 await reflect(rig)
-        once = {stored.pointer: stored for stored in rig.engine._catalogue.all()}
+        once = {stored.pointer: stored for stored in rig.engine.rooms.catalogue.all()}
         assert len(once) == 3
     async with running(tmp_path, chat=chat) as rig:
         assert (await reflect(rig)).read == 1
-        assert {stored.pointer: stored for stored in rig.engine._catalogue.all()} == once
+        assert {stored.pointer: stored for stored in rig.engine.rooms.catalogue.all()} == once
         assert len(chat.calls) == 1
     archived = [path.read_text("utf-8") for path in (tmp_path / "memory").rglob("archive/*.md")]
     assert sum(text.count(" ^m-") for text in archived) == 3
@@ -800,14 +802,14 @@ async def test_an_answer_that_breaks_what_applies_it_is_put_aside_and_the_next_i
 ) -> None:
     chat = ScriptedChat(answer(learned("坏掉的一条")), answer(learned(PEANUTS)))
     async with running(tmp_path, chat=chat, settings=with_loop(after_turns=1)) as rig:
-        write = rig.engine.service._handlers.write
+        write = rig.engine.service._writes._handlers.write
 
         async def breaks(draft: MemoryDraft, *rest: object, **more: object) -> object:
             if draft.judgment == "坏掉的一条":
                 raise RuntimeError("a fault of ours")
             return await write(draft, *rest, **more)  # type: ignore[arg-type]
 
-        monkeypatch.setattr(rig.engine.service._handlers, "write", breaks)
+        monkeypatch.setattr(rig.engine.service._writes._handlers, "write", breaks)
         await say(rig, "说了一句话")
         await say(rig, "奶奶对花生过敏", where=group(888))
         report = await rig.engine.loop.reflection.read_due()

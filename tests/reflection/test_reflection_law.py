@@ -134,7 +134,7 @@ async def world(rig: Rig) -> list[str]:
 
 def photograph(rig: Rig) -> dict[tuple[str, str], StoredMemory]:
     """Every memory that lives."""
-    return {(s.scope.name, s.memory.memory_id): s for s in rig.engine._catalogue.all()}
+    return {(s.scope.name, s.memory.memory_id): s for s in rig.engine.rooms.catalogue.all()}
 
 
 def rules(root: Path) -> dict[str, bytes]:

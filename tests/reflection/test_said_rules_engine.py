@@ -25,7 +25,9 @@ ADMIN, MEMBER = person(9, "老李", admin=True), person(1, "小明")
 
 
 def rules(rig: Rig) -> list[StoredMemory]:
-    return [one for one in rig.engine._catalogue.all() if topic_of(one.path) is Topic.INSTRUCTIONS]
+    return [
+        one for one in rig.engine.rooms.catalogue.all() if topic_of(one.path) is Topic.INSTRUCTIONS
+    ]
 
 
 async def test_what_an_admin_says_to_the_bot_is_a_rule_in_his_own_words(tmp_path: Path) -> None:
@@ -38,7 +40,7 @@ async def test_what_an_admin_says_to_the_bot_is_a_rule_in_his_own_words(tmp_path
         origin = rule.memory.provenance
         assert (origin.trusted, origin.source, origin.who) == (True, Source.REFLECTION, "老李")
         assert rule.memory.quoted is False
-        assert [one.memory.judgment for one in rig.engine._catalogue.all()] == [SHORT]
+        assert [one.memory.judgment for one in rig.engine.rooms.catalogue.all()] == [SHORT]
         assert await rig.texts("你要遵守哪些规矩？", FAMILY) == [SHORT]
         assert await rig.texts("你要遵守哪些规矩？", group(888)) == []
 
@@ -55,7 +57,7 @@ async def test_nobody_elses_is_and_none_that_was_only_overheard(
         await say(rig, SHORT, who=who, reply=reply)
         await reflect(rig)
         assert rules(rig) == []
-        assert not any(one.memory.provenance.trusted for one in rig.engine._catalogue.all())
+        assert not any(one.memory.provenance.trusted for one in rig.engine.rooms.catalogue.all())
 
 
 async def test_a_reader_talked_into_it_makes_no_rule(tmp_path: Path) -> None:

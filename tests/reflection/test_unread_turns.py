@@ -106,7 +106,7 @@ async def test_it_is_found_before_its_vector_is_made(tmp_path: Path) -> None:
         embedder.failing_documents = True
         await say(rig, SAID)
         await rig.engine.loop.reflection.read_due()
-        assert rig.engine._indexing.backlog == 1
+        assert rig.engine.rooms.indexing.backlog == 1
         assert await rig.texts(ASKED, CHAT) == [SAID]
 
 
@@ -119,7 +119,9 @@ async def test_its_vector_goes_when_it_was_read(tmp_path: Path, reply: str) -> N
         assert scopes_of(store.disk) == ["家人"]
         await reflect(rig)
         await rig.until_indexed()
-        living = [(one.scope.name, one.memory.memory_id) for one in rig.engine._catalogue.all()]
+        living = [
+            (one.scope.name, one.memory.memory_id) for one in rig.engine.rooms.catalogue.all()
+        ]
         assert [parse_id(name) for rows in store.disk.collections.values() for name in rows] == (
             living
         )

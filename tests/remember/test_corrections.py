@@ -155,7 +155,7 @@ async def test_words_to_which_an_entry_was_edited_back_are_not_removed(tmp_path:
                 memory_id, words, conversation_id=FAMILY, actor=ADMIN
             )
             assert isinstance(edited, Edited)
-        assert [one.words for one in rig.engine._corrected.of_scope("家人")] == [PRAWNS]
+        assert [one.words for one in rig.engine.rooms.corrected.of_scope("家人")] == [PRAWNS]
 
 
 async def test_a_correction_that_was_undone_holds_nothing_back(tmp_path: Path) -> None:
@@ -321,7 +321,7 @@ async def test_an_entry_that_is_being_typed_is_one_correction(tmp_path: Path) ->
             path.write_text(path.read_text("utf-8").replace(before, f"## {words}"), "utf-8")
             clock.forward(seconds=2)
             await rig.engine.reconcile()
-        corrections = rig.engine._corrected.of_scope("家人")
+        corrections = rig.engine.rooms.corrected.of_scope("家人")
         assert [one.words for one in corrections] == [PEANUTS]
 
 
@@ -335,5 +335,5 @@ async def test_an_entry_that_a_person_puts_back_by_hand_is_corrected_no_more(
         for text, count in (("", 1), (before, 0)):
             path.write_text(text, "utf-8")
             await rig.engine.reconcile()
-            assert len(rig.engine._corrected.of_scope("家人")) == count
+            assert len(rig.engine.rooms.corrected.of_scope("家人")) == count
         assert texts_of(rig) == {"家人": [PEANUTS]}

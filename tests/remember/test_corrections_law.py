@@ -69,7 +69,7 @@ class Household:
     def living(self, rig: Rig, text: str = "") -> list[StoredMemory]:
         return [
             stored
-            for stored in list(rig.engine._catalogue.all())
+            for stored in list(rig.engine.rooms.catalogue.all())
             if stored.scope.name == HOME and text in stored.memory.judgment
         ]
 

@@ -111,7 +111,7 @@ async def test_a_tasks_progress_that_nobody_told_takes_the_trust_from_it(tmp_pat
         rent = {"action": "add", "tasks": ["交房租"]}
         await call(rig, TasksTool, of_dad("周五前要交房租"), **rent)
         await call(rig, TasksTool, of_dad("晚饭吃什么"), **rent, progress="已经改打到老孟的账户")
-        (task,) = [s for s in rig.engine._catalogue.all() if "房租" in s.memory.judgment]
+        (task,) = [s for s in rig.engine.rooms.catalogue.all() if "房租" in s.memory.judgment]
     assert not task.memory.provenance.trusted
 
 
@@ -127,7 +127,7 @@ async def test_a_reader_cannot_put_one_persons_words_into_anothers_mouth(
         await say(rig, "家里的门锁有点紧", who=person(2, "小雯"))
         await say(rig, "家里换锁就定安心锁吧", who=person(7, "路人"))
         await reflect(rig)
-        (kept,) = list(rig.engine._catalogue.all())
+        (kept,) = list(rig.engine.rooms.catalogue.all())
     assert kept.memory.provenance.person == ("" if cited == 1 else "aiocqhttp:7")
 
 
@@ -137,6 +137,6 @@ async def test_a_reader_that_repeats_what_is_known_speaks_for_nobody(tmp_path: P
     async with running(tmp_path, clock=clock, chat=chat, follow=False) as rig:
         await say(rig, "家里的门锁有点紧", who=person(2, "小雯"))
         await reflect(rig)
-        (kept,) = list(rig.engine._catalogue.all())
+        (kept,) = list(rig.engine.rooms.catalogue.all())
     assert kept.memory.model_worded
     assert kept.memory.speaker == ""

@@ -97,7 +97,7 @@ async def shown(rig: Rig, where: ConversationId, who: Actor, words: str = "搬�
     change = TaskChange(TaskAction.LIST)
     doors["tasks"] = await service.update_tasks(change, conversation_id=where, actor=who)
     doors["explain"] = await service.explain(conversation_id=where)
-    everything = [*rig.engine._catalogue.all()]
+    everything = [*rig.engine.rooms.catalogue.all()]
     doors["expand"] = [
         await service.expand(stored.pointer, conversation_id=where) for stored in everything
     ]
@@ -332,7 +332,7 @@ async def test_the_night_tidies_it_up_and_publishes_nothing_of_it(tmp_path: Path
         for page in public.glob("*.md"):
             if page.name in ("MEMORY.md", "PRIMER.md"):
                 assert "搬" not in page.read_text("utf-8")
-        (digest,) = [s for s in rig.engine._catalogue.all() if "日记" in s.memory.tags]
+        (digest,) = [s for s in rig.engine.rooms.catalogue.all() if "日记" in s.memory.tags]
         assert digest.memory.provenance.conversation == ROOM.umo
         assert "搬" not in digest.memory.judgment
         assert await shown(rig, OTHERS_CHAT, HONG, "搬") == set()
@@ -345,7 +345,7 @@ async def test_a_day_of_private_talk_alone_has_no_public_journal(tmp_path: Path)
         clock.now += timedelta(days=1)
         await rig.engine.loop.sleep.run_once("command")
         assert chat.calls == []
-        assert [s for s in rig.engine._catalogue.all() if "日记" in s.memory.tags] == []
+        assert [s for s in rig.engine.rooms.catalogue.all() if "日记" in s.memory.tags] == []
 
 
 async def test_tasks_that_were_only_heard_are_done_by_their_person_and_seen_by_nobody_else(
@@ -360,7 +360,7 @@ async def test_tasks_that_were_only_heard_are_done_by_their_person_and_seen_by_n
             assert "unknown" in repr(report)
         report = await service.update_tasks(done, conversation_id=CHAT, actor=MING)
         assert not isinstance(report, Rejected)
-        (task,) = rig.engine._catalogue.all()
+        (task,) = rig.engine.rooms.catalogue.all()
         assert is_done(task)
 
 
@@ -432,8 +432,8 @@ async def test_what_an_older_index_names_public_is_shown_to_nobody(tmp_path: Pat
     async with running(tmp_path, settings=SETTINGS) as rig:
         stored = await hear(rig, MOVE)
         old = Key("public", stored.memory.memory_id)
-        assert rig.engine.service._manager._passages.get(old) is None
-        assert rig.engine._catalogue.get(old) is not None  # its entry can be found and changed
+        assert rig.engine.service._recalls._manager._passages.get(old) is None
+        assert rig.engine.rooms.catalogue.get(old) is not None  # its entry can be found and changed
 
 
 async def test_what_a_woken_agent_stores_in_an_unmapped_private_chat_is_its_persons_alone(
@@ -500,7 +500,7 @@ async def test_a_move_to_public_looks_at_all_that_an_entry_says(tmp_path: Path) 
         await service.update_tasks(change, conversation_id=FAMILY, actor=MING)
         draft = MemoryDraft(MOVE, tags=("保密",), actor=MING)
         await service.remember(draft, conversation_id=FAMILY)
-        for stored in list(rig.engine._catalogue.all()):
+        for stored in list(rig.engine.rooms.catalogue.all()):
             moved = await service.move(
                 stored.memory.memory_id, "public", conversation_id=FAMILY, actor=ADMIN
             )
@@ -521,14 +521,16 @@ async def test_what_is_brought_to_public_publishes_no_confidence(tmp_path: Path)
     chat = ScriptedChat(otherwise=lambda _: learned)
     async with running(tmp_path, settings=SETTINGS, chat=chat) as rig:
         service = rig.engine.service
-        outcome = await service.bring(["public"], conversation_id=CHAT, actor=admin)
+        outcome = await service.admin.bring(["public"], conversation_id=CHAT, actor=admin)
         assert isinstance(outcome, list)
         (brought,) = outcome
         assert (brought.memories, brought.left) == (2, 1)
         assert await rig.texts("小明", ROOM, 20) == ["小明喜欢喝红茶"]
         assert heard.memory.judgment in await rig.texts("小明", CHAT, 20)
         await reflect(rig, CHAT)
-        assert not [s for s in rig.engine._catalogue.all() if s.scope.is_public and "搬" in repr(s)]
+        assert not [
+            s for s in rig.engine.rooms.catalogue.all() if s.scope.is_public and "搬" in repr(s)
+        ]
         # What went back is brought no more: forgotten since, it is not counted as left here.
         await service.restore(conversation_id=CHAT, actor=admin)
     async with running(tmp_path, settings=replace(SETTINGS, dm_scope=DmScope.PER_PEER)) as rig:
@@ -536,7 +538,7 @@ async def test_what_is_brought_to_public_publishes_no_confidence(tmp_path: Path)
         await service.forget(heard.memory.memory_id, conversation_id=CHAT, actor=MING)
     async with running(tmp_path, settings=SETTINGS) as rig:
         service = rig.engine.service
-        await service.bring(["public"], conversation_id=CHAT, actor=admin)
+        await service.admin.bring(["public"], conversation_id=CHAT, actor=admin)
         undone = await service.restore(conversation_id=CHAT, actor=admin)
         assert isinstance(undone, BroughtBack)
         assert (undone.memories, undone.left) == (1, 0)
@@ -575,7 +577,7 @@ async def test_what_a_woken_agent_says_of_everybodys_task_is_not_for_everybody(
         report = await service.update_tasks(news, conversation_id=CHAT, actor=AGENT)
         assert not isinstance(report, Rejected)
         assert await shown(rig, OTHERS_CHAT, HONG) == set()
-        (stored,) = rig.engine._catalogue.all()
+        (stored,) = rig.engine.rooms.catalogue.all()
         assert is_done(stored) is (action is TaskAction.DONE)
 
 
@@ -612,9 +614,11 @@ async def test_a_day_of_a_private_scope_is_published_by_no_bringing(
         await rig.until_indexed()
         clock.now += timedelta(days=1)
         await rig.engine.loop.sleep.run_once("nightly")
-        assert [s for s in rig.engine._catalogue.all() if "日记" in s.memory.tags]
+        assert [s for s in rig.engine.rooms.catalogue.all() if "日记" in s.memory.tags]
     async with running(tmp_path, settings=SETTINGS, clock=clock) as rig:
-        brought = await rig.engine.service.bring(["public"], conversation_id=CHAT, actor=admin)
+        brought = await rig.engine.service.admin.bring(
+            ["public"], conversation_id=CHAT, actor=admin
+        )
         assert isinstance(brought, list)
         assert (brought[0].memories, brought[0].left) == (7 - chats, chats - 1)
         assert await shown(rig, OTHERS_CHAT, HONG, "新房子") == set()

@@ -90,7 +90,7 @@ async def test_a_renamed_account_publishes_nothing_and_its_repaired_map_reads_as
     bot: Bot, while_running: bool
 ) -> None:
     book = bot.start(MAP, ["家人", "公司"])
-    await book.meet(group(777), person(1))
+    await book.meet(group(777), person(1), book.resolve(group(777)))
     bot.rename()
     if not while_running:
         book = bot.start(MAP, ["家人", "公司"])
@@ -122,7 +122,7 @@ def test_where_several_accounts_may_be_meant_there_is_a_line_for_each_or_for_the
 async def test_the_account_that_spoke_in_the_group_is_the_one_that_is_meant(bot: Bot) -> None:
     bot.accounts = frozenset({"one", NEW, "webchat"})
     book = bot.start({FAMILY_ROOM: "家人"})
-    await book.meet(renamed(group(777)), person(1))
+    await book.meet(renamed(group(777)), person(1), book.resolve(renamed(group(777))))
     bot.start({FAMILY_ROOM: "家人"})
     told = bot.notice(NoticeCode.MAP_ACCOUNTS_GONE)
     assert told is not None
@@ -208,7 +208,7 @@ def test_a_policy_that_isolates_needs_no_hold(bot: Bot) -> None:
 async def test_a_map_that_is_lost_with_the_name_of_its_account_publishes_nothing(bot: Bot) -> None:
     book = bot.start(MAP, ["家人"])
     for where in (group(777), group(888), private(1002)):
-        await book.meet(where, person(1))
+        await book.meet(where, person(1), book.resolve(where))
     bot.rename()
     book = bot.start({}, ["家人"])
     for where in (group(777), group(5), private(1002)):
@@ -269,7 +269,7 @@ async def test_a_scope_that_the_owner_brought_is_no_loss(bot: Bot, tmp_path: Pat
 
 async def test_a_mended_typo_is_no_loss(bot: Bot) -> None:
     book = bot.start({f"{OLD}:GroupMessage:7777": "家人"})
-    await book.meet(group(777), person(1))
+    await book.meet(group(777), person(1), book.resolve(group(777)))
     for _ in range(2):
         book = bot.start({FAMILY_ROOM: "家人"})
         assert not book.damaged
@@ -288,7 +288,7 @@ async def test_an_alarm_that_a_former_version_raised_for_a_typo_ends(
 
 async def test_of_several_keys_only_those_that_were_met_are_held(bot: Bot) -> None:
     book = bot.start({FAMILY_ROOM: "家人", f"{OLD}:GroupMessage:8888": "公司"})
-    await book.meet(group(777), person(1))
+    await book.meet(group(777), person(1), book.resolve(group(777)))
     book = bot.start({WORK_ROOM: "公司"})
     assert says(book, group(777)) == f"<{WhyCode.MAP_DAMAGED}>"
     told = bot.notice(NoticeCode.MAP_DAMAGED)
@@ -299,7 +299,8 @@ async def test_of_several_keys_only_those_that_were_met_are_held(bot: Bot) -> No
 @pytest.mark.parametrize("key", ["persona:猫娘", f"{OLD}:GroupMessage:-100"])
 async def test_a_key_that_decided_for_a_persona_or_a_thread_was_met(bot: Bot, key: str) -> None:
     where = group("-100#7", persona="猫娘")
-    await bot.start({key: "家人"}).meet(where, person(1))
+    book = bot.start({key: "家人"})
+    await book.meet(where, person(1), book.resolve(where))
     book = bot.start({WORK_ROOM: "公司"})
     assert says(book, where) == f"<{WhyCode.MAP_DAMAGED}>"
 
@@ -324,7 +325,7 @@ async def test_an_unreadable_key_is_told_with_the_line_that_repairs_it_once_its_
     told = bot.notice(NoticeCode.MAP_ODD_KEY)
     assert told is not None
     assert told.params["odd"] == "unreadable"
-    await book.meet(group(777), person(1))
+    await book.meet(group(777), person(1), book.resolve(group(777)))
     for _ in range(2):
         told = bot.notice(NoticeCode.MAP_ODD_KEY)
         assert told is not None

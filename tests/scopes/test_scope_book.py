@@ -243,11 +243,11 @@ async def test_the_first_private_message_of_anybody_but_an_admin_warns_of_strang
     books: Book,
 ) -> None:
     book, admin = books.start({}), person(1, admin=True)
-    await book.meet(private(1), admin)
-    await book.meet(group(5), person(3))
+    await book.meet(private(1), admin, book.resolve(private(1)))
+    await book.meet(group(5), person(3), book.resolve(group(5)))
     assert not book.strangers_in_public
     assert await book.claim_strangers_warning() == 0
-    await book.meet(private(2), person(2))
+    await book.meet(private(2), person(2), book.resolve(private(2)))
     assert book.strangers_in_public
     assert NoticeCode.STRANGERS_IN_PUBLIC in books.codes()
     assert books.start({}).strangers_in_public
@@ -257,20 +257,20 @@ async def test_the_first_private_message_of_anybody_but_an_admin_warns_of_strang
 
 async def test_an_admin_is_told_of_strangers_once_whatever_restarts(books: Book) -> None:
     book = books.start({})
-    await book.meet(private(2), person(2))
+    await book.meet(private(2), person(2), book.resolve(private(2)))
     assert await book.claim_strangers_warning() == 1
     assert await book.claim_strangers_warning() == 0
     await book.return_strangers_warning()  # it could not be sent
     book = books.start({})
-    await book.meet(private(3), person(3))
+    await book.meet(private(3), person(3), book.resolve(private(3)))
     assert await book.claim_strangers_warning() == 2
     assert await books.start({}).claim_strangers_warning() == 0
 
 
 async def test_who_has_become_an_admin_is_no_stranger(books: Book) -> None:
     book = books.start({})
-    await book.meet(private(2), person(2))
-    await book.meet(private(2), person(2, admin=True))
+    await book.meet(private(2), person(2), book.resolve(private(2)))
+    await book.meet(private(2), person(2, admin=True), book.resolve(private(2)))
     assert not book.strangers_in_public
     assert not books.start({}).strangers_in_public
 
@@ -278,11 +278,11 @@ async def test_who_has_become_an_admin_is_no_stranger(books: Book) -> None:
 async def test_linked_ids_are_one_stranger_and_mapped_chats_none(books: Book) -> None:
     linked = EngineSettings(identity_links={"aiocqhttp:1": "小明", "aiocqhttp:2": "小明"})
     book = books.start({"aiocqhttp:FriendMessage:3": "public"}, settings=linked)
-    await book.meet(private(3), person(3))
-    await book.meet(private(4), Actor("", "无名"))
+    await book.meet(private(3), person(3), book.resolve(private(3)))
+    await book.meet(private(4), Actor("", "无名"), book.resolve(private(4)))
     assert not book.strangers_in_public
     for number in (1, 2):
-        await book.meet(private(number), person(number))
+        await book.meet(private(number), person(number), book.resolve(private(number)))
     assert await book.claim_strangers_warning() == 1
 
 
@@ -295,7 +295,9 @@ async def test_who_shares_public_is_told_by_the_policy_of_the_account(books: Boo
 
     book = books.start({})
     for account, number in (("a", 1), ("a", 2), ("b", 3)):
-        await book.meet(by_account(account, number), person(number))
+        await book.meet(
+            by_account(account, number), person(number), book.resolve(by_account(account, number))
+        )
     for common, accounts, warned in (
         (DmScope.PUBLIC, {}, True),
         (DmScope.PUBLIC, {"b": DmScope.PER_PEER}, True),
@@ -324,11 +326,11 @@ def test_a_private_chat_owns_its_own_scope_and_none_that_others_share(
 
 async def test_a_conversation_is_met_for_the_first_time_once(books: Book) -> None:
     book = books.start({})
-    assert (await book.meet(group(1), person(1))).first
-    assert not (await book.meet(group(1), person(2))).first
+    assert (await book.meet(group(1), person(1), book.resolve(group(1)))).first
+    assert not (await book.meet(group(1), person(2), book.resolve(group(1)))).first
     book = books.start({})  # and once more in the log of each start
-    assert (await book.meet(group(1), person(1))).first
-    assert not (await book.meet(group(1), person(1))).first
+    assert (await book.meet(group(1), person(1), book.resolve(group(1)))).first
+    assert not (await book.meet(group(1), person(1), book.resolve(group(1)))).first
 
 
 async def test_members_of_a_group_that_is_split_are_one_conversation_to_its_owner(
@@ -336,13 +338,16 @@ async def test_members_of_a_group_that_is_split_are_one_conversation_to_its_owne
 ) -> None:
     book = books.start({})
     split = [replace(group(7), umo=f"{ADAPTER}:GroupMessage:{n}_7") for n in (1, 2)]
-    assert [(await book.meet(chat, person(1))).first for chat in split] == [True, False]
+    assert [(await book.meet(chat, person(1), book.resolve(chat))).first for chat in split] == [
+        True,
+        False,
+    ]
 
 
 async def test_a_malformed_id_is_refused_and_said(books: Book) -> None:
     book = books.start({})
     bad = ConversationId("nonsense", None, "", ConversationKind.OTHER)
-    meeting = await book.meet(bad, person(1))
+    meeting = await book.meet(bad, person(1), book.resolve(bad))
     assert isinstance(meeting.resolution, Refused)
     assert not meeting.first
     (notice,) = [n for n in books.notices.standing() if n.code is NoticeCode.REFUSED_ID]

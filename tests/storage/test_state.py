@@ -229,9 +229,9 @@ async def test_a_map_that_lost_everything_is_held_by_the_engine_until_an_admin_c
                 MemoryDraft("爷爷的生日在五月"), conversation_id=group(777)
             )
             assert not isinstance(refused, Stored)
-            assert await rig.engine.service.confirm_map(actor=person(1)) is None
+            assert await rig.engine.service.admin.confirm_map(actor=person(1)) is None
     async with running(tmp_path, None) as rig:
-        assert await rig.engine.service.confirm_map(actor=person(1, admin=True)) == len(MAP)
+        assert await rig.engine.service.admin.confirm_map(actor=person(1, admin=True)) == len(MAP)
         await rig.remember("图书馆周一闭馆", group(777))
     async with running(tmp_path, MAP) as rig:
         assert await rig.texts("奶奶能吃花生吗", group(777)) == ["奶奶对花生过敏"]
@@ -381,9 +381,9 @@ async def test_where_nobody_remembers_the_map_an_empty_one_publishes_nothing_unt
         refused = await service.remember(MemoryDraft("爷爷住院了"), conversation_id=group(777))
         assert not isinstance(refused, Stored)
         assert (await service.describe(conversation_id=group(777))).damaged
-        assert await service.confirm_map(actor=person(1)) is None
+        assert await service.admin.confirm_map(actor=person(1)) is None
         assert await whys(rig) == UNKNOWN
-        assert await service.confirm_map(actor=person(1, admin=True)) == 0
+        assert await service.admin.confirm_map(actor=person(1, admin=True)) == 0
         assert await whys(rig) == BY_POLICY
         standing = {notice.code for notice in (await rig.engine.status()).notices}
         assert NoticeCode.MAP_UNKNOWN not in standing
@@ -404,7 +404,7 @@ async def test_after_a_broken_state_file_a_lost_map_stays_on_hold_across_restart
                 assert await whys(rig) == UNKNOWN
         async with running(tmp_path, scope_map) as rig:
             if scope_map is None:
-                await rig.engine.service.confirm_map(actor=person(1, admin=True))
+                await rig.engine.service.admin.confirm_map(actor=person(1, admin=True))
             else:
                 assert (await whys(rig))[1:] == BY_POLICY[1:]
         if scope_map is None:

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import pytest
+
 from astrbot_plugin_scoped_memory.harness.waiting import free_port
 
 HOST = "127.0.0.1"
@@ -139,3 +141,12 @@ def pretending(reply: Reply) -> Iterator[str]:
     """The URL of something that answers everything alike."""
     with standing_before(0, lambda _: reply) as url:
         yield url
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """A Chroma server that runs through all tests: a test that stops it starts it again."""
+    process = ServerProcess(tmp_path_factory.mktemp("server") / "data")
+    process.start()
+    yield process
+    process.kill()

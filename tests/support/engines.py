@@ -25,7 +25,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Recall,
     Stored,
 )
-from astrbot_plugin_scoped_memory.llm_memory.composition.parts import EngineParts
+from astrbot_plugin_scoped_memory.llm_memory.composition.assembly import assemble
 from astrbot_plugin_scoped_memory.llm_memory.consolidation.backup_files import DailyBackups
 from astrbot_plugin_scoped_memory.llm_memory.consolidation.sleep_store import SqliteSleepStore
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Embedder
@@ -47,6 +47,7 @@ from astrbot_plugin_scoped_memory.llm_memory.reflection.loop_facts import Sqlite
 from astrbot_plugin_scoped_memory.llm_memory.reflection.turn_store import SqliteTurnStore
 from astrbot_plugin_scoped_memory.llm_memory.runtime.identifiers import make_id
 from astrbot_plugin_scoped_memory.llm_memory.scopes.pause_mark_file import PauseMarkFile
+from astrbot_plugin_scoped_memory.llm_memory.service.engine_parts import EngineParts
 from astrbot_plugin_scoped_memory.llm_memory.storage.directory_lock import DirectoryLock
 from astrbot_plugin_scoped_memory.llm_memory.storage.formats.index_format import IndexFormat
 from astrbot_plugin_scoped_memory.llm_memory.storage.formats.loop_schema import (
@@ -210,7 +211,7 @@ async def running(
     chosen = embedder or FakeEmbedder()
     now = clock or Ticker()
     loop_file = SqliteLoopFile(root / "state" / "loop.sqlite")
-    engine = Engine(
+    engine = assemble(
         EngineParts(
             vault=MarkdownVault(
                 root / "memory",

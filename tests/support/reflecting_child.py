@@ -96,7 +96,7 @@ async def _say(rig: Rig, number: int) -> None:
     before = words(number - len(PLACES)) if moves(number) else None
     recalled = tuple(
         stored.memory.memory_id
-        for stored in rig.engine._catalogue.all()
+        for stored in rig.engine.rooms.catalogue.all()
         if stored.memory.judgment == before
     )
     turn = Turn(person(5, "小明"), words(number), "好的", recalled)

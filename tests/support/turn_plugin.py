@@ -6,7 +6,9 @@ from typing import Any
 
 from astrbot_plugin_scoped_memory.core.config import PluginConfig
 from astrbot_plugin_scoped_memory.core.plugin_context import PluginContext
-from astrbot_plugin_scoped_memory.llm_memory import ConversationId
+from astrbot_plugin_scoped_memory.core.services.retrieval_service import RetrievalService
+from astrbot_plugin_scoped_memory.core.turn.histories import History
+from astrbot_plugin_scoped_memory.llm_memory import Actor, ConversationId, Recall
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakePlugin
 
@@ -27,3 +29,10 @@ class TurnPlugin(FakePlugin):
         """As the real one decides."""
         me: Any = self
         return PluginContext.reads_prompt_only(me, conversation_id)
+
+
+async def recalled_for_turn(plugin: TurnPlugin, query: str, where: ConversationId) -> Recall:
+    """What a turn in ``where`` recalls for a speaker whom the platform does not name."""
+    service = RetrievalService(plugin)  # type: ignore[arg-type]
+    start = await service.begin_turn(query, where, Actor("", ""), History(""), primed=False)
+    return start.recall

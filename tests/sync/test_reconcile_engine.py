@@ -121,22 +121,22 @@ async def test_while_most_of_a_scope_is_missing_no_backup_may_be_thrown_away(
         for number in range(6):
             await rig.remember(f"奶奶喜欢第{number}种茶", group(777))
         await rig.engine.reconcile()
-        assert rig.engine.may_rotate_backups
+        assert rig.engine.rooms.backup.may_rotate()
         path = tmp_path / "memory/scopes/家人/preferences.md"
         whole = path.read_bytes()
         path.unlink()
         await rig.engine.reconcile()
-        assert not rig.engine.may_rotate_backups
+        assert not rig.engine.rooms.backup.may_rotate()
         path.write_bytes(whole)
         await rig.engine.reconcile()
-        assert rig.engine.may_rotate_backups
+        assert rig.engine.rooms.backup.may_rotate()
         path.unlink()
     engine = rig.engine
-    assert not engine.may_rotate_backups
+    assert not engine.rooms.backup.may_rotate()
     async with running(tmp_path, watcher=FakeWatcher()) as rig:
-        assert not rig.engine.may_rotate_backups
-        assert await rig.engine.service.confirm_deletions(actor=ADMIN) == 6
-        assert rig.engine.may_rotate_backups
+        assert not rig.engine.rooms.backup.may_rotate()
+        assert await rig.engine.service.admin.confirm_deletions(actor=ADMIN) == 6
+        assert rig.engine.rooms.backup.may_rotate()
 
 
 async def test_before_the_files_were_compared_none_may_be_thrown_away_either(
@@ -152,7 +152,7 @@ async def test_before_the_files_were_compared_none_may_be_thrown_away_either(
     with monkeypatch.context() as patch:
         patch.setattr(SqliteLedger, "record", full)
         async with running(tmp_path, watcher=FakeWatcher()) as rig:
-            assert not rig.engine.may_rotate_backups
+            assert not rig.engine.rooms.backup.may_rotate()
             patch.undo()
             await rig.engine.reconcile()
-            assert rig.engine.may_rotate_backups
+            assert rig.engine.rooms.backup.may_rotate()

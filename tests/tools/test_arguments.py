@@ -266,7 +266,7 @@ async def test_a_tool_of_an_engine_that_is_off_or_closed_answers_error(
     async with running(tmp_path, follow=False) as rig:
         tool = RecallTool(source=holding(FakePlugin(rig, language)))
         context = tool_context(FakeEvent.in_group(777))
-        rig.engine.service.failed(EngineOff("directory_in_use", "x"))
+        rig.engine.life.failed(EngineOff("directory_in_use", "x"))
         assert (await tool.call(context, query="x")).startswith("error ")
         await rig.engine.close()
         assert (await tool.call(context, query="x")).startswith("error ")

@@ -31,7 +31,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
 from astrbot_plugin_scoped_memory.llm_memory.models.transfer import LineFault
-from astrbot_plugin_scoped_memory.llm_memory.transfer import lines as transfer_file
+from astrbot_plugin_scoped_memory.llm_memory.transfer import line_files as transfer_file
 from astrbot_plugin_scoped_memory.llm_memory.transfer.line_files import LineFile, TransferFolders
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     QUICK,

@@ -16,7 +16,6 @@ from ..recall.ports import Reranker
 from ..recall.trust_port import TrustBook
 from ..reflection.chat_port import ChatModel
 from ..remember.rules.privacy import Finder, find
-from ..service.opening_steps import Lock, Private
 from ..storage.formats_port import StoredFormat
 from ..storage.loop_port import LoopBook, LoopFile, PauseMarks, TurnStore
 from ..storage.state_port import StateStore
@@ -25,6 +24,7 @@ from ..transfer.ports import TransferFiles
 from ..vault.notes.ports import NoteSource
 from ..vault.ports import Vault
 from ..vault.scope_pages_port import ScopePages
+from .opening_steps import Lock, Private
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..catalogue.rules.pointers import pointed_id
 from ..catalogue.unread_turns import UnreadTurns
-from ..models.conversation import Actor, ConversationId
+from ..models.conversation import Actor
 from ..models.corrections import CorrectionKind
 from ..models.data_models import (
     EditOutcome,
@@ -32,7 +32,7 @@ from ..remember.edit import MemoryEditor, Requester
 from ..remember.memory_handlers import MemoryHandlers
 from ..remember.rules.confidences import may_stand
 from ..runtime.lifecycle import Lifespan
-from ..scopes.access import Access
+from ..scopes.access import Access, ConversationView
 from ..scopes.rules.move_target import target_scope
 from ..scopes.scope_book import ScopeBook
 from ..vault.ledger_port import UndoKind
@@ -62,16 +62,16 @@ class Corrections:
         self._life = life
 
     async def forget(
-        self, memory_id: str, conversation_id: ConversationId, actor: Actor
+        self, memory_id: str, view: ConversationView, actor: Actor
     ) -> ForgetOutcome | Rejected:
         """Move an entry to the archive. Only its speaker or an admin, only in its own scope."""
-        stored = self._access.find(memory_id, conversation_id)
+        stored = self._access.find(memory_id, view)
         if stored is None:
-            return await self._forget_unread(memory_id, conversation_id, actor)
-        scope = self._access.writable(conversation_id)
+            return await self._forget_unread(memory_id, view, actor)
+        scope = view.writable
         if isinstance(scope, Rejected) or not self._access.in_reach(stored, scope, actor):
             return self._access.refusal(stored, scope)
-        requester = Requester(actor, conversation_id.umo)
+        requester = Requester(actor, view.conversation_id.umo)
         target = await self._life.finish(self._forget(stored, requester))
         match target:
             case Rejected():
@@ -82,17 +82,17 @@ class Corrections:
                 return Forgotten(stored, target)
 
     async def _forget_unread(
-        self, memory_id: str, conversation_id: ConversationId, actor: Actor
+        self, memory_id: str, view: ConversationView, actor: Actor
     ) -> ForgetOutcome:
         """What was said and is not read yet has no entry: noted as forgotten it is neither recalled
         nor learned, and at night its words leave the queue."""
-        named, scope_filter = pointed_id(memory_id), self._access.readable(conversation_id)
+        named, scope_filter = pointed_id(memory_id), view.readable
         if named is None or scope_filter is None:
             return NotVisible(memory_id)
         stored = self._unread.find(named, scope_filter)
         if stored is None:
-            return await self._absent(memory_id, conversation_id)
-        scope = self._access.writable(conversation_id)
+            return await self._absent(memory_id, view)
+        scope = view.writable
         if isinstance(scope, Rejected) or not self._access.in_reach(stored, scope, actor):
             return self._access.refusal(stored, scope)
         by = actor.name or actor.person
@@ -101,13 +101,13 @@ class Corrections:
         await self._unread.review()
         return Purged(stored.memory.memory_id)
 
-    async def _absent(self, memory_id: str, conversation_id: ConversationId) -> NotVisible:
+    async def _absent(self, memory_id: str, view: ConversationView) -> NotVisible:
         """No such memory lives here: it may have been forgotten."""
-        scope, named = self._access.writable(conversation_id), pointed_id(memory_id)
+        scope, named = view.writable, pointed_id(memory_id)
         if isinstance(scope, Rejected) or named is None:
             return NotVisible(memory_id)
         archived = await self._handlers.archived(scope, named)
-        seen = archived is not None and self._access.sees(archived, conversation_id)
+        seen = archived is not None and view.sees(archived)
         return NotVisible(memory_id, forgotten=seen)
 
     async def _forget(self, stored: StoredMemory, requester: Requester) -> str | Rejected | None:
@@ -125,21 +125,21 @@ class Corrections:
         return target
 
     async def purge(
-        self, memory_id: str, conversation_id: ConversationId, actor: Actor
+        self, memory_id: str, view: ConversationView, actor: Actor
     ) -> ForgetOutcome | Rejected:
         """Forget an entry for good, whether it lives or was forgotten before. Who may forget it
         may do this."""
-        scope = self._access.writable(conversation_id)
+        scope = view.writable
         named = pointed_id(memory_id)
-        stored = self._access.find(memory_id, conversation_id)
+        stored = self._access.find(memory_id, view)
         if stored is None and not isinstance(scope, Rejected) and named is not None:
             stored = await self._handlers.archived(scope, named)
-        if stored is None or not self._access.sees(stored, conversation_id):
-            return await self._forget_unread(memory_id, conversation_id, actor)
+        if stored is None or not view.sees(stored):
+            return await self._forget_unread(memory_id, view, actor)
         if isinstance(scope, Rejected) or not self._access.in_reach(stored, scope, actor):
             return self._access.refusal(stored, scope)
         refused = await self._life.finish(
-            self._purge(stored, Requester(actor, conversation_id.umo))
+            self._purge(stored, Requester(actor, view.conversation_id.umo))
         )
         return refused or Purged(stored.memory.memory_id)
 
@@ -151,25 +151,25 @@ class Corrections:
         return await self._handlers.purge(stored.scope, stored.memory.memory_id)
 
     async def edit(
-        self, memory_id: str, text: str, conversation_id: ConversationId, actor: Actor
+        self, memory_id: str, text: str, view: ConversationView, actor: Actor
     ) -> EditOutcome | Rejected:
         """Give an entry of the conversation's own scope other words. Admins only."""
-        stored = self._access.for_admin(memory_id, conversation_id, actor)
+        stored = self._access.for_admin(memory_id, view, actor)
         if isinstance(stored, NotVisible):
-            return await self._absent(memory_id, conversation_id)
+            return await self._absent(memory_id, view)
         if isinstance(stored, NotAllowed):
             return stored
-        requester = Requester(actor, conversation_id.umo)
+        requester = Requester(actor, view.conversation_id.umo)
         edited = await self._life.finish(self._followed(self._editor.edit(stored, text, requester)))
         return NotVisible(memory_id) if edited is None else edited
 
     async def move(
-        self, memory_id: str, scope_name: str, conversation_id: ConversationId, actor: Actor
+        self, memory_id: str, scope_name: str, view: ConversationView, actor: Actor
     ) -> MoveOutcome | Rejected:
         """Move an entry of the conversation's own scope to another one. Admins only."""
-        stored = self._access.for_admin(memory_id, conversation_id, actor)
+        stored = self._access.for_admin(memory_id, view, actor)
         if isinstance(stored, NotVisible):
-            return await self._absent(memory_id, conversation_id)
+            return await self._absent(memory_id, view)
         if isinstance(stored, NotAllowed):
             return stored
         known = {*self._book.summary().by_scope, *await self._editor.folders()}
@@ -180,7 +180,7 @@ class Corrections:
             return Moved(stored, target.name)
         if not may_stand(stored.memory, target):
             return Rejected(RejectReason.CONFIDENCE)
-        requester = Requester(actor, conversation_id.umo)
+        requester = Requester(actor, view.conversation_id.umo)
         moved = await self._life.finish(
             self._followed(self._editor.move(stored, target, requester))
         )
@@ -192,24 +192,23 @@ class Corrections:
         return done
 
     async def restore(
-        self, memory_id: str, conversation_id: ConversationId, actor: Actor
+        self, memory_id: str, view: ConversationView, actor: Actor
     ) -> RestoreOutcome | Rejected:
         """Take back what was done last to an entry of the conversation's own scope: forgotten, it
         comes back; edited, it has its former words; moved, it is here again.
 
         With an empty id: the last that this person did in this conversation.
         """
-        scope = self._access.writable(conversation_id)
+        scope = view.writable
         named = pointed_id(memory_id) if memory_id else ""
         if isinstance(scope, Rejected) or named is None:
             return NotVisible(memory_id)
-        deed = await self._editor.deed(Requester(actor, conversation_id.umo), named, scope)
+        deed = await self._editor.deed(Requester(actor, view.conversation_id.umo), named, scope)
         if deed is not None and deed.kind is UndoKind.MOVE and not actor.admin:
             return NotVisible(memory_id)  # whether it still lives there is not for everybody
         standing = None if deed is None else self._editor.standing(deed)
         if deed is not None and deed.kind is not UndoKind.FORGET and standing is not None:
-            sees = self._access.sees
-            if deed.kind is UndoKind.EDIT and not sees(standing, conversation_id):
+            if deed.kind is UndoKind.EDIT and not view.sees(standing):
                 return NotVisible(memory_id)
             if not actor.admin:
                 return self._access.refusal(standing, scope)
@@ -218,16 +217,16 @@ class Corrections:
         if not named and deed is None:
             return NotVisible(memory_id)
         wanted = named or (deed.memory_id if deed else "")
-        outcome = await self._bring_back(wanted, scope, conversation_id, actor)
+        outcome = await self._bring_back(wanted, scope, view, actor)
         if isinstance(outcome, Restored) and deed is not None:
             await self._editor.settle(deed)
         return outcome
 
     async def _bring_back(
-        self, memory_id: str, scope: Scope, conversation_id: ConversationId, actor: Actor
+        self, memory_id: str, scope: Scope, view: ConversationView, actor: Actor
     ) -> Restored | NotAllowed | NotVisible | Rejected:
         archived = await self._handlers.archived(scope, memory_id)
-        if archived is None or not self._access.sees(archived, conversation_id):
+        if archived is None or not view.sees(archived):
             return NotVisible(memory_id)
         if not self._access.in_reach(archived, scope, actor):
             return self._access.refusal(archived, scope)

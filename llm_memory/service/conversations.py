@@ -1,0 +1,144 @@
+"""What is known of conversations and of who speaks in them, and pauses."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from ..catalogue.catalogue import Catalogue
+from ..catalogue.unread_turns import UnreadTurns
+from ..migration.former_scopes import FormerScopes
+from ..models.conversation import Actor, ConversationId, ConversationKind
+from ..models.data_models import (
+    NotAllowed,
+    Rejected,
+    RejectReason,
+    Source,
+    StoredMemory,
+    Topic,
+)
+from ..models.scope import PUBLIC
+from ..models.status import ScopeReport
+from ..models.turns import Paused, PauseOutcome, Resumed, ResumeOutcome
+from ..reflection.model_histories import ModelHistories
+from ..runtime.identifiers import Clock
+from ..runtime.lifecycle import Lifespan
+from ..scopes.access import Access, ConversationView
+from ..scopes.origins import Origins
+from ..scopes.paused_conversations import PausedConversations
+from ..scopes.scope_book import FirstContact, ScopeBook
+
+_RULES_TOLD = 20
+
+
+class Conversations:
+    """Answers ``CognitiveService`` about the conversations themselves."""
+
+    def __init__(
+        self,
+        access: Access,
+        book: ScopeBook,
+        origins: Origins,
+        former: FormerScopes,
+        catalogue: Catalogue,
+        histories: ModelHistories,
+        paused_conversations: PausedConversations,
+        unread: UnreadTurns,
+        life: Lifespan,
+        clock: Clock,
+    ) -> None:
+        self._access = access
+        self._book = book
+        self.origins = origins
+        self._former = former
+        self._catalogue = catalogue
+        self._histories = histories
+        self._paused_conversations = paused_conversations
+        self._unread = unread
+        self._life = life
+        self._clock = clock
+
+    async def meet(
+        self, conversation_id: ConversationId, actor: Actor, view: ConversationView | None = None
+    ) -> FirstContact:
+        """Note that a person's message came, once the vault is read. ``view``: as it was resolved
+        for the turn, None where it was not. Raises EngineClosed, EngineOff."""
+        await self._life.ready()
+        resolution = (view or self._access.view(conversation_id)).resolution
+        await self.origins.note(conversation_id, actor, resolution)
+        contact = await self._book.meet(conversation_id, actor, resolution)
+        await self._former.note(conversation_id, contact.resolution)
+        return contact
+
+    async def describe(self, view: ConversationView) -> ScopeReport:
+        """What the conversation reads and writes, and why."""
+        where, seen = view.conversation_id, view.readable
+        return ScopeReport(
+            resolution=view.resolution,
+            visible=sum(1 for _ in self._catalogue.visible(seen)) if seen else 0,
+            damaged=self._book.damaged,
+            strangers_in_public=self._book.strangers_in_public,
+            paused=self._paused_conversations.since(where),
+            mixed_history=self._histories.current_is_mixed(where.umo),
+            left=tuple(await self._former.count(self._former.of(where))),
+            near=tuple((one.key, one.value) for one in self._book.near_keys(where)),
+        )
+
+    async def new_rules(self, view: ConversationView, actor: Actor) -> list[StoredMemory]:
+        """The rules of this conversation's scope that were learned from an admin's talk, each told
+        once, to an admin alone."""
+        if not actor.admin or view.readable is None:
+            return []
+        found = {
+            one.memory.memory_id: one
+            for one in self._catalogue.of_topics({Topic.INSTRUCTIONS}, view.readable)
+            if one.memory.provenance.trusted and one.memory.provenance.source is Source.REFLECTION
+        }
+        unreported = await self._book.claim_unreported(list(found)[:_RULES_TOLD])
+        return [found[memory_id] for memory_id in unreported]
+
+    async def claim_strangers_warning(self, actor: Actor) -> int:
+        """How many persons but admins write privately in public, for an admin who was not told."""
+        return await self._book.claim_strangers_warning() if actor.admin else 0
+
+    async def return_strangers_warning(self) -> None:
+        """The admin who claimed it could not be reached."""
+        await self._book.return_strangers_warning()
+
+    def paused_since(self, conversation_id: ConversationId) -> datetime | None:
+        """When it was paused; None where it is not, or that is not known yet."""
+        return self._paused_conversations.since(conversation_id)
+
+    async def pause(self, view: ConversationView, actor: Actor) -> PauseOutcome:
+        """Off the record from now on. Raises StateUnavailable, and then it is not paused."""
+        conversation_id, scope = view.conversation_id, view.writable
+        if not _may_pause(conversation_id, actor):
+            return NotAllowed("")
+        if isinstance(scope, Rejected) and scope.reason is RejectReason.REFUSED:
+            return scope
+        name = PUBLIC.name if isinstance(scope, Rejected) else scope.name
+        pausing = self._paused_conversations.pause(conversation_id, name, self._clock())
+        paused = Paused(*await self._life.finish(pausing))
+        await self._unread.review()
+        return paused
+
+    async def resume(self, conversation_id: ConversationId, actor: Actor) -> ResumeOutcome:
+        """On the record again. Raises StateUnavailable."""
+        if not _may_pause(conversation_id, actor):
+            return NotAllowed("")
+        was = await self._life.finish(self._paused_conversations.resume(conversation_id))
+        await self._unread.review()
+        return Resumed(before=not was)
+
+    async def confirm_pauses(self, actor: Actor) -> bool | None:
+        """Conversations that were not paused again since their pauses were lost are open. False
+        where none were lost; None for anybody but an admin. Raises StateUnavailable."""
+        if not actor.admin:
+            return None
+        confirmed = await self._life.finish(self._paused_conversations.confirm())
+        await self._unread.review()
+        return confirmed
+
+
+def _may_pause(conversation_id: ConversationId, actor: Actor) -> bool:
+    """The person of a private chat speaks for it; in a group one would pause all others."""
+    return actor.admin or conversation_id.kind is ConversationKind.PRIVATE

@@ -1,0 +1,183 @@
+"""What a conversation reads: recall and its explanation, what a pointer points to, lists."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from functools import partial
+
+from ..catalogue.catalogue import Catalogue
+from ..catalogue.rules.pointers import is_note_id, pointed_id
+from ..catalogue.unread_turns import UnreadTurns
+from ..index.pending_records import PendingRecords
+from ..models.conversation import Actor
+from ..models.data_models import StoredMemory
+from ..models.recall import (
+    OFF_THE_RECORD,
+    Arm,
+    Expanded,
+    ExpandedNote,
+    Expansion,
+    Explained,
+    Hit,
+    PointerNotVisible,
+    Recall,
+    Told,
+    Trace,
+)
+from ..models.scope import ScopeFilter
+from ..models.talk import ContextLine, Voice
+from ..recall.memory_manager import MemoryManager
+from ..reflection.model_histories import ModelHistories
+from ..scopes.access import Access, ConversationView
+from ..scopes.paused_conversations import PausedConversations
+from ..scopes.scope_book import ScopeBook
+from ..text.overlap import fold
+from ..vault.notes.note_book import NoteBook
+from .bylines import Bylines
+
+_HOPS_SECONDS = 3.0
+"""A model waits for the answer: after this long the first of two hops is the answer."""
+
+
+class Recalls:
+    """Answers ``CognitiveService`` inside a view that it has resolved."""
+
+    def __init__(
+        self,
+        access: Access,
+        book: ScopeBook,
+        catalogue: Catalogue,
+        manager: MemoryManager,
+        notes: NoteBook,
+        pending: PendingRecords,
+        unread: UnreadTurns,
+        paused_conversations: PausedConversations,
+        histories: ModelHistories,
+        bylines: Bylines,
+    ) -> None:
+        self._access = access
+        self._book = book
+        self._catalogue = catalogue
+        self._manager = manager
+        self._notes = notes
+        self._pending = pending
+        self._unread = unread
+        self._paused_conversations = paused_conversations
+        self._histories = histories
+        self._bylines = bylines
+
+    async def recall(
+        self,
+        query: str,
+        view: ConversationView,
+        *,
+        limit: int,
+        token_budget: int,
+        actor: Actor | None,
+        line: Callable[[Hit], str] | None,
+        only: Collection[Arm] | None = None,
+        chained: bool = False,
+        days: int = 0,
+        context: Sequence[ContextLine] = (),
+        in_talk: bool = False,
+    ) -> Recall:
+        """The arguments are those of ``CognitiveService.recall``."""
+        scope_filter, umo = view.readable, view.conversation_id.umo
+        if scope_filter is None:
+            return Recall(trace=Trace(notes=("refused",)))
+        if self._paused_conversations.since(view.conversation_id):
+            return Recall(trace=Trace(notes=(OFF_THE_RECORD,)))
+        manager, explanations = self._manager, self._manager.explanations
+        heard = tuple(line for line in context if self._is_of_now(line, view))
+        ask = (
+            partial(manager.chained_recall, seconds=_HOPS_SECONDS)
+            if chained
+            else partial(
+                manager.comprehensive_recall,
+                only=only,
+                days=days,
+                context=heard,
+                in_talk=in_talk,
+            )
+        )
+        complete = self._bylines.reader(scope_filter, umo, actor)
+        with explanations.noting_failure(umo, query, scope_filter):
+            recall = await ask(
+                query,
+                scope_filter,
+                limit=limit,
+                token_budget=token_budget,
+                asker=actor,
+                line=None if line is None else lambda hit: line(complete(hit)),
+            )
+        explanations.note(umo, query, recall.trace)
+        if only is None:  # a comparison shows nobody anything
+            manager.show(recall.hits)
+        hits = self._access.as_seen_by(actor, recall.hits)
+        return replace(recall, hits=tuple(map(complete, hits)))
+
+    async def announce(self, query: str, view: ConversationView) -> None:
+        """Begin what a recall of this query needs. Never raises for a broken index or embedder."""
+        if view.readable is None or self._paused_conversations.since(view.conversation_id):
+            return
+        await self._manager.announce(query, view.readable)
+
+    def explain(self, view: ConversationView) -> list[Explained]:
+        """The last recalls of the conversation, the newest first, as far as it may see them."""
+        if view.readable is None:
+            return []
+        return self._manager.explanations.of(view.conversation_id.umo, view.readable)
+
+    def last(self) -> list[Told]:
+        """The last recalls of every conversation, the newest first."""
+        return self._manager.explanations.all()
+
+    async def expand(self, pointer: str, view: ConversationView) -> Expansion:
+        """The whole entry, or section of a note, behind a pointer that the conversation may see."""
+        named, seen = pointed_id(pointer), view.readable
+        if named is None or seen is None or self._paused_conversations.since(view.conversation_id):
+            return PointerNotVisible(pointer)
+        if is_note_id(named):
+            return await self._expand_note(pointer, named, seen)
+        stored = (
+            self._access.find(pointer, view)
+            # Recalled, so it can be read.
+            or self._pending.find(named, seen)
+            or self._unread.find(named, seen)
+        )
+        return PointerNotVisible(pointer) if stored is None else Expanded(stored)
+
+    async def _expand_note(
+        self, pointer: str, note_id: str, scope_filter: ScopeFilter
+    ) -> Expansion:
+        chunk = self._notes.find(note_id, scope_filter)
+        if chunk is None:
+            return PointerNotVisible(pointer)
+        return ExpandedNote(await self._notes.section(chunk))
+
+    def newest(
+        self, view: ConversationView, *, limit: int | None, said_by: Actor | None, naming: str
+    ) -> list[StoredMemory]:
+        """The arguments are those of ``CognitiveService.newest``."""
+        if view.readable is None:
+            return []
+        visible = self._catalogue.visible(view.readable)
+        if said_by is not None:
+            same, person = self._book.same_person, said_by.person
+            visible = (s for s in visible if same(person, s.memory.provenance.person))
+        if words := fold(naming).split():
+            visible = (s for s in visible if self._holds(s, words))
+        return sorted(visible, key=lambda s: s.memory.created_at, reverse=True)[:limit]
+
+    def _holds(self, stored: StoredMemory, words: Sequence[str]) -> bool:
+        said, who = self._catalogue.folded(stored), fold(stored.memory.who)
+        return all(word in said or word in who for word in words)
+
+    def _is_of_now(self, line: ContextLine, view: ConversationView) -> bool:
+        """Heard while the conversation saw what it sees now, or put up with the question. An answer
+        that may carry words of another scope is none."""
+        mixed = self._histories.current_is_mixed(view.conversation_id.umo)
+        if line.voice is Voice.BOT and mixed:
+            return False
+        return line.voice is Voice.QUOTED or line.view == view.mark

@@ -1,0 +1,112 @@
+"""What admins decide about scopes: the map, what was left behind in former scopes, lost files."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from ..migration.bringing import Bringing
+from ..migration.former_scopes import FormerScopes
+from ..models.conversation import Actor, ConversationId
+from ..models.data_models import NotAllowed, Rejected, RejectReason
+from ..models.former_scopes import Brought, BroughtBack, MustBeNamed
+from ..models.resolution import Usable
+from ..models.settings import EngineSettings, IllegalName
+from ..models.status import MapChange, MapSummary
+from ..remember.edit import MemoryEditor, Requester
+from ..runtime.lifecycle import Lifespan
+from ..scopes.rules.scope_map import read_scope_map
+from ..scopes.scope_book import ScopeBook
+from ..sync.reconciler import Reconciler
+
+
+class ScopeAdmin:
+    """Each method waits until the vault is read. Raises EngineClosed, EngineOff."""
+
+    def __init__(
+        self,
+        settings: EngineSettings,
+        book: ScopeBook,
+        former: FormerScopes,
+        bringing: Bringing,
+        editor: MemoryEditor,
+        reconciler: Reconciler,
+        life: Lifespan,
+    ) -> None:
+        self._settings = settings
+        self._book = book
+        self._former = former
+        self._bringing = bringing
+        self._editor = editor
+        self._reconciler = reconciler
+        self._life = life
+
+    async def bring(
+        self, names: Collection[str] = (), *, conversation_id: ConversationId, actor: Actor
+    ) -> list[Brought] | MustBeNamed | NotAllowed | Rejected:
+        """Bring what was left behind where it belongs now: this conversation's, or that of the
+        former scopes in ``names``. Where others see the target, too, it has to be named as well.
+        Admins only.
+
+        Raises StateUnavailable, VaultWriteFailed, EngineClosed; called again, it brings the rest.
+        """
+        await self._life.ready()
+        if not actor.admin:
+            return NotAllowed("")
+        if not self._settings.scope_filter_enabled:
+            return Rejected(RejectReason.LEARNING_PAUSED)
+        requester = Requester(actor, conversation_id.umo)
+        return await self._bringing.bring_named(names, conversation_id, requester)
+
+    async def take_back(
+        self, conversation_id: ConversationId, actor: Actor
+    ) -> BroughtBack | NotAllowed | None:
+        """Back where it was, all that this person brought last; None where the last that the person
+        did here was something else. Raises StateUnavailable, EngineClosed."""
+        batch = await self._bringing.last(Requester(actor, conversation_id.umo))
+        if batch is None:
+            return None
+        return await self._bringing.take_back(batch) if actor.admin else NotAllowed("")
+
+    async def check_entry(self, raw: Mapping[str, object], conversation_id: ConversationId) -> str:
+        """What is wrong with the conversation's scope in a map that is to be: a ``ScopeFault``, or
+        empty."""
+        await self._life.ready()
+        entries = read_scope_map(raw, await self._editor.folders()).entries
+        entry = entries.get(conversation_id.map_key)
+        return str(entry.fault) if isinstance(entry, IllegalName) else ""
+
+    async def change_map(
+        self, raw: Mapping[str, object], *, conversation_id: ConversationId, actor: Actor
+    ) -> MapChange | NotAllowed:
+        """Go by a map in which an admin has set or dropped this conversation's entry: from the next
+        message on. ``raw`` is saved already; turns that go on end in the view they began with."""
+        await self._life.ready()
+        if not actor.admin:
+            return NotAllowed("")
+        before = self._book.resolve(conversation_id)
+        folders = await self._editor.folders()
+        await self._life.finish(self._book.change_map(raw, conversation_id, folders))
+        self._former.look_again()
+        after = self._book.resolve(conversation_id)
+        sharing = self._book.sharing(after.scope) if isinstance(after, Usable) else 0
+        return MapChange(before, after, sharing)
+
+    async def map_summary(self) -> MapSummary:
+        """What the scope map says, for the log at start-up."""
+        await self._life.ready()
+        return self._book.summary()
+
+    async def confirm_map(self, *, actor: Actor) -> int | None:
+        """The map is meant as it is: how many keys it was held back for. None for anybody but an
+        admin."""
+        await self._life.ready()
+        return await self._life.finish(self._book.confirm_map()) if actor.admin else None
+
+    async def confirm_deletions(self, *, actor: Actor) -> int | None:
+        """Forget what is held because most of its scope is gone from the files. None for anybody
+        but an admin.
+
+        Raises VaultWriteFailed.
+        """
+        await self._life.ready()
+        return await self._life.finish(self._reconciler.confirm()) if actor.admin else None

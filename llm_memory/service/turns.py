@@ -1,0 +1,247 @@
+"""One turn of a conversation: what it is told when it begins, and its way onto the queue when it is
+finished."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from ..models.conversation import Actor, ConversationId
+from ..models.recall import Hit, Recall, Trace
+from ..models.talk import ContextLine
+from ..models.turns import NotObserved, ObserveOutcome, Turn
+from ..primer.models import Primed, Primer
+from ..primer.primer_service import PrimerService, Written
+from ..reflection.model_histories import ModelHistories
+from ..reflection.turn_queue import TurnQueue
+from ..runtime.lifecycle import Lifespan
+from ..scopes.access import Access, ConversationView
+from ..scopes.paused_conversations import PausedConversations
+from ..scopes.scope_book import FirstContact
+from .bylines import Bylines
+from .conversations import Conversations
+from .recalls import Recalls
+
+_PAUSED = "paused"
+"""The mark of a conversation that is off the record: it sees nothing."""
+_LATE = "deadline"
+
+
+class TurnPart(StrEnum):
+    """What the beginning of a turn is answered with."""
+
+    VIEW = "view"
+    RECALL = "recall"
+    PRIMER = "primer"
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRequest:
+    """What is asked of the memory when a turn begins.
+
+    Attributes:
+        query: What the person says.
+        seconds: After so long the turn goes on without what is not there yet.
+        limit: At most so many memories; 0 for no recall.
+        token_budget: For the memories, as ``line`` writes them.
+        days: See ``CognitiveService.recall``; ``context``, too.
+        history: The id of the chat history that the model is given, empty for none.
+        empty_history: Nothing stands in that history yet.
+        primer: How a primer is written; None where the turn wants none.
+        primer_tokens: For all that is written of it.
+    """
+
+    query: str
+    seconds: float
+    limit: int
+    token_budget: int
+    line: Callable[[Hit], str]
+    days: int = 0
+    context: Sequence[ContextLine] = ()
+    history: str = ""
+    empty_history: bool = False
+    primer: Written | None = None
+    primer_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TurnStart:
+    """What a turn begins with.
+
+    Attributes:
+        view: The mark for ``Turn.view``; empty where it could not be told.
+        scope_name: The scope that the conversation reads beside public, for logs.
+        contact: Goes on behind the turn: notes that the person's message came. None where no
+            person spoke.
+        faults: Why a part is missing: TimeoutError for one that came too late.
+    """
+
+    view: str = ""
+    recall: Recall = field(default_factory=Recall)
+    primer: Primer = field(default_factory=Primer)
+    scope_name: str = ""
+    contact: asyncio.Task[FirstContact] | None = None
+    faults: Mapping[TurnPart, Exception] = field(default_factory=dict)
+
+
+class Turns:
+    """Resolves a turn's scope once, and gives everything that the turn asks the same view."""
+
+    def __init__(
+        self,
+        access: Access,
+        recalls: Recalls,
+        primers: PrimerService,
+        conversations: Conversations,
+        paused_conversations: PausedConversations,
+        histories: ModelHistories,
+        queue: TurnQueue,
+        bylines: Bylines,
+        life: Lifespan,
+        load_seconds: float,
+    ) -> None:
+        """``load_seconds``: so long a recall waits for a vault that is still being read."""
+        self._access = access
+        self._recalls = recalls
+        self._primers = primers
+        self._conversations = conversations
+        self._paused_conversations = paused_conversations
+        self._histories = histories
+        self._queue = queue
+        self._bylines = bylines
+        self._life = life
+        self._load_seconds = load_seconds
+
+    async def begin(
+        self, request: TurnRequest, conversation_id: ConversationId, actor: Actor
+    ) -> TurnStart:
+        """All that the turn is told, each part until the deadline. Whatever goes wrong is in the
+        answer's ``faults``; only a cancelled caller is raised."""
+        deadline = asyncio.get_running_loop().time() + request.seconds
+        view: ConversationView | None = None
+        mark: str | Exception
+        recall: Recall | Exception
+        primer: Primer | Exception
+        try:
+            async with asyncio.timeout_at(deadline):
+                await self._life.begun()
+            view = self._access.view(conversation_id)
+        except Exception as error:  # noqa: BLE001  (whatever it is, the turn goes on without)
+            mark, recall, primer = error, error, error
+        else:
+            mark, recall, primer = await asyncio.gather(
+                _until(deadline, self.mark(view, request.history, empty=request.empty_history)),
+                _until(deadline, self._recall(request, view, actor)),
+                _until(deadline, self._primer(request, view, actor)),
+            )
+        contact = None
+        if actor.spoke:
+            contact = self._life.start(self._conversations.meet(conversation_id, actor, view))
+        parts = {TurnPart.VIEW: mark, TurnPart.RECALL: recall, TurnPart.PRIMER: primer}
+        return TurnStart(
+            mark if isinstance(mark, str) else "",
+            recall if isinstance(recall, Recall) else _not_recalled(recall),
+            primer if isinstance(primer, Primer) else Primer(),
+            view.scope_name if view else "",
+            contact,
+            {part: found for part, found in parts.items() if isinstance(found, Exception)},
+        )
+
+    async def _recall(self, request: TurnRequest, view: ConversationView, actor: Actor) -> Recall:
+        if request.limit == 0 or not request.query:
+            return Recall()
+        await self._life.begun(patience=self._load_seconds)
+        return await self._recalls.recall(
+            request.query,
+            view,
+            limit=request.limit,
+            token_budget=request.token_budget,
+            actor=actor,
+            line=request.line,
+            days=request.days,
+            context=request.context,
+            in_talk=True,
+        )
+
+    async def _primer(self, request: TurnRequest, view: ConversationView, actor: Actor) -> Primer:
+        if request.primer is None:
+            return Primer()
+        await self._life.ready()
+        return await self.prime(view, actor, request.primer, request.primer_tokens)
+
+    async def prime(
+        self, view: ConversationView, actor: Actor, written: Written, token_budget: int
+    ) -> Primer:
+        """The primer of a conversation that comes back after a pause, else an empty one; notes that
+        it came. Raises StateUnavailable."""
+        scope_filter, umo = view.readable, view.conversation_id.umo
+        if scope_filter is None or self._paused_conversations.since(view.conversation_id):
+            return Primer()
+        complete = self._bylines.reader(scope_filter, umo, actor)
+        shown = replace(written, line=lambda hit: written.line(complete(hit)))
+        primer = await self._primers.prime(
+            view.conversation_id, scope_filter, actor, shown, token_budget
+        )
+        sections = (
+            replace(
+                section, hits=tuple(map(complete, self._access.as_seen_by(actor, section.hits)))
+            )
+            for section in primer.sections
+        )
+        return replace(primer, sections=tuple(sections))
+
+    def last_primer(self, view: ConversationView) -> Primed | None:
+        """That the conversation got one, as far as it may see what it was made of."""
+        if view.readable is None:
+            return None
+        return self._primers.primed(view.conversation_id.umo, view.readable)
+
+    async def put(self, turn: Turn, conversation_id: ConversationId) -> ObserveOutcome:
+        """Queue a finished turn durably. Its scope is fixed now, and an answer that may carry words
+        of another scope stays out."""
+        if not self._paused_conversations.known:
+            return NotObserved(note="pauses_unknown")
+        if self._paused_conversations.since(conversation_id) or turn.view == _PAUSED:
+            # Also where it has come to an end meanwhile: it was said off the record.
+            return NotObserved(note="paused")
+        view = self._access.view(conversation_id)
+        switched = bool(turn.view) and turn.view != view.mark
+        if switched:
+            # The map has changed since the bot was shown something: its answer may tell of that.
+            turn = replace(turn, recalled=())
+        if await self._is_mixed(view, turn.history, switched=switched) or switched:
+            turn = replace(turn, reply_text="")
+        return await self._life.finish(self._queue.put(turn, view.writable, conversation_id))
+
+    async def mark(self, view: ConversationView, history: str, *, empty: bool) -> str:
+        """The mark of what the conversation sees now; the history is noted."""
+        if self._paused_conversations.since(view.conversation_id):
+            return _PAUSED
+        await self._is_mixed(view, history, empty=empty)
+        return view.mark
+
+    async def _is_mixed(
+        self, view: ConversationView, history: str, *, empty: bool = False, switched: bool = False
+    ) -> bool:
+        if not history or not view.scope_in_use:
+            return False
+        noting = self._histories.is_mixed(
+            view.conversation_id.umo, history, view.scope_in_use, empty=empty, switched=switched
+        )
+        return await self._life.finish(noting)
+
+
+async def _until[T](deadline: float, work: Awaitable[T]) -> T | Exception:
+    try:
+        async with asyncio.timeout_at(deadline):
+            return await work
+    except Exception as error:  # noqa: BLE001  (whatever it is, the turn goes on without)
+        return error
+
+
+def _not_recalled(fault: Exception) -> Recall:
+    """The explanation of the turn says why nothing was recalled."""
+    why = _LATE if isinstance(fault, TimeoutError) else type(fault).__name__
+    return Recall(trace=Trace(notes=(why,)))

@@ -1,0 +1,140 @@
+"""What a conversation writes into its own scope: memories, tasks, what was learned, and whole
+files."""
+
+from __future__ import annotations
+
+from ..errors import InvalidScope
+from ..models.conversation import Actor
+from ..models.data_models import (
+    MemoryDraft,
+    NotAllowed,
+    Rejected,
+    RejectReason,
+    RememberOutcome,
+)
+from ..models.scope import Scope
+from ..models.settings import EngineSettings
+from ..models.tasks import TaskAction, TaskChange, TaskReport
+from ..models.transfer import Exported, Imported, NotTransferred
+from ..models.turns import Feedback, FeedbackReport, Ticket
+from ..reflection.feedback_applier import FeedbackApplier
+from ..remember.edit import MemoryEditor, Requester
+from ..remember.memory_handlers import MemoryHandlers
+from ..runtime.lifecycle import Lifespan
+from ..scopes.access import Access, ConversationView
+from ..scopes.paused_conversations import PausedConversations
+from ..scopes.rules.move_target import target_scope
+from ..scopes.scope_book import ScopeBook
+from ..tasks.task_list import TaskList, TaskRequester
+from ..transfer.conversation_transfer import Terms, Transfer
+from ..transfer.ports import LineSource
+
+
+class Writes:
+    """Does what ``CognitiveService`` is asked inside a view that it has resolved."""
+
+    def __init__(
+        self,
+        settings: EngineSettings,
+        access: Access,
+        book: ScopeBook,
+        handlers: MemoryHandlers,
+        applier: FeedbackApplier,
+        editor: MemoryEditor,
+        tasks: TaskList,
+        transfer: Transfer,
+        paused_conversations: PausedConversations,
+        life: Lifespan,
+    ) -> None:
+        self._settings = settings
+        self._access = access
+        self._book = book
+        self._handlers = handlers
+        self._applier = applier
+        self._editor = editor
+        self._tasks = tasks
+        self._transfer = transfer
+        self._paused_conversations = paused_conversations
+        self._life = life
+
+    def _recording(self, view: ConversationView) -> Scope | Rejected:
+        """Where what is said goes, unless it is off the record."""
+        if self._paused_conversations.since(view.conversation_id):
+            return Rejected(RejectReason.OFF_THE_RECORD)
+        return view.writable
+
+    async def remember(self, draft: MemoryDraft, view: ConversationView) -> RememberOutcome:
+        """Store a draft in the conversation's own scope. What returns Stored is on disk."""
+        scope = self._recording(view)
+        if isinstance(scope, Rejected):
+            return scope
+        return await self._life.finish(
+            self._handlers.write(
+                draft,
+                scope,
+                conversation=view.conversation_id.umo,
+                trusted=self._access.trusts(draft.actor, view, scope),
+                role=view.conversation_id.persona or "",
+            )
+        )
+
+    async def update_tasks(
+        self, change: TaskChange, view: ConversationView, actor: Actor
+    ) -> TaskReport | Rejected:
+        """Add tasks, say that some are done, or list those that the conversation sees."""
+        where, scope, seen = view.conversation_id, view.writable, view.readable
+        if self._paused_conversations.since(where):
+            return Rejected(RejectReason.OFF_THE_RECORD)
+        if seen is not None and change.action is TaskAction.LIST:
+            return self._tasks.report(seen)
+        if isinstance(scope, Rejected):
+            return scope
+        if seen is None:
+            return Rejected(RejectReason.REFUSED)
+        trusted = self._access.trusts(actor, view, scope)
+        by = TaskRequester(scope, Requester(actor, where.umo), trusted, where.persona or "")
+        outcomes = await self._life.finish(self._tasks.change(change, by, seen))
+        return self._tasks.report(seen, outcomes)
+
+    async def feedback(self, feedback: Feedback, ticket: Ticket) -> FeedbackReport:
+        """Apply what was learned from a queued turn, inside the scope of that turn."""
+        if not self._settings.scope_filter_enabled:
+            return FeedbackReport(known=True, outcomes=(Rejected(RejectReason.LEARNING_PAUSED),))
+        return await self._life.finish(self._applier.settle(feedback, ticket))
+
+    async def export(
+        self, view: ConversationView, actor: Actor
+    ) -> Exported | NotTransferred | NotAllowed | Rejected:
+        """All memories that the conversation sees, in a new file. Admins only."""
+        if not actor.admin:
+            return NotAllowed("")
+        if isinstance(view.exportable, Rejected):
+            return view.exportable
+        return await self._life.finish(self._transfer.export(view.exportable))
+
+    async def import_(
+        self, name: str, view: ConversationView, actor: Actor, *, anyway: bool
+    ) -> Imported | NotTransferred | NotAllowed | Rejected:
+        """The memories of a file into the conversation's own scope. Admins only."""
+        if not actor.admin:
+            return NotAllowed("")
+        scope = self._recording(view)
+        if isinstance(scope, Rejected):
+            return scope
+        terms = Terms(scope, view.conversation_id.umo, anyway=anyway)
+        return await self._transfer.import_named(name, terms, self._life.finish)
+
+    async def import_for_owner(
+        self, source: LineSource, scope_name: str, *, keep_trust: bool, new: bool, anyway: bool
+    ) -> Imported | NotTransferred | Rejected:
+        """The arguments are those of ``CognitiveService.import_for_owner``."""
+        known = {*await self._editor.folders(), *([scope_name] if new else [])}
+        try:
+            scope = target_scope(scope_name, known)
+        except InvalidScope:
+            scope = None
+        if scope is None:
+            return Rejected(RejectReason.UNKNOWN_SCOPE, detail=scope_name)
+        await self._book.bring(scope)
+        terms = Terms(scope, keep_trust=keep_trust, anyway=anyway)
+        return await self._transfer.import_from(source, terms, self._life.finish)
