@@ -17,19 +17,16 @@ from ..models.scope import Scope
 from ..models.vault_layout import topic_path
 from ..storage.files import ChangedMeanwhile
 from .archive import BY_HAND, VaultArchive
-from .folder_walk import Survey
+from .entry_locator import EntryLocator, says_the_same
 from .fresh_ids import FreshIds, MakeId, random_id
 from .ledger import SqliteLedger
 from .ledger_port import EntryLedger
-from .markdown.topic_file import Entry, TopicFile
 from .models import FileKey, KnownEntry, KnownFile, RemovedEntry, Repair, SeenFile
 from .ports import FileReport, Look, Place, Settled, VaultContent
 from .repair import VaultRepair
 from .scan import VaultScan
-from .vault_tree import MAX_FILE_BYTES, Reading, VaultTree, is_gone
-from .vault_writer import SPLIT_BYTES, VaultWriter, written_digest
-
-__all__ = ["SPLIT_BYTES", "MarkdownVault"]
+from .vault_tree import MAX_FILE_BYTES, VaultTree, is_gone
+from .vault_writer import VaultWriter, written_digest
 
 _TRIES = 10
 """So often a change is tried where an editor saves the file again and again meanwhile."""
@@ -53,6 +50,7 @@ class MarkdownVault:
         self.ledger = ledger or SqliteLedger()
         self._opened = False
         self._writer = VaultWriter(self._tree, self.ledger, now)
+        self._entries = EntryLocator(self._tree, self.ledger)
         self._scan = VaultScan(self._tree)
         self._archive = VaultArchive(self._tree, self._writer)
         self._ids = FreshIds(make_id or random_id, self.ledger, self._archive)
@@ -80,7 +78,8 @@ class MarkdownVault:
         )
 
     def read(self, scope: Scope) -> VaultContent:
-        return self._scan.read(scope, self._survey(scope))
+        self._ready()
+        return self._scan.read(scope, self._entries.survey(scope))
 
     def look(self) -> Look:
         return self._scan.look()
@@ -97,6 +96,7 @@ class MarkdownVault:
         self, seen: SeenFile, repair: Repair, known: Sequence[KnownEntry], *, name: bool
     ) -> Settled | None:
         with self._lock:
+            self._ready()
             self._keep_what_is_cut(seen, repair)
             for entry in repair.taken_back:
                 self._archive.keep_edited(
@@ -126,12 +126,12 @@ class MarkdownVault:
 
     def _stands_elsewhere(self, scope: Scope, memory: Memory) -> bool:
         forgotten = self._archive.forgotten(scope, memory.memory_id)
-        if any(_says_the_same(copy.memory, memory) for copy in forgotten):
+        if any(says_the_same(copy.memory, memory) for copy in forgotten):
             return True
         others = (
-            self._living(other, memory.memory_id) for other in self.scopes() if other != scope
+            self._entries.find(other, memory.memory_id) for other in self.scopes() if other != scope
         )
-        return any(there and _says_the_same(there.memory, memory) for there in others)
+        return any(there and says_the_same(there.memory, memory) for there in others)
 
     def bury(self, entries: Sequence[KnownEntry], *, at: datetime) -> None:
         with self._lock:
@@ -180,17 +180,18 @@ class MarkdownVault:
 
     def current(self, stored: StoredMemory) -> StoredMemory | None:
         with self._lock:
+            self._ready()
             try:
-                reading, _, entry = self._locate(stored)
+                reading, _, entry = self._entries.locate(stored)
             except KeyError:
                 return None
-        return self._stored(stored.scope, reading, entry.memory)
+        return self._entries.stored(stored.scope, reading, entry.memory)
 
     def replace(self, stored: StoredMemory, memory: Memory) -> StoredMemory:
         def step() -> StoredMemory:
-            reading, file, entry = self._same(stored)
+            reading, file, entry = self._entries.unchanged(stored)
             self._writer.replace(stored.scope, reading, file, entry, memory)
-            return self._stored(stored.scope, reading, memory)
+            return self._entries.stored(stored.scope, reading, memory)
 
         return self._steadily(step)
 
@@ -200,11 +201,11 @@ class MarkdownVault:
         """How it was goes to the archive first: a crash between leaves one copy too many there."""
 
         def step() -> StoredMemory:
-            reading, file, entry = self._same(stored)
+            reading, file, entry = self._entries.unchanged(stored)
             path = self._tree.relative(stored.scope, reading.path)
             self._archive.keep_edited(stored.scope, path, entry.memory, by=by, at=at)
             self._writer.replace(stored.scope, reading, file, entry, memory)
-            return self._stored(stored.scope, reading, memory)
+            return self._entries.stored(stored.scope, reading, memory)
 
         return self._steadily(step)
 
@@ -213,11 +214,11 @@ class MarkdownVault:
             before = self._archive.edited(stored.scope, stored.memory.memory_id)
             if before is None:
                 return None
-            reading, file, entry = self._locate(stored)
+            reading, file, entry = self._entries.locate(stored)
             self._writer.replace(stored.scope, reading, file, entry, before.memory)
             with contextlib.suppress(VaultWriteFailed, VaultFileBroken):
                 self._archive.cut_edited(before)
-            return self._stored(stored.scope, reading, before.memory)
+            return self._entries.stored(stored.scope, reading, before.memory)
 
         return self._steadily(step)
 
@@ -227,13 +228,14 @@ class MarkdownVault:
         copied: list[StoredMemory] = []
 
         def step() -> StoredMemory:
-            reading, file, entry = self._locate(stored)
+            reading, file, entry = self._entries.locate(stored)
             memory_id = entry.memory.memory_id
-            there = self._living(target, memory_id)
-            if there is not None and not _says_the_same(there.memory, entry.memory):
+            there = self._entries.find(target, memory_id)
+            if there is not None and not says_the_same(there.memory, entry.memory):
                 if not copied:  # another one of that id: neither is ours to cut
                     raise KeyError(memory_id)
-                self._writer.cut(target, *self._locate(there))  # an editor saved since we copied it
+                # An editor saved it since we copied it.
+                self._writer.cut(target, *self._entries.locate(there))
                 there = None
             if there is None:
                 path = self._tree.relative(stored.scope, reading.path)
@@ -267,11 +269,11 @@ class MarkdownVault:
         """False if it has to be tried again."""
         if source is None or target is None:
             return True
-        there, stands = self._living(target, memory_id), self._living(source, memory_id)
-        if there is None or stands is None or not _says_the_same(there.memory, stands.memory):
+        there, stands = self._entries.find(target, memory_id), self._entries.find(source, memory_id)
+        if there is None or stands is None or not says_the_same(there.memory, stands.memory):
             return True
         try:
-            self._writer.cut(source, *self._locate(stands))
+            self._writer.cut(source, *self._entries.locate(stands))
         except KeyError:
             return True
         except (VaultWriteFailed, ChangedMeanwhile):
@@ -283,7 +285,7 @@ class MarkdownVault:
         kept: list[tuple[Memory, str]] = []
 
         def step() -> str:
-            reading, file, entry = self._locate(stored)
+            reading, file, entry = self._entries.locate(stored)
             # Where an editor saved the file since, with the same words in it, the copy is there.
             if not kept or kept[-1][0] != entry.memory:
                 path = self._tree.relative(stored.scope, reading.path)
@@ -324,7 +326,7 @@ class MarkdownVault:
                 (one, entry)
                 for one in stored
                 if (entry := file.find(one.memory.memory_id)) is not None
-                and _says_the_same(entry.memory, one.memory)
+                and says_the_same(entry.memory, one.memory)
             ]
             # Where an editor saved the file since, the copies are there.
             fresh = [entry.memory for _, entry in found if entry.memory not in kept]
@@ -345,7 +347,7 @@ class MarkdownVault:
                 return None
             # A crash while it was forgotten may have left older copies, or the living entry
             # itself: that one wins.
-            stored = self._living(scope, memory_id)
+            stored = self._entries.find(scope, memory_id)
             if stored is None:
                 last = copies[-1]
                 relative = self._writer.append(scope, last.path, last.memory)
@@ -383,29 +385,6 @@ class MarkdownVault:
             except VaultFileBroken as error:
                 raise VaultWriteFailed(str(error)) from error
 
-    def _living(self, scope: Scope, memory_id: str) -> StoredMemory | None:
-        for path in self._survey(scope).files:
-            with contextlib.suppress(VaultFileBroken):
-                if (found := self._tree.find(path, memory_id)) is not None:
-                    return self._stored(scope, found[0], found[2].memory)
-        return None
-
-    def _survey(self, scope: Scope) -> Survey:
-        """What may be recalled, but for copies of other files: nothing lives in these."""
-        self._ready()
-        survey, known = self._tree.survey(scope), dict[FileKey, KnownFile]()
-        with contextlib.suppress(StateUnavailable):
-            known = self.ledger.files()
-        copies = {
-            self._tree.folder(scope) / file.path
-            for file in known.values()
-            if file.is_copy and file.scope == scope.name
-        }
-        return replace(survey, files=tuple(path for path in survey.files if path not in copies))
-
-    def _stored(self, scope: Scope, reading: Reading, memory: Memory) -> StoredMemory:
-        return StoredMemory(scope, self._tree.relative(scope, reading.path), memory)
-
     def _steadily[R](self, step: Callable[[], R]) -> R:
         """What a change gives that is tried again if an editor saves the file in between.
 
@@ -420,39 +399,3 @@ class MarkdownVault:
                 except ChangedMeanwhile as error:
                     name = str(error)
             raise VaultWriteFailed(f"{name}: somebody else writes to it all the time")
-
-    def _same(self, stored: StoredMemory) -> tuple[Reading, TopicFile, Entry]:
-        """The entry, if it still says what we know. Raises KeyError: a person's edit wins."""
-        reading, file, entry = self._locate(stored)
-        if not _says_the_same(entry.memory, stored.memory):
-            raise KeyError(stored.memory.memory_id)
-        return reading, file, entry
-
-    def _locate(self, stored: StoredMemory) -> tuple[Reading, TopicFile, Entry]:
-        """The entry as it stands now, also if a person moved it to another file of the scope.
-
-        Raises KeyError only if it is gone, not if the file it stood in cannot be read just now.
-        """
-        scope, memory_id = stored.scope, stored.memory.memory_id
-        self._tree.refuse_absence()
-        known = self._tree.folder(scope) / stored.path
-        self._tree.refuse_links(known)
-        problem = ""
-        try:
-            if (found := self._tree.find(known, memory_id)) is not None:
-                return found
-        except VaultFileBroken as error:
-            problem = "" if is_gone(known) else str(error)
-        survey = self._survey(scope)
-        for path in survey.files:
-            with contextlib.suppress(VaultFileBroken):
-                if path != known and (found := self._tree.find(path, memory_id)) is not None:
-                    return found
-        if problem or survey.shut:
-            raise VaultWriteFailed(problem or f"{survey.shut[0] or scope.name}: unreadable")
-        raise KeyError(memory_id)
-
-
-def _says_the_same(one: Memory, other: Memory) -> bool:
-    """An entry without a time has its file's, which moves."""
-    return replace(one, created_at=other.created_at) == other

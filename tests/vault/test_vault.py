@@ -24,7 +24,8 @@ from astrbot_plugin_scoped_memory.llm_memory.storage import files
 from astrbot_plugin_scoped_memory.llm_memory.vault import archive as vault_archive
 from astrbot_plugin_scoped_memory.llm_memory.vault import vault_writer
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import render
-from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import SPLIT_BYTES, MarkdownVault
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
+from astrbot_plugin_scoped_memory.llm_memory.vault.vault_writer import SPLIT_BYTES
 
 pytestmark = pytest.mark.engine
 

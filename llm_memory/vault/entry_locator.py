@@ -1,0 +1,84 @@
+"""Finds entries where they stand now, whatever a person has done to the files meanwhile."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import replace
+
+from ..errors import StateUnavailable, VaultFileBroken, VaultWriteFailed
+from ..models.data_models import Memory, StoredMemory
+from ..models.scope import Scope
+from .folder_walk import Survey
+from .ledger_port import EntryLedger
+from .markdown.topic_file import Entry, TopicFile
+from .models import FileKey, KnownFile
+from .vault_tree import Reading, VaultTree, is_gone
+
+
+class EntryLocator:
+    """The caller holds the vault's lock, and the ledger is open."""
+
+    def __init__(self, tree: VaultTree, ledger: EntryLedger) -> None:
+        self._tree = tree
+        self._ledger = ledger
+
+    def find(self, scope: Scope, memory_id: str) -> StoredMemory | None:
+        """The living entry of that id in one scope, None where none stands."""
+        for path in self.survey(scope).files:
+            with contextlib.suppress(VaultFileBroken):
+                if (found := self._tree.find(path, memory_id)) is not None:
+                    return self.stored(scope, found[0], found[2].memory)
+        return None
+
+    def survey(self, scope: Scope) -> Survey:
+        """What may be recalled, but for copies of other files: nothing lives in these."""
+        survey, known = self._tree.survey(scope), dict[FileKey, KnownFile]()
+        with contextlib.suppress(StateUnavailable):
+            known = self._ledger.files()
+        copies = {
+            self._tree.folder(scope) / file.path
+            for file in known.values()
+            if file.is_copy and file.scope == scope.name
+        }
+        return replace(survey, files=tuple(path for path in survey.files if path not in copies))
+
+    def stored(self, scope: Scope, reading: Reading, memory: Memory) -> StoredMemory:
+        """The memory as it stands in the file that was read."""
+        return StoredMemory(scope, self._tree.relative(scope, reading.path), memory)
+
+    def unchanged(self, stored: StoredMemory) -> tuple[Reading, TopicFile, Entry]:
+        """The entry, if it still says what we know. Raises KeyError: a person's edit wins."""
+        reading, file, entry = self.locate(stored)
+        if not says_the_same(entry.memory, stored.memory):
+            raise KeyError(stored.memory.memory_id)
+        return reading, file, entry
+
+    def locate(self, stored: StoredMemory) -> tuple[Reading, TopicFile, Entry]:
+        """The entry as it stands now, also if a person moved it to another file of the scope.
+
+        Raises KeyError only if it is gone, not if the file it stood in cannot be read just now.
+        """
+        scope, memory_id = stored.scope, stored.memory.memory_id
+        self._tree.refuse_absence()
+        known = self._tree.folder(scope) / stored.path
+        self._tree.refuse_links(known)
+        problem = ""
+        try:
+            if (found := self._tree.find(known, memory_id)) is not None:
+                return found
+        except VaultFileBroken as error:
+            problem = "" if is_gone(known) else str(error)
+        survey = self.survey(scope)
+        for path in survey.files:
+            with contextlib.suppress(VaultFileBroken):
+                if path != known and (found := self._tree.find(path, memory_id)) is not None:
+                    return found
+        if problem or survey.shut:
+            raise VaultWriteFailed(problem or f"{survey.shut[0] or scope.name}: unreadable")
+        raise KeyError(memory_id)
+
+
+def says_the_same(one: Memory, other: Memory) -> bool:
+    """True if two entries are alike but for their time: one without a time has its file's, which
+    moves."""
+    return replace(one, created_at=other.created_at) == other
