@@ -43,8 +43,8 @@ class MarkdownVault:
         make_id: MakeId | None = None,
         now: Callable[[], float] = time.time,
     ) -> None:
-        """``now``: seconds since 1970. Without a ledger what is known of the files is kept in
-        memory; without ``make_id`` ids are random."""
+        """``now``: seconds since 1970. Without a ledger it is kept in memory; ids are random
+        without ``make_id``."""
         self._lock = threading.RLock()
         self._tree = VaultTree(root, self._lock)
         self.ledger = ledger or SqliteLedger()
@@ -359,7 +359,6 @@ class MarkdownVault:
         return stored
 
     def archived(self, scope: Scope, memory_id: str) -> Memory | None:
-        """The forgotten entry, as it stands in the archive."""
         copies = self._archive.forgotten(scope, memory_id)
         return copies[-1].noted if copies else None
 
