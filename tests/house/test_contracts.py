@@ -48,6 +48,25 @@ PLANTS = {
         "from .. import composition",
         "engine",
     ),
+    "the catalogue asks who may see": ("llm_memory/catalogue", "from .. import scopes", "engine"),
+    "scopes read the vault": ("llm_memory/scopes", "from .. import vault", "engine"),
+    "the runtime stores": ("llm_memory/runtime", "from .. import storage", "engine"),
+    "a person's edits migrate": ("llm_memory/sync", "from .. import migration", "engine"),
+    "recall opens an index": (
+        "llm_memory/recall",
+        "from ..index.vector import vector_store",
+        "indexes",
+    ),
+    "the nightly run opens an index": (
+        "llm_memory/consolidation",
+        "from ..index.lexical import lexical_index",
+        "indexes",
+    ),
+    "a migration opens an index": (
+        "llm_memory/migration",
+        "from ..index.vector import vector_store",
+        "indexes",
+    ),
     "a module has no place in the engine": ("llm_memory", "", "engine"),
     "a rule uses the engine's front door": (
         "llm_memory/recall/rules",
@@ -76,6 +95,7 @@ TITLES = {
     "plugin": "The plugin: main >",
     "no AstrBot": "The engine knows no AstrBot",
     "rules": "Rules are pure",
+    "indexes": "The indexes are asked through",
 }
 
 
