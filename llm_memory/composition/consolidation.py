@@ -26,8 +26,8 @@ from ..remember.near_duplicates import NearDuplicates
 from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard
 from ..storage.loop_port import LoopBook, LoopFile, TurnStore
-from ..vault.ports import Vault
-from ..vault.scope_pages_port import ScopePages
+from ..vault.markdown_vault import MarkdownVault
+from ..vault.scope_pages import ScopePagesOnDisk
 
 
 def make_consolidation(
@@ -36,9 +36,9 @@ def make_consolidation(
     book: LoopBook,
     turns: TurnStore,
     loop_file: LoopFile,
-    pages: ScopePages,
+    pages: ScopePagesOnDisk,
     backup: NightlyBackup,
-    vault: Vault,
+    vault: MarkdownVault,
     catalogue: Catalogue,
     living: RecallableMemories,
     corrected: CorrectedStatements,

@@ -20,7 +20,7 @@ from ..remember.closings import Closings
 from ..remember.rules.normalise import MAX_TAGS
 from ..runtime.identifiers import Clock
 from ..runtime.shielded import shielded
-from ..vault.ports import Vault
+from ..vault.markdown_vault import MarkdownVault
 from .models import ArchiveDecision, ArchiveReason
 from .ports import SleepStore
 from .rules.decay import most_leaving
@@ -37,7 +37,7 @@ class ArchiveStep:
     def __init__(
         self,
         store: SleepStore,
-        vault: Vault,
+        vault: MarkdownVault,
         catalogue: Catalogue,
         living: RecallableMemories,
         closings: Closings,

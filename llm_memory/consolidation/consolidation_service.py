@@ -16,8 +16,8 @@ from ..models.scope import QUARANTINE_NAME, Scope
 from ..runtime.identifiers import Clock, make_id
 from ..runtime.notice_board import NoticeBoard
 from ..storage.loop_port import LoopBook
-from ..vault.ports import Vault
-from ..vault.scope_pages_port import ScopePages
+from ..vault.markdown_vault import MarkdownVault
+from ..vault.scope_pages import ScopePagesOnDisk
 from .archive_step import ArchiveStep
 from .day_journals import DayJournals
 from .decay_step import DecayStep
@@ -58,8 +58,8 @@ class ConsolidationService:
         self,
         store: SleepStore,
         book: LoopBook,
-        vault: Vault,
-        pages: ScopePages,
+        vault: MarkdownVault,
+        pages: ScopePagesOnDisk,
         notices: NoticeBoard,
         clock: Clock,
         parts: ConsolidationParts,

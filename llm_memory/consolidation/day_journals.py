@@ -46,7 +46,7 @@ from ..runtime.identifiers import Clock
 from ..runtime.shielded import shielded
 from ..storage.loop_port import TurnStore
 from ..text.dates.relative import resolve_dates
-from ..vault.ports import Vault
+from ..vault.markdown_vault import MarkdownVault
 from .models import JournalDay
 from .ports import SleepStore
 
@@ -71,7 +71,7 @@ class DayJournals:
         self,
         store: SleepStore,
         turns: TurnStore,
-        vault: Vault,
+        vault: MarkdownVault,
         catalogue: Catalogue,
         living: RecallableMemories,
         journals: CorrectedJournals,

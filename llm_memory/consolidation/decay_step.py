@@ -17,7 +17,7 @@ from ..models.scope import Scope
 from ..models.vault_layout import topic_of
 from ..runtime.shielded import shielded
 from ..storage.loop_port import Evidence, LoopBook
-from ..vault.ports import Vault
+from ..vault.markdown_vault import MarkdownVault
 from .archive_step import ArchiveStep
 from .models import ArchiveDecision, ArchiveReason, StrengthChange
 from .ports import SleepStore
@@ -50,7 +50,7 @@ class DecayStep:
         self,
         store: SleepStore,
         book: LoopBook,
-        vault: Vault,
+        vault: MarkdownVault,
         catalogue: Catalogue,
         living: RecallableMemories,
         departures: ArchiveStep,

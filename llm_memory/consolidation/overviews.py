@@ -19,7 +19,7 @@ from ..runtime.notice_board import NoticeBoard
 from ..runtime.shielded import shielded
 from ..vault.markdown.entry import ID_PATTERN
 from ..vault.markdown.marked_block import content_of, harmless, put
-from ..vault.scope_pages_port import Page, ScopePages
+from ..vault.scope_pages import Page, ScopePagesOnDisk
 from .rules.overview import memory_page
 
 KEPT: Final = 3
@@ -46,7 +46,7 @@ class Overviews:
 
     def __init__(
         self,
-        pages: ScopePages,
+        pages: ScopePagesOnDisk,
         catalogue: Catalogue,
         corrected: CorrectedStatements,
         notices: NoticeBoard,

@@ -17,7 +17,7 @@ from ..models.loop import BatchState
 from ..remember.corrected_statements import CorrectedStatements
 from ..storage.loop_port import LoopFile, TurnStore
 from ..text.normalising import same_words
-from ..vault.ports import Vault
+from ..vault.markdown_vault import MarkdownVault
 from .nightly_backup import NightlyBackup
 from .purged_backups import PurgedBackups
 
@@ -29,7 +29,7 @@ class Purging:
 
     def __init__(
         self,
-        vault: Vault,
+        vault: MarkdownVault,
         catalogue: Catalogue,
         living: RecallableMemories,
         corrected: CorrectedStatements,

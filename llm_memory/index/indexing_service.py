@@ -21,8 +21,9 @@ from .cache_port import TextKey, VectorCache
 from .embedding.ports import Embedder, Fingerprint, Vector, Vectors
 from .index_queue import IndexQueue, Lag
 from .index_writer import IndexWriter, record_hash, text_key
+from .manifest import JsonManifest
 from .passages import Passages
-from .ports import IndexManifest, Neighbours, VectorStore
+from .ports import Neighbours, VectorStore
 from .rules.circuit_breaker import CircuitBreaker
 from .rules.common_part import apart_from
 from .rules.deduplication import MergeThresholds
@@ -52,7 +53,7 @@ class IndexingService:
         self,
         passages: Passages,
         store: VectorStore,
-        manifest: IndexManifest,
+        manifest: JsonManifest,
         cache: VectorCache,
         notices: NoticeBoard,
         pace: IndexPace,

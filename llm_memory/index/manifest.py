@@ -31,6 +31,7 @@ class JsonManifest:
         return name if isinstance(name, str) else None
 
     def deactivate(self) -> None:
+        """No collection is complete any more. Raises IndexUnavailable."""
         self._refuse_newer()
         try:
             self._path.unlink(missing_ok=True)
@@ -38,6 +39,7 @@ class JsonManifest:
             raise IndexUnavailable(f"manifest: {error}", code="unreadable") from error
 
     def activate(self, collection: str, fingerprint: Fingerprint) -> None:
+        """Name it as the complete one. Raises IndexUnavailable."""
         self._refuse_newer()
         content = {
             "format": FORMAT,

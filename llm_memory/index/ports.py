@@ -135,22 +135,3 @@ class TextIndex(Protocol):
         Raises as there.
         """
         ...
-
-
-class IndexManifest(Protocol):
-    """Which collection is complete. Blocks; lies with the index and goes with it."""
-
-    def active(self) -> str | None:
-        """The collection's name, None where there is no manifest that we can read.
-
-        Raises IndexUnavailable where a later version's index stands.
-        """
-        ...
-
-    def deactivate(self) -> None:
-        """No collection is complete any more. Raises IndexUnavailable."""
-        ...
-
-    def activate(self, collection: str, fingerprint: Fingerprint) -> None:
-        """Name it as the complete one. Raises IndexUnavailable."""
-        ...

@@ -23,7 +23,7 @@ from ..runtime.gc_freeze import GcFreeze
 from ..runtime.identifiers import Clock, make_id
 from ..runtime.notice_board import NoticeBoard
 from ..scopes.scope_book import ScopeBook
-from ..vault.ports import Vault
+from ..vault.markdown_vault import MarkdownVault
 from .adoption_walk import AdoptionWalk
 from .legacy_port import LegacyStores, ReadStore, StagedBatch, Staging
 from .legacy_reading import KIND, LegacyReading, Reading
@@ -44,7 +44,7 @@ class Adoption:
         staging: Staging,
         store: MigrationStore,
         walker: RecordWalker,
-        vault: Vault,
+        vault: MarkdownVault,
         catalogue: Catalogue,
         intake: Intake,
         vectors: LegacyVectors,

@@ -14,7 +14,7 @@ from ..models.key import Key
 from ..models.migration import Added, Job, Outcome, WalkBatch
 from ..models.scope import Scope
 from ..remember.intake import Intake
-from ..vault.ports import Vault
+from ..vault.markdown_vault import MarkdownVault
 from .legacy_port import Staging
 from .legacy_vectors import LegacyVectors
 from .ports import MigrationStore
@@ -34,7 +34,7 @@ class AdoptionWalk:
         catalogue: Catalogue,
         intake: Intake,
         vectors: LegacyVectors,
-        vault: Vault,
+        vault: MarkdownVault,
     ) -> None:
         self._job = job
         self._batch = batch

@@ -13,7 +13,7 @@ from ..models.key import Key
 from ..models.migration import Added, WalkBatch
 from ..models.scope import Scope
 from ..runtime.identifiers import Clock
-from ..vault.ports import Vault
+from ..vault.markdown_vault import MarkdownVault
 from .ports import MigrationStore
 from .scope_migration import entry_digest
 
@@ -32,7 +32,7 @@ class TakeBack:
         self,
         batch: str,
         store: MigrationStore,
-        vault: Vault,
+        vault: MarkdownVault,
         catalogue: Catalogue,
         living: RecallableMemories,
         clock: Clock,
@@ -103,7 +103,7 @@ class BringBack:
         self,
         batch: str,
         store: MigrationStore,
-        vault: Vault,
+        vault: MarkdownVault,
         living: RecallableMemories,
     ) -> None:
         self._batch = batch

@@ -22,7 +22,7 @@ from ..remember.edit import MemoryEditor, Requester
 from ..remember.rules.confidences import may_stand
 from ..storage.loop_port import TurnStore
 from ..vault.ledger_port import UndoRecord
-from ..vault.ports import Vault
+from ..vault.markdown_vault import MarkdownVault
 from .former_scopes import FormerScopes
 from .ports import MigrationStore, Walk
 from .scope_migration import entry_digest
@@ -40,7 +40,7 @@ class Bringing:
         former: FormerScopes,
         turns: TurnStore,
         store: MigrationStore,
-        vault: Vault,
+        vault: MarkdownVault,
         catalogue: Catalogue,
         living: RecallableMemories,
         editor: MemoryEditor,
@@ -139,7 +139,7 @@ def _note(store: MigrationStore, batch: str, added: Sequence[Added]) -> None:
 class _Mover:
     """Moves one memory at a time: nobody who writes waits for more than that."""
 
-    def __init__(self, vault: Vault, living: RecallableMemories) -> None:
+    def __init__(self, vault: MarkdownVault, living: RecallableMemories) -> None:
         self._vault = vault
         self._living = living
         self.done = 0
@@ -169,7 +169,7 @@ class _Carry(_Mover):
         remainder: Remainder,
         former: FormerScopes,
         store: MigrationStore,
-        vault: Vault,
+        vault: MarkdownVault,
         catalogue: Catalogue,
         living: RecallableMemories,
     ) -> None:
@@ -222,7 +222,7 @@ class _CarryBack(_Mover):
         deed: UndoRecord,
         source: Scope | None,
         store: MigrationStore,
-        vault: Vault,
+        vault: MarkdownVault,
         catalogue: Catalogue,
         living: RecallableMemories,
     ) -> None:

@@ -28,7 +28,7 @@ from ..runtime.cooperative import cooperative
 from ..runtime.gc_freeze import GcFreeze
 from ..runtime.identifiers import Clock
 from ..text.overlap import pieces
-from ..vault.ports import Vault
+from ..vault.markdown_vault import MarkdownVault
 from .ports import ForeignCollection, ForeignRecord
 from .rules.legacy_plan import Planned, plan, scope_names
 from .rules.legacy_records import Adopted, Foreign, Judged, judge
@@ -94,7 +94,7 @@ class LegacyListing:
     def __init__(
         self,
         collection: ForeignCollection,
-        vault: Vault,
+        vault: MarkdownVault,
         catalogue: Catalogue,
         pending: PendingRecords,
         gc_freeze: GcFreeze,

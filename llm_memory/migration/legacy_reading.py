@@ -22,7 +22,7 @@ from ..runtime.cooperative import cooperative
 from ..runtime.gc_freeze import GcFreeze
 from ..runtime.identifiers import Clock
 from ..scopes.scope_book import ScopeBook
-from ..vault.ports import Vault
+from ..vault.markdown_vault import MarkdownVault
 from .legacy_port import FoundStore, LegacyStores, ReadStore, Staging, StoreKind, StoreUnreadable
 from .ports import MigrationStore
 from .rules.legacy_plan import Plan, Planned, plan
@@ -69,7 +69,7 @@ class LegacyReading:
         stores: LegacyStores,
         staging: Staging,
         store: MigrationStore,
-        vault: Vault,
+        vault: MarkdownVault,
         catalogue: Catalogue,
         book: ScopeBook,
         gc_freeze: GcFreeze,

@@ -23,7 +23,7 @@ from ..models.migration import (
 )
 from ..models.settings import MigrationMode
 from ..runtime.identifiers import Clock
-from ..vault.ports import Vault
+from ..vault.markdown_vault import MarkdownVault
 from .batch_undo import BringBack, TakeBack
 from .ports import MigrationStore, Walk
 from .record_walker import RecordWalker
@@ -83,7 +83,7 @@ class Migrations:
         store: MigrationStore,
         walker: RecordWalker,
         parts: Sequence[Migration],
-        vault: Vault,
+        vault: MarkdownVault,
         catalogue: Catalogue,
         living: RecallableMemories,
         clock: Clock,

@@ -39,7 +39,7 @@ from ..runtime.gc_freeze import GcFreeze
 from ..runtime.identifiers import Clock, make_id
 from ..text.normalising import content_hash
 from ..vault.markdown.entry import render
-from ..vault.ports import Vault
+from ..vault.markdown_vault import MarkdownVault
 from .legacy_listing import LegacyListing, OwnThreads, as_json, lacks_scope, mark
 from .ports import ForeignCollection, ForeignRecord, MigrationStore, Value
 from .record_walker import RecordWalker
@@ -75,7 +75,7 @@ class ScopeMigration:
         collection: ForeignCollection,
         store: MigrationStore,
         walker: RecordWalker,
-        vault: Vault,
+        vault: MarkdownVault,
         catalogue: Catalogue,
         intake: Intake,
         pending: PendingRecords,

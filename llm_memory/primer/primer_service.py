@@ -24,7 +24,7 @@ from ..runtime.identifiers import Clock
 from ..storage.loop_port import LoopBook
 from ..text.normalising import clean
 from ..vault.markdown.marked_block import outside
-from ..vault.scope_pages_port import ScopePages
+from ..vault.scope_pages import ScopePagesOnDisk
 from .last_seen import LastSeen
 from .models import Primed, Primer, PrimerPart
 from .rules import primer as policy
@@ -64,7 +64,7 @@ class PrimerService:
         self,
         catalogue: Catalogue,
         book: LoopBook,
-        pages: ScopePages,
+        pages: ScopePagesOnDisk,
         settings: LoopSettings,
         acquaintances: Acquaintances,
         clock: Clock,

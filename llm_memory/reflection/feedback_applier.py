@@ -22,7 +22,7 @@ from ..runtime.identifiers import Clock
 from ..storage.loop_port import TurnStore
 from ..text.content_words import content
 from ..text.derived_ids import derived_id
-from ..vault.ports import Vault
+from ..vault.markdown_vault import MarkdownVault
 from .result_applier import ResultApplier
 from .rules.related import related
 from .rules.said_rules import rules_said
@@ -40,7 +40,7 @@ class FeedbackApplier:
     def __init__(
         self,
         turns: TurnStore,
-        vault: Vault,
+        vault: MarkdownVault,
         catalogue: Catalogue,
         lessons: ResultApplier,
         manager: MemoryManager,

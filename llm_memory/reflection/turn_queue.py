@@ -19,7 +19,7 @@ from ..runtime.identifiers import Clock, make_id
 from ..runtime.notice_board import NoticeBoard
 from ..storage.loop_port import TurnStore
 from ..text.turn_text import MOST_CHARS, cut, name_of, spoken
-from ..vault.ports import Vault
+from ..vault.markdown_vault import MarkdownVault
 from .rules.fair_shares import choose_evicted, party_of
 
 _MARGIN = 200
@@ -32,7 +32,7 @@ class TurnQueue:
     def __init__(
         self,
         turns: TurnStore,
-        vault: Vault,
+        vault: MarkdownVault,
         clock: Clock,
         hide: Callable[[str], str],
         settings: LoopSettings,

@@ -18,7 +18,7 @@ from ..storage.loop_port import TurnStore
 from ..text.derived_ids import derived_id
 from ..text.normalising import embedded_text, preview
 from ..text.overlap import fold
-from ..vault.ports import Vault
+from ..vault.markdown_vault import MarkdownVault
 from .rules.worth_reading import tells_something
 
 _MOST: Final = 2_000
@@ -34,7 +34,7 @@ class UnreadFollower:
         self,
         unread: UnreadTurns,
         turns: TurnStore,
-        vault: Vault,
+        vault: MarkdownVault,
         handlers: MemoryHandlers,
         corrected: CorrectedStatements,
         paused_conversations: PausedConversations,

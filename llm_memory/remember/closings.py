@@ -15,7 +15,7 @@ from ..log import logger
 from ..models.data_models import Memory, StoredMemory
 from ..models.key import Key
 from ..models.passages import place_name
-from ..vault.ports import Vault
+from ..vault.markdown_vault import MarkdownVault
 from .corrected_statements import CorrectedStatements
 
 
@@ -25,7 +25,7 @@ class Closings:
 
     def __init__(
         self,
-        vault: Vault,
+        vault: MarkdownVault,
         catalogue: Catalogue,
         living: RecallableMemories,
         corrected: CorrectedStatements,

@@ -13,7 +13,7 @@ from ..catalogue.rules.timeline import is_digest
 from ..models.data_models import StoredMemory
 from ..models.scope import Scope, ScopeFilter
 from ..runtime.shielded import shielded
-from ..vault.ports import Vault
+from ..vault.markdown_vault import MarkdownVault
 from .corrected_statements import CorrectedStatements
 
 
@@ -22,7 +22,7 @@ class CorrectedJournals:
 
     def __init__(
         self,
-        vault: Vault,
+        vault: MarkdownVault,
         catalogue: Catalogue,
         living: RecallableMemories,
         corrected: CorrectedStatements,

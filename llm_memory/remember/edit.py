@@ -31,7 +31,7 @@ from ..runtime.notice_board import NoticeBoard
 from ..text.dates.relative import resolve_dates
 from ..text.normalising import content_hash
 from ..vault.ledger_port import UndoKind, UndoRecord
-from ..vault.ports import Vault
+from ..vault.markdown_vault import MarkdownVault
 from .corrected_statements import CorrectedStatements
 from .draft_checks import DraftChecks
 from .refusals import not_written
@@ -57,7 +57,7 @@ class MemoryEditor:
 
     def __init__(
         self,
-        vault: Vault,
+        vault: MarkdownVault,
         catalogue: Catalogue,
         living: RecallableMemories,
         notices: NoticeBoard,

@@ -18,7 +18,8 @@ from ..models.notices import NoticeCode
 from ..models.scope import Scope
 from ..runtime.notice_board import NoticeBoard
 from ..storage.state_port import StateStore
-from ..vault.ports import PartlyWritten, Vault
+from ..vault.markdown_vault import MarkdownVault
+from ..vault.models import PartlyWritten
 from .corrected_statements import CorrectedStatements
 from .refusals import not_written
 from .rules.routing import route
@@ -33,7 +34,7 @@ class Intake:
 
     def __init__(
         self,
-        vault: Vault,
+        vault: MarkdownVault,
         catalogue: Catalogue,
         living: RecallableMemories,
         notices: NoticeBoard,

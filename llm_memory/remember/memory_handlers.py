@@ -41,7 +41,7 @@ from ..runtime.notice_board import NoticeBoard
 from ..text.content_words import is_model_worded
 from ..text.dates.relative import resolve_dates
 from ..text.normalising import same_words
-from ..vault.ports import Vault
+from ..vault.markdown_vault import MarkdownVault
 from .closings import Closings
 from .corrected_statements import CorrectedStatements
 from .draft_checks import DraftChecks
@@ -59,7 +59,7 @@ class MemoryHandlers:
 
     def __init__(
         self,
-        vault: Vault,
+        vault: MarkdownVault,
         catalogue: Catalogue,
         living: RecallableMemories,
         notices: NoticeBoard,

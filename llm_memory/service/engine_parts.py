@@ -9,40 +9,42 @@ from ..consolidation.ports import BackupFolder, SleepStore
 from ..index.cache_port import VectorCache
 from ..index.embedding.ports import Embedder
 from ..index.lexical_port import LexicalIndex, Scanner
-from ..index.ports import IndexManifest, VectorStore
+from ..index.manifest import JsonManifest
+from ..index.ports import VectorStore
 from ..migration.legacy_port import LegacyStores, Staging
 from ..migration.ports import ForeignCollection, MigrationStore
 from ..recall.ports import Reranker
 from ..recall.trust_port import TrustBook
 from ..reflection.chat_port import ChatModel
 from ..remember.rules.privacy import Finder, find
+from ..storage.directory_lock import DirectoryLock
 from ..storage.formats_port import StoredFormat
 from ..storage.loop_port import LoopBook, LoopFile, PauseMarks, TurnStore
+from ..storage.private_folder import PrivateFolder
 from ..storage.state_port import StateStore
 from ..sync.ports import Watcher
 from ..transfer.ports import TransferFiles
-from ..vault.notes.ports import NoteSource
-from ..vault.ports import Vault
-from ..vault.scope_pages_port import ScopePages
-from .opening_steps import Lock, Private
+from ..vault.markdown_vault import MarkdownVault
+from ..vault.notes.markdown_notes import MarkdownNotes
+from ..vault.scope_pages import ScopePagesOnDisk
 
 
 @dataclass(frozen=True, slots=True)
 class EngineParts:
     """What an engine is made of. Tests put fakes here."""
 
-    vault: Vault
+    vault: MarkdownVault
     watcher: Watcher
-    notes: NoteSource
+    notes: MarkdownNotes
     state: StateStore
     store: VectorStore
-    manifest: IndexManifest
+    manifest: JsonManifest
     cache: VectorCache
     words: LexicalIndex
     trust: TrustBook
     scanner: Scanner
     """Answers where no index can, from the first moment on: it must load no dictionary."""
-    locks: Sequence[Lock]
+    locks: Sequence[DirectoryLock]
     transfers: TransferFiles
     migrations: MigrationStore
     loop_file: LoopFile
@@ -53,7 +55,7 @@ class EngineParts:
     pause_marks: PauseMarks
     sleep_store: SleepStore
     """In ``loop_file``."""
-    pages: ScopePages
+    pages: ScopePagesOnDisk
     backups: BackupFolder
     local: Callable[[str], Embedder]
     """A model on disk by its folder or name, or on a hub."""
@@ -65,7 +67,7 @@ class EngineParts:
     bundled: Embedder | None = None
     """The model that comes as a package, where this Python can start the process it lives in."""
     formats: Sequence[StoredFormat] = ()
-    private: Sequence[Private] = ()
+    private: Sequence[PrivateFolder] = ()
     """The folders in which people's words lie."""
     private_data: Finder = find
     reranker: Reranker | None = None

@@ -5,52 +5,33 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Collection, Sequence
-from typing import Protocol
 
 from ..errors import DirectoryInUse, FormatNewer, StateUnavailable, UpgradeFailed
 from ..models.notices import Notice, NoticeCode, Severity
 from ..runtime.notice_board import NoticeBoard
 from ..scopes.scope_book import ScopeBook
+from ..storage.directory_lock import DirectoryLock
 from ..storage.formats_port import StoredFormat
+from ..storage.private_folder import PrivateFolder
 from ..storage.state_port import StateStore
 
 _LOCK_POLL_SECONDS = 0.2
 
 
-class Lock(Protocol):
-    """Sole ownership of a directory."""
-
-    def acquire(self) -> None: ...
-
-    def release(self) -> None: ...
-
-
-class Private(Protocol):
-    """A folder that is to be read by the bot's user alone. Both methods block."""
-
-    def shut(self) -> None:
-        """The folder itself, once in its life."""
-        ...
-
-    def tighten(self) -> None:
-        """All that lies in it, once in its life."""
-        ...
-
-
-def restrict_folders(folders: Sequence[Private]) -> None:
+def restrict_folders(folders: Sequence[PrivateFolder]) -> None:
     """Blocks."""
     for folder in folders:
         folder.shut()
 
 
-def restrict_contents(folders: Sequence[Private]) -> None:
+def restrict_contents(folders: Sequence[PrivateFolder]) -> None:
     """Blocks."""
     for folder in folders:
         folder.tighten()
 
 
 async def own_folders(
-    locks: Sequence[Lock], seconds: float, *, given_up: Callable[[], bool]
+    locks: Sequence[DirectoryLock], seconds: float, *, given_up: Callable[[], bool]
 ) -> None:
     """Acquire all. A reload may find its predecessor still closing: so try for a while.
 

@@ -10,17 +10,20 @@ from itertools import batched
 from ..errors import VaultWriteFailed
 from ..models.data_models import Memory, StoredMemory
 from ..remember.corrected_statements import CorrectedStatements
+from ..vault.markdown_vault import MarkdownVault
 from ..vault.models import (
     Changes,
     Copy,
     FileKey,
     KnownEntry,
     KnownFile,
+    Look,
+    Place,
     RemovedEntry,
     Repair,
     SeenFile,
+    Settled,
 )
-from ..vault.ports import Look, Place, Settled, Vault
 from ..vault.rules.reconcile import Known, compare
 from .deletions import DeletionApplier
 from .file_reports import FileReports
@@ -43,7 +46,7 @@ class ChangeApplier:
 
     def __init__(
         self,
-        vault: Vault,
+        vault: MarkdownVault,
         living: KnownVaultFiles,
         corrected: CorrectedStatements,
         burial: DeletionApplier,

@@ -10,8 +10,8 @@ from ..errors import VaultWriteFailed
 from ..log import logger
 from ..remember.corrected_statements import CorrectedStatements
 from ..runtime.identifiers import Clock
+from ..vault.markdown_vault import MarkdownVault
 from ..vault.models import Changes, FileKey, KnownEntry
-from ..vault.ports import Vault
 from .file_reports import FileReports
 from .known_files import KnownVaultFiles
 
@@ -21,7 +21,7 @@ class DeletionApplier:
 
     def __init__(
         self,
-        vault: Vault,
+        vault: MarkdownVault,
         living: KnownVaultFiles,
         corrected: CorrectedStatements,
         reports: FileReports,

@@ -8,8 +8,7 @@ from ..errors import VaultWriteFailed
 from ..models.notices import Notice, NoticeCode, Severity
 from ..models.vault_layout import folded
 from ..runtime.notice_board import NoticeBoard
-from ..vault.models import Copy, FileKey, KnownEntry
-from ..vault.ports import FileReport
+from ..vault.models import Copy, FileKey, FileReport, KnownEntry
 
 _MOST_IDS = 3
 """Ids named in one notice."""

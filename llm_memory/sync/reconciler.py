@@ -18,8 +18,8 @@ from ..models.vault_layout import folded
 from ..remember.corrected_statements import CorrectedStatements
 from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard
-from ..vault.models import BUFFER_SECONDS, FileKey, KnownFile, SeenFile
-from ..vault.ports import FileReport, Look, Place, Vault
+from ..vault.markdown_vault import MarkdownVault
+from ..vault.models import BUFFER_SECONDS, FileKey, FileReport, KnownFile, Look, Place, SeenFile
 from ..vault.rules.copies import with_copies
 from .apply_changes import ChangeApplier
 from .deletions import DeletionApplier
@@ -46,7 +46,7 @@ class Reconciler:
 
     def __init__(
         self,
-        vault: Vault,
+        vault: MarkdownVault,
         catalogue: Catalogue,
         living: RecallableMemories,
         corrected: CorrectedStatements,

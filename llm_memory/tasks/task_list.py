@@ -36,7 +36,7 @@ from ..runtime.notice_board import NoticeBoard
 from ..text.content_words import is_model_worded
 from ..text.dates.relative import resolve_dates
 from ..text.normalising import one_line
-from ..vault.ports import Vault
+from ..vault.markdown_vault import MarkdownVault
 
 READ = 2000
 """Tasks of a scope that are looked at: those that came last."""
@@ -71,7 +71,7 @@ class TaskList:
 
     def __init__(
         self,
-        vault: Vault,
+        vault: MarkdownVault,
         catalogue: Catalogue,
         living: RecallableMemories,
         notices: NoticeBoard,

@@ -17,15 +17,28 @@ from ..models.scope import Scope
 from ..models.vault_layout import topic_path
 from ..storage.files import ChangedMeanwhile
 from .archive import BY_HAND, VaultArchive
+from .archive_steps import ArchiveSteps
 from .entry_locator import EntryLocator, says_the_same
+from .entry_moves import EntryMoves
 from .fresh_ids import FreshIds, MakeId, random_id
 from .ledger import SqliteLedger
 from .ledger_port import EntryLedger
-from .models import FileKey, KnownEntry, KnownFile, RemovedEntry, Repair, SeenFile
-from .ports import FileReport, Look, Place, Settled, VaultContent
+from .models import (
+    FileKey,
+    FileReport,
+    KnownEntry,
+    KnownFile,
+    Look,
+    Place,
+    RemovedEntry,
+    Repair,
+    SeenFile,
+    Settled,
+    VaultContent,
+)
 from .repair import VaultRepair
 from .scan import VaultScan
-from .vault_tree import MAX_FILE_BYTES, VaultTree, is_gone
+from .vault_tree import VaultTree
 from .vault_writer import VaultWriter, written_digest
 
 _TRIES = 10
@@ -33,7 +46,7 @@ _TRIES = 10
 
 
 class MarkdownVault:
-    """Implements the ``Vault`` port. One lock: a reader never sees half an entry of ours."""
+    """The truth. Every method blocks; one lock: a reader never sees half an entry of ours."""
 
     def __init__(
         self,
@@ -51,8 +64,10 @@ class MarkdownVault:
         self._opened = False
         self._writer = VaultWriter(self._tree, self.ledger, now)
         self._entries = EntryLocator(self._tree, self.ledger)
+        self._moves = EntryMoves(self._tree, self._entries, self._writer, self.ledger)
         self._scan = VaultScan(self._tree)
         self._archive = VaultArchive(self._tree, self._writer)
+        self._archive_steps = ArchiveSteps(self._tree, self._entries, self._writer, self._archive)
         self._ids = FreshIds(make_id or random_id, self.ledger, self._archive)
         self._repair = VaultRepair(self._tree, self._scan, self._writer, self._ids)
 
@@ -61,12 +76,15 @@ class MarkdownVault:
         self._tree.open()
 
     def ensure(self, scope: Scope) -> None:
+        """Make the scope's folder. Raises VaultWriteFailed."""
         self._tree.make(scope)
 
     def named(self, name: str) -> Scope | None:
+        """The scope of a folder of ours that may be gone by now."""
         return self._tree.named(name)
 
     def scopes(self) -> tuple[Scope, ...]:
+        """The scopes that have a folder."""
         return tuple(scope for scope, _ in self._tree.folders() if scope is not None)
 
     def strays(self) -> tuple[FileReport, ...]:
@@ -78,23 +96,33 @@ class MarkdownVault:
         )
 
     def read(self, scope: Scope) -> VaultContent:
+        """All recallable entries of a scope."""
         self._ready()
         return self._scan.read(scope, self._entries.survey(scope))
 
     def look(self) -> Look:
+        """Which files stand there. Opens none of them."""
         return self._scan.look()
 
     def see(
         self, places: Sequence[Place], known: dict[FileKey, KnownFile], *, anew: bool
     ) -> list[SeenFile | FileReport | KnownFile]:
+        """What stands in files, one answer each: a file that is as it is ``known`` answers with
+        that, unless all are read ``anew``."""
         return list(self._scan.see(places, known, anew=anew))
 
     def stamps(self, keys: Sequence[FileKey]) -> dict[FileKey, tuple[int, int, int] | None]:
+        """The stamps of files now, None for one that is not there."""
         return self._scan.stamps(keys)
 
     def settle(
         self, seen: SeenFile, repair: Repair, known: Sequence[KnownEntry], *, name: bool
     ) -> Settled | None:
+        """Write what a file needs after a person's save, and note how it is then.
+
+        None if it is not the one that was seen any more. Without ``name`` no ids are given, for a
+        person may be typing. Raises VaultWriteFailed.
+        """
         with self._lock:
             self._ready()
             self._keep_what_is_cut(seen, repair)
@@ -134,14 +162,19 @@ class MarkdownVault:
         return any(there and says_the_same(there.memory, memory) for there in others)
 
     def bury(self, entries: Sequence[KnownEntry], *, at: datetime) -> None:
+        """Put entries that a person deleted into the archives. Raises VaultWriteFailed."""
         with self._lock:
             self._archive.bury(entries, at=at)
 
     def buried(self, entries: Sequence[KnownEntry]) -> dict[tuple[str, str], bool]:
+        """By scope and id, which of these lie in the archive, forgotten since they were last
+        appended; True if the same words lie there."""
         with self._lock:
             return self._archive.buried(entries)
 
     def recently_removed(self, since: float) -> list[RemovedEntry]:
+        """What was forgotten by command after ``since`` (seconds since 1970), as the archives tell,
+        whether or not it lives."""
         with self._lock:
             return [
                 RemovedEntry(
@@ -152,6 +185,10 @@ class MarkdownVault:
             ]
 
     def append(self, scope: Scope, topic: Topic, memory: Memory) -> StoredMemory:
+        """Write and fsync; a memory without an id gets one that no other has.
+
+        Raises VaultWriteFailed, and then nothing was changed.
+        """
         with self._lock:
             self._ready()
             if not memory.memory_id:
@@ -163,6 +200,11 @@ class MarkdownVault:
     def append_many(
         self, scope: Scope, entries: Sequence[tuple[Topic, Memory]]
     ) -> list[StoredMemory]:
+        """The same for many, whose ids differ: one write and fsync a file.
+
+        Raises VaultWriteFailed, and then nothing was changed; PartlyWritten, if some files took
+        theirs.
+        """
         pairs = [(topic_path(topic, memory.created_at), memory) for topic, memory in entries]
         with self._lock:
             self._ready()
@@ -179,6 +221,10 @@ class MarkdownVault:
             self._opened = True
 
     def current(self, stored: StoredMemory) -> StoredMemory | None:
+        """The entry as a person may have left it by now, None if it is gone.
+
+        Raises VaultWriteFailed if its file cannot be read just now.
+        """
         with self._lock:
             self._ready()
             try:
@@ -188,6 +234,8 @@ class MarkdownVault:
         return self._entries.stored(stored.scope, reading, entry.memory)
 
     def replace(self, stored: StoredMemory, memory: Memory) -> StoredMemory:
+        """Rewrite one entry in place. Raises VaultWriteFailed, KeyError if it is gone."""
+
         def step() -> StoredMemory:
             reading, file, entry = self._entries.unchanged(stored)
             self._writer.replace(stored.scope, reading, file, entry, memory)
@@ -198,7 +246,9 @@ class MarkdownVault:
     def edit(
         self, stored: StoredMemory, memory: Memory, *, by: Actor, at: datetime
     ) -> StoredMemory:
-        """How it was goes to the archive first: a crash between leaves one copy too many there."""
+        """Rewrite an entry. How it was goes to the archive first: a crash between leaves one copy
+        too many there. Raises VaultWriteFailed, KeyError if a person has changed it or taken it
+        out."""
 
         def step() -> StoredMemory:
             reading, file, entry = self._entries.unchanged(stored)
@@ -210,6 +260,11 @@ class MarkdownVault:
         return self._steadily(step)
 
     def unedit(self, stored: StoredMemory) -> StoredMemory | None:
+        """The entry as it was before its last edit; None if the archive has no such one.
+
+        Raises VaultWriteFailed, KeyError.
+        """
+
         def step() -> StoredMemory | None:
             before = self._archive.edited(stored.scope, stored.memory.memory_id)
             if before is None:
@@ -223,123 +278,35 @@ class MarkdownVault:
         return self._steadily(step)
 
     def move(self, stored: StoredMemory, target: Scope) -> StoredMemory:
-        """Into the other scope first, then out of this one: a crash between is mended at the next
-        start, for the ledger knows that a move was under way."""
-        copied: list[StoredMemory] = []
-
-        def step() -> StoredMemory:
-            reading, file, entry = self._entries.locate(stored)
-            memory_id = entry.memory.memory_id
-            there = self._entries.find(target, memory_id)
-            if there is not None and not says_the_same(there.memory, entry.memory):
-                if not copied:  # another one of that id: neither is ours to cut
-                    raise KeyError(memory_id)
-                # An editor saved it since we copied it.
-                self._writer.cut(target, *self._entries.locate(there))
-                there = None
-            if there is None:
-                path = self._tree.relative(stored.scope, reading.path)
-                there = self._copied(entry.memory, stored.scope, path, target)
-                copied.append(there)
-            self._writer.cut(stored.scope, reading, file, entry)
-            with contextlib.suppress(StateUnavailable):
-                self.ledger.end_move(memory_id)
-            return there
-
-        return self._steadily(step)
-
-    def _copied(self, memory: Memory, source: Scope, path: str, target: Scope) -> StoredMemory:
-        with contextlib.suppress(StateUnavailable):
-            self.ledger.begin_move(memory.memory_id, source.name, target.name)
-        try:
-            return StoredMemory(target, self._writer.append(target, path, memory), memory)
-        except VaultWriteFailed:
-            with contextlib.suppress(StateUnavailable):
-                self.ledger.end_move(memory.memory_id)
-            raise
+        """Move an entry to the same file of another scope. A crash between is mended by
+        ``finish_moves``. Raises VaultWriteFailed, KeyError if a person has taken it out."""
+        return self._steadily(self._moves.step(stored, target))
 
     def finish_moves(self) -> None:
-        """What was copied already is cut from where it was; what was not stays there."""
+        """End the moves that a crash interrupted."""
         with self._lock, contextlib.suppress(StateUnavailable):
-            for memory_id, source, target in self.ledger.unfinished_moves():
-                if self._finish_move(memory_id, self._tree.named(source), self._tree.named(target)):
-                    self.ledger.end_move(memory_id)
-
-    def _finish_move(self, memory_id: str, source: Scope | None, target: Scope | None) -> bool:
-        """False if it has to be tried again."""
-        if source is None or target is None:
-            return True
-        there, stands = self._entries.find(target, memory_id), self._entries.find(source, memory_id)
-        if there is None or stands is None or not says_the_same(there.memory, stands.memory):
-            return True
-        try:
-            self._writer.cut(source, *self._entries.locate(stands))
-        except KeyError:
-            return True
-        except (VaultWriteFailed, ChangedMeanwhile):
-            return False
-        return True
+            self._moves.finish()
 
     def archive(self, stored: StoredMemory, *, by: Actor, at: datetime) -> str:
-        """Into the archive first, then out of the living file: a crash between loses nothing."""
-        kept: list[tuple[Memory, str]] = []
+        """Move an entry to ``archive/``; returns the archive's path inside the scope.
 
-        def step() -> str:
-            reading, file, entry = self._entries.locate(stored)
-            # Where an editor saved the file since, with the same words in it, the copy is there.
-            if not kept or kept[-1][0] != entry.memory:
-                path = self._tree.relative(stored.scope, reading.path)
-                copy = self._archive.keep_forgotten(stored.scope, path, entry.memory, by=by, at=at)
-                kept.append((entry.memory, copy))
-            self._writer.cut(stored.scope, reading, file, entry)
-            return kept[-1][1]
-
-        return self._steadily(step)
+        Raises VaultWriteFailed, KeyError if a person has taken the entry out.
+        """
+        return self._steadily(self._archive_steps.one(stored, by, at))
 
     def archive_many(
         self, stored: Sequence[StoredMemory], *, by: Actor, at: datetime
     ) -> list[StoredMemory]:
+        """The same for many, a file at a time: those that stood where they were known, with the
+        words that were known. The others are left alone. Raises VaultWriteFailed."""
         by_file: dict[FileKey, list[StoredMemory]] = {}
         for one in stored:
             by_file.setdefault((one.scope.name, one.path), []).append(one)
-        return [one for some in by_file.values() for one in self._archive_some(some, by, at)]
-
-    def _archive_some(
-        self, stored: Sequence[StoredMemory], by: Actor, at: datetime
-    ) -> list[StoredMemory]:
-        """Of one file: into the archive first, then out of it, each in one go."""
-        scope, path = stored[0].scope, stored[0].path
-        kept: set[Memory] = set()
-
-        def step() -> list[StoredMemory]:
-            self._tree.refuse_absence()
-            target = self._tree.folder(scope) / path
-            self._tree.refuse_links(target)
-            try:
-                reading = self._tree.read(target, patient=True, limit=MAX_FILE_BYTES)
-                file = reading.parsed()
-            except VaultFileBroken as error:
-                if is_gone(target):
-                    return []
-                raise VaultWriteFailed(str(error)) from error
-            found = [
-                (one, entry)
-                for one in stored
-                if (entry := file.find(one.memory.memory_id)) is not None
-                and says_the_same(entry.memory, one.memory)
-            ]
-            # Where an editor saved the file since, the copies are there.
-            fresh = [entry.memory for _, entry in found if entry.memory not in kept]
-            if fresh:
-                self._archive.keep_forgotten(scope, path, *fresh, by=by, at=at)
-                kept.update(fresh)
-            if found:
-                self._writer.cut(scope, reading, file, *(entry for _, entry in found))
-            return [one for one, _ in found]
-
-        return self._steadily(step)
+        steps = (self._archive_steps.of_one_file(some, by, at) for some in by_file.values())
+        return [one for step in steps for one in self._steadily(step)]
 
     def restore(self, scope: Scope, memory_id: str) -> StoredMemory | None:
+        """Bring an archived entry back to the file it came from; None if there is none."""
         with self._lock:
             self._ready()
             copies = self._archive.forgotten(scope, memory_id)
@@ -359,24 +326,34 @@ class MarkdownVault:
         return stored
 
     def archived(self, scope: Scope, memory_id: str) -> Memory | None:
+        """A forgotten entry of the scope, None if there is none."""
         copies = self._archive.forgotten(scope, memory_id)
         return copies[-1].noted if copies else None
 
     def forgotten(
         self, scope: Scope, memory_ids: Collection[str], *, by: Actor | None = None
     ) -> set[str]:
+        """Which of these lie in the archive of the scope; with ``by``, because of that one."""
         with self._lock:
             return self._archive.holds(scope, memory_ids, by=by)
 
     def archived_ids(self) -> set[str]:
+        """Every id that an archive names, of whatever scope: what was forgotten, and what lives
+        and was something else before."""
         with self._lock:
             return self._archive.ids()
 
     def archived_words(self, scope: Scope) -> set[tuple[str, str]] | None:
+        """Id and words (``same_words``) of all that the archive holds, what was edited included;
+        None where a part of it cannot be read."""
         with self._lock:
             return self._archive.words(scope)
 
     def erase(self, scope: Scope, unwanted: Callable[[Memory], bool]) -> int:
+        """Take out of the archive for good what is ``unwanted``; how many copies.
+
+        Raises VaultWriteFailed: some may be out.
+        """
         with self._lock:
             self._tree.refuse_absence()
             try:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from ..models.data_models import Memory
+from ..errors import VaultWriteFailed
+from ..models.data_models import Memory, StoredMemory
 from ..models.scope import Scope
 
 BUFFER_SECONDS: Final = 24 * 3600.0
@@ -208,3 +210,65 @@ class Changes:
     repairs: dict[FileKey, Repair] = field(default_factory=dict)
     clashes: dict[FileKey, tuple[str, ...]] = field(default_factory=dict)
     copies: dict[FileKey, Copy] = field(default_factory=dict)
+
+
+class PartlyWritten(VaultWriteFailed):
+    """Of what was to be appended at once, ``written`` stands in the vault, the rest nowhere."""
+
+    def __init__(self, message: str, written: Sequence[StoredMemory]) -> None:
+        super().__init__(message)
+        self.written = tuple(written)
+
+
+@dataclass(frozen=True, slots=True)
+class FileReport:
+    """A file of the vault that was left alone. ``reason`` is a stable code, ``scope`` its scope."""
+
+    scope: str
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class VaultContent:
+    """What a reading of the vault found."""
+
+    memories: tuple[StoredMemory, ...]
+    broken: tuple[FileReport, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A file whose entries may be recalled. Its ``stamp`` changes when somebody writes to it."""
+
+    scope: Scope
+    path: str
+    stamp: tuple[int, int, int]
+
+    @property
+    def key(self) -> FileKey:
+        """Which file it is."""
+        return self.scope.name, self.path
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The files of the vault at one moment.
+
+    ``hidden`` are files and folders that cannot be read: what was known of them stays.
+    ``absent``: the whole tree is gone, with its disk for example.
+    """
+
+    scopes: tuple[Scope, ...] = ()
+    places: tuple[Place, ...] = ()
+    broken: tuple[FileReport, ...] = ()
+    hidden: tuple[FileKey, ...] = ()
+    absent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What lives in a file after it was put right. ``waits``: ids are still to be given."""
+
+    living: tuple[Memory, ...]
+    waits: bool = False

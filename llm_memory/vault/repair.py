@@ -11,8 +11,7 @@ from ..storage.files import ChangedMeanwhile, replace_durably
 from .fresh_ids import FreshIds
 from .markdown.new_entries import plain_lines, with_ids
 from .markdown.topic_file import Entry, TopicFile, behind, digest, parse_file
-from .models import KnownEntry, KnownFile, Repair, SeenFile
-from .ports import Settled
+from .models import KnownEntry, KnownFile, Repair, SeenFile, Settled
 from .rules.reconcile import matched
 from .rules.stale_saves import appended_since
 from .scan import VaultScan

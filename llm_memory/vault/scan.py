@@ -12,8 +12,7 @@ from ..storage.files import Stamp, stamp_of
 from .folder_walk import Survey
 from .markdown.new_entries import plain_lines, with_ids
 from .markdown.topic_file import TopicFile, digest, parse_file
-from .models import FileKey, KnownFile, SeenEntry, SeenFile
-from .ports import FileReport, Look, Place, VaultContent
+from .models import FileKey, FileReport, KnownFile, Look, Place, SeenEntry, SeenFile, VaultContent
 from .vault_tree import MAX_FILE_BYTES, Reading, VaultTree
 
 _ID_BYTES = 20

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
@@ -11,24 +12,33 @@ from ..errors import VaultFileBroken, VaultWriteFailed
 from ..models.scope import Scope
 from ..models.vault_layout import archive_path, part_path
 from ..storage.files import ABSENT, ChangedMeanwhile, move, replace_durably
-from .scope_pages_port import Page
 from .vault_tree import VaultTree, is_gone
 
 MAX_PAGE: Final = 1024 * 1024
 """Bytes. What is larger is nothing that we wrote into."""
 
 
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A file as it was read. ``stamp`` is told back when it is written."""
+
+    raw: bytes
+    stamp: tuple[int, int, int]
+
+
 class ScopePagesOnDisk:
-    """Implements the ``ScopePages`` port: beside the vault, over the same tree."""
+    """The files of a scope that are no topic files, beside the vault, over the same tree."""
 
     def __init__(self, root: Path) -> None:
         # The vault's lock guards its own files, and these are none of them.
         self._tree = VaultTree(root, contextlib.nullcontext())
 
     def open(self) -> None:
+        """Make ready, once the vault is. Raises VaultWriteFailed."""
         self._tree.open()
 
     def read(self, scope: Scope, name: str) -> Page | None:
+        """None if there is none. Raises VaultWriteFailed for what is no plain file of ours."""
         path = self._place(scope, name)
         if is_gone(path):
             return None
@@ -41,6 +51,8 @@ class ScopePagesOnDisk:
         return Page(found.raw, found.stamp)
 
     def write(self, scope: Scope, name: str, raw: bytes, read: Page | None) -> bool:
+        """Put this in the place of what was read; False, and nothing is written, if somebody wrote
+        to it meanwhile. Raises VaultWriteFailed."""
         self._tree.make(scope)
         try:
             replace_durably(self._place(scope, name), raw, read.stamp if read else ABSENT)

@@ -26,8 +26,7 @@ from ..storage.retry import when_free
 from .ledger_port import EntryLedger
 from .markdown.entry import render
 from .markdown.topic_file import Entry, RunningDigest, TopicFile, behind, digest, parse_file
-from .models import KnownEntry, KnownFile, RemovedEntry
-from .ports import PartlyWritten
+from .models import KnownEntry, KnownFile, PartlyWritten, RemovedEntry
 from .vault_tree import Reading, VaultTree
 
 SPLIT_BYTES = 256 * 1024

@@ -25,7 +25,7 @@ from astrbot_plugin_scoped_memory.llm_memory.storage import files
 from astrbot_plugin_scoped_memory.llm_memory.vault import vault_writer
 from astrbot_plugin_scoped_memory.llm_memory.vault.ledger import SqliteLedger
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
-from astrbot_plugin_scoped_memory.llm_memory.vault.ports import PartlyWritten
+from astrbot_plugin_scoped_memory.llm_memory.vault.models import PartlyWritten
 from astrbot_plugin_scoped_memory.llm_memory.vault.vault_writer import SPLIT_BYTES
 from astrbot_plugin_scoped_memory.tests.support.engines import group, running
 from astrbot_plugin_scoped_memory.tests.vault.test_vault import (

@@ -17,8 +17,8 @@ from astrbot_plugin_scoped_memory.llm_memory.models.shelf import SHARED, Shelf
 from astrbot_plugin_scoped_memory.llm_memory.runtime.notice_board import NoticeBoard
 from astrbot_plugin_scoped_memory.llm_memory.vault.notes import markdown_notes as notes
 from astrbot_plugin_scoped_memory.llm_memory.vault.notes.markdown_notes import MarkdownNotes
+from astrbot_plugin_scoped_memory.llm_memory.vault.notes.models import NoteFolder
 from astrbot_plugin_scoped_memory.llm_memory.vault.notes.note_book import NoteBook
-from astrbot_plugin_scoped_memory.llm_memory.vault.notes.ports import NoteFolder
 
 pytestmark = pytest.mark.unit
 

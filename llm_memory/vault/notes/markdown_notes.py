@@ -21,10 +21,10 @@ from ..folder_walk import is_link, survey
 from ..markdown.chunks import Chunk, chunk_markdown, telling
 from ..markdown.sections import section_of
 from ..markdown.topic_file import parse_file
-from ..ports import FileReport
+from ..models import FileReport
 from ..rules.encodings import likely_encoding
 from ..vault_tree import VaultTree
-from .ports import NoteFolder, NotePlaces, Signature
+from .models import NoteFolder, NotePlaces, Signature
 
 MAX_FILE = 1024 * 1024
 """Bytes. What is larger is no note that anybody reads: a log, an export."""
@@ -46,6 +46,7 @@ class MarkdownNotes:
         """Folders below ``roles/`` as the disk spells them: a Mac takes letters apart."""
 
     def places(self) -> NotePlaces | None:
+        """Where notes may stand. None while the tree is away: its disk was taken out, say."""
         try:
             return self._places() if (self._root / "scopes").is_dir() else None
         except OSError:  # nobody may look into it just now
@@ -77,6 +78,7 @@ class MarkdownNotes:
         return NotePlaces(tuple(places), tuple(broken))
 
     def survey(self, place: NotePlace) -> NoteFolder:
+        """The files of a place, and when they were written."""
         top = self._top(place)
         found = self._tree.survey(place) if isinstance(place, Scope) else survey(top)
         files: dict[str, Signature] = {}
@@ -102,6 +104,10 @@ class MarkdownNotes:
         return NoteFolder(files, tuple(broken), whole=not found.shut)
 
     def read(self, place: NotePlace, path: str) -> tuple[NoteChunk, ...]:
+        """The pieces of a note that say something; none of a file that holds entries.
+
+        Raises VaultFileBroken.
+        """
         text, modified = self._text(place, path)
         if isinstance(place, Scope) and _holds_entries(text):
             return ()
@@ -109,6 +115,10 @@ class MarkdownNotes:
         return tuple(named for _, named in pieces)
 
     def section(self, chunk: NoteChunk) -> NoteSection | None:
+        """The section around a piece as its file is now; None if the piece is not there any more.
+
+        Raises VaultFileBroken.
+        """
         text, modified = self._text(chunk.place, chunk.path)
         if isinstance(chunk.place, Scope) and _holds_entries(text):
             return None

@@ -14,6 +14,8 @@ from ...models.key import Key
 from ...models.notes import NoteChunk, NotePlace, NoteSection
 from ...models.scope import ScopeFilter
 from ...runtime.notice_board import NoticeBoard
+from .markdown_notes import MarkdownNotes
+from .models import NoteFolder
 from .note_files import (
     TOO_MANY,
     UNREADABLE,
@@ -23,7 +25,6 @@ from .note_files import (
     Reading,
     read_files,
 )
-from .ports import NoteFolder, NoteSource
 
 MOST_PIECES = 20_000
 """Pieces that are kept in memory, about 20 MB of them."""
@@ -57,7 +58,7 @@ class NoteBook:
 
     def __init__(
         self,
-        source: NoteSource,
+        source: MarkdownNotes,
         notices: NoticeBoard,
         *,
         most: int = MOST_PIECES,

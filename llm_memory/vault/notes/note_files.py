@@ -12,8 +12,9 @@ from ...models.notices import Notice, NoticeCode
 from ...models.scope import Scope
 from ...runtime.notice_board import NoticeBoard
 from ...text.overlap import fold
-from ..ports import FileReport
-from .ports import NoteFolder, NoteSource, Signature
+from ..models import FileReport
+from .markdown_notes import MarkdownNotes
+from .models import NoteFolder, Signature
 
 TOO_MANY = "too_many"
 """Why a file is left out that is not broken."""
@@ -33,7 +34,7 @@ class Reading:
     problem: str = ""
 
 
-def read_files(source: NoteSource, place: NotePlace, paths: Iterable[str]) -> list[Reading]:
+def read_files(source: MarkdownNotes, place: NotePlace, paths: Iterable[str]) -> list[Reading]:
     """Blocks. What cannot be read is an answer, too."""
     found = []
     for path in paths:

@@ -1,0 +1,32 @@
+"""The notes in the Markdown tree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ...models.notes import NotePlace
+from ..models import FileReport
+
+type Signature = tuple[int, int, int]
+"""Changes when a file is written: nanoseconds, bytes, and the number that the disk gave it."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotePlaces:
+    """The places that have a folder, and the folders that nobody can ever read."""
+
+    places: tuple[NotePlace, ...]
+    broken: tuple[FileReport, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NoteFolder:
+    """The files of a place that may be notes, by path.
+
+    ``whole`` is False where a folder could not be looked into: what is missing may be there.
+    """
+
+    files: Mapping[str, Signature] = field(default_factory=dict)
+    broken: tuple[FileReport, ...] = ()
+    whole: bool = True
