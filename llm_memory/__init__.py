@@ -7,14 +7,9 @@
 >>> await engine.service.recall("奶奶能吃花生吗", conversation_id=here, limit=3, token_budget=600)
 """
 
-from .composition.engine import (
-    EnginePaths,
-    build_engine,
-    find_backup,
-    local_now,
-    owned,
-    restore_store,
-)
+from .composition.engine import build_engine
+from .composition.paths import EnginePaths, local_now
+from .composition.store_files import find_backup, owned, restore_store
 from .consolidation.models import Postponed, SleepReport
 from .errors import (
     DirectoryInUse,

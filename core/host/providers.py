@@ -8,7 +8,7 @@ from itertools import batched
 from typing import Any
 
 from ...llm_memory import EnginePaths, EngineSettings
-from ...llm_memory.composition.engine import model_on_disk, provider_embedder
+from ...llm_memory.composition.indexes import model_on_disk, provider_embedder
 from ...llm_memory.errors import RerankFailed
 from ...llm_memory.index.embedding.ports import Embedder
 from ..config import PluginConfig

@@ -9,15 +9,9 @@ import sys
 from contextlib import closing
 from functools import partial
 
-from ..composition.engine import (
-    EnginePaths,
-    build_engine,
-    export_store,
-    local_now,
-    open_lines,
-    owned,
-    restore_store,
-)
+from ..composition.engine import build_engine
+from ..composition.paths import EnginePaths, local_now
+from ..composition.store_files import export_store, open_lines, owned, restore_store
 from ..models.data_models import Rejected
 from ..models.transfer import Imported, NotTransferred, StoreRestored
 from ..storage.files import replace_durably

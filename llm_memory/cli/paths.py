@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from ..composition.engine import EnginePaths
+from ..composition.paths import EnginePaths
 from ..models.settings import DmScope, EngineSettings, GroupScope, PrivacyMode
 from ..transfer.rules.carried_settings import defaults_of
 from .messages import Refusal

@@ -362,7 +362,7 @@ def test_what_was_brought_is_told_reversed_and_taken_back(
     source = filled({**legacy(3), "home": fields("奶奶的存折在衣柜里", memory_scope="家人")})
     before = {name: record.metadata for name, record in source.records.items()}
     batch = asyncio.run(_brought(tmp_path, source))
-    monkeypatch.setattr(composition, "_legacy_collection", lambda _: source)
+    monkeypatch.setattr(composition, "legacy_collection", lambda _: source)
     asked = ["--data", str(tmp_path), "migrate-scope"]
     assert main(asked) == 0
     told = capsys.readouterr().out

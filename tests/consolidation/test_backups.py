@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import EnginePaths, LoopSettings
-from astrbot_plugin_scoped_memory.llm_memory.composition.engine import restore_store
+from astrbot_plugin_scoped_memory.llm_memory.composition.store_files import restore_store
 from astrbot_plugin_scoped_memory.llm_memory.consolidation.backup_files import DailyBackups
 from astrbot_plugin_scoped_memory.llm_memory.consolidation.models import SleepReport
 from astrbot_plugin_scoped_memory.llm_memory.errors import TransferFailed

@@ -19,7 +19,7 @@ from astrbot_plugin_scoped_memory.core.host.providers import (
     choose_reranker,
 )
 from astrbot_plugin_scoped_memory.llm_memory import EnginePaths
-from astrbot_plugin_scoped_memory.llm_memory.composition.engine import local_embedder
+from astrbot_plugin_scoped_memory.llm_memory.composition.indexes import local_embedder
 from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed, RerankFailed
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Embedder
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder

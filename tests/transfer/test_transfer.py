@@ -17,7 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory import EnginePaths, StoredMemory
-from astrbot_plugin_scoped_memory.llm_memory.composition.engine import export_store, restore_store
+from astrbot_plugin_scoped_memory.llm_memory.composition.store_files import (
+    export_store,
+    restore_store,
+)
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory
 from astrbot_plugin_scoped_memory.llm_memory.models.transfer import (
     End,

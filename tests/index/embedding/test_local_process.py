@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import EnginePaths, EngineSettings
-from astrbot_plugin_scoped_memory.llm_memory.composition.engine import local_embedder
+from astrbot_plugin_scoped_memory.llm_memory.composition.indexes import local_embedder
 from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Embedder
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_process import WorkerProcess

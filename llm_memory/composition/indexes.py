@@ -1,0 +1,118 @@
+"""The vector index and the embedders, of real parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+from ..index.embedding.bundled.bundled import BundledEmbedder
+from ..index.embedding.checked import CheckedEmbedder
+from ..index.embedding.download.model_download import fetch_command
+from ..index.embedding.encoder import Open, probed_libraries
+from ..index.embedding.local.local_model import LocalModelEmbedder
+from ..index.embedding.local.model_folder import first_model, is_folder
+from ..index.embedding.native_probe import NativeProbe
+from ..index.embedding.ports import Embedder
+from ..index.embedding.provider import ProviderEmbedder, RawEmbedder
+from ..index.embedding.remote_model import RemoteModel
+from ..index.ports import VectorStore
+from ..index.vector.embedded import CHROMA_TRIED, EmbeddedChroma
+from ..index.vector.server import ChromaServer
+from ..index.vector.vector_store import ChromaVectorStore
+from ..index.vector.worker_store import WorkerStore
+from ..index.vector.write_pace import WritePace
+from ..migration.legacy_collection import LegacyCollection
+from ..migration.ports import ForeignCollection
+from ..models.settings import EngineSettings
+from ..storage.state_port import StateStore
+from .paths import EnginePaths
+
+_DOWNLOAD_SECONDS = 3600.0
+_LOADING_SECONDS = 300.0
+
+
+def make_vector_store(
+    paths: EnginePaths, settings: EngineSettings, state: StateStore, worker: WorkerStore | None
+) -> VectorStore:
+    """At the server that the owner named, or in a folder of ours. A name that is no address means
+    neither: an index that is built elsewhere because of a typo would be nobody's wish.
+
+    Chroma over a folder lives in a process of its own, but where this Python can start none. The
+    models on this machine live in that process, too, or beside a server in one where nothing else
+    is asked: they may end the process that they live in.
+    """
+    if settings.chroma_url == "":
+        if worker is not None:
+            return worker
+        native = NativeProbe("chromadb", CHROMA_TRIED, chroma_record(paths))
+        return ChromaVectorStore(EmbeddedChroma(paths.index / "chroma", native=native))
+    server = ChromaServer(settings.chroma_url or "", settings.chroma_headers, state.installation)
+    # A call to a server holds up nobody, so it may take its time.
+    return ChromaVectorStore(server, pace=WritePace(long=1.0))
+
+
+def chroma_record(paths: EnginePaths) -> Path:
+    return paths.index / "native-chromadb.json"
+
+
+def bundled_embedder(worker: WorkerStore, settings: EngineSettings) -> Embedder:
+    index = worker if settings.chroma_url == "" else None
+    return _checked(BundledEmbedder(worker, index=index), settings)
+
+
+def legacy_collection(settings: EngineSettings) -> ForeignCollection | None:
+    """Of a pre-scope plugin, on the server that the owner named. Over a connection of its own: a
+    walk holds up no query."""
+    if not settings.chroma_url or not settings.chroma_collection:
+        return None
+    server = ChromaServer(settings.chroma_url, settings.chroma_headers, lambda: "nobody")
+    return LegacyCollection(server, settings.chroma_collection)
+
+
+def local_embedder(
+    paths: EnginePaths, name: str, *, settings: EngineSettings, worker: WorkerStore | None
+) -> Embedder:
+    """A model on disk: a folder, a folder's name below ``models/``, or a hub name.
+
+    An ONNX export runs without torch, other folders by sentence-transformers; either in the
+    ``worker``, and in the bot's own process where there can be none. ``owner/model`` that is not on
+    disk is fetched into ``models/`` behind the bot. A bare name is not: it may be the id of a
+    service that is gone.
+    """
+    own, mirror = paths.models / name, settings.model_mirror
+    libraries: Sequence[Open] = probed_libraries(paths.index)
+    end: Callable[[], None] | None = None
+    if worker is not None:
+        libraries = [partial(RemoteModel, worker)]
+        end = None if settings.chroma_url == "" else worker.close  # else it ends with the index
+    inner = LocalModelEmbedder(
+        str(own) if is_folder(own) else name,
+        download_seconds=_DOWNLOAD_SECONDS if "/" in name and mirror is not None else 0.0,
+        cache_folder=paths.models / ".hub",
+        fetch=partial(fetch_command, mirror=mirror or ""),
+        libraries=libraries,
+        end=end,
+    )
+    return _checked(inner, settings)
+
+
+def model_on_disk(paths: EnginePaths, *, torch: bool) -> Path | None:
+    """The first model below ``models/`` that can be run; without ``torch``, an ONNX export."""
+    return first_model(paths.models, torch=torch)
+
+
+def provider_embedder(raw: RawEmbedder, settings: EngineSettings) -> Embedder:
+    """An embedding service of the host."""
+    return _checked(ProviderEmbedder(raw), settings, prepare_seconds=settings.embed_write_seconds)
+
+
+def _checked(
+    inner: Embedder, settings: EngineSettings, *, prepare_seconds: float = _LOADING_SECONDS
+) -> Embedder:
+    return CheckedEmbedder(
+        inner,
+        query_seconds=settings.embed_query_seconds,
+        write_seconds=settings.embed_write_seconds,
+        prepare_seconds=prepare_seconds,
+    )

@@ -1,0 +1,64 @@
+"""Where the engine keeps things, and the machine's clock."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from ..storage.local_zone import MACHINE_ZONE
+
+
+@dataclass(frozen=True, slots=True)
+class EnginePaths:
+    """Where the engine keeps things. ``memory`` may lie elsewhere; the index stays."""
+
+    data: Path
+    memory: Path
+
+    @classmethod
+    def under(cls, data: Path, memory_root: Path | None = None) -> EnginePaths:
+        """The layout below a data folder."""
+        return cls(data, memory_root or data / "memory")
+
+    @property
+    def owned(self) -> tuple[Path, ...]:
+        """The folders that one process alone may use, without those that lie in another."""
+        data, memory = self.data.resolve(), self.memory.resolve()
+        return (data,) if memory.is_relative_to(data) else (data, memory)
+
+    @property
+    def index(self) -> Path:
+        """Delete it at will."""
+        return self.data / "index"
+
+    @property
+    def models(self) -> Path:
+        """Local models, one folder each."""
+        return self.data / "models"
+
+    @property
+    def state(self) -> Path:
+        """Durable, small."""
+        return self.data / "state"
+
+    @property
+    def neighbours(self) -> Path:
+        """Where other plugins have their data folders, if this one lies among them."""
+        return self.data.parent
+
+    @property
+    def backups(self) -> Path:
+        """What upgrades changed, as it was before: nothing of that is ever thrown away. Beside it
+        the nightly ones."""
+        return self.data / "backups"
+
+    @property
+    def daily_backups(self) -> Path:
+        """One file a night; the newest are kept."""
+        return self.backups / "daily"
+
+
+def local_now() -> datetime:
+    """Now, in the machine's own time zone, which knows how its clock stood on other days."""
+    return datetime.now(MACHINE_ZONE)

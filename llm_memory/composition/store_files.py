@@ -1,0 +1,140 @@
+"""The whole store as a file, and out of it again: for the command line and for admins."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import closing, contextmanager, nullcontext, suppress
+from datetime import datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from ..errors import TransferFailed
+from ..models.transfer import Header, StoreExported, StoreRestored
+from ..remember.corrected_statements import CorrectedStatements
+from ..storage.directory_lock import DirectoryLock
+from ..storage.formats.vault_format import FORMAT as VAULT_FORMAT
+from ..storage.formats.vault_format import VaultFormat
+from ..storage.private_folder import PrivateFolder
+from ..storage.state_store import ForgetfulState
+from ..transfer.line_files import LineFile, named_in, write_lines
+from ..transfer.rules.format import VERSION
+from ..transfer.store_transfer import Restoring, StoreExport
+from ..transfer.store_tree import StoreTree
+from ..vault.ledger import SqliteLedger
+from .paths import EnginePaths, local_now
+
+
+@contextmanager
+def owned(paths: EnginePaths, *, version: str = "") -> Iterator[None]:
+    """Sole use of a store whose formats are of this version, for whoever works on its files.
+
+    Raises DirectoryInUse while a bot has it open, FormatNewer, UpgradeFailed.
+    """
+    locks = [DirectoryLock(folder) for folder in paths.owned]
+    try:
+        for lock in locks:
+            lock.acquire()
+        for folder in paths.owned:
+            PrivateFolder(folder).tighten()
+        vault = VaultFormat(paths.memory, paths.backups, version=version)
+        vault.check()
+        vault.upgrade()
+        yield
+    finally:
+        for lock in locks:
+            lock.release()
+
+
+def export_store(
+    paths: EnginePaths,
+    target: Path,
+    *,
+    scopes: Collection[str] | None = None,
+    now: datetime,
+    version: str = "",
+    settings: Mapping[str, object] | None = None,
+) -> StoreExported:
+    """A whole store, or some of its scopes, in a new file; with the owner's ``settings`` where it
+    is whole. Blocks. Raises TransferFailed."""
+    with closing(_whole_store(paths)) as store:
+        named = tuple(name for name in store.scopes() if scopes is None or name in scopes)
+        header = Header(VERSION, version, now, named, scopes is None, VAULT_FORMAT)
+        carried = settings if settings and scopes is None else {}
+        export = StoreExport(store, header, scopes, carried)
+        write_lines(target, export.lines())
+        return export.done()
+
+
+def restore_store(
+    paths: EnginePaths,
+    source: Path,
+    *,
+    scopes: Collection[str] | None = None,
+    anyway: bool = False,
+    dry: bool = False,
+    progress: Callable[[int], None] = lambda _: None,
+) -> StoreRestored:
+    """What a file holds, back where it was, or of these scopes alone. Blocks. ``progress`` hears
+    how many lines were read. What was corrected since it was said stays out, unless it is wanted
+    ``anyway``. ``dry`` tells what would be done, by doing it to a copy: a bot may have the store
+    open. Raises TransferFailed."""
+    corrected = None if anyway else _corrected_statements(paths)
+    with (
+        closing(LineFile(source)) as lines,
+        _copy_of(paths) if dry else nullcontext(paths) as written,
+        closing(_whole_store(written)) as store,
+    ):
+        restoring = Restoring(store, only=scopes, corrected=corrected)
+        return restoring.run(lines, vault_format=VAULT_FORMAT, progress=progress)
+
+
+def _corrected_statements(paths: EnginePaths) -> CorrectedStatements:
+    with closing(ForgetfulState(paths.state / "state.sqlite")) as state:
+        state.open()
+        corrected = CorrectedStatements(state, local_now)
+        corrected.load()
+    return corrected
+
+
+def open_lines(source: Path) -> LineFile:
+    """A file to be imported. Raises TransferFailed."""
+    return LineFile(source)
+
+
+def find_backup(paths: EnginePaths, name: str) -> Path:
+    """The file of that name in ``imports/``, ``exports/`` or among the nightly backups, the first
+    that has it. Raises TransferFailed."""
+    for folder in (paths.data / "imports", paths.data / "exports", paths.daily_backups):
+        with suppress(TransferFailed):
+            return named_in(folder, name)
+    return named_in(paths.data / "imports", name)
+
+
+@contextmanager
+def _copy_of(paths: EnginePaths) -> Iterator[EnginePaths]:
+    """The Markdown files alone, for as long as they are needed."""
+    with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        copy = EnginePaths.under(Path(folder))
+        if paths.memory.is_dir():
+            shutil.copytree(
+                paths.memory,
+                copy.memory,
+                symlinks=True,
+                ignore=_no_markdown,
+                copy_function=_copy_if_it_can_be_read,
+            )
+        yield copy
+
+
+def _no_markdown(folder: str, names: list[str]) -> list[str]:
+    return [n for n in names if not n.lower().endswith(".md") and not Path(folder, n).is_dir()]
+
+
+def _copy_if_it_can_be_read(source: str, target: str) -> None:
+    with suppress(OSError):
+        shutil.copy2(source, target)
+
+
+def _whole_store(paths: EnginePaths) -> StoreTree:
+    return StoreTree(paths.memory, SqliteLedger(paths.state / "vault.sqlite"))
