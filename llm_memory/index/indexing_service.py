@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 
-from ..catalogue.catalogue import key_of
 from ..errors import EmbeddingFailed, IndexFull, IndexUnavailable
 from ..log import logger
 from ..models.notices import Notice, NoticeCode
@@ -17,31 +16,24 @@ from ..models.scope import ScopeFilter
 from ..models.settings import IndexPace
 from ..models.status import IndexState
 from ..runtime.notice_board import NoticeBoard
-from .cache_port import TextKey, VectorCache
+from .cache_port import VectorCache
 from .embedding.ports import Embedder, Fingerprint, Vector, Vectors
+from .index_comparison import IndexComparison
+from .index_faults import BUSY, CHANGED, DIED, IndexFaults
 from .index_queue import IndexQueue, Lag
-from .index_writer import IndexWriter, record_hash, text_key
+from .index_writer import IndexWriter
 from .manifest import JsonManifest
 from .passages import Passages
 from .ports import Neighbours, VectorStore
 from .rules.circuit_breaker import CircuitBreaker
 from .rules.common_part import apart_from
 from .rules.deduplication import MergeThresholds
-from .store_calls import CLOSED, HANGS, SLOW, StoreCalls
+from .store_calls import StoreCalls
 
-_SLICE = 200
-"""Passages looked at between two looks at the event loop."""
-_UNREADABLE = "language"
-_CHANGED = "model_changed"
-_DIED = "died"
-"""The process ended in which the embedder lives."""
 _MOST_ANNOUNCED = 2
 """At the same time: of a crowd that speaks at once the others are embedded when they ask."""
-_TOO_OFTEN = 20
-"""Slow answers in a row, after which the owner should know."""
 WORDS_ALONE = "lexical"
 """The label where there is no embedder: what the setting calls it."""
-BUSY = "busy"
 WORN = "worn"
 FAULTY = "faulty"
 
@@ -69,20 +61,17 @@ class IndexingService:
         self._cache = cache
         self._notices = notices
         self._pace = pace
-        self._grown = grown
         self._embed_query_seconds = embed_query_seconds
         self._embedder: Embedder | None = None
         self._fingerprint: Fingerprint | None = None
         self._queue = IndexQueue()
+        self._faults = IndexFaults(notices, self._queue, lambda: self.label)
         self._calls = StoreCalls(
-            store, query_seconds=pace.query_seconds, on_fault=self._note_trouble
+            store, query_seconds=pace.query_seconds, on_fault=self._faults.of_query
         )
+        self._comparison = IndexComparison(passages, self._queue, store, self._calls, cache, grown)
         self._writer = IndexWriter(self._queue, store, self._calls, cache, batch=pace.batch)
-        self._fault: IndexUnavailable | EmbeddingFailed | None = None
-        self._faulty = asyncio.Event()
-        self._slow = 0
         self._announced = 0
-        self._unwritten = False
         self._doubtful = False
         self.state = IndexState.WAITING
 
@@ -152,9 +141,9 @@ class IndexingService:
         try:
             vector = await self._embedder.embed_query(text)
         except EmbeddingFailed as error:
-            self._note_trouble(error)
+            self._faults.of_query(error)
             raise
-        self._embedded()
+        self._faults.embedded()
         return vector
 
     async def announce(self, text: str) -> None:
@@ -175,10 +164,6 @@ class IndexingService:
             logger.debug("没能先算问题的向量：{}", error)
         finally:
             self._announced -= 1
-
-    def _embedded(self) -> None:
-        if not self._unwritten:  # else it would be said anew at each attempt to write
-            self._notices.clear(NoticeCode.EMBEDDER_FAILING)
 
     @property
     def merge_thresholds(self) -> MergeThresholds | None:
@@ -207,7 +192,7 @@ class IndexingService:
             lambda: index.query_text(text, scope_filter, k, common),
             more=self._embed_query_seconds,
         )
-        self._embedded()
+        self._faults.embedded()
         return found
 
     async def nearest(self, vector: Vector, scope_filter: ScopeFilter, k: int) -> Neighbours:
@@ -220,35 +205,10 @@ class IndexingService:
         try:
             found = await self._calls.query(ask, more=more)
         except (IndexUnavailable, EmbeddingFailed) as error:
-            self._note_trouble(error)
+            self._faults.of_query(error)
             raise
-        self._slow = 0
-        self._notices.clear(NoticeCode.INDEX_OFF)
+        self._faults.answered()
         return found
-
-    def _note_trouble(self, error: IndexUnavailable | EmbeddingFailed) -> None:
-        """Of a query. Another one may do better, or the owner of the index has to act."""
-        if isinstance(error, EmbeddingFailed):
-            if error.code != _UNREADABLE:  # the model is well, and the scan reads this one
-                self._report_embedder(error)
-            if error.code == _CHANGED:
-                self._hand_over(IndexUnavailable(str(error), code=_CHANGED))
-            elif error.code == _DIED:
-                self._hand_over(error)
-            return
-        self._slow = self._slow + 1 if error.code == SLOW else 0
-        if error.code in (HANGS, BUSY) or self._slow >= _TOO_OFTEN:
-            self._report_index(error)
-        elif error.code != SLOW:
-            self._hand_over(error)
-
-    def _hand_over(self, fault: IndexUnavailable | EmbeddingFailed) -> None:
-        """Let the owner of the index deal with it, behind the bot."""
-        if fault.code == CLOSED:  # let go of meanwhile, because of an earlier fault
-            return
-        self._fault = self._fault or fault
-        self._faulty.set()
-        self._queue.changed.set()
 
     async def run(self, embedder: Embedder | None) -> None:
         """Open, catch up, then follow the catalogue until cancelled. Faults are retried.
@@ -271,13 +231,13 @@ class IndexingService:
                 await self._open(embedder, fingerprint)
                 await self._follow(embedder, fingerprint)
             except EmbeddingFailed as error:
-                self._report_embedder(error)
+                self._faults.report_embedder(error)
                 self.state = IndexState.WAITING
-                self._forget_fault()
+                self._faults.forget()
                 wait = self._pace.retry(failures)
-                if error.code == _DIED:  # it may load each time, and die of its first query
+                if error.code == DIED:  # it may load each time, and die of its first query
                     breaker, decision = breaker.failed(
-                        time.monotonic(), _DIED, self._pace.retry_seconds
+                        time.monotonic(), DIED, self._pace.retry_seconds
                     )
                     wait = decision.wait
                 await asyncio.sleep(wait)
@@ -292,7 +252,7 @@ class IndexingService:
     async def _do_without(self) -> None:
         self.state = IndexState.LEXICAL
         self._queue.clear()
-        await self._open_cache(None)
+        await self._comparison.open_cache(None)
         cleared = False
         while True:
             self._queue.changed.clear()
@@ -313,26 +273,14 @@ class IndexingService:
     async def _let_go(self, error: IndexUnavailable, *, rebuild: bool) -> None:
         """The vault answers meanwhile. A reopened store is compared with it from the start."""
         logger.debug("向量索引暂不可用：{}", error)
-        self._report_index(error)
+        self._faults.report_index(error)
         self.state = IndexState.OFF
         with contextlib.suppress(IndexUnavailable):
             await self._calls.run(self._store.reset)
             if rebuild:
                 await self._calls.run(self._store.discard, FAULTY)
         # Only now: queries that were under way have failed of the same fault meanwhile.
-        self._forget_fault()
-
-    def _forget_fault(self) -> None:
-        self._fault = None
-        self._faulty.clear()
-
-    def _report_index(self, error: IndexUnavailable) -> None:
-        params = {"cause": error.code, "detail": str(error)}
-        self._notices.post(Notice(NoticeCode.INDEX_OFF, params=params))
-
-    def _report_embedder(self, error: EmbeddingFailed) -> None:
-        params = {"embedder": self.label, "detail": str(error)}
-        self._notices.post(Notice(NoticeCode.EMBEDDER_FAILING, params=params))
+        self._faults.forget()
 
     async def _open(self, embedder: Embedder, fingerprint: Fingerprint) -> None:
         run = self._calls.run
@@ -348,7 +296,7 @@ class IndexingService:
             await run(self._manifest.deactivate)
         self._queue.unpark()
         await self._compare()
-        await self._open_cache(fingerprint)
+        await self._comparison.open_cache(fingerprint)
         if not complete:
             self.state = IndexState.BUILDING
             await self._fill(embedder, fingerprint)
@@ -360,36 +308,9 @@ class IndexingService:
         if not self._queue:
             self._notices.clear(NoticeCode.INDEX_FULL)
 
-    async def _open_cache(self, fingerprint: Fingerprint | None) -> None:
-        """With the vectors of what is living, and no others. None without an embedder: then those
-        of the last model stay, and what is forgotten still goes."""
-        if not await self._calls.run(self._cache.open, create=fingerprint is not None):
-            return
-        living: set[TextKey] = set()
-        for number, stored in enumerate(list(self._passages.all())):
-            living.add(text_key(stored))
-            if number % _SLICE == 0:
-                await asyncio.sleep(0)
-        await self._calls.run(self._cache.keep_only, fingerprint, living)
-
     async def _compare(self) -> None:
-        """Put on the list whatever differs between the catalogue and the collection."""
         self._doubtful = False
-        indexed = await self._calls.run(self._store.hashes)
-        # A copy: others write while we pause.
-        for number, stored in enumerate(list(self._passages.all())):
-            key = key_of(stored)
-            if indexed.pop(key, None) == record_hash(stored):
-                self._queue.settle([(key, stored)])  # told anew since the start, and there already
-            else:
-                self._queue.suggest(key, stored)
-                self._grown(1)
-            if number % _SLICE == 0:
-                await asyncio.sleep(0)
-        for key in self._passages.gone(indexed):
-            self._queue.suggest(key, None)
-        if self._queue:
-            logger.info("索引需要更新 {} 条", len(self._queue))
+        await self._comparison.compare()
 
     async def _drop_others(self, active: str) -> None:
         for name in await self._calls.run(self._store.collections):
@@ -410,7 +331,7 @@ class IndexingService:
         settled = False
         while True:
             self._queue.changed.clear()
-            self._raise_fault()
+            self._faults.raise_first()
             if self._doubtful:
                 await self._compare()
             if self._queue:
@@ -440,46 +361,35 @@ class IndexingService:
         try:
             await self._writer.write_batch(embedder, fingerprint)
         except EmbeddingFailed as error:
-            self._unwritten = True
-            self._report_embedder(error)
-            if error.code == _CHANGED:  # other vectors than those in the collection
-                raise IndexUnavailable(str(error), code=_CHANGED) from error
-            if error.code == _DIED:
+            self._faults.unwritten = True
+            self._faults.report_embedder(error)
+            if error.code == CHANGED:  # other vectors than those in the collection
+                raise IndexUnavailable(str(error), code=CHANGED) from error
+            if error.code == DIED:
                 raise
             if not self._queue:  # what the embedder cannot take is done without
-                self._unwritten = False
+                self._faults.unwritten = False
                 self._notices.clear(NoticeCode.EMBEDDER_FAILING)
                 return False
-            await self._rest(self._pace.retry(failures))
+            await self._faults.wait(self._pace.retry(failures))
             return False
         except IndexFull as error:
             params = {"detail": str(error)}
             self._notices.post(Notice(NoticeCode.INDEX_FULL, params=params))
-            await self._rest(self._pace.retry(failures))
+            await self._faults.wait(self._pace.retry(failures))
             return False
         except IndexUnavailable as error:
             if error.code != BUSY:
                 raise
-            self._report_index(error)
-            await self._rest(self._pace.retry(failures))
+            self._faults.report_index(error)
+            await self._faults.wait(self._pace.retry(failures))
             return False
-        self._unwritten = False
+        self._faults.unwritten = False
         self._notices.clear(NoticeCode.EMBEDDER_FAILING)
         self._notices.clear(NoticeCode.INDEX_FULL)
         self._notices.clear(NoticeCode.INDEX_OFF)
         await asyncio.sleep(self._pace.pause_seconds)
         return True
-
-    async def _rest(self, seconds: float) -> None:
-        """Until it is time, or a query has met a fault."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self._faulty.wait()
-        self._raise_fault()
-
-    def _raise_fault(self) -> None:
-        if self._fault is not None:
-            raise self._fault
 
     async def close(self) -> None:
         """Release the store and the embedder. ``run`` must have ended."""

@@ -1,0 +1,69 @@
+"""Compares the vector index, and the cache of vectors, with what is recallable now."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from ..catalogue.catalogue import key_of
+from ..log import logger
+from .cache_port import TextKey, VectorCache
+from .embedding.ports import Fingerprint
+from .index_queue import IndexQueue
+from .index_writer import record_hash, text_key
+from .passages import Passages
+from .ports import VectorStore
+from .store_calls import StoreCalls
+
+_SLICE = 200
+"""Passages looked at between two looks at the event loop."""
+
+
+class IndexComparison:
+    """Raises IndexUnavailable, as the store's calls do."""
+
+    def __init__(
+        self,
+        passages: Passages,
+        queue: IndexQueue,
+        store: VectorStore,
+        calls: StoreCalls,
+        cache: VectorCache,
+        grown: Callable[[int], None],
+    ) -> None:
+        self._passages = passages
+        self._queue = queue
+        self._store = store
+        self._calls = calls
+        self._cache = cache
+        self._grown = grown
+
+    async def open_cache(self, fingerprint: Fingerprint | None) -> None:
+        """With the vectors of what is living, and no others. None without an embedder: then those
+        of the last model stay, and what is forgotten still goes."""
+        if not await self._calls.run(self._cache.open, create=fingerprint is not None):
+            return
+        living: set[TextKey] = set()
+        for number, stored in enumerate(list(self._passages.all())):
+            living.add(text_key(stored))
+            if number % _SLICE == 0:
+                await asyncio.sleep(0)
+        await self._calls.run(self._cache.keep_only, fingerprint, living)
+
+    async def compare(self) -> None:
+        """Put on the list whatever differs between the catalogue and the collection."""
+        indexed = await self._calls.run(self._store.hashes)
+        # A copy: others write while we pause.
+        for number, stored in enumerate(list(self._passages.all())):
+            key = key_of(stored)
+            if indexed.pop(key, None) == record_hash(stored):
+                self._queue.settle([(key, stored)])  # told anew since the start, and there already
+            else:
+                self._queue.suggest(key, stored)
+                self._grown(1)
+            if number % _SLICE == 0:
+                await asyncio.sleep(0)
+        for key in self._passages.gone(indexed):
+            self._queue.suggest(key, None)
+        if self._queue:
+            logger.info("索引需要更新 {} 条", len(self._queue))
