@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from difflib import SequenceMatcher
 
 import pytest
 from hypothesis import given
@@ -15,6 +16,7 @@ from astrbot_plugin_scoped_memory.core.texts import Texts
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.timeline import DIGEST_TAG
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, StoredMemory
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules import newest_first as newest_first_module
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.newest_first import newest_first
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.questions.change import (
     Wanted,
@@ -167,6 +169,26 @@ def test_how_it_is_now_says_who_spoke_of_it_last(
     question: str, old: str, new: str, is_new_first: bool
 ) -> None:
     assert order(question, old, new) == ([new, old] if is_new_first else [old, new])
+
+
+def test_long_texts_are_compared_once_each_and_not_to_their_ends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The time goes by the square of their length, on the event loop."""
+    compared: list[tuple[int, int]] = []
+
+    class Counted(SequenceMatcher[str]):
+        def __init__(self, junk: None, one: list[str], other: list[str], **more: bool) -> None:
+            compared.append((len(one), len(other)))
+            super().__init__(junk, one, other, **more)
+
+    monkeypatch.setattr(newest_first_module, "SequenceMatcher", Counted)
+    names = ["甲乙丙丁"[n] + "子丑寅卯"[n] for n in range(4)]
+    best = [said(f"公司项目{name}{n}期" + "写文档" * 500, n) for n, name in enumerate(names)]
+    question = f"公司项目{'和'.join(names)}现在谁在做"
+    newest_first(Sifted(best, []), what_is_wanted(question), question)
+    assert len(compared) == len(names) * (len(names) - 1) / 2
+    assert max(max(pair) for pair in compared) <= 100
 
 
 def test_how_it_is_now_is_told_by_those_alone_who_share_the_scope() -> None:

@@ -10,6 +10,8 @@ import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
+from functools import cache, partial
+from itertools import islice
 from typing import Final
 
 from ...catalogue.rules.closing import closed_by
@@ -44,9 +46,11 @@ _ASKS_FOR: Final = re.compile(
     re.IGNORECASE,
 )
 _PIECE: Final = re.compile(r"[0-9A-Za-z']+|\S")
+_COMPARED: Final = 100
+"""Pieces of a statement: the time goes by their square, and the bot waits for it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Statement:
     """A memory among the candidates, by the place at which it stands."""
 
@@ -57,6 +61,10 @@ class _Statement:
     """What the question is about, too."""
     weight: int
     match: float
+    pieces: list[str]
+    values: list[str]
+    changes: bool
+    """Whether it says itself that something changed."""
     correction: SpokenCorrection | None = None
 
     @classmethod
@@ -72,9 +80,19 @@ class _Statement:
         if not isinstance(stored, StoredMemory):
             return None
         correction = SpokenCorrection.of(stored.memory) if is_unread(stored) else None
-        about = content(stored.memory.judgment)
+        text = stored.memory.judgment
+        about = content(text)
         return cls(
-            place, stored, about, about & asked, weight(about), _match(candidate), correction
+            place,
+            stored,
+            about,
+            about & asked,
+            weight(about),
+            _match(candidate),
+            [piece[0] for piece in islice(_PIECE.finditer(text), _COMPARED)],
+            VALUE.findall(text),
+            states_a_change(text),
+            correction,
         )
 
     def is_corrected_by(self, other: _Statement) -> bool:
@@ -94,7 +112,7 @@ class _Statement:
             return False
         return tells_a_later_place(old.judgment, new.judgment, question)
 
-    def was_so_until(self, other: _Statement, question: str) -> bool:
+    def was_so_until(self, other: _Statement, is_of_another: _OfAnother) -> bool:
         """Whether ``other`` says later, to the same people, what may answer the question, too: how
         it is now."""
         if place_name(self.stored) != place_name(other.stored):
@@ -108,9 +126,9 @@ class _Statement:
             return False
         if weight(other.named) < _HALF * weight(self.named):
             return False
-        return not _is_of_another(old.judgment, new.judgment, question)
+        return not is_of_another(self, other)
 
-    def is_before(self, other: _Statement, wanted: Wanted, question: str) -> bool:
+    def is_before(self, other: _Statement, wanted: Wanted, is_of_another: _OfAnother) -> bool:
         """Whether ``other`` says something newer of the same thing."""
         if self.is_corrected_by(other):
             return True
@@ -119,10 +137,10 @@ class _Statement:
             return False
         if not self._speaks_of(other) or new.quoted or is_digest(new) or closed_by(new):
             return False
-        asked = wanted is not Wanted.ANY or states_a_change(new.judgment)
-        if not asked and not _differ_in_a_value(old.judgment, new.judgment):
+        asked = wanted is not Wanted.ANY or other.changes
+        if not asked and not self._differs_in_a_value(other):
             return False
-        return not _is_of_another(old.judgment, new.judgment, question)
+        return not is_of_another(self, other)
 
     def _speaks_of(self, other: _Statement) -> bool:
         """Whether both are about one thing, in other words."""
@@ -130,6 +148,17 @@ class _Statement:
             return False
         shared = weight(self.about & other.about)
         return shared >= _LEAST and shared >= _SHARED * min(self.weight, other.weight)
+
+    def _differs_in_a_value(self, other: _Statement) -> bool:
+        """Whether both begin alike and name other numbers or days: 排练在周三, 排练在周日."""
+        one, two = (said.stored.memory.judgment[:_BEGINNING] for said in (self, other))
+        if one.encode()[:_BEGINNING] != two.encode()[:_BEGINNING]:
+            return False
+        return bool(self.values) and bool(other.values) and self.values != other.values
+
+
+_OfAnother = Callable[[_Statement, _Statement], bool]
+"""Of an older and a newer one."""
 
 
 def newest_first(
@@ -152,6 +181,7 @@ def newest_first(
             however few words of the question it has, and beside it if it was below the floor.
     """
     asked = content(question)
+    is_of_another = cache(partial(_is_of_another, question))
     known = {
         place: one
         for place, candidate in enumerate(sifted.best[:_LOOKED_AT])
@@ -163,7 +193,7 @@ def newest_first(
     for place, one in enumerate(corrections.values(), start=len(sifted.best)):
         known[place] = replace(one, place=place)
     newer = {
-        place: [other for other in known.values() if one.is_before(other, wanted, question)]
+        place: [other for other in known.values() if one.is_before(other, wanted, is_of_another)]
         for place, one in known.items()
     }
     older: dict[int, list[_Statement]] = {place: [] for place in known}
@@ -181,7 +211,7 @@ def newest_first(
                     other
                     for other in known.values()
                     if one.was_elsewhere(other, question)
-                    or (wanted is Wanted.NEWEST and one.was_so_until(other, question))
+                    or (wanted is Wanted.NEWEST and one.was_so_until(other, is_of_another))
                 ),
             ]
             for place, one in known.items()
@@ -222,19 +252,19 @@ def _match(candidate: Candidate) -> float:
     return candidate.order / candidate.factor if candidate.factor > 0 else candidate.order
 
 
-def _is_of_another(old: str, new: str, question: str) -> bool:
+def _is_of_another(question: str, old: _Statement, new: _Statement) -> bool:
     """Whether they differ in what the question names, and in what it asks for: of Jack, who is 8,
     and of Mark, who is 5."""
-    if not _ASKS_FOR.search(question):
+    if old.named <= new.named or not _ASKS_FOR.search(question):
         return False
-    before, after = _PIECE.findall(old), _PIECE.findall(new)
-    steps = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+    before = old.pieces
+    steps = SequenceMatcher(None, before, new.pieces, autojunk=False).get_opcodes()
     replaced = [(first, last) for step, first, last, *_ in steps if step == "replace"]
     asked = "\0".join(["", *_PIECE.findall(question), ""])
     return len(replaced) > 1 and any(
-        weight([one for one in before[first:last] if content(one)]) > 1
+        "\0".join(["", *before[first:last], ""]) in asked
+        and weight([one for one in before[first:last] if content(one)]) > 1
         and (_is_ordinal(before, first) or not VALUE.fullmatch("".join(before[first:last])))
-        and "\0".join(["", *before[first:last], ""]) in asked
         for first, last in replaced
     )
 
@@ -242,11 +272,3 @@ def _is_of_another(old: str, new: str, question: str) -> bool:
 def _is_ordinal(pieces: list[str], place: int) -> bool:
     """Whether a number names one of many: 第3号用户 is not 第989号用户, however alike they are."""
     return place > 0 and pieces[place - 1] == "第"
-
-
-def _differ_in_a_value(one: str, other: str) -> bool:
-    """Whether both begin alike and name other numbers or days: 排练在周三, 排练在周日."""
-    if one.encode()[:_BEGINNING] != other.encode()[:_BEGINNING]:
-        return False
-    values, others = VALUE.findall(one), VALUE.findall(other)
-    return bool(values) and bool(others) and values != others
