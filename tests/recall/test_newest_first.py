@@ -171,6 +171,17 @@ def test_how_it_is_now_says_who_spoke_of_it_last(
     assert order(question, old, new) == ([new, old] if is_new_first else [old, new])
 
 
+def test_of_several_in_a_row_the_newest_comes_first_though_it_has_few_of_the_words() -> None:
+    best = [
+        said("奶奶住在城南三号楼", 30, score=1.0),
+        said("奶奶住进了城北的养老院", 20, score=0.6),
+        said("奶奶住大姑家了", 2, score=0.4),
+    ]
+    question = "奶奶现在住哪里"
+    sifted = newest_first(Sifted(best, []), what_is_wanted(question), question)
+    assert texts(sifted.best) == texts(best)[::-1]
+
+
 def test_long_texts_are_compared_once_each_and_not_to_their_ends(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

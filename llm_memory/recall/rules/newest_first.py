@@ -218,13 +218,20 @@ def newest_first(
         }
     )
     order: dict[int, None] = {}
-    for place in range(len(best)):
+
+    def put(place: int) -> None:
+        """Behind what comes before it, and that behind what comes before that."""
         ahead = sorted(
-            first.get(place, ()),
+            (one for one in first.get(place, ()) if one.place not in order),
             key=lambda one: one.stored.memory.created_at,
             reverse=not is_history,
         )
-        order.update(dict.fromkeys((*(one.place for one in ahead), place)))
+        for one in ahead:
+            put(one.place)
+        order[place] = None  # a second time changes nothing
+
+    for place in range(len(best)):
+        put(place)
     ordered = [
         replace(best[place], earlier=True) if newer.get(place) else best[place] for place in order
     ]
