@@ -202,6 +202,37 @@ def test_long_texts_are_compared_once_each_and_not_to_their_ends(
     assert max(max(pair) for pair in compared) <= 100
 
 
+@pytest.mark.parametrize(
+    ("question", "answer", "remark"),
+    [
+        ("奶奶现在住在哪里", "奶奶现在住在城南的三号楼", "奶奶住院那天是小明送的花"),
+        ("外婆的药现在怎么吃", "外婆的药每天早上吃一片", "外婆把药盒放在床头"),
+        ("奶奶现在住哪里", "奶奶住在城南三号楼", "奶奶现在住哪里来着？"),
+        ("Does Ines still eat fish?", "Ines loves fish soup", "Does Ines still eat fish at all?"),
+    ],
+)
+def test_a_later_remark_that_does_not_tell_what_is_asked_for_stays_behind(
+    question: str, answer: str, remark: str
+) -> None:
+    assert order(question, answer, remark) == [answer, remark]
+
+
+@pytest.mark.parametrize(
+    ("question", "old", "new"),
+    [
+        ("奶奶现在住在哪里", "奶奶现在住在城南的三号楼", "奶奶住到大姑家了"),
+        ("外婆的药现在怎么吃", "外婆的药每天早上吃一片", "外婆的药医生说晚上吃两片"),
+        ("王老师现在教几年级", "王老师教三年级数学", "王老师调去四年级了"),
+        ("奶奶现在住院住在哪里", "奶奶住院在人民医院", "奶奶住院在康复医院"),
+        ("小鹿现在欠谁多少钱", "小鹿欠老郑三十块", "小鹿把老郑的三十块还了"),
+    ],
+)
+def test_a_later_remark_that_tells_it_or_says_of_a_change_comes_first(
+    question: str, old: str, new: str
+) -> None:
+    assert order(question, old, new) == [new, old]
+
+
 def test_how_it_is_now_is_told_by_those_alone_who_share_the_scope() -> None:
     question, before, after = "表哥还考研吗", "表哥在准备明年考研", "想通了，不考研了，找工作去"
     old, new = said(before, 9), said(after, 2, score=0.85)

@@ -7,7 +7,7 @@ without a hint takes the first for the answer.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Set
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from functools import cache, partial
@@ -18,7 +18,7 @@ from ...catalogue.rules.closing import closed_by
 from ...catalogue.rules.timeline import is_digest
 from ...models.data_models import StoredMemory
 from ...models.passages import Passage, place_name
-from ...text.content_words import content
+from ...text.content_words import WIDE, content
 from .later_place import tells_a_later_place
 from .questions.change import Wanted, states_a_change
 from .ranking import Candidate, Sifted
@@ -45,6 +45,10 @@ _ASKS_FOR: Final = re.compile(
     r"谁|哪|什么|啥|咋|几|多[少久大远长]|怎么|\b(?:who|whose|what|which|where|when|how)\b",
     re.IGNORECASE,
 )
+_ASKS_IN_HAN: Final = re.compile("谁|哪[里儿个家]?|什么|啥|咋|怎么|几|多[少久大远长]")
+_OTHER_WORDS: Final = re.compile("住院|教[室练授材]|[放开]学|吃[惊亏力]|放[心假]|开心")
+"""In which what a question asks with, 住在哪里, is no verb."""
+_IS_ASKED: Final = re.compile(r"(?:[?？]|[吗么]|来着)[。.~～]*\s*$")
 _PIECE: Final = re.compile(r"[0-9A-Za-z']+|\S")
 _COMPARED: Final = 100
 """Pieces of a statement: the time goes by their square, and the bot waits for it."""
@@ -65,6 +69,12 @@ class _Statement:
     values: list[str]
     changes: bool
     """Whether it says itself that something changed."""
+    asked_for: frozenset[str]
+    """Of what the question names, too, the Han characters nearest to the word that asks."""
+    told: Set[str]
+    """Its characters but for those of ``_OTHER_WORDS`` that the question has not."""
+    asks: bool
+    """Whether it is a question itself."""
     correction: SpokenCorrection | None = None
 
     @classmethod
@@ -72,6 +82,7 @@ class _Statement:
         cls,
         place: int,
         candidate: Candidate,
+        question: str,
         asked: frozenset[str],
         is_unread: Callable[[Passage], bool],
     ) -> _Statement | None:
@@ -92,6 +103,9 @@ class _Statement:
             [piece[0] for piece in islice(_PIECE.finditer(text), _COMPARED)],
             VALUE.findall(text),
             states_a_change(text),
+            _asked_for(question, about & asked),
+            set(_OTHER_WORDS.sub(lambda word: word[0] * (word[0] in question), text)),
+            _IS_ASKED.search(text) is not None,
             correction,
         )
 
@@ -124,7 +138,10 @@ class _Statement:
             return False
         if weight(self.named & other.named) < _NAMED:
             return False
-        if weight(other.named) < _HALF * weight(self.named):
+        if weight(other.named) < _HALF * weight(self.named) or other.asks:
+            return False
+        # 外婆把药盒放在床头 has the name in common with 外婆的药怎么吃, and tells nothing of it.
+        if not other.changes and not self.asked_for <= other.told:
             return False
         return not is_of_another(self, other)
 
@@ -135,7 +152,9 @@ class _Statement:
         old, new = self.stored.memory, other.stored.memory
         if old.created_at >= new.created_at or other.match < _NEARLY * self.match:
             return False
-        if not self._speaks_of(other) or new.quoted or is_digest(new) or closed_by(new):
+        if not self._speaks_of(other) or other.asks:
+            return False
+        if new.quoted or is_digest(new) or closed_by(new):
             return False
         asked = wanted is not Wanted.ANY or other.changes
         if not asked and not self._differs_in_a_value(other):
@@ -185,9 +204,9 @@ def newest_first(
     known = {
         place: one
         for place, candidate in enumerate(sifted.best[:_LOOKED_AT])
-        if (one := _Statement.of(place, candidate, asked, is_unread)) is not None
+        if (one := _Statement.of(place, candidate, question, asked, is_unread)) is not None
     }
-    corrections = _corrections(known.values(), sifted, asked, is_unread)
+    corrections = _corrections(known.values(), sifted, question, asked, is_unread)
     best = [*sifted.best, *(sifted.below[place] for place in corrections)]
     below = [one for place, one in enumerate(sifted.below) if place not in corrections]
     for place, one in enumerate(corrections.values(), start=len(sifted.best)):
@@ -241,6 +260,7 @@ def newest_first(
 def _corrections(
     known: Collection[_Statement],
     sifted: Sifted,
+    question: str,
     asked: frozenset[str],
     is_unread: Callable[[Passage], bool],
 ) -> dict[int, _Statement]:
@@ -248,7 +268,7 @@ def _corrections(
     found: dict[int, _Statement] = {}
     for place, candidate in enumerate(sifted.below):
         if is_unread(candidate.passage):
-            one = _Statement.of(place, candidate, asked, is_unread)
+            one = _Statement.of(place, candidate, question, asked, is_unread)
             if one is not None and any(other.is_corrected_by(one) for other in known):
                 found[place] = one
     return found
@@ -257,6 +277,19 @@ def _corrections(
 def _match(candidate: Candidate) -> float:
     """How well its words answer: 月底 in the question lifts what says 月底, newer or not."""
     return candidate.order / candidate.factor if candidate.factor > 0 else candidate.order
+
+
+def _asked_for(question: str, named: frozenset[str]) -> frozenset[str]:
+    """住 of 现在住在哪里, 吃 of 怎么吃, as far as they are ``named``."""
+    asks = [*_ASKS_IN_HAN.finditer(question)]
+    if not asks:
+        return frozenset()
+    first, last = asks[-1].span()
+    far: dict[int, set[str]] = {}
+    for place, one in enumerate(question):
+        if one in named and WIDE.fullmatch(one) and not first <= place < last:
+            far.setdefault(max(first - place, place - last + 1), set()).add(one)
+    return frozenset(far[min(far)]) if far else frozenset()
 
 
 def _is_of_another(question: str, old: _Statement, new: _Statement) -> bool:
