@@ -122,9 +122,11 @@ class ScopedMemoryPlugin(Star):
         return json_response({"recalls": []}) if parts is None else await parts.recalls()
 
     def _why_not(self) -> str:
-        say = Texts(chosen_language(self._config)).say
         fault = self._parts.fault
-        return say("log.load_failed", detail=fault) if fault else say("log.loading")
+        return self._say("log.load_failed", detail=fault) if fault else self._say("log.loading")
+
+    def _say(self, name: str, **values: str) -> str:
+        return Texts(chosen_language(self._config)).say(name, **values)
 
     @filter.on_astrbot_loaded()
     async def on_astrbot_loaded(self) -> None:
@@ -328,7 +330,9 @@ class ScopedMemoryPlugin(Star):
                 command: Command = getattr(parts.commands, name)
                 reply = await parts.commands.answer(event, command)
                 closed = parts  # if there is no reply, nothing was done; newer ones may be there
-        yield event.plain_result(self._why_not() if reply is None else reply)
+        if reply is None:
+            reply = self._why_not() if closed is None else self._say("outcome.reloaded")
+        yield event.plain_result(reply)
         event.stop_event()
 
 
