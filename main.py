@@ -34,6 +34,8 @@ _LAST = -10_000
 _LOADING_SECONDS = 10.0
 """How long somebody who says something waits for a plugin that still loads. Loading takes a second
 or two after AstrBot's start, during which the bot would otherwise not have been there at all."""
+_BEHIND_SECONDS = 600.0
+"""How long what nobody waits for does."""
 
 
 class Code(NamedTuple):
@@ -76,7 +78,12 @@ class ScopedMemoryPlugin(Star):
 
     async def _make(self, code: Code, just_started: bool) -> Parts:
         parts = code.parts(
-            self.context, self._config, self._data, self._installs.names, self._parts.again
+            self.context,
+            self._config,
+            self._data,
+            self._installs.names,
+            self._parts.again,
+            self._newest,
         )
         if parts.mind is not None:
             GroupChatter.use(parts.mind.listens_to)
@@ -100,6 +107,11 @@ class ScopedMemoryPlugin(Star):
         """The one that is open, waited for while it is made anew; after a reload of ours the one
         that was ``known``, which says so."""
         return (await self._parts.within(_LOADING_SECONDS) or known).plugin
+
+    async def _newest(self) -> PluginContext | None:
+        """The one that is open, for what goes on behind the bot."""
+        parts = await self._parts.within(_BEHIND_SECONDS)
+        return parts.plugin if parts is not None else None
 
     async def _mind(self) -> DeepMind | None:
         parts = await self._parts.within(_LOADING_SECONDS)
