@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -22,9 +23,9 @@ class Made:
     """Parts whose commands answer ``reply``."""
 
     off = ""
-    mind = None
 
-    def __init__(self, reply: str | None = None) -> None:
+    def __init__(self, reply: str | None = None, mind: Any = None) -> None:
+        self.mind = mind
         self.plugin = object()
         self.commands = SimpleNamespace(answer=self._answer, list=None)
         self.asked = 0
@@ -49,6 +50,7 @@ class Bot:
 
         self.star: Any = object.__new__(main.ScopedMemoryPlugin)
         self.star._config = {}
+        self.star._telling = set()
         self.parts: LateStart[None, Any] = LateStart(lambda: None, make, pytest.fail)
         self.star._parts = self.parts
 
@@ -74,3 +76,57 @@ async def test_a_command_is_answered_by_the_parts_that_come_next() -> None:
     await asyncio.sleep(0)
     assert await bot.command("list") == ["好"]
     await again
+
+
+class Mind:
+    """Notes which of its hooks were called."""
+
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        async def hook(*_: Any) -> None:
+            self.heard.append(name)
+
+        return hook
+
+
+async def test_all_hooks_of_a_message_together_wait_once_for_what_is_made(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(main, "_LOADING_SECONDS", 0.2)
+    mind, goes_on = Mind(), asyncio.Event()
+    bot = Bot(Made(), Made(mind=mind))
+    await bot.parts.now()
+    again = asyncio.create_task(bot.parts.again(goes_on.wait))
+    await asyncio.sleep(0)
+    star, event, began = bot.star, FakeEvent.in_group(777, "在吗"), time.monotonic()
+    await star.on_waiting_llm_request(event)
+    await star.on_llm_request(event, None)
+    assert time.monotonic() - began < 0.35
+    began = time.monotonic()
+    await star.on_agent_done(event, None, None)
+    await star.on_llm_tool_respond(event, None, None, None)
+    await star.on_after_message_sent(event)
+    await star.on_group_chatter(event)
+    assert time.monotonic() - began < 0.1
+    assert mind.heard == []
+    goes_on.set()
+    await again
+    await asyncio.gather(*star._telling)
+    assert mind.heard == ["finished", "finished", "overheard"]
+    await star.on_agent_done(event, None, None)
+    assert mind.heard[3:] == ["finished"]
+
+
+async def test_what_waits_behind_the_bot_ends_with_the_plugin() -> None:
+    bot, stays = Bot(Made(), Made()), asyncio.Event()
+    await bot.parts.now()
+    again = asyncio.create_task(bot.parts.again(stays.wait))
+    await asyncio.sleep(0)
+    await bot.star.on_agent_done(FakeEvent.in_group(777, "在吗"), None, None)
+    closing = asyncio.create_task(bot.parts.close())
+    await asyncio.sleep(0)
+    stays.set()
+    await asyncio.gather(closing, again, *bot.star._telling)
+    assert bot.parts.here is None
