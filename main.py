@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from functools import partial
+from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from astrbot.api import logger, sp
@@ -34,6 +36,10 @@ _LAST = -10_000
 _LOADING_SECONDS = 10.0
 """How long somebody who says something waits for a plugin that still loads. Loading takes a second
 or two after AstrBot's start, during which the bot would otherwise not have been there at all."""
+_PATIENCE = "scoped_memory_patience"
+"""The extra of an event that holds how many of these seconds are left."""
+_BEHIND_SECONDS = 600.0
+"""How long work that holds up no message waits for the parts."""
 
 
 class Code(NamedTuple):
@@ -57,6 +63,7 @@ class ScopedMemoryPlugin(Star):
         super().__init__(context, config)
         self._config = config
         self._data = StarTools.get_data_dir(NAME)
+        self._telling: set[asyncio.Task[None]] = set()
         self._parts: LateStart[Code, Parts] = LateStart(
             _load, self._make, lambda _: logger.exception(self._why_not())
         )
@@ -76,7 +83,12 @@ class ScopedMemoryPlugin(Star):
 
     async def _make(self, code: Code, just_started: bool) -> Parts:
         parts = code.parts(
-            self.context, self._config, self._data, self._installs.names, self._parts.again
+            self.context,
+            self._config,
+            self._data,
+            self._installs.names,
+            self._parts.again,
+            self._newest,
         )
         if parts.mind is not None:
             GroupChatter.use(parts.mind.listens_to)
@@ -101,9 +113,32 @@ class ScopedMemoryPlugin(Star):
         that was ``known``, which says so."""
         return (await self._parts.within(_LOADING_SECONDS) or known).plugin
 
-    async def _mind(self) -> DeepMind | None:
-        parts = await self._parts.within(_LOADING_SECONDS)
+    async def _newest(self) -> PluginContext | None:
+        """The one that is open, for what goes on behind the bot."""
+        parts = await self._parts.within(_BEHIND_SECONDS)
+        return parts.plugin if parts is not None else None
+
+    async def _mind(self, event: AstrMessageEvent) -> DeepMind | None:
+        """What hears of a turn, waited for no longer than ``_LOADING_SECONDS`` in all its hooks."""
+        left, began = event.get_extra(_PATIENCE), monotonic()
+        left = _LOADING_SECONDS if left is None else left
+        parts = await self._parts.within(left)
+        event.set_extra(_PATIENCE, max(0.0, left - (monotonic() - began)))
         return parts.mind if parts is not None else None
+
+    async def _tell(self, work: Callable[[DeepMind], Awaitable[None]]) -> None:
+        """Have something kept of a turn; behind the bot where the parts are still being made."""
+        if (parts := self._parts.here) is None:
+            task = asyncio.create_task(self._tell_later(work))
+            self._telling.add(task)
+            task.add_done_callback(self._telling.discard)
+        elif parts.mind is not None:
+            await work(parts.mind)
+
+    async def _tell_later(self, work: Callable[[DeepMind], Awaitable[None]]) -> None:
+        parts = await self._parts.within(_BEHIND_SECONDS)
+        if parts is not None and parts.mind is not None:
+            await work(parts.mind)
 
     async def terminate(self) -> None:
         """On reload, disable and SIGINT. SIGTERM and worse do without: all is durable anyway."""
@@ -122,9 +157,11 @@ class ScopedMemoryPlugin(Star):
         return json_response({"recalls": []}) if parts is None else await parts.recalls()
 
     def _why_not(self) -> str:
-        say = Texts(chosen_language(self._config)).say
         fault = self._parts.fault
-        return say("log.load_failed", detail=fault) if fault else say("log.loading")
+        return self._say("log.load_failed", detail=fault) if fault else self._say("log.loading")
+
+    def _say(self, name: str, **values: str) -> str:
+        return Texts(chosen_language(self._config)).say(name, **values)
 
     @filter.on_astrbot_loaded()
     async def on_astrbot_loaded(self) -> None:
@@ -136,13 +173,13 @@ class ScopedMemoryPlugin(Star):
     @filter.on_waiting_llm_request()
     async def on_waiting_llm_request(self, event: AstrMessageEvent) -> None:
         """下一步就要定这一轮用哪些工具：等插件载入完；想起要用的，先算起来"""
-        if (mind := await self._mind()) is not None:
+        if (mind := await self._mind(event)) is not None:
             await mind.announced(event)
 
     @filter.on_llm_request()
     async def on_llm_request(self, event: AstrMessageEvent, req: ProviderRequest) -> None:
         """在调用模型之前附上相关的记忆"""
-        if (mind := await self._mind()) is not None:
+        if (mind := await self._mind(event)) is not None:
             await mind.before_request(event, req)
 
     @filter.on_agent_done(priority=_FIRST)
@@ -150,28 +187,26 @@ class ScopedMemoryPlugin(Star):
         self, event: AstrMessageEvent, run_context: Any, response: LLMResponse | None
     ) -> None:
         """回答完了：这一轮排队等着读"""
-        if (mind := await self._mind()) is not None:
-            await mind.finished(event, response)
+        await self._tell(lambda mind: mind.finished(event, response))
 
     @filter.on_llm_tool_respond(priority=_FIRST)
     async def on_llm_tool_respond(
         self, event: AstrMessageEvent, tool: Any, tool_args: Any, tool_result: Any
     ) -> None:
         """工具自己回答了：没有别的钩子会知道这一轮结束了"""
-        if tool_result is None and (mind := await self._mind()) is not None:
-            await mind.finished(event, None)
+        if tool_result is None:
+            await self._tell(lambda mind: mind.finished(event, None))
 
     @filter.after_message_sent()
     async def on_after_message_sent(self, event: AstrMessageEvent) -> None:
         """回答发出之后：有管理员该知道的，说一次"""
-        if (mind := await self._mind()) is not None:
-            await mind.sent(event)
+        if (parts := self._parts.here) is not None and parts.mind is not None:
+            await parts.mind.sent(event)
 
     @filter.custom_filter(GroupChatter, False, priority=_LAST)
     async def on_group_chatter(self, event: AstrMessageEvent) -> None:
         """群里没有叫机器人的话（只在设置里打开时）"""
-        if (mind := await self._mind()) is not None:
-            await mind.overheard(event)
+        await self._tell(lambda mind: mind.overheard(event))
 
     @filter.custom_filter(CommandWords, False, priority=_FIRST)
     async def on_command_words(self, event: AstrMessageEvent) -> None:
@@ -328,7 +363,9 @@ class ScopedMemoryPlugin(Star):
                 command: Command = getattr(parts.commands, name)
                 reply = await parts.commands.answer(event, command)
                 closed = parts  # if there is no reply, nothing was done; newer ones may be there
-        yield event.plain_result(self._why_not() if reply is None else reply)
+        if reply is None:
+            reply = self._why_not() if closed is None else self._say("outcome.reloaded")
+        yield event.plain_result(reply)
         event.stop_event()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Final
 
 from astrbot.api import logger
 from astrbot.api.event import AstrMessageEvent
@@ -30,6 +31,9 @@ from .turn.recent_talk import Said
 _QUEUE_SECONDS = 0.001
 """A person waits for the answer, and AstrBot alone takes fifty milliseconds. An append takes about
 two on an idle machine: what takes longer goes on behind the answer."""
+
+WRITING: Final[set[asyncio.Future[None]]] = set()
+"""Turns on their way to the queue: they may outlive the load of the plugin that heard them."""
 
 _UNKNOWN = "unknown"
 
@@ -173,7 +177,9 @@ class DeepMind:
             turns.history(event),
         )
         await self._note_talk(event, turn)
-        writing = plugin.spawn(self._write(event, turn))
+        writing = asyncio.ensure_future(self._write(event, turn))  # a close cancels what is spawned
+        WRITING.add(writing)
+        writing.add_done_callback(WRITING.discard)
         await asyncio.wait({writing}, timeout=_QUEUE_SECONDS)
 
     async def _note_talk(self, event: AstrMessageEvent, turn: Turn) -> None:
@@ -185,14 +191,24 @@ class DeepMind:
             plugin.talk.note(conversation_id, turn.actor.person, said)
 
     async def _write(self, event: AstrMessageEvent, turn: Turn) -> None:
-        plugin = self._plugin
+        """Into the queue of the engine that is open when this one is closed."""
+        plugin: PluginContext | None = self._plugin
+        closed: PluginContext | None = None
         try:
-            conversation_id = await plugin.turns.conversation_id(event)
-            await plugin.feedback.queue(turn, conversation_id)
-        except (EngineClosed, EngineOff):
-            return  # a reload, or the notice has said it
+            while plugin is not None and plugin is not closed:
+                try:
+                    conversation_id = await plugin.turns.conversation_id(event)
+                    await plugin.feedback.queue(turn, conversation_id)
+                except EngineClosed:
+                    closed, plugin = plugin, await plugin.newest()
+                else:
+                    return
+        except EngineOff:
+            return  # the notice has said it
         except Exception:  # noqa: BLE001  (whatever it is, the person gets the answer)
-            logger.exception(plugin.texts.say("log.observe_failed"))
+            logger.exception(self._plugin.texts.say("log.observe_failed"))
+        else:
+            logger.warning(self._plugin.texts.say("log.observe_failed"))
 
     def _inject(self, request: ProviderRequest, text: str, conversation_id: ConversationId) -> None:
         if self._plugin.reads_prompt_only(conversation_id):

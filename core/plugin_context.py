@@ -53,7 +53,11 @@ type Reopen = Callable[[Callable[[], Coroutine[Any, Any, None]]], Awaitable[None
 """Closes all that one load holds, does what it is given, and makes all anew."""
 
 
-async def _never(_: object) -> None:
+type Newest = Callable[[], Awaitable[PluginContext | None]]
+"""What is open when one that was closed is made anew; None where that does not happen."""
+
+
+async def _never(*_: object) -> None:
     """Where nobody reopens."""
 
 
@@ -70,9 +74,11 @@ class PluginContext:
         data: Path,
         installing: Callable[[], Collection[str]] = frozenset,
         reopen: Reopen = _never,
+        newest: Newest = _never,
     ) -> None:
         self.astrbot = context
         self.reopen = reopen
+        self.newest = newest
         self._installing = installing
         self.config = read_config(raw_config)
         self.panel_map = PanelMap(raw_config)

@@ -11,7 +11,7 @@ from astrbot.api import logger
 from .commands.commands import Commands
 from .deepmind import DeepMind
 from .host.web_api import RecallsApi, StatusApi
-from .plugin_context import PluginContext, Reopen
+from .plugin_context import Newest, PluginContext, Reopen
 
 
 class Parts:
@@ -30,9 +30,10 @@ class Parts:
         data: Path,
         installing: Callable[[], Collection[str]],
         reopen: Reopen,
+        newest: Newest,
     ) -> None:
         """``installing``: the packages that are being installed."""
-        plugin = PluginContext(context, raw_config, data, installing, reopen)
+        plugin = PluginContext(context, raw_config, data, installing, reopen, newest)
         on = plugin.config.enabled
         self.off = "" if on else plugin.texts.say("log.disabled")
         self.plugin = plugin if on else None

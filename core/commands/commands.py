@@ -192,8 +192,12 @@ class Commands:
         if count is None:
             return self._say("outcome.admins_only")
         lines = [self._say("confirm.done", count=count)] if count else []
-        if await service.confirm_pauses(actor=actor):
-            lines.append(self._say("confirm.pauses"))
-        if (await service.describe(conversation_id=conversation_id)).damaged:
-            lines.append(self._say("scope.damaged"))  # which is another thing to say yes to
+        try:
+            if await service.confirm_pauses(actor=actor):
+                lines.append(self._say("confirm.pauses"))
+            if (await service.describe(conversation_id=conversation_id)).damaged:
+                lines.append(self._say("scope.damaged"))  # which is another thing to say yes to
+        except EngineClosed:
+            if not lines:  # else it is not to be done again: there would be nothing to confirm
+                raise
         return "\n".join(lines) or self._say("confirm.nothing")

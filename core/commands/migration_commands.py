@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
-from ...llm_memory import Actor, ConversationId, MigrationState, MigrationStatus, ReverseReport
+from ...llm_memory import (
+    Actor,
+    ConversationId,
+    EngineClosed,
+    MigrationState,
+    MigrationStatus,
+    ReverseReport,
+)
 from ..plugin_context import PluginContext
 from ..replies.migration_text import cause_text, numbers_text
 from ..services.injection_service import safe
 from .slow_command import answer_or_continue
 
+_STATUS_SECONDS = 1.0
 _LETTERS = 10
 _ID = 60
 _SOURCES = 400
@@ -46,9 +56,11 @@ class MigrationCommands:
         if not actor.admin:
             return self._say("outcome.admins_only")
         word, more = (*rest.split(None, 1), "", "")[:2]
-        match _WORDS.get(word.lower()):
-            case "status":
-                return await self._status()
+        what = _WORDS.get(word.lower())
+        if what == "status":
+            return await self._status()
+        await self._plugin.service.map_summary()  # tells why the engine is off; its parts do not
+        match what:
             case "dry_run":
                 return await self._patiently(self._dry_run)
             case "start":
@@ -64,7 +76,10 @@ class MigrationCommands:
 
     async def _status(self) -> str:
         engine = await self._plugin.status()
-        if not engine.ready:  # nobody has looked yet
+        if not engine.ready:  # nobody has looked yet, or will
+            with suppress(TimeoutError, EngineClosed):
+                async with asyncio.timeout(_STATUS_SECONDS):
+                    await self._plugin.service.map_summary()
             return self._say("migrate.head", state=self._say("migrate.opening"))
         status = engine.migration
         lines = [self._state(status), self._mode(status)]

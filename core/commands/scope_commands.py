@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from ...llm_memory import Actor, ConversationId, MapChange, NotAllowed, Refused, ScopeFault, Usable
+from contextlib import suppress
+
+from ...llm_memory import (
+    Actor,
+    ConversationId,
+    EngineClosed,
+    MapChange,
+    NotAllowed,
+    Refused,
+    ScopeFault,
+    Usable,
+)
 from ...llm_memory.scopes.rules.map_edits import entry_of, with_entry
 from ..host.panel_config import NotSaved
 from ..plugin_context import PluginContext
@@ -123,8 +134,9 @@ class ScopeCommands:
         if isinstance(before, Usable) and isinstance(after, Usable) and before.scope != after.scope:
             stays = "scope.stays_public" if before.scope.is_public else "scope.stays"
             lines.append(self._say(stays, scope=before.scope.name))
-            report = await self._plugin.service.describe(conversation_id=conversation_id)
-            lines += [left_text(self._plugin.texts, one) for one in report.left]
+            with suppress(EngineClosed):  # the change is made, and not to be made again
+                report = await self._plugin.service.describe(conversation_id=conversation_id)
+                lines += [left_text(self._plugin.texts, one) for one in report.left]
         back = self._say("scope.word_off") if former is None else safe(former)[:_NAME]
         lines.append(self._say("scope.set_back", word=back))
         return "\n".join(lines)

@@ -78,17 +78,21 @@ class LateStart[Code, Parts: Closable]:
     async def within(self, seconds: float) -> Parts | None:
         """The parts, waited for so long. That somebody asks means that AstrBot is up."""
         self._up.set()
-        if self.here is None and self._task is not None:
-            await asyncio.wait([self._task], timeout=seconds)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while self.here is None and self._task is not None and not self._task.done():
+                    await asyncio.wait([self._task])  # behind which the next may have begun
         return self.here
 
     async def again(self, between: Callable[[], Coroutine[Any, Any, None]] | None = None) -> None:
-        """Close what was made and make it anew. What fails is told. Nothing happens after
-        ``close``.
+        """Close what was made and make it anew, after whatever is being made already. What fails
+        is told. Nothing happens after ``close``.
 
         Args:
             between: What is done while there is nothing. Raises nothing.
         """
+        while self._task is not None and not self._task.done():
+            await asyncio.wait([self._task])  # two at a time would leave parts that nobody closes
         if self._closed:
             return
         old, self.here = self.here, None

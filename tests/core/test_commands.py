@@ -10,7 +10,7 @@ import pytest
 
 from astrbot_plugin_scoped_memory.core.commands.commands import Commands
 from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
-from astrbot_plugin_scoped_memory.llm_memory import EngineOff
+from astrbot_plugin_scoped_memory.llm_memory import CognitiveService, EngineOff
 from astrbot_plugin_scoped_memory.tests.support.engines import MAP, Rig, group, person, running
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, FakePlugin
 
@@ -259,6 +259,21 @@ async def test_every_command_says_that_the_engine_is_off_and_leaves_a_closed_one
         assert why in await ask(rig, event, language)
         await rig.engine.close()
         assert await ask_maybe(rig, event, language) is None
+
+
+@pytest.mark.parametrize("held", [3, 0])
+async def test_deletions_that_are_confirmed_are_told_though_the_engine_closes_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, held: int
+) -> None:
+    async def confirmed(service: CognitiveService, **_: Any) -> int:
+        await service.close()
+        return held
+
+    monkeypatch.setattr(CognitiveService, "confirm_deletions", confirmed)
+    event = FakeEvent.in_group(777, "memory confirm", admin=True)
+    async with running(tmp_path, follow=False) as rig:
+        told = await ask_maybe(rig, event, "zh-CN")
+    assert told == (Texts("zh-CN").say("confirm.done", count=held) if held else None)
 
 
 async def test_a_hostile_name_forges_no_line_in_a_list(tmp_path: Path) -> None:

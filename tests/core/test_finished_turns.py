@@ -115,6 +115,27 @@ async def test_a_tool_that_shows_no_memories_tells_of_none(tmp_path: Path) -> No
         assert plugin.turns.recalled(cast("Any", event)) == ()
 
 
+async def test_a_turn_whose_engine_closes_under_it_is_queued_by_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    event, warned = FakeEvent.in_group(777, QUESTION), list[str]()
+    monkeypatch.setattr(deepmind.logger, "warning", warned.append)
+    async with running(tmp_path) as rig:
+        old = TurnPlugin(rig)
+    async with running(tmp_path) as rig:
+        old.successor = TurnPlugin(rig)
+        await DeepMind(cast("Any", old)).finished(cast("Any", event), answer())
+        for spawned in old.tasks:
+            spawned.cancel()  # as a close does
+        await asyncio.gather(*deepmind.WRITING)
+    assert (said(tmp_path), warned) == ([(QUESTION, "不能吃")], [])
+    old.successor = None
+    lost = FakeEvent.in_group(777, "还有谁来")
+    await DeepMind(cast("Any", old)).finished(cast("Any", lost), answer())
+    await asyncio.gather(*deepmind.WRITING)
+    assert warned == [old.texts.say("log.observe_failed")]
+
+
 @pytest.mark.parametrize(
     ("response", "reply"),
     [

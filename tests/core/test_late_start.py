@@ -207,6 +207,44 @@ async def test_what_is_done_between_finds_the_old_closed_and_nothing_new(
     assert len(seen) == 1
 
 
+async def test_of_two_at_once_the_second_closes_what_the_first_has_made(
+    making: Making, late: LateStart[str, Made]
+) -> None:
+    making.may.set()
+    await late.now()
+    open_between: list[int] = []
+
+    async def between() -> None:
+        open_between.append(sum(not made.closings for made in making.parts))
+        await asyncio.sleep(0.01)
+        open_between.append(sum(not made.closings for made in making.parts))
+
+    both = asyncio.gather(late.again(between), late.again(between))
+    await until(lambda: late.here is None)
+    assert await late.within(LONG) is making.parts[2]
+    await both
+    assert open_between == [0, 0, 0, 0]
+    assert late.here is making.parts[2]
+    await late.close()
+    assert [made.closings for made in making.parts] == [1, 1, 1]
+
+
+async def test_who_waits_for_another_to_finish_makes_nothing_after_a_close(
+    making: Making, late: LateStart[str, Made]
+) -> None:
+    making.may.set()
+    await late.now()
+    (old,) = making.parts
+    old.may.clear()
+    both = [asyncio.create_task(late.again()) for _ in range(2)]
+    await until(lambda: late.here is None)
+    closing = asyncio.create_task(late.close())
+    await asyncio.sleep(0.01)
+    old.may.set()
+    await asyncio.gather(closing, *both)
+    assert (old.closings, len(making.parts), late.here) == (1, 1, None)
+
+
 async def test_who_closes_while_it_is_made_anew_waits_for_the_old_and_nothing_new_is_made(
     making: Making, late: LateStart[str, Made]
 ) -> None:

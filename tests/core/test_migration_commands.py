@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -17,8 +18,9 @@ from astrbot_plugin_scoped_memory.core.migrations.memory_scope_migration import 
 )
 from astrbot_plugin_scoped_memory.core.replies.migration_text import cause_text
 from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
-from astrbot_plugin_scoped_memory.llm_memory import MigrationState
+from astrbot_plugin_scoped_memory.llm_memory import Engine, EngineOff, MigrationState
 from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable
+from astrbot_plugin_scoped_memory.llm_memory.storage.directory_lock import DirectoryLock
 from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, group, running
 from astrbot_plugin_scoped_memory.tests.support.migrating import (
     fields,
@@ -97,6 +99,25 @@ async def test_before_anybody_has_looked_it_does_not_say_that_there_is_nothing(
         shown = await ask(rig, "", language=language)
     assert Texts(language).say("migrate.opening") in shown
     assert shown != idle
+
+
+async def test_with_the_engine_off_each_of_its_words_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = Engine.open
+
+    async def off(engine: Engine) -> None:
+        with contextlib.suppress(EngineOff):
+            await real(engine)
+
+    monkeypatch.setattr(Engine, "open", off)
+    lock = DirectoryLock(tmp_path)
+    lock.acquire()
+    async with running(tmp_path, follow=False) as rig:
+        for words in ("", "dry-run", "start", "reverse", "take-back b-1", "broken"):
+            told = await ask(rig, words)
+            assert Texts("zh-CN").say("engine_off.directory_in_use") in told
+    lock.release()
 
 
 async def test_nobody_but_an_admin_hears_anything(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from astrbot_plugin_scoped_memory.core.commands.commands import Commands
 from astrbot_plugin_scoped_memory.core.texts import LANGUAGES
-from astrbot_plugin_scoped_memory.llm_memory import NoticeCode
+from astrbot_plugin_scoped_memory.llm_memory import CognitiveService, NoticeCode
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     MAP,
     Rig,
@@ -73,6 +73,25 @@ async def test_an_admin_maps_a_conversation_for_good_and_at_once(tmp_path: Path)
     async with running(tmp_path, panel[KEY], follow=False) as rig:
         assert await rig.texts("钥匙在哪", group(555))
         assert not await rig.texts("钥匙在哪", group(999))
+
+
+async def test_a_change_that_is_made_is_told_though_the_engine_closes_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, asked = CognitiveService.describe, []
+
+    async def closed_afterwards(service: CognitiveService, **named: Any) -> Any:
+        asked.append(named)
+        if len(asked) > 1:
+            await service.close()
+        return await real(service, **named)
+
+    monkeypatch.setattr(CognitiveService, "describe", closed_afterwards)
+    async with running(tmp_path, follow=False) as rig:
+        said = await ask(rig, Panel(dict(MAP)), "scope 家人", admin=True)
+    assert len(asked) > 1
+    assert "“家人”" in said
+    assert "/记忆 域 取消" in said
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

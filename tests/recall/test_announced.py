@@ -164,7 +164,7 @@ async def test_astrbots_hook_before_the_request_announces_it(bot: Bot) -> None:
 
     plugin: Any = TurnPlugin(bot.rig)
 
-    async def mind() -> Any:
+    async def mind(_: Any) -> Any:
         return DeepMind(plugin)
 
     star: Any = SimpleNamespace(_mind=mind)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from difflib import SequenceMatcher
 
 import pytest
 from hypothesis import given
@@ -15,6 +16,7 @@ from astrbot_plugin_scoped_memory.core.texts import Texts
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.timeline import DIGEST_TAG
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, StoredMemory
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules import newest_first as newest_first_module
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.newest_first import newest_first
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.questions.change import (
     Wanted,
@@ -167,6 +169,68 @@ def test_how_it_is_now_says_who_spoke_of_it_last(
     question: str, old: str, new: str, is_new_first: bool
 ) -> None:
     assert order(question, old, new) == ([new, old] if is_new_first else [old, new])
+
+
+def test_of_several_in_a_row_the_newest_comes_first_though_it_has_few_of_the_words() -> None:
+    best = [
+        said("奶奶住在城南三号楼", 30, score=1.0),
+        said("奶奶住进了城北的养老院", 20, score=0.6),
+        said("奶奶住大姑家了", 2, score=0.4),
+    ]
+    question = "奶奶现在住哪里"
+    sifted = newest_first(Sifted(best, []), what_is_wanted(question), question)
+    assert texts(sifted.best) == texts(best)[::-1]
+
+
+def test_long_texts_are_compared_once_each_and_not_to_their_ends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The time goes by the square of their length, on the event loop."""
+    compared: list[tuple[int, int]] = []
+
+    class Counted(SequenceMatcher[str]):
+        def __init__(self, junk: None, one: list[str], other: list[str], **more: bool) -> None:
+            compared.append((len(one), len(other)))
+            super().__init__(junk, one, other, **more)
+
+    monkeypatch.setattr(newest_first_module, "SequenceMatcher", Counted)
+    names = ["甲乙丙丁"[n] + "子丑寅卯"[n] for n in range(4)]
+    best = [said(f"公司项目{name}{n}期" + "写文档" * 500, n) for n, name in enumerate(names)]
+    question = f"公司项目{'和'.join(names)}现在谁在做"
+    newest_first(Sifted(best, []), what_is_wanted(question), question)
+    assert len(compared) == len(names) * (len(names) - 1) / 2
+    assert max(max(pair) for pair in compared) <= 100
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "remark"),
+    [
+        ("奶奶现在住在哪里", "奶奶现在住在城南的三号楼", "奶奶住院那天是小明送的花"),
+        ("外婆的药现在怎么吃", "外婆的药每天早上吃一片", "外婆把药盒放在床头"),
+        ("奶奶现在住哪里", "奶奶住在城南三号楼", "奶奶现在住哪里来着？"),
+        ("Does Ines still eat fish?", "Ines loves fish soup", "Does Ines still eat fish at all?"),
+    ],
+)
+def test_a_later_remark_that_does_not_tell_what_is_asked_for_stays_behind(
+    question: str, answer: str, remark: str
+) -> None:
+    assert order(question, answer, remark) == [answer, remark]
+
+
+@pytest.mark.parametrize(
+    ("question", "old", "new"),
+    [
+        ("奶奶现在住在哪里", "奶奶现在住在城南的三号楼", "奶奶住到大姑家了"),
+        ("外婆的药现在怎么吃", "外婆的药每天早上吃一片", "外婆的药医生说晚上吃两片"),
+        ("王老师现在教几年级", "王老师教三年级数学", "王老师调去四年级了"),
+        ("奶奶现在住院住在哪里", "奶奶住院在人民医院", "奶奶住院在康复医院"),
+        ("小鹿现在欠谁多少钱", "小鹿欠老郑三十块", "小鹿把老郑的三十块还了"),
+    ],
+)
+def test_a_later_remark_that_tells_it_or_says_of_a_change_comes_first(
+    question: str, old: str, new: str
+) -> None:
+    assert order(question, old, new) == [new, old]
 
 
 def test_how_it_is_now_is_told_by_those_alone_who_share_the_scope() -> None:

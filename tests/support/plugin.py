@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from astrbot_plugin_scoped_memory.core.config import PluginConfig
+from astrbot_plugin_scoped_memory.core.deepmind import WRITING
 from astrbot_plugin_scoped_memory.core.host.panel_config import PanelMap
 from astrbot_plugin_scoped_memory.core.replies.notice_text import notice_text
 from astrbot_plugin_scoped_memory.core.services.feedback_service import FeedbackService
@@ -115,6 +116,7 @@ class FakePlugin:
         self.astrbot = SimpleNamespace(conversation_manager=manager)
         self.feedback = FeedbackService(rig.engine)
         self.tasks: list[asyncio.Future[None]] = []
+        self.successor: FakePlugin | None = None
 
     async def _current_history(self, umo: str) -> str:
         return self.histories.get(umo, self.histories[""])
@@ -146,7 +148,11 @@ class FakePlugin:
 
     async def settled(self) -> None:
         """Wait for what runs behind."""
-        await asyncio.gather(*self.tasks)
+        await asyncio.gather(*self.tasks, *WRITING)
+
+    async def newest(self) -> FakePlugin | None:
+        """What is open when this one is closed."""
+        return self.successor
 
 
 def holding(*plugins: Any) -> Any:

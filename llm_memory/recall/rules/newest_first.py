@@ -7,16 +7,18 @@ without a hint takes the first for the answer.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Set
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
+from functools import cache, partial
+from itertools import islice
 from typing import Final
 
 from ...catalogue.rules.closing import closed_by
 from ...catalogue.rules.timeline import is_digest
 from ...models.data_models import StoredMemory
 from ...models.passages import Passage, place_name
-from ...text.content_words import content
+from ...text.content_words import WIDE, content
 from .later_place import tells_a_later_place
 from .questions.change import Wanted, states_a_change
 from .ranking import Candidate, Sifted
@@ -43,10 +45,16 @@ _ASKS_FOR: Final = re.compile(
     r"谁|哪|什么|啥|咋|几|多[少久大远长]|怎么|\b(?:who|whose|what|which|where|when|how)\b",
     re.IGNORECASE,
 )
+_ASKS_IN_HAN: Final = re.compile("谁|哪[里儿个家]?|什么|啥|咋|怎么|几|多[少久大远长]")
+_OTHER_WORDS: Final = re.compile("住院|教[室练授材]|[放开]学|吃[惊亏力]|放[心假]|开心")
+"""In which what a question asks with, 住在哪里, is no verb."""
+_IS_ASKED: Final = re.compile(r"(?:[?？]|[吗么]|来着)[。.~～]*\s*$")
 _PIECE: Final = re.compile(r"[0-9A-Za-z']+|\S")
+_COMPARED: Final = 100
+"""Pieces of a statement: the time goes by their square, and the bot waits for it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Statement:
     """A memory among the candidates, by the place at which it stands."""
 
@@ -57,6 +65,16 @@ class _Statement:
     """What the question is about, too."""
     weight: int
     match: float
+    pieces: list[str]
+    values: list[str]
+    changes: bool
+    """Whether it says itself that something changed."""
+    asked_for: frozenset[str]
+    """Of what the question names, too, the Han characters nearest to the word that asks."""
+    told: Set[str]
+    """Its characters but for those of ``_OTHER_WORDS`` that the question has not."""
+    asks: bool
+    """Whether it is a question itself."""
     correction: SpokenCorrection | None = None
 
     @classmethod
@@ -64,6 +82,7 @@ class _Statement:
         cls,
         place: int,
         candidate: Candidate,
+        question: str,
         asked: frozenset[str],
         is_unread: Callable[[Passage], bool],
     ) -> _Statement | None:
@@ -72,9 +91,22 @@ class _Statement:
         if not isinstance(stored, StoredMemory):
             return None
         correction = SpokenCorrection.of(stored.memory) if is_unread(stored) else None
-        about = content(stored.memory.judgment)
+        text = stored.memory.judgment
+        about = content(text)
         return cls(
-            place, stored, about, about & asked, weight(about), _match(candidate), correction
+            place,
+            stored,
+            about,
+            about & asked,
+            weight(about),
+            _match(candidate),
+            [piece[0] for piece in islice(_PIECE.finditer(text), _COMPARED)],
+            VALUE.findall(text),
+            states_a_change(text),
+            _asked_for(question, about & asked),
+            set(_OTHER_WORDS.sub(lambda word: word[0] * (word[0] in question), text)),
+            _IS_ASKED.search(text) is not None,
+            correction,
         )
 
     def is_corrected_by(self, other: _Statement) -> bool:
@@ -94,7 +126,7 @@ class _Statement:
             return False
         return tells_a_later_place(old.judgment, new.judgment, question)
 
-    def was_so_until(self, other: _Statement, question: str) -> bool:
+    def was_so_until(self, other: _Statement, is_of_another: _OfAnother) -> bool:
         """Whether ``other`` says later, to the same people, what may answer the question, too: how
         it is now."""
         if place_name(self.stored) != place_name(other.stored):
@@ -106,23 +138,28 @@ class _Statement:
             return False
         if weight(self.named & other.named) < _NAMED:
             return False
-        if weight(other.named) < _HALF * weight(self.named):
+        if weight(other.named) < _HALF * weight(self.named) or other.asks:
             return False
-        return not _is_of_another(old.judgment, new.judgment, question)
+        # 外婆把药盒放在床头 has the name in common with 外婆的药怎么吃, and tells nothing of it.
+        if not other.changes and not self.asked_for <= other.told:
+            return False
+        return not is_of_another(self, other)
 
-    def is_before(self, other: _Statement, wanted: Wanted, question: str) -> bool:
+    def is_before(self, other: _Statement, wanted: Wanted, is_of_another: _OfAnother) -> bool:
         """Whether ``other`` says something newer of the same thing."""
         if self.is_corrected_by(other):
             return True
         old, new = self.stored.memory, other.stored.memory
         if old.created_at >= new.created_at or other.match < _NEARLY * self.match:
             return False
-        if not self._speaks_of(other) or new.quoted or is_digest(new) or closed_by(new):
+        if not self._speaks_of(other) or other.asks:
             return False
-        asked = wanted is not Wanted.ANY or states_a_change(new.judgment)
-        if not asked and not _differ_in_a_value(old.judgment, new.judgment):
+        if new.quoted or is_digest(new) or closed_by(new):
             return False
-        return not _is_of_another(old.judgment, new.judgment, question)
+        asked = wanted is not Wanted.ANY or other.changes
+        if not asked and not self._differs_in_a_value(other):
+            return False
+        return not is_of_another(self, other)
 
     def _speaks_of(self, other: _Statement) -> bool:
         """Whether both are about one thing, in other words."""
@@ -130,6 +167,17 @@ class _Statement:
             return False
         shared = weight(self.about & other.about)
         return shared >= _LEAST and shared >= _SHARED * min(self.weight, other.weight)
+
+    def _differs_in_a_value(self, other: _Statement) -> bool:
+        """Whether both begin alike and name other numbers or days: 排练在周三, 排练在周日."""
+        one, two = (said.stored.memory.judgment[:_BEGINNING] for said in (self, other))
+        if one.encode()[:_BEGINNING] != two.encode()[:_BEGINNING]:
+            return False
+        return bool(self.values) and bool(other.values) and self.values != other.values
+
+
+_OfAnother = Callable[[_Statement, _Statement], bool]
+"""Of an older and a newer one."""
 
 
 def newest_first(
@@ -152,18 +200,19 @@ def newest_first(
             however few words of the question it has, and beside it if it was below the floor.
     """
     asked = content(question)
+    is_of_another = cache(partial(_is_of_another, question))
     known = {
         place: one
         for place, candidate in enumerate(sifted.best[:_LOOKED_AT])
-        if (one := _Statement.of(place, candidate, asked, is_unread)) is not None
+        if (one := _Statement.of(place, candidate, question, asked, is_unread)) is not None
     }
-    corrections = _corrections(known.values(), sifted, asked, is_unread)
+    corrections = _corrections(known.values(), sifted, question, asked, is_unread)
     best = [*sifted.best, *(sifted.below[place] for place in corrections)]
     below = [one for place, one in enumerate(sifted.below) if place not in corrections]
     for place, one in enumerate(corrections.values(), start=len(sifted.best)):
         known[place] = replace(one, place=place)
     newer = {
-        place: [other for other in known.values() if one.is_before(other, wanted, question)]
+        place: [other for other in known.values() if one.is_before(other, wanted, is_of_another)]
         for place, one in known.items()
     }
     older: dict[int, list[_Statement]] = {place: [] for place in known}
@@ -181,20 +230,27 @@ def newest_first(
                     other
                     for other in known.values()
                     if one.was_elsewhere(other, question)
-                    or (wanted is Wanted.NEWEST and one.was_so_until(other, question))
+                    or (wanted is Wanted.NEWEST and one.was_so_until(other, is_of_another))
                 ),
             ]
             for place, one in known.items()
         }
     )
     order: dict[int, None] = {}
-    for place in range(len(best)):
+
+    def put(place: int) -> None:
+        """Behind what comes before it, and that behind what comes before that."""
         ahead = sorted(
-            first.get(place, ()),
+            (one for one in first.get(place, ()) if one.place not in order),
             key=lambda one: one.stored.memory.created_at,
             reverse=not is_history,
         )
-        order.update(dict.fromkeys((*(one.place for one in ahead), place)))
+        for one in ahead:
+            put(one.place)
+        order[place] = None  # a second time changes nothing
+
+    for place in range(len(best)):
+        put(place)
     ordered = [
         replace(best[place], earlier=True) if newer.get(place) else best[place] for place in order
     ]
@@ -204,6 +260,7 @@ def newest_first(
 def _corrections(
     known: Collection[_Statement],
     sifted: Sifted,
+    question: str,
     asked: frozenset[str],
     is_unread: Callable[[Passage], bool],
 ) -> dict[int, _Statement]:
@@ -211,7 +268,7 @@ def _corrections(
     found: dict[int, _Statement] = {}
     for place, candidate in enumerate(sifted.below):
         if is_unread(candidate.passage):
-            one = _Statement.of(place, candidate, asked, is_unread)
+            one = _Statement.of(place, candidate, question, asked, is_unread)
             if one is not None and any(other.is_corrected_by(one) for other in known):
                 found[place] = one
     return found
@@ -222,19 +279,32 @@ def _match(candidate: Candidate) -> float:
     return candidate.order / candidate.factor if candidate.factor > 0 else candidate.order
 
 
-def _is_of_another(old: str, new: str, question: str) -> bool:
+def _asked_for(question: str, named: frozenset[str]) -> frozenset[str]:
+    """住 of 现在住在哪里, 吃 of 怎么吃, as far as they are ``named``."""
+    asks = [*_ASKS_IN_HAN.finditer(question)]
+    if not asks:
+        return frozenset()
+    first, last = asks[-1].span()
+    far: dict[int, set[str]] = {}
+    for place, one in enumerate(question):
+        if one in named and WIDE.fullmatch(one) and not first <= place < last:
+            far.setdefault(max(first - place, place - last + 1), set()).add(one)
+    return frozenset(far[min(far)]) if far else frozenset()
+
+
+def _is_of_another(question: str, old: _Statement, new: _Statement) -> bool:
     """Whether they differ in what the question names, and in what it asks for: of Jack, who is 8,
     and of Mark, who is 5."""
-    if not _ASKS_FOR.search(question):
+    if old.named <= new.named or not _ASKS_FOR.search(question):
         return False
-    before, after = _PIECE.findall(old), _PIECE.findall(new)
-    steps = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+    before = old.pieces
+    steps = SequenceMatcher(None, before, new.pieces, autojunk=False).get_opcodes()
     replaced = [(first, last) for step, first, last, *_ in steps if step == "replace"]
     asked = "\0".join(["", *_PIECE.findall(question), ""])
     return len(replaced) > 1 and any(
-        weight([one for one in before[first:last] if content(one)]) > 1
+        "\0".join(["", *before[first:last], ""]) in asked
+        and weight([one for one in before[first:last] if content(one)]) > 1
         and (_is_ordinal(before, first) or not VALUE.fullmatch("".join(before[first:last])))
-        and "\0".join(["", *before[first:last], ""]) in asked
         for first, last in replaced
     )
 
@@ -242,11 +312,3 @@ def _is_of_another(old: str, new: str, question: str) -> bool:
 def _is_ordinal(pieces: list[str], place: int) -> bool:
     """Whether a number names one of many: 第3号用户 is not 第989号用户, however alike they are."""
     return place > 0 and pieces[place - 1] == "第"
-
-
-def _differ_in_a_value(one: str, other: str) -> bool:
-    """Whether both begin alike and name other numbers or days: 排练在周三, 排练在周日."""
-    if one.encode()[:_BEGINNING] != other.encode()[:_BEGINNING]:
-        return False
-    values, others = VALUE.findall(one), VALUE.findall(other)
-    return bool(values) and bool(others) and values != others

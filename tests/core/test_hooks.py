@@ -1,0 +1,132 @@
+"""What AstrBot's hooks do while the parts behind them are made anew."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from astrbot_plugin_scoped_memory import main
+from astrbot_plugin_scoped_memory.core.host.late_start import LateStart
+from astrbot_plugin_scoped_memory.core.texts import Texts
+from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent
+
+pytestmark = pytest.mark.unit
+
+SAY = Texts("zh-CN").say
+
+
+class Made:
+    """Parts whose commands answer ``reply``."""
+
+    off = ""
+
+    def __init__(self, reply: str | None = None, mind: Any = None) -> None:
+        self.mind = mind
+        self.plugin = object()
+        self.commands = SimpleNamespace(answer=self._answer, list=None)
+        self.asked = 0
+        self._reply = reply
+
+    async def _answer(self, _: object, __: object) -> str | None:
+        self.asked += 1
+        return self._reply
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+class Bot:
+    """AstrBot's view of the plugin, over parts that come from ``made`` one after the other."""
+
+    def __init__(self, *made: Any) -> None:
+        parts = iter(made)
+
+        async def make(_: None, __: bool) -> Any:
+            return next(parts)
+
+        self.star: Any = object.__new__(main.ScopedMemoryPlugin)
+        self.star._config = {}
+        self.star._telling = set()
+        self.parts: LateStart[None, Any] = LateStart(lambda: None, make, pytest.fail)
+        self.star._parts = self.parts
+
+    async def command(self, name: str) -> list[str]:
+        """What a command is answered."""
+        event: Any = FakeEvent.in_group(777, f"/memory {name}")
+        event.plain_result, event.stop_event = str, lambda: None
+        return [reply async for reply in self.star._reply(event, name)]
+
+
+async def test_a_command_that_finds_no_open_engine_twice_says_that_it_was_reloaded() -> None:
+    closed = Made()
+    bot = Bot(closed)
+    await bot.parts.now()
+    assert await bot.command("list") == [SAY("outcome.reloaded")]
+    assert closed.asked == 1
+
+
+async def test_a_command_is_answered_by_the_parts_that_come_next() -> None:
+    bot = Bot(Made(), Made("好"))
+    await bot.parts.now()
+    again = asyncio.create_task(bot.parts.again())
+    await asyncio.sleep(0)
+    assert await bot.command("list") == ["好"]
+    await again
+
+
+class Mind:
+    """Notes which of its hooks were called."""
+
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        async def hook(*_: Any) -> None:
+            self.heard.append(name)
+
+        return hook
+
+
+async def test_all_hooks_of_a_message_together_wait_once_for_what_is_made(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(main, "_LOADING_SECONDS", 0.2)
+    mind, goes_on = Mind(), asyncio.Event()
+    bot = Bot(Made(), Made(mind=mind))
+    await bot.parts.now()
+    again = asyncio.create_task(bot.parts.again(goes_on.wait))
+    await asyncio.sleep(0)
+    star, event, began = bot.star, FakeEvent.in_group(777, "在吗"), time.monotonic()
+    await star.on_waiting_llm_request(event)
+    await star.on_llm_request(event, None)
+    assert time.monotonic() - began < 0.35
+    began = time.monotonic()
+    await star.on_agent_done(event, None, None)
+    await star.on_llm_tool_respond(event, None, None, None)
+    await star.on_after_message_sent(event)
+    await star.on_group_chatter(event)
+    assert time.monotonic() - began < 0.1
+    assert mind.heard == []
+    goes_on.set()
+    await again
+    await asyncio.gather(*star._telling)
+    assert mind.heard == ["finished", "finished", "overheard"]
+    await star.on_agent_done(event, None, None)
+    assert mind.heard[3:] == ["finished"]
+
+
+async def test_what_waits_behind_the_bot_ends_with_the_plugin() -> None:
+    bot, stays = Bot(Made(), Made()), asyncio.Event()
+    await bot.parts.now()
+    again = asyncio.create_task(bot.parts.again(stays.wait))
+    await asyncio.sleep(0)
+    await bot.star.on_agent_done(FakeEvent.in_group(777, "在吗"), None, None)
+    closing = asyncio.create_task(bot.parts.close())
+    await asyncio.sleep(0)
+    stays.set()
+    await asyncio.gather(closing, again, *bot.star._telling)
+    assert bot.parts.here is None
