@@ -59,7 +59,8 @@ class MigrationCommands:
         what = _WORDS.get(word.lower())
         if what == "status":
             return await self._status()
-        await self._plugin.service.map_summary()  # tells why the engine is off; its parts do not
+        # It tells why the engine is off; the migrations do not.
+        await self._plugin.service.admin.map_summary()
         match what:
             case "dry_run":
                 return await self._patiently(self._dry_run)
@@ -79,7 +80,7 @@ class MigrationCommands:
         if not engine.ready:  # nobody has looked yet, or will
             with suppress(TimeoutError, EngineClosed):
                 async with asyncio.timeout(_STATUS_SECONDS):
-                    await self._plugin.service.map_summary()
+                    await self._plugin.service.admin.map_summary()
             return self._say("migrate.head", state=self._say("migrate.opening"))
         status = engine.migration
         lines = [self._state(status), self._mode(status)]

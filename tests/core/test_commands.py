@@ -10,7 +10,8 @@ import pytest
 
 from astrbot_plugin_scoped_memory.core.commands.commands import Commands
 from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
-from astrbot_plugin_scoped_memory.llm_memory import CognitiveService, EngineOff
+from astrbot_plugin_scoped_memory.llm_memory import EngineOff
+from astrbot_plugin_scoped_memory.llm_memory.service.scope_admin import ScopeAdmin
 from astrbot_plugin_scoped_memory.tests.support.engines import MAP, Rig, group, person, running
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, FakePlugin
 
@@ -265,11 +266,11 @@ async def test_every_command_says_that_the_engine_is_off_and_leaves_a_closed_one
 async def test_deletions_that_are_confirmed_are_told_though_the_engine_closes_then(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, held: int
 ) -> None:
-    async def confirmed(service: CognitiveService, **_: Any) -> int:
-        await service.close()
+    async def confirmed(admin: ScopeAdmin, **_: Any) -> int:
+        await admin._life.close()
         return held
 
-    monkeypatch.setattr(CognitiveService, "confirm_deletions", confirmed)
+    monkeypatch.setattr(ScopeAdmin, "confirm_deletions", confirmed)
     event = FakeEvent.in_group(777, "memory confirm", admin=True)
     async with running(tmp_path, follow=False) as rig:
         told = await ask_maybe(rig, event, "zh-CN")

@@ -238,16 +238,21 @@ def newest_first(
     )
     order: dict[int, None] = {}
 
+    seen: set[int] = set()
+
     def put(place: int) -> None:
         """Behind what comes before it, and that behind what comes before that."""
+        if place in seen:
+            return
+        seen.add(place)
         ahead = sorted(
-            (one for one in first.get(place, ()) if one.place not in order),
+            first.get(place, ()),
             key=lambda one: one.stored.memory.created_at,
             reverse=not is_history,
         )
         for one in ahead:
             put(one.place)
-        order[place] = None  # a second time changes nothing
+        order[place] = None
 
     for place in range(len(best)):
         put(place)
