@@ -5,6 +5,9 @@
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
 .NOTPARALLEL:
+# uv leaves it to the first import to compile a package. Where nothing may be kept, each of the hundreds of processes
+# that the tests start compiles the engine and torch anew, and each run rewrites every test.
+unexport PYTHONDONTWRITEBYTECODE
 
 # The Python that environments are made with; `make PYTHON=...` says which. Looked for only when one has to be made.
 PYTHON ?=
@@ -40,7 +43,7 @@ test: env-full env-oldest lint types contracts ## everything, as CI runs it
 
 quick: env-dev ## unit and property tests with few examples; starts no AstrBot, loads no model
 	@# Importing AstrBot takes longer than all of these tests: what imports it waits for `make test`.
-	@env -u PYTHONDONTWRITEBYTECODE $(PYTEST) -q -m "not e2e and not soak and not model" \
+	@$(PYTEST) -q -m "not e2e and not soak and not model" \
 		--hypothesis-profile=quick tests/service/test_story.py $(ARGS) $$(grep -LE \
 		'scoped_memory\.(core|tools)|tests\.support\.(plugin|turn_plugin)|(import|from) astrbot[ .]' \
 		$$(grep -rlE --include='test_*.py' 'pytest\.mark\.(unit|property)' tests))
