@@ -33,13 +33,13 @@ _SLOW = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
 settings.register_profile("quick", max_examples=15, deadline=None, suppress_health_check=_SLOW)
 settings.register_profile(
     "ci",
-    max_examples=100,
+    max_examples=50,
     deadline=None,
     derandomize=True,  # the same commit gives the same answer
     print_blob=True,
     suppress_health_check=_SLOW,
 )
-settings.register_profile("soak", max_examples=2000, deadline=None, suppress_health_check=_SLOW)
+settings.register_profile("soak", max_examples=1000, deadline=None, suppress_health_check=_SLOW)
 settings.load_profile("ci")  # `--hypothesis-profile=quick` on the command line wins
 
 

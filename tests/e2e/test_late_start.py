@@ -21,7 +21,7 @@ async def test_a_plugin_that_cannot_be_loaded_says_so_and_the_bot_answers(tmp_pa
     whole = ""
 
     def part(rig: Rig) -> Path:
-        return rig.bot.plugins / PLUGIN / "core" / "turns.py"
+        return rig.bot.plugins / PLUGIN / "core" / "turn" / "turn_reader.py"
 
     def tear(rig: Rig) -> None:
         nonlocal whole

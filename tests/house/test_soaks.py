@@ -18,3 +18,18 @@ def test_every_soak_is_run_by_make() -> None:
     ]
     assert len(marked) >= 5
     assert [path for path in marked if not any(path.is_relative_to(one) for one in run)] == []
+
+
+def test_every_law_is_tried_with_more_examples_in_a_soak() -> None:
+    """`hypothesis` is the mark that hypothesis gives to each test that it makes examples for."""
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    (recipe,) = re.findall(r"^soak:.*\n((?:\t.*\n)+)", makefile, re.MULTILINE)
+    assert '-m "soak or hypothesis"' in recipe
+    assert "--hypothesis-profile=soak" in recipe
+    assert " tests\n" in re.findall(r"^SOAKS := .+\n", makefile, re.MULTILINE)[0]
+    fixed = [
+        path.name
+        for path in (ROOT / "tests").rglob("test_*.py")
+        if re.search(r"settings\(max_examples=\d", path.read_text("utf-8"))
+    ]
+    assert fixed == []

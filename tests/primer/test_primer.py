@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.core.services.injection_service import CLOSE, OPEN
@@ -113,7 +113,6 @@ materials = st.builds(
 )
 
 
-@settings(max_examples=80, deadline=None)
 @given(materials, st.integers(0, 1200), st.sampled_from(LANGUAGES))
 def test_all_that_is_written_costs_no_more_than_the_budget(
     material: Material, budget: int, language: str
@@ -126,7 +125,6 @@ def test_all_that_is_written_costs_no_more_than_the_budget(
         assert primer.tokens <= budget
 
 
-@settings(max_examples=60, deadline=None)
 @given(materials)
 def test_nobodys_words_leave_their_line_or_look_like_a_heading(material: Material) -> None:
     primer = made(material, 4000)
@@ -290,7 +288,6 @@ def test_a_name_that_is_an_order_stands_in_no_heading() -> None:
     assert [section.names for section in primer.sections if section.names] == [("小明",)]
 
 
-@settings(max_examples=60, deadline=None)
 @given(materials)
 def test_in_the_file_no_memory_opens_a_comment_a_heading_or_an_entry(material: Material) -> None:
     primer = made(material, 4000)

@@ -115,7 +115,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=max(3, settings().max_examples // 8))
 @given(STEPS)
 def test_whatever_is_added_or_done_no_other_task_is_dropped_or_changed(
     steps: Sequence[tuple[TaskAction, list[str], str, Actor]],

@@ -27,6 +27,7 @@ def small(text: str = SMALL) -> WordCounts:
     return load_words(io.BytesIO(text.encode()), None)
 
 
+@pytest.mark.slow
 def test_every_word_and_every_beginning_has_the_count_that_jieba_has() -> None:
     assert WORDS.total == JIEBA.total
     assert all(WORDS.look(word) == count for word, count in JIEBA.FREQ.items())

@@ -163,6 +163,7 @@ def test_a_deed_that_was_cut_off_is_done_or_not_done_and_nothing_else_is_lost(
     asyncio.run(play(story, Fragile))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deed", killings)
 def test_the_process_really_ends_at_the_first_moments_of_each_deed(deed: str) -> None:
     for moment in range(4):

@@ -30,7 +30,7 @@ from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local.local_model i
 from astrbot_plugin_scoped_memory.tests.support.hub_server import HubServer, running
 from astrbot_plugin_scoped_memory.tests.support.tiny_onnx import make_tiny_onnx
 
-pytestmark = pytest.mark.unit
+pytestmark = [pytest.mark.unit, pytest.mark.slow]
 
 GRAPH = "onnx/model.onnx"
 

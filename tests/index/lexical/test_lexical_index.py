@@ -76,7 +76,7 @@ def test_of_two_neighbours_the_one_that_says_it_comes_first(tmp_path: Path) -> N
         (0, "花", 0, False),
     ]
 )
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=max(5, settings().max_examples // 4))
 @given(
     steps=st.lists(
         st.tuples(st.integers(0, 5), st.sampled_from("花草树木"), st.integers(0, 2), st.booleans()),

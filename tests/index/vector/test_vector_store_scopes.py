@@ -82,7 +82,9 @@ def test_a_reader_sees_exactly_its_own_scope_and_public(
 
 
 @pytest.mark.parametrize("shared_bench", ["server"], indirect=True)
-@settings(max_examples=10)  # the same code as above; only the way there is another, and longer
+@settings(
+    max_examples=max(3, settings().max_examples // 5)
+)  # the same code as above; only the way there is another, and longer
 @given(STORED, READERS, SEEDS)
 def test_a_reader_over_a_server_sees_the_same(
     shared_bench: Bench, stored: Stored, reader: str, batch: int

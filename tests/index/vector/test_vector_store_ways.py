@@ -81,7 +81,7 @@ def nearest_of(
     return [pair for pair in near if reader.admits(pair[0].scope)][:k]
 
 
-@settings(max_examples=12)
+@settings(max_examples=max(3, settings().max_examples // 4))
 @given(
     # How much the reader sees decides on the way: nearly all, some, a few, nothing.
     share=st.sampled_from((0.9, 0.4, 0.05, 0.0)),
