@@ -1,4 +1,4 @@
-"""The Markdown tree ``memory/scopes/<scope>/``: what was acknowledged stands here."""
+"""The Markdown tree ``memory/scopes/<scope>/``: every acknowledged memory is in it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from .vault_tree import MAX_FILE_BYTES, VaultTree, is_gone
 from .vault_writer import VaultWriter, written_digest
 
 _TRIES = 10
-"""So often a change is tried where an editor saves the file again and again meanwhile."""
+"""Attempts at a change while an editor keeps saving the file."""
 
 
 class MarkdownVault:
@@ -43,7 +43,7 @@ class MarkdownVault:
         make_id: MakeId | None = None,
         now: Callable[[], float] = time.time,
     ) -> None:
-        """``now``: seconds since 1970. Without a ledger it is kept in memory; ids are random
+        """``now``: seconds since 1970. Without a ledger one in memory is used; ids are random
         without ``make_id``."""
         self._lock = threading.RLock()
         self._tree = VaultTree(root, self._lock)
@@ -57,7 +57,7 @@ class MarkdownVault:
         self._repair = VaultRepair(self._tree, self._scan, self._writer, self._ids)
 
     def open(self) -> None:
-        """Make the tree. Raises VaultWriteFailed."""
+        """Create the tree. Raises VaultWriteFailed."""
         self._tree.open()
 
     def ensure(self, scope: Scope) -> None:
@@ -70,7 +70,7 @@ class MarkdownVault:
         return tuple(scope for scope, _ in self._tree.folders() if scope is not None)
 
     def strays(self) -> tuple[FileReport, ...]:
-        """Folders that are no scope: nobody reads them until their name is legal."""
+        """Returns folders that are no scope: they are not read until their name is legal."""
         return tuple(
             FileReport(name, "", "illegal_folder")
             for scope, name in self._tree.folders()
@@ -97,17 +97,17 @@ class MarkdownVault:
     ) -> Settled | None:
         with self._lock:
             self._ready()
-            self._keep_what_is_cut(seen, repair)
+            self._archive_before_cut(seen, repair)
             for entry in repair.taken_back:
                 self._archive.keep_edited(
                     seen.scope, entry.path, entry.memory, by=BY_HAND, at=self._at()
                 )
             return self._repair.settle(seen, repair, known, name=name)
 
-    def _keep_what_is_cut(self, seen: SeenFile, repair: Repair) -> None:
-        """What comes back from an old buffer was forgotten or moved: its words stand elsewhere. But
-        where they don't, because the whole tree was put back from a copy, say, they go to the
-        archive before they are cut."""
+    def _archive_before_cut(self, seen: SeenFile, repair: Repair) -> None:
+        """Entries that a stale save brought back were forgotten or moved, so their words exist
+        elsewhere. If they do not (the whole tree was restored from a backup, say), they are
+        archived before they are cut."""
         cut = set(repair.cut)
         lost = [
             KnownEntry(seen.scope.name, seen.path, entry.memory, entry.digest)
@@ -173,7 +173,7 @@ class MarkdownVault:
         ]
 
     def _ready(self) -> None:
-        """The ledger of a vault that nobody opened one for is in memory."""
+        """Open a ledger in memory if the caller opened none."""
         if not self._opened:
             self.ledger.open()
             self._opened = True
@@ -193,12 +193,12 @@ class MarkdownVault:
             self._writer.replace(stored.scope, reading, file, entry, memory)
             return self._entries.stored(stored.scope, reading, memory)
 
-        return self._steadily(step)
+        return self._retrying(step)
 
     def edit(
         self, stored: StoredMemory, memory: Memory, *, by: Actor, at: datetime
     ) -> StoredMemory:
-        """How it was goes to the archive first: a crash between leaves one copy too many there."""
+        """The former version is archived first: a crash in between leaves a surplus copy there."""
 
         def step() -> StoredMemory:
             reading, file, entry = self._entries.unchanged(stored)
@@ -207,7 +207,7 @@ class MarkdownVault:
             self._writer.replace(stored.scope, reading, file, entry, memory)
             return self._entries.stored(stored.scope, reading, memory)
 
-        return self._steadily(step)
+        return self._retrying(step)
 
     def unedit(self, stored: StoredMemory) -> StoredMemory | None:
         def step() -> StoredMemory | None:
@@ -220,11 +220,11 @@ class MarkdownVault:
                 self._archive.cut_edited(before)
             return self._entries.stored(stored.scope, reading, before.memory)
 
-        return self._steadily(step)
+        return self._retrying(step)
 
     def move(self, stored: StoredMemory, target: Scope) -> StoredMemory:
-        """Into the other scope first, then out of this one: a crash between is mended at the next
-        start, for the ledger knows that a move was under way."""
+        """Write to the other scope first, then cut from this one: the ledger records the move, so
+        that the next start completes it after a crash."""
         copied: list[StoredMemory] = []
 
         def step() -> StoredMemory:
@@ -232,7 +232,7 @@ class MarkdownVault:
             memory_id = entry.memory.memory_id
             there = self._entries.find(target, memory_id)
             if there is not None and not says_the_same(there.memory, entry.memory):
-                if not copied:  # another one of that id: neither is ours to cut
+                if not copied:  # another entry with that id: neither may be cut
                     raise KeyError(memory_id)
                 # An editor saved it since we copied it.
                 self._writer.cut(target, *self._entries.locate(there))
@@ -246,7 +246,7 @@ class MarkdownVault:
                 self.ledger.end_move(memory_id)
             return there
 
-        return self._steadily(step)
+        return self._retrying(step)
 
     def _copied(self, memory: Memory, source: Scope, path: str, target: Scope) -> StoredMemory:
         with contextlib.suppress(StateUnavailable):
@@ -259,14 +259,14 @@ class MarkdownVault:
             raise
 
     def finish_moves(self) -> None:
-        """What was copied already is cut from where it was; what was not stays there."""
+        """An entry that was copied already is cut from its source; else it is kept there."""
         with self._lock, contextlib.suppress(StateUnavailable):
             for memory_id, source, target in self.ledger.unfinished_moves():
                 if self._finish_move(memory_id, self._tree.named(source), self._tree.named(target)):
                     self.ledger.end_move(memory_id)
 
     def _finish_move(self, memory_id: str, source: Scope | None, target: Scope | None) -> bool:
-        """False if it has to be tried again."""
+        """Returns False if it must be tried again."""
         if source is None or target is None:
             return True
         there, stands = self._entries.find(target, memory_id), self._entries.find(source, memory_id)
@@ -281,12 +281,12 @@ class MarkdownVault:
         return True
 
     def archive(self, stored: StoredMemory, *, by: Actor, at: datetime) -> str:
-        """Into the archive first, then out of the living file: a crash between loses nothing."""
+        """Write to the archive first, then cut from the file: a crash in between loses nothing."""
         kept: list[tuple[Memory, str]] = []
 
         def step() -> str:
             reading, file, entry = self._entries.locate(stored)
-            # Where an editor saved the file since, with the same words in it, the copy is there.
+            # On a retry after an editor's save with the same words, the copy exists already.
             if not kept or kept[-1][0] != entry.memory:
                 path = self._tree.relative(stored.scope, reading.path)
                 copy = self._archive.keep_forgotten(stored.scope, path, entry.memory, by=by, at=at)
@@ -294,7 +294,7 @@ class MarkdownVault:
             self._writer.cut(stored.scope, reading, file, entry)
             return kept[-1][1]
 
-        return self._steadily(step)
+        return self._retrying(step)
 
     def archive_many(
         self, stored: Sequence[StoredMemory], *, by: Actor, at: datetime
@@ -307,7 +307,8 @@ class MarkdownVault:
     def _archive_some(
         self, stored: Sequence[StoredMemory], by: Actor, at: datetime
     ) -> list[StoredMemory]:
-        """Of one file: into the archive first, then out of it, each in one go."""
+        """Archive entries of one file: write all to the archive, then cut all, each in one
+        write."""
         scope, path = stored[0].scope, stored[0].path
         kept: set[Memory] = set()
 
@@ -328,7 +329,7 @@ class MarkdownVault:
                 if (entry := file.find(one.memory.memory_id)) is not None
                 and says_the_same(entry.memory, one.memory)
             ]
-            # Where an editor saved the file since, the copies are there.
+            # On a retry after an editor's save the copies exist already.
             fresh = [entry.memory for _, entry in found if entry.memory not in kept]
             if fresh:
                 self._archive.keep_forgotten(scope, path, *fresh, by=by, at=at)
@@ -337,7 +338,7 @@ class MarkdownVault:
                 self._writer.cut(scope, reading, file, *(entry for _, entry in found))
             return [one for one, _ in found]
 
-        return self._steadily(step)
+        return self._retrying(step)
 
     def restore(self, scope: Scope, memory_id: str) -> StoredMemory | None:
         with self._lock:
@@ -345,15 +346,15 @@ class MarkdownVault:
             copies = self._archive.forgotten(scope, memory_id)
             if not copies:
                 return None
-            # A crash while it was forgotten may have left older copies, or the living entry
-            # itself: that one wins.
+            # A crash while it was forgotten may have left older copies, or the entry itself in its
+            # file: that one wins.
             stored = self._entries.find(scope, memory_id)
             if stored is None:
                 last = copies[-1]
                 relative = self._writer.append(scope, last.path, last.memory)
                 stored = StoredMemory(scope, relative, last.memory)
-            # It lives now, and that is the answer: a copy that cannot be cut from the archive, on a
-            # full disk, is one as a crash leaves it.
+            # The entry is restored, so this succeeds: a copy that cannot be cut from the archive,
+            # on a full disk, is the same as after a crash.
             with contextlib.suppress(VaultWriteFailed, VaultFileBroken):
                 self._archive.cut_forgotten(scope, stored.memory)
         return stored
@@ -384,8 +385,9 @@ class MarkdownVault:
             except VaultFileBroken as error:
                 raise VaultWriteFailed(str(error)) from error
 
-    def _steadily[R](self, step: Callable[[], R]) -> R:
-        """What a change gives that is tried again if an editor saves the file in between.
+    def _retrying[R](self, step: Callable[[], R]) -> R:
+        """Returns the result of a change, which is tried again if an editor saves the file in
+        between.
 
         Raises VaultWriteFailed, KeyError.
         """

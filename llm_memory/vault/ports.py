@@ -1,4 +1,4 @@
-"""The Markdown tree."""
+"""Port for the Markdown tree."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .models import FileKey, KnownEntry, KnownFile, RemovedEntry, Repair, SeenFi
 
 
 class PartlyWritten(VaultWriteFailed):
-    """Of what was to be appended at once, ``written`` stands in the vault, the rest nowhere."""
+    """Of a batch only ``written`` is in the vault; the rest was not written."""
 
     def __init__(self, message: str, written: Sequence[StoredMemory]) -> None:
         super().__init__(message)
@@ -25,7 +25,7 @@ class PartlyWritten(VaultWriteFailed):
 
 @dataclass(frozen=True, slots=True)
 class FileReport:
-    """A file of the vault that was left alone. ``reason`` is a stable code, ``scope`` its scope."""
+    """A file of the vault that was skipped. ``reason`` is a stable code, ``scope`` its scope."""
 
     scope: str
     path: str
@@ -34,7 +34,7 @@ class FileReport:
 
 @dataclass(frozen=True, slots=True)
 class VaultContent:
-    """What a reading of the vault found."""
+    """The result of reading the vault."""
 
     memories: tuple[StoredMemory, ...]
     broken: tuple[FileReport, ...] = ()
@@ -42,7 +42,7 @@ class VaultContent:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A file whose entries may be recalled. Its ``stamp`` changes when somebody writes to it."""
+    """A file whose entries may be recalled. Its ``stamp`` changes when it is written to."""
 
     scope: Scope
     path: str
@@ -50,7 +50,7 @@ class Place:
 
     @property
     def key(self) -> FileKey:
-        """Which file it is."""
+        """Returns the file's key."""
         return self.scope.name, self.path
 
 
@@ -58,8 +58,8 @@ class Place:
 class Look:
     """The files of the vault at one moment.
 
-    ``hidden`` are files and folders that nobody can look into: what was known of them stays.
-    ``absent``: the whole tree is gone, with its disk for example.
+    ``hidden`` are unreadable files and folders: what was known of them is kept. ``absent``: the
+    whole tree is unavailable, with its disk for example.
     """
 
     scopes: tuple[Scope, ...] = ()
@@ -71,7 +71,7 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What lives in a file after it was put right. ``waits``: ids are still to be given."""
+    """The recallable entries of a file after its repair. ``waits``: ids are still to be given."""
 
     living: tuple[Memory, ...]
     waits: bool = False
@@ -81,86 +81,87 @@ class Vault(Protocol):
     """The Markdown tree: the truth. Every method blocks."""
 
     ledger: EntryLedger
-    """What was last known of the files. Open it first."""
+    """The last known state of the files. Open it first."""
 
     def open(self) -> None:
-        """Make the tree. Raises VaultWriteFailed."""
+        """Create the tree. Raises VaultWriteFailed."""
         ...
 
     def scopes(self) -> tuple[Scope, ...]:
-        """The scopes that have a folder."""
+        """Returns the scopes that have a folder."""
         ...
 
     def strays(self) -> tuple[FileReport, ...]:
-        """Folders whose name is no legal scope: left alone, read by nobody."""
+        """Returns folders whose name is no legal scope: they are not read."""
         ...
 
     def ensure(self, scope: Scope) -> None:
-        """Make the scope's folder. Raises VaultWriteFailed."""
+        """Create the scope's folder. Raises VaultWriteFailed."""
         ...
 
     def read(self, scope: Scope) -> VaultContent:
-        """All recallable entries of a scope."""
+        """Returns all recallable entries of a scope."""
         ...
 
     def named(self, name: str) -> Scope | None:
-        """The scope of a folder of ours that may be gone by now."""
+        """Returns the scope of a folder of ours, which may have been removed."""
         ...
 
     def look(self) -> Look:
-        """Which files stand there. Opens none of them."""
+        """Returns the files that exist, without opening them."""
         ...
 
     def see(
         self, places: Sequence[Place], known: dict[FileKey, KnownFile], *, anew: bool
     ) -> list[SeenFile | FileReport | KnownFile]:
-        """What stands in files, one answer each: a file that is as it is ``known`` answers with
-        that, unless all are read ``anew``."""
+        """Returns one answer for each file: its content, a report, or, unless all are read
+        ``anew``, the ``known`` record of an unchanged file."""
         ...
 
     def stamps(self, keys: Sequence[FileKey]) -> dict[FileKey, tuple[int, int, int] | None]:
-        """The stamps of files now, None for one that is not there."""
+        """Returns the present stamps of files, None for a missing one."""
         ...
 
     def settle(
         self, seen: SeenFile, repair: Repair, known: Sequence[KnownEntry], *, name: bool
     ) -> Settled | None:
-        """Write what a file needs after a person's save, and note how it is then.
+        """Write what a file needs after a person's save, and record its new state.
 
-        None if it is not the one that was seen any more. Without ``name`` no ids are given, for a
+        Returns None if the file changed since it was seen. Without ``name`` no ids are given: a
         person may be typing. Raises VaultWriteFailed.
         """
         ...
 
     def bury(self, entries: Sequence[KnownEntry], *, at: datetime) -> None:
-        """Put entries that a person deleted into the archives. Raises VaultWriteFailed."""
+        """Archive entries that a person deleted in the files. Raises VaultWriteFailed."""
         ...
 
     def buried(self, entries: Sequence[KnownEntry]) -> dict[tuple[str, str], bool]:
-        """By scope and id, which of these lie in the archive, forgotten since they were last
-        appended; True if the same words lie there."""
+        """Returns, by scope and id, which of these entries were archived since they were last
+        appended; True if the archive has the same words."""
         ...
 
     def recently_removed(self, since: float) -> list[RemovedEntry]:
-        """What was forgotten by command after ``since`` (seconds since 1970), as the archives tell,
-        whether or not it lives."""
+        """Returns what was forgotten by command after ``since`` (seconds since 1970) according to
+        the archives, also if it was restored."""
         ...
 
     def finish_moves(self) -> None:
-        """End the moves that a crash interrupted."""
+        """Complete the moves that a crash interrupted."""
         ...
 
     def edit(
         self, stored: StoredMemory, memory: Memory, *, by: Actor, at: datetime
     ) -> StoredMemory:
-        """Rewrite an entry; how it was goes to ``archive/``.
+        """Rewrite an entry; its former version is kept in ``archive/``.
 
-        Raises VaultWriteFailed, KeyError if a person has changed it or taken it out.
+        Raises VaultWriteFailed, KeyError if a person has changed or deleted it.
         """
         ...
 
     def unedit(self, stored: StoredMemory) -> StoredMemory | None:
-        """The entry as it was before its last edit; None if the archive has no such one.
+        """Restore the entry as it was before its last edit. Returns None if the archive does not
+        have it.
 
         Raises VaultWriteFailed, KeyError.
         """
@@ -169,79 +170,79 @@ class Vault(Protocol):
     def move(self, stored: StoredMemory, target: Scope) -> StoredMemory:
         """Move an entry to the same file of another scope.
 
-        Raises VaultWriteFailed, KeyError if a person has taken it out.
+        Raises VaultWriteFailed, KeyError if a person has deleted it.
         """
         ...
 
     def append(self, scope: Scope, topic: Topic, memory: Memory) -> StoredMemory:
-        """Write and fsync; a memory without an id gets one that no other has.
+        """Write and fsync; a memory without an id gets a unique one.
 
-        Raises VaultWriteFailed, and then nothing was changed.
+        Raises VaultWriteFailed if nothing was written.
         """
         ...
 
     def append_many(
         self, scope: Scope, entries: Sequence[tuple[Topic, Memory]]
     ) -> list[StoredMemory]:
-        """The same for many, whose ids differ: one write and fsync a file.
+        """The same for many, whose ids differ: one write and fsync for each file.
 
-        Raises VaultWriteFailed, and then nothing was changed; PartlyWritten, if some files took
-        theirs.
+        Raises VaultWriteFailed if nothing was written; PartlyWritten if some files were.
         """
         ...
 
     def current(self, stored: StoredMemory) -> StoredMemory | None:
-        """The entry as a person may have left it by now, None if it is gone.
+        """Returns the entry as it is in its file now, None if it was deleted.
 
         Raises VaultWriteFailed if its file cannot be read just now.
         """
         ...
 
     def replace(self, stored: StoredMemory, memory: Memory) -> StoredMemory:
-        """Rewrite one entry in place. Raises VaultWriteFailed, KeyError if it is gone."""
+        """Rewrite one entry in place. Raises VaultWriteFailed, KeyError if it was deleted."""
         ...
 
     def archive(self, stored: StoredMemory, *, by: Actor, at: datetime) -> str:
-        """Move an entry to ``archive/``; the archive's path inside the scope.
+        """Move an entry to ``archive/``. Returns the archive's path inside the scope.
 
-        Raises VaultWriteFailed, KeyError if a person has taken the entry out.
+        Raises VaultWriteFailed, KeyError if a person has deleted the entry.
         """
         ...
 
     def archived(self, scope: Scope, memory_id: str) -> Memory | None:
-        """A forgotten entry of the scope, None if there is none."""
+        """Returns a forgotten entry of the scope, None if there is none."""
         ...
 
     def archive_many(
         self, stored: Sequence[StoredMemory], *, by: Actor, at: datetime
     ) -> list[StoredMemory]:
-        """The same for many, a file at a time: those that stood where they were known, with the
-        words that were known. The others are left alone. Raises VaultWriteFailed."""
+        """The same for many, file by file. Returns those that were in their known place with their
+        known words; the others are not archived. Raises VaultWriteFailed."""
         ...
 
     def forgotten(
         self, scope: Scope, memory_ids: Collection[str], *, by: Actor | None = None
     ) -> set[str]:
-        """Which of these lie in the archive of the scope; with ``by``, because of that one."""
+        """Returns which of these are in the archive of the scope; with ``by``, only those that this
+        actor forgot."""
         ...
 
     def archived_ids(self) -> set[str]:
-        """Every id that an archive names, of whatever scope: what was forgotten, and what lives
-        and was something else before."""
+        """Returns every id in the archives of all scopes: of forgotten entries, and of former
+        versions of edited ones."""
         ...
 
     def archived_words(self, scope: Scope) -> set[tuple[str, str]] | None:
-        """Id and words (``same_words``) of all that the archive holds, what was edited included;
-        None where a part of it cannot be read."""
+        """Returns id and words (``same_words``) of all archived entries, former versions included;
+        None if a part cannot be read."""
         ...
 
     def erase(self, scope: Scope, unwanted: Callable[[Memory], bool]) -> int:
-        """Take out of the archive for good what is ``unwanted``; how many copies.
+        """Delete from the archive what is ``unwanted``. Returns how many copies.
 
-        Raises VaultWriteFailed: some may be out.
+        Raises VaultWriteFailed; some copies may be deleted then.
         """
         ...
 
     def restore(self, scope: Scope, memory_id: str) -> StoredMemory | None:
-        """Bring an archived entry back to the file it came from; None if there is none."""
+        """Restore an archived entry to its former file. Returns None if there is none."""
         ...

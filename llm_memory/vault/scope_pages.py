@@ -1,4 +1,4 @@
-"""MEMORY.md and PRIMER.md of a scope: read, and put in their place, as they were read."""
+"""Reads MEMORY.md and PRIMER.md of a scope, and replaces the version that was read."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from .scope_pages_port import Page
 from .vault_tree import VaultTree, is_gone
 
 MAX_PAGE: Final = 1024 * 1024
-"""Bytes. What is larger is nothing that we wrote into."""
+"""Bytes. A larger file was not written by the bot."""
 
 
 class ScopePagesOnDisk:
     """Implements the ``ScopePages`` port: beside the vault, over the same tree."""
 
     def __init__(self, root: Path) -> None:
-        # The vault's lock guards its own files, and these are none of them.
+        # The vault's lock guards topic files; pages are not among them.
         self._tree = VaultTree(root, contextlib.nullcontext())
 
     def open(self) -> None:
@@ -49,14 +49,14 @@ class ScopePagesOnDisk:
         return True
 
     def keep(self, scope: Scope, name: str, raw: bytes, *, most: int) -> None:
-        """``archive/MEMORY.md`` is the newest, ``archive/MEMORY-2.md`` the one before: each moves
-        up by one, the oldest first, so that a crash between leaves a gap and loses none."""
+        """Rotate: ``archive/MEMORY.md`` is the newest, ``archive/MEMORY-2.md`` the one before. The
+        oldest is moved first, so that a crash in between leaves a gap and loses none."""
         self._tree.make(scope)
         parts = [
             self._place(scope, archive_path(part_path(name, part))) for part in range(1, most + 1)
         ]
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-            if parts[0].read_bytes() == raw:  # a crash came between this and the writing
+            if parts[0].read_bytes() == raw:  # a crash came between this step and the write
                 return
         try:
             for newer, older in reversed(list(pairwise(parts))):
@@ -67,7 +67,8 @@ class ScopePagesOnDisk:
         replace_durably(parts[0], raw)
 
     def _place(self, scope: Scope, name: str) -> Path:
-        """Raises VaultWriteFailed: no tree, or a link on the way."""
+        """Returns the file's path. Raises VaultWriteFailed if there is no tree, or a link in the
+        path."""
         self._tree.refuse_absence()
         path = self._tree.folder(scope) / self._tree.spelled(scope, name)
         self._tree.refuse_links(path)

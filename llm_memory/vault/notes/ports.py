@@ -1,4 +1,4 @@
-"""The notes in the Markdown tree."""
+"""Port for the notes in the Markdown tree."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from ...models.notes import NoteChunk, NotePlace, NoteSection
 from ..ports import FileReport
 
 type Signature = tuple[int, int, int]
-"""Changes when a file is written: nanoseconds, bytes, and the number that the disk gave it."""
+"""Changes when a file is written: modification time in nanoseconds, size, inode number."""
 
 
 @dataclass(frozen=True, slots=True)
 class NotePlaces:
-    """The places that have a folder, and the folders that nobody can ever read."""
+    """The places that have a folder, and folders that no conversation can read."""
 
     places: tuple[NotePlace, ...]
     broken: tuple[FileReport, ...] = ()
@@ -25,7 +25,7 @@ class NotePlaces:
 class NoteFolder:
     """The files of a place that may be notes, by path.
 
-    ``whole`` is False where a folder could not be looked into: what is missing may be there.
+    ``whole`` is False if a folder could not be read: missing files may exist.
     """
 
     files: Mapping[str, Signature] = field(default_factory=dict)
@@ -34,25 +34,26 @@ class NoteFolder:
 
 
 class NoteSource(Protocol):
-    """Reads notes, writes none. Every method blocks; no link is followed."""
+    """Reads notes. Every method blocks; links are not followed."""
 
     def places(self) -> NotePlaces | None:
-        """Where notes may stand. None while the tree is away: its disk was taken out, say."""
+        """Returns where notes may be; None while the tree is unavailable (its disk was removed,
+        say)."""
         ...
 
     def survey(self, place: NotePlace) -> NoteFolder:
-        """The files of a place, and when they were written."""
+        """Returns the files of a place and their signatures."""
         ...
 
     def read(self, place: NotePlace, path: str) -> tuple[NoteChunk, ...]:
-        """The pieces of a note that say something; none of a file that holds entries.
+        """Returns the pieces of a note worth indexing; none for a file of entries.
 
         Raises VaultFileBroken.
         """
         ...
 
     def section(self, chunk: NoteChunk) -> NoteSection | None:
-        """The section around a piece as its file is now; None if the piece is not there any more.
+        """Returns the section around a piece as its file is now; None if the piece was removed.
 
         Raises VaultFileBroken.
         """
