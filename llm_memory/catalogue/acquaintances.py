@@ -1,4 +1,4 @@
-"""Which people a scope has known for days, and what of its entries is told unasked."""
+"""Finds the people a scope has known for days, and the entries that may be shown unasked."""
 
 from __future__ import annotations
 
@@ -14,20 +14,19 @@ from .rules.acquaintance import familiar_people, may_be_volunteered
 
 _DAYS_BACK: Final = 180
 _READ: Final = 5_000
-"""Entries of a scope that are looked at: those that came last."""
+"""The newest entries of a scope that are read."""
 
 
 class Acquaintances:
-    """Asks the catalogue; keeps nothing of its own. ``linked``: all ids of a person, given one of
-    them."""
+    """Asks the catalogue; stateless. ``linked`` returns all ids of a person, given one."""
 
     def __init__(self, catalogue: Catalogue, linked: Callable[[str], Collection[str]]) -> None:
         self._catalogue = catalogue
         self._linked = linked
 
     def of(self, scope: Scope, now: datetime, *, conversation: str = "") -> frozenset[str]:
-        """The person ids of a scope's own people; of public, where there are strangers, of one
-        conversation alone."""
+        """Returns the person ids of a scope's familiar people; in public, which has strangers, of
+        one conversation alone."""
         first = (now - timedelta(days=_DAYS_BACK)).date()
         entries: Iterable[StoredMemory] = self._catalogue.of_days(
             first, now.date(), ScopeFilter((scope,)), now.tzinfo, _READ
@@ -39,7 +38,7 @@ class Acquaintances:
     def told_unasked(
         self, entries: Iterable[StoredMemory], familiar: frozenset[str], asker: Actor | None
     ) -> list[StoredMemory]:
-        """Those of the entries that somebody is told without having asked for them. ``asker`` is
-        None where nobody in particular is told."""
+        """Returns the entries that may be shown unasked; ``asker`` is None for a text without a
+        particular reader."""
         own = () if asker is None else self._linked(asker.person)
         return [stored for stored in entries if may_be_volunteered(stored.memory, familiar, own)]

@@ -1,10 +1,10 @@
-"""Every living memory by place and id: what the vault holds, in memory.
+"""Every recallable memory by place and id: the vault's content, in memory.
 
-It makes acknowledged memories visible at once, and it is the last word on what exists: an index
-that tells of something else is not believed. Touched from the event loop only.
+It makes acknowledged memories visible at once, and it decides what exists: an index hit that it
+does not know is dropped. Used from the event loop only.
 
-The place says who reads a memory (``place_name``): its scope, or the shelf of the one person who
-may. Readers' questions name places; a service that changes an entry names its scope and id
+The place says who may read a memory (``place_name``): the readers of its scope, or the one person
+whose shelf it is on. Readers query by place; a service that changes an entry names its scope and id
 (``get``).
 """
 
@@ -30,28 +30,28 @@ from .day_index import DayIndex
 from .speaker_index import SpeakerIndex
 
 _SLICE = 200
-"""Memories freed between two looks at the event loop."""
+"""Memories freed before control returns to the event loop."""
 READ_WHOLE = frozenset({Topic.PREFERENCES, Topic.INSTRUCTIONS, Topic.TASKS, Topic.ENTITIES})
-"""Topics that are read as a whole, so that nobody looks through all memories for them."""
+"""Topics that are read as a whole, and so are indexed here."""
 
 
 def key_of(passage: Passage) -> Key:
-    """The index key of a memory or a piece of a note."""
+    """Returns the index key of a memory or a piece of a note."""
     return Key(place_name(passage), passage_id(passage))
 
 
 def entry_key(stored: StoredMemory) -> Key:
-    """The key of an entry: its scope and id. What is counted and noted of it goes by this."""
+    """Returns the key of an entry, its scope and id: for counters and notes about it."""
     return Key(stored.scope.name, stored.memory.memory_id)
 
 
 class Catalogue:
-    """The memories of all scopes; every question names what the asker may see."""
+    """The memories of all scopes; every query names what the asker may see."""
 
     def __init__(self) -> None:
         self._by_place: dict[str, dict[str, StoredMemory]] = {}
         self._on_shelves: dict[Key, str] = {}
-        """The places of those that do not stand under their scope's name, by scope and id."""
+        """The places of memories that are not under their scope's name, by scope and id."""
         self._counts: Counter[str] = Counter()
         self._same_words: dict[tuple[str, str, str, bool, bool], str] = {}
         self._folded: dict[Key, str] = {}
@@ -60,11 +60,11 @@ class Catalogue:
         self.speakers = SpeakerIndex()
 
     def __len__(self) -> int:
-        """How many memories live, in all scopes."""
+        """Returns the number of memories in all scopes."""
         return sum(map(len, self._by_place.values()))
 
     async def let_go(self) -> None:
-        """Of everything, a little at a time: to free a hundred thousand holds up the loop."""
+        """Release everything in slices: freeing a hundred thousand at once blocks the loop."""
         left = list(self.all())
         while left:
             for stored in left[-_SLICE:]:
@@ -81,13 +81,13 @@ class Catalogue:
         self.speakers.clear()
 
     def load(self, memories: Iterable[StoredMemory]) -> None:
-        """Take in what was read from the vault. What is known already is newer, and stays."""
+        """Add what was read from the vault. An entry already known is newer and is kept."""
         for stored in memories:
             if self.get(entry_key(stored)) is None:
                 self.put(stored)
 
     def put(self, stored: StoredMemory) -> None:
-        """Add, or replace by scope and id. What is read by others now changes its place."""
+        """Add, or replace by scope and id. If its readers changed, its place changes."""
         self.remove(stored)
         memory = stored.memory
         origin = memory.provenance
@@ -114,7 +114,7 @@ class Catalogue:
         self.speakers.add(kept)
 
     def remove(self, stored: StoredMemory) -> None:
-        """Take out by scope and id, if it is there."""
+        """Remove by scope and id, if present."""
         known = self.get(entry_key(stored))
         if known is None:
             return
@@ -133,20 +133,20 @@ class Catalogue:
         self.speakers.remove(known)
 
     def folded(self, stored: StoredMemory) -> str:
-        """What the memory says, ready to be looked through for words."""
+        """Returns the memory's text, folded for word searches."""
         return self._folded.get(key_of(stored), "")
 
     def get(self, key: Key) -> StoredMemory | None:
-        """By scope and id, on a shelf or not: for what is done to entries, never for a reader."""
+        """Returns an entry by scope and id, on a shelf or not: for changes, never for a reader."""
         place = self._on_shelves.get(key, key.scope)
         return self._by_place.get(place, {}).get(key.memory_id)
 
     def at(self, key: Key) -> StoredMemory | None:
-        """By place and id, as an index names it. None for what stands in another place by now."""
+        """Returns a memory by place and id, as an index names it; None if its place changed."""
         return self._by_place.get(key.scope, {}).get(key.memory_id)
 
     def find(self, memory_id: str, scope_filter: ScopeFilter) -> StoredMemory | None:
-        """By id, among what the filter admits, the reader's own scope first."""
+        """Returns a memory by id if the filter admits it, the reader's own scope first."""
         for name in self._visible_names(scope_filter):
             stored = self._by_place[name].get(memory_id)
             if stored is not None:
@@ -154,8 +154,8 @@ class Catalogue:
         return None
 
     def same_words(self, scope: Scope, memory: Memory) -> StoredMemory | None:
-        """A memory of the same speaker in the same scope with the same words: read by the same
-        people, or by more. To say again in private what one said openly tells nobody anything."""
+        """Returns a memory of the same speaker in the same scope with the same words and the same
+        readers or more: repeating in private what was said openly adds nothing."""
         own = place_name(StoredMemory(scope, "", memory))
         for place in dict.fromkeys((own, scope.name)):
             known = self._same_words.get(_words_key(place, memory))
@@ -164,16 +164,16 @@ class Catalogue:
         return None
 
     def visible(self, scope_filter: ScopeFilter) -> Iterator[StoredMemory]:
-        """Everything that the filter admits, the reader's own scope first. No generator: a scan
-        copies all of it on the event loop."""
+        """Returns all memories that the filter admits, the reader's own scope first. Not a
+        generator: a scan copies all of it on the event loop."""
         names = self._visible_names(scope_filter)
         return chain.from_iterable(self._by_place[name].values() for name in names)
 
     def of_topics(
         self, topics: Collection[Topic], scope_filter: ScopeFilter
     ) -> Iterator[StoredMemory]:
-        """What stands in the files of topics of ``READ_WHOLE`` and the filter admits: the reader's
-        own scope first, in each what came last first."""
+        """Returns the memories of topics of ``READ_WHOLE`` that the filter admits: the reader's own
+        scope first, in each the newest first."""
         for name in self._visible_names(scope_filter):
             for topic in topics:
                 yield from reversed(self._by_topic.get((name, topic), {}).values())
@@ -186,9 +186,9 @@ class Catalogue:
         zone: tzinfo | None,
         most: int = 1000,
     ) -> Iterator[StoredMemory]:
-        """What the filter admits of what was said from ``first`` to ``last``, days in ``zone``: the
-        reader's own scope first, in each the last days first, of a day what came last first; of
-        each scope at most ``most``."""
+        """Returns what was said from ``first`` to ``last``, days in ``zone``, as far as the filter
+        admits it: the reader's own scope first, in each the newest days first and the newest
+        memories of a day first; at most ``most`` of each scope."""
         names = self._visible_names(scope_filter)
         return self._by_day.newest_first(names, first, last, zone, most)
 
@@ -198,12 +198,12 @@ class Catalogue:
         return [name for name in scope_filter.names if name in self._by_place]
 
     def all(self) -> Iterator[StoredMemory]:
-        """Every memory of every scope: for the index, never for a reader."""
+        """Returns every memory of every scope: for the index, never for a reader."""
         return chain.from_iterable(map(dict.values, self._by_place.values()))
 
     def of_scope(self, scope: Scope) -> list[StoredMemory]:
-        """Every memory whose entry stands in the scope, on a shelf or not: for tidying up, never
-        for a reader."""
+        """Returns every memory whose entry is in the scope, on a shelf or not: for maintenance,
+        never for a reader."""
         shelves = {place for key, place in self._on_shelves.items() if key.scope == scope.name}
         found = chain.from_iterable(
             self._by_place.get(place, {}).values() for place in (scope.name, *sorted(shelves))
@@ -211,21 +211,21 @@ class Catalogue:
         return [stored for stored in found if stored.scope == scope]
 
     def counts(self) -> dict[str, int]:
-        """How many memories each scope holds."""
+        """Returns the number of memories of each scope."""
         return {name: count for name, count in self._counts.items() if count}
 
 
 def _words_key(place: str, memory: Memory) -> tuple[str, str, str, bool, bool]:
-    """Trust is a part of it: a word that nobody vouched for lends none from one that somebody did,
-    nor takes it away. So is whether the person spoke, or an agent on that person's behalf."""
+    """Trust is part of the key: an unvouched statement neither gains trust from a vouched one nor
+    removes it. So is whether the person spoke, or an agent on that person's behalf."""
     origin = memory.provenance
     speaker, by_agent = origin.person or origin.who, origin.source is Source.AGENT
     return place, speaker, same_words(memory.judgment), origin.trusted, by_agent
 
 
 def _at_its_offset(moment: datetime) -> datetime:
-    """The same moment, its zone only an offset: recall asks hundreds for their time, and the
-    machine's zone asks the system each time."""
+    """Returns the moment with a fixed offset: recall reads hundreds of times, and the machine's
+    zone asks the system each time."""
     if isinstance(moment.tzinfo, timezone):
         return moment
     offset = moment.utcoffset()

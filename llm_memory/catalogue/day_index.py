@@ -12,22 +12,22 @@ from .rules.timeline import FARTHEST, local_day, written_day
 
 
 class DayIndex:
-    """Kept by the days that entries show; asked for days of the asker's zone."""
+    """Keyed by the day that each entry shows; queried by days of the asker's zone."""
 
     def __init__(self) -> None:
         self._by_place: dict[str, dict[date, dict[str, StoredMemory]]] = {}
 
     def clear(self) -> None:
-        """Let go of everything."""
+        """Remove everything."""
         self._by_place.clear()
 
     def put(self, stored: StoredMemory) -> None:
-        """Add one that is not there."""
+        """Add a memory that is not indexed yet."""
         days = self._by_place.setdefault(place_name(stored), {})
         days.setdefault(written_day(stored), {})[stored.memory.memory_id] = stored
 
     def remove(self, stored: StoredMemory) -> None:
-        """Take out one that is there."""
+        """Remove a memory that is indexed."""
         days = self._by_place.get(place_name(stored), {})
         day = written_day(stored)
         of_day = days.get(day, {})
@@ -38,8 +38,9 @@ class DayIndex:
     def newest_first(
         self, names: Iterable[str], first: date, last: date, zone: tzinfo | None, most: int
     ) -> Iterator[StoredMemory]:
-        """What belongs to the days from ``first`` to ``last`` in ``zone``: of each place in its
-        turn ``most``, the last days first, of a day what came last first."""
+        """Yields the memories of the days from ``first`` to ``last`` in ``zone``: at most ``most``
+        of each place, place by place, the newest days first and the newest memories of a day
+        first."""
         for name in names:
             yield from islice(self._of_place(name, first, last, zone), most)
 
@@ -54,7 +55,7 @@ class DayIndex:
 
 
 def _between(days: Iterable[date], first: date, last: date) -> list[date]:
-    """The days that may hold some of them: a date may be another one elsewhere."""
+    """Returns the stored days that may hold matches: zones differ in their dates."""
     reach: timedelta = FARTHEST
     # Compared by ordinals: the calendar's first and last days have no neighbours on one side.
     low, high = first.toordinal() - reach.days, last.toordinal() + reach.days

@@ -1,4 +1,4 @@
-"""The one way by which a memory begins or ends to be recallable: the vault comes before it."""
+"""Makes memories recallable, or no longer so: always after the vault was written."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from .catalogue import Catalogue, entry_key
 
 
 class Follower(Protocol):
-    """An index that keeps up with the vault behind the bot. Returns at once."""
+    """An index that follows the vault in the background. Its methods return at once."""
 
     def enqueue(self, stored: StoredMemory) -> None:
         """A memory is new or was changed."""
         ...
 
     def enqueue_removal(self, stored: StoredMemory) -> None:
-        """A memory is gone."""
+        """A memory was removed."""
         ...
 
 
@@ -32,16 +32,16 @@ class RecallableMemories:
         followers: Sequence[Follower],
         grown: Callable[[int], None] = lambda _: None,
     ) -> None:
-        """``grown`` is told how many were loaded: the followers are not."""
+        """``load`` calls ``grown`` with the number of memories; it does not tell the followers."""
         self._catalogue = catalogue
         self._followers = tuple(followers)
         self._grown = grown
         self.writing = asyncio.Lock()
-        """Held by whoever writes to the vault, until catalogue and indexes know of it."""
+        """Every writer holds it from the vault's write until catalogue and indexes know of it."""
 
     def take(self, stored: StoredMemory) -> None:
-        """It stands in the vault, new or changed. An index drops it where it stood before, if it is
-        read by others now."""
+        """Add or update a memory that the vault holds. If its readers changed, each index removes
+        it from its former place."""
         before = self._catalogue.get(entry_key(stored))
         self._catalogue.put(stored)
         if before is not None and place_name(before) != place_name(stored):
@@ -51,13 +51,13 @@ class RecallableMemories:
             follower.enqueue(stored)
 
     def load(self, stored: Sequence[StoredMemory]) -> None:
-        """They stood in the vault at the start; what is known already is newer, and stays. The
-        indexes are compared with all that lives when they are opened."""
+        """Add memories read from the vault at the start; an entry already known is newer and is
+        kept. The indexes are compared with the catalogue when they are opened."""
         self._catalogue.load(stored)
         self._grown(len(stored))
 
     def drop(self, stored: StoredMemory) -> None:
-        """It is out of the vault."""
+        """Remove a memory that the vault no longer holds."""
         known = self._catalogue.get(entry_key(stored)) or stored
         self._catalogue.remove(known)
         for follower in self._followers:

@@ -1,4 +1,4 @@
-"""Who speaks under which name, and where: counted from the living memories."""
+"""Counts which person speaks under which name, and where."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from .rules.bylines import folded_name
 
 
 class SpeakerIndex:
-    """Kept with the catalogue, in step with it. Persons are ``<adapter>:<id>``, empty where no
-    account is known."""
+    """Updated with the catalogue. Persons are ``<adapter>:<id>``, empty if the account is
+    unknown."""
 
     def __init__(self) -> None:
         self._bearers: defaultdict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
@@ -20,21 +20,21 @@ class SpeakerIndex:
         self._in_conversation: defaultdict[str, Counter[str]] = defaultdict(Counter)
 
     def clear(self) -> None:
-        """Forget everybody."""
+        """Remove all counts."""
         for counted in (self._bearers, self._in_place, self._in_conversation):
             counted.clear()
 
     def add(self, stored: StoredMemory) -> None:
-        """A memory lives."""
+        """Count a memory that was added."""
         self._count(stored, 1)
 
     def remove(self, stored: StoredMemory) -> None:
-        """A memory that was added lives no more."""
+        """Remove the counts of a memory that was added before."""
         self._count(stored, -1)
 
     def bearers(self, name: str, places: Iterable[str] | None = None) -> set[str]:
-        """The persons who have said something under a folded name, in any of the places; without
-        places, anywhere."""
+        """Returns the persons who spoke under a folded name, in any of the places; without places,
+        anywhere."""
         found = self._bearers.get(name)
         if found is None:
             return set()
@@ -42,7 +42,7 @@ class SpeakerIndex:
         return {person for place, person in found if wanted is None or place in wanted}
 
     def people(self, place: str, conversation: str) -> set[str]:
-        """The persons who have said something that stands in a place, or in a conversation."""
+        """Returns the persons with a memory in a place or from a conversation."""
         return {*self._in_place.get(place, ()), *self._in_conversation.get(conversation, ())}
 
     def _count(self, stored: StoredMemory, change: int) -> None:

@@ -1,10 +1,10 @@
-"""What was said and is not read yet is recalled, where its memories will be.
+"""Makes queued turns recallable before reflection has read them.
 
-A turn waits until reading pays, for days if little is said. Meanwhile it stands here as the
-passive, unvouched memory that a plain reader would make of it, under the scope that was fixed when
-it was said and for the readers whom ``place_name`` names. No file but the queue has its words: of
-the indexes that of vectors alone follows it, and a search for words looks through it here. It is
-gone as soon as its turn was read, moved, given up or taken back.
+A turn waits until reading it pays, for days if little is said. Meanwhile it is kept here as the
+passive, unvouched memory that a literal reading would make of it, under the scope that was fixed
+when it was said and for the readers whom ``place_name`` names. Its words are on disk in the queue
+alone: of the indexes only the vector index follows it, and word searches scan it here. It is
+removed as soon as its turn was read, moved, given up or withdrawn.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from ..models.scope import ScopeFilter
 from .recallable_memories import Follower
 
 _SLICE: Final = 20
-"""Turns looked at between two looks at the event loop: for each it may take a millisecond."""
+"""Turns reviewed before control returns to the event loop: each may take a millisecond."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """A turn's words as a memory, and as a scan looks through them."""
+    """A turn's words as a memory, and folded for scans."""
 
     ticket_id: str
     map_key: str
@@ -46,34 +46,34 @@ class UnreadTurns:
         self._is_shown: Callable[[Unread], bool] = lambda _: True
 
     def show_only(self, is_shown: Callable[[Unread], bool]) -> None:
-        """Asked whenever something is recalled, for what was corrected or paused meanwhile."""
+        """Set the filter for each recall: it hides what was corrected or paused meanwhile."""
         self._is_shown = is_shown
 
     def follow_with(self, vectors: Follower) -> None:
-        """The index of vectors: it is told of what is recalled, and of nothing else."""
+        """Set the vector index, which is told only of what can be recalled."""
         self._vectors = vectors
 
     def put(self, unread: Unread) -> None:
-        """It is recalled from now on."""
+        """Make a turn recallable."""
         key = Key(place_name(unread.stored), unread.stored.memory.memory_id)
         self._by_place.setdefault(key.scope, {})[key.memory_id] = unread
         self._keys[unread.ticket_id] = key
         self._tell(key, unread, lives=self._is_shown(unread))
 
     def drop(self, tickets: Collection[str]) -> None:
-        """They are recalled no more. Unknown ones are ignored."""
+        """Remove the turns of these tickets; unknown tickets are ignored."""
         for ticket in tickets:
             key = self._keys.pop(ticket, None)
             if key is not None:
                 self._tell(key, self._by_place[key.scope].pop(key.memory_id), lives=False)
 
     def drop_scope(self, scope: str) -> None:
-        """Those of a scope whose turns were moved: they are told anew where they are now."""
+        """Remove the turns of a scope from which they were moved; they are added again in their new
+        scope."""
         self.drop([ticket for ticket, name in self.scopes().items() if name == scope])
 
     async def review(self) -> None:
-        """Tell the index what is recalled no more, or again, since people corrected or paused
-        something."""
+        """Tell the index what is hidden or shown again since the last correction or pause."""
         for number, ticket in enumerate(list(self._keys), start=1):
             if (key := self._keys.get(ticket)) is not None:
                 one = self._by_place[key.scope][key.memory_id]
@@ -82,7 +82,7 @@ class UnreadTurns:
                 await asyncio.sleep(0)
 
     def _tell(self, key: Key, one: Unread, *, lives: bool) -> None:
-        """The index, once for each change."""
+        """Tell the index, once for each change."""
         if lives == (key in self._told) or self._vectors is None:
             return
         if lives:
@@ -93,43 +93,43 @@ class UnreadTurns:
             self._vectors.enqueue_removal(one.stored)
 
     def clear(self) -> None:
-        """Let go of all. The index is told nothing: it is compared when it is opened again."""
+        """Remove all. The index is not told: it is compared when it is opened again."""
         self._by_place.clear()
         self._keys.clear()
         self._told.clear()
 
     def __len__(self) -> int:
-        """How many the index of vectors is told of."""
+        """Returns how many turns the vector index should hold."""
         return len(self._told)
 
     def all(self) -> Iterator[StoredMemory]:
-        """Those: for that index, never for a reader."""
+        """Returns these turns: for that index, never for a reader."""
         return (self._by_place[key.scope][key.memory_id].stored for key in self._told)
 
     def scopes(self) -> dict[str, str]:
-        """The scope of each by its ticket."""
+        """Returns each turn's scope by ticket."""
         return {
             ticket: self._by_place[key.scope][key.memory_id].stored.scope.name
             for ticket, key in self._keys.items()
         }
 
     def get(self, key: Key) -> StoredMemory | None:
-        """By place and id."""
+        """Returns the turn with this place and id, if any."""
         found = self._by_place.get(key.scope, {}).get(key.memory_id)
         return found.stored if found is not None and self._is_shown(found) else None
 
     def find(self, memory_id: str, scope_filter: ScopeFilter) -> StoredMemory | None:
-        """By id, among what the filter admits."""
+        """Returns the turn with this id if the filter admits it."""
         named = (s for s in self.visible(scope_filter) if s.memory.memory_id == memory_id)
         return next(named, None)
 
     def visible(self, scope_filter: ScopeFilter) -> Iterator[StoredMemory]:
-        """What the filter admits."""
+        """Returns all turns that the filter admits."""
         seen = (some for place, some in self._by_place.items() if scope_filter.admits(place))
         found = chain.from_iterable(map(dict.values, seen))
         return (one.stored for one in found if self._is_shown(one))
 
     def folded(self, stored: StoredMemory) -> str:
-        """What it says, ready to be looked through for words."""
+        """Returns its text, folded for word searches."""
         one = self._by_place.get(place_name(stored), {}).get(stored.memory.memory_id)
         return "" if one is None else one.folded

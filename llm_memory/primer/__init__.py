@@ -1,1 +1,1 @@
-"""What the first turn after a pause is told."""
+"""The primer: what the model is told in the first turn after a pause."""

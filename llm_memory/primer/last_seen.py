@@ -1,4 +1,4 @@
-"""When each conversation had its last turn: written down now and then, known at once."""
+"""The time of each conversation's last turn: kept in memory, written at intervals."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ..models.scope import Scope
 from ..storage.loop_port import LoopBook
 
 WRITTEN_EVERY = timedelta(minutes=5)
-"""What a kill may take away of a pause, which is hours long: a commit in each turn is not worth
-it."""
+"""A kill may lose this much of a pause, which is hours long: a commit in each turn is not worth its
+cost."""
 _KEPT = 1000
 _TRIES = 3
-"""So often a turn may be taken back until one of them counts: each of them has waited."""
+"""Of so many turns in a row the last one counts, withdrawn or not."""
 
 
 @dataclass(slots=True)
@@ -27,21 +27,19 @@ class _Seen:
 
 
 class LastSeen:
-    """Of one engine. Touched from the event loop only."""
+    """Used from the event loop only."""
 
     def __init__(self, book: LoopBook) -> None:
         self._book = book
         self._known: OrderedDict[str, _Seen] = OrderedDict()
 
     async def before(self, conversation: str, scope: Scope, now: datetime) -> datetime | None:
-        """Note a turn; when the one before it was, None where there was none.
-
-        Raises StateUnavailable where nobody can tell.
-        """
-        # Between two times of one zone Python counts what the clock on the wall shows.
+        """Note a turn. Returns when the turn before it was, None if there was none. Raises
+        StateUnavailable."""
+        # Python subtracts two times of one zone by wall clock, which ignores DST changes.
         now = now.astimezone(UTC)
         known = self._known.get(conversation)
-        if known is not None and known.scope == scope.name and _lately(known.written, now):
+        if known is not None and known.scope == scope.name and _is_recent(known.written, now):
             before, known.at = known.at, now
             self._known.move_to_end(conversation)
             return before
@@ -49,7 +47,7 @@ class LastSeen:
         try:
             return await asyncio.shield(looking)
         except asyncio.CancelledError:
-            looking.add_done_callback(lambda done: self._late(conversation, done))
+            looking.add_done_callback(lambda done: self._withdraw_late(conversation, done))
             raise
 
     async def _look(self, conversation: str, scope: Scope, now: datetime) -> datetime | None:
@@ -62,27 +60,27 @@ class LastSeen:
             self._known.popitem(last=False)
         return found if known is None else known.at
 
-    def _late(self, conversation: str, looked: asyncio.Future[datetime | None]) -> None:
+    def _withdraw_late(self, conversation: str, looked: asyncio.Future[datetime | None]) -> None:
         if not looked.cancelled() and looked.exception() is None:
             self.take_back(conversation, looked.result())
 
     def take_back(self, conversation: str, before: datetime | None) -> None:
-        """The turn that was noted last was told nothing, for it could not wait: the one before it
-        is the last one again, so that the next is told."""
+        """Withdraw the last turn, which was cancelled before it got a primer: the turn before it
+        counts as the last one again, so that the next turn gets the primer."""
         known = self._known.get(conversation)
         if known is not None and before is not None and known.taken_back + 1 < _TRIES:
             known.at, known.taken_back = before, known.taken_back + 1
 
     def told(self, conversation: str) -> None:
-        """A turn was told what it was to be told."""
+        """Note that the primer was made, and reset the count of withdrawn turns."""
         if (known := self._known.get(conversation)) is not None:
             known.taken_back = 0
 
     def clear(self) -> None:
-        """Let go of what is known."""
+        """Clear the cache."""
         self._known.clear()
 
 
-def _lately(written: datetime, now: datetime) -> bool:
-    """Not where a clock was set back: what is written lies in the future then."""
+def _is_recent(written: datetime, now: datetime) -> bool:
+    """False also where the clock was set back and the written time is in the future."""
     return timedelta() <= now - written < WRITTEN_EVERY

@@ -1,4 +1,4 @@
-"""What a conversation is told when it comes back after a pause."""
+"""The values of a primer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class PrimerPart(StrEnum):
     """A section, in the order in which they are given. Each has a text in the i18n files."""
 
     RULES = "rules"
-    """What somebody who is trusted wants from now on. No others' words are here."""
+    """Standing instructions of trusted speakers only."""
     OWNER = "owner"
     """What a person wrote into the scope's PRIMER.md."""
     PEOPLE = "people"
@@ -26,8 +26,8 @@ class PrimerSection:
     """One section: memories, or the owner's own lines.
 
     Attributes:
-        names: Who is here, in the section of people.
-        words: The owner's lines as they stand in his file.
+        names: The people present, in the section of people.
+        words: The owner's lines as they are in the file.
     """
 
     part: PrimerPart
@@ -38,11 +38,11 @@ class PrimerSection:
 
 @dataclass(frozen=True, slots=True)
 class Primer:
-    """Nothing, for the most part: only the first turn after a pause has sections.
+    """Empty for most turns: only the first turn after a pause has sections.
 
     Attributes:
-        away: How long the conversation was silent; None where nothing is due.
-        tokens: An estimate of what all sections cost as they are written.
+        away: How long the conversation was silent; None if no primer is due.
+        tokens: The estimated tokens of all sections as rendered.
     """
 
     sections: tuple[PrimerSection, ...] = ()
@@ -51,13 +51,13 @@ class Primer:
 
     @property
     def shown(self) -> frozenset[tuple[str, str]]:
-        """Scope and id of all memories in it."""
+        """Returns scope and id of all memories in it."""
         return frozenset((hit.scope_name, hit.memory_id) for s in self.sections for hit in s.hits)
 
 
 @dataclass(frozen=True, slots=True)
 class Primed:
-    """That a conversation got one: counts, and nobody's words."""
+    """Records that a conversation got a primer: counts, no text."""
 
     at: datetime
     away: timedelta

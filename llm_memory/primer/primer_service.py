@@ -1,4 +1,4 @@
-"""Tells a conversation that comes back after a pause where things stand."""
+"""Makes the primer for the first turn after a pause."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ from .rules.primer import (
 _DAYS_BACK = 14
 _SPEAKERS_BACK = 30
 READ = 1000
-"""Entries of each topic and place that are told of: those that came last."""
+"""The newest entries of each topic and place that are considered."""
 _LOOKED_AT = 5000
-"""Of so many, the last: strangers' entries in public are passed over."""
+"""The newest entries that are scanned: strangers' entries in public are skipped."""
 _KEPT = 200
-"""Conversations of which is known that they got a primer."""
+"""Conversations whose last primer is kept."""
 _LONGEST_PAGE = 200_000
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """How a primer is written, line ends included: its tokens are what is counted."""
+    """Renders a primer, line ends included, so that its tokens can be counted."""
 
     line: Callable[[Hit], str]
     heading: Callable[[PrimerPart, Sequence[str]], str]
@@ -58,7 +58,7 @@ class Written:
 
 
 class PrimerService:
-    """Takes an already resolved scope filter. Asks no index: the catalogue, and one file."""
+    """Takes an already resolved scope filter. Reads the catalogue and one file, no index."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class PrimerService:
         company: Callable[[Scope, str, Actor], Participants],
         corrected: CorrectedStatements,
     ) -> None:
-        """``company``: the people of a conversation, by its scope, its id and who speaks."""
+        """``company`` returns the people of a conversation, given its scope, id and speaker."""
         self._corrected = corrected
         self._company = company
         self._acquaintances = acquaintances
@@ -90,11 +90,11 @@ class PrimerService:
         written: Written,
         token_budget: int,
     ) -> Primer:
-        """Note that a turn begins; what is to be told, if it is the first after a pause.
+        """Note that a turn begins. Returns the primer if it is the first after a pause.
 
-        Raises StateUnavailable where nobody can tell when the last turn was.
+        Raises StateUnavailable if the time of the last turn cannot be read.
         """
-        # With the filter switched off all scopes would speak at once, instructions too.
+        # With the filter switched off a primer would mix all scopes, instructions too.
         if self._settings.prime_after_hours <= 0 or scope_filter.everything:
             return Primer()
         now, scope = self._clock(), scope_filter.scopes[0]
@@ -109,9 +109,9 @@ class PrimerService:
             company = self._company(scope, conversation.umo, actor)
             entries = self._entries(scope_filter, now, known, actor, company.is_told)
             made = await asyncio.to_thread(
-                _made, entries, people, owner, scope, now, written, token_budget
+                _make, entries, people, owner, scope, now, written, token_budget
             )
-        except asyncio.CancelledError:  # the turn could not wait: the next one is told
+        except asyncio.CancelledError:  # the turn timed out: the next one gets the primer
             self._seen.take_back(conversation.umo, before)
             raise
         self._seen.told(conversation.umo)
@@ -120,14 +120,15 @@ class PrimerService:
         return replace(made, away=now - before)
 
     def primed(self, conversation: str, scope_filter: ScopeFilter) -> Primed | None:
-        """The last primer of a conversation, if the reader still sees what it was made of."""
+        """Returns the last primer of a conversation if the reader still sees its sources."""
         known = self._primed.get(conversation)
         if known is None or not all(scope_filter.admits(name) for name in known.scopes):
             return None
         return known
 
     def overview(self, scope: Scope) -> str:
-        """The same for PRIMER.md: of a scope's own entries alone, and for nobody in particular."""
+        """Returns the text for PRIMER.md: from the scope's own entries alone, without a particular
+        reader."""
         now = self._clock()
         own = ScopeFilter((scope,))
         known = self._acquaintances.of(scope, now)
@@ -137,10 +138,10 @@ class PrimerService:
         )
         entries = self._entries(own, now, known, None)
         budget = self._settings.prime_tokens
-        return primer_markdown(_made(entries, people, "", scope, now, written, budget))
+        return primer_markdown(_make(entries, people, "", scope, now, written, budget))
 
     def clear(self) -> None:
-        """Let go of what is kept."""
+        """Clear the caches."""
         self._primed.clear()
         self._seen.clear()
 
@@ -156,7 +157,7 @@ class PrimerService:
             self._primed.popitem(last=False)
 
     def _owners_words(self, scope: Scope) -> str:
-        """What a person wrote into PRIMER.md beside the bot's lines. Blocks."""
+        """Returns what a person wrote into PRIMER.md outside the bot's lines. Blocks."""
         try:
             page = self._pages.read(scope, PRIMER_PAGE)
         except VaultWriteFailed as error:
@@ -177,8 +178,8 @@ class PrimerService:
         asker: Actor | None,
         is_told: Callable[[StoredMemory], bool] = lambda _: True,
     ) -> _Entries:
-        """What may be told of each section to somebody who has not asked."""
-        since = _back(now, _DAYS_BACK)
+        """Returns each section's entries that may be shown unasked."""
+        since = _days_before(now, _DAYS_BACK)
         days = list(
             self._catalogue.of_days(since, now.date(), scope_filter, now.tzinfo, _LOOKED_AT)
         )
@@ -186,7 +187,7 @@ class PrimerService:
         def of(*topics: Topic) -> list[StoredMemory]:
             found: list[StoredMemory] = []
             for topic in topics:
-                for one in _one_by_one(scope_filter):
+                for one in _single_places(scope_filter):
                     some = islice(self._catalogue.of_topics({topic}, one), _LOOKED_AT)
                     found += islice(filter(is_told, some), READ)
             return found
@@ -210,7 +211,7 @@ class PrimerService:
         now: datetime,
         known: frozenset[str],
     ) -> list[Actor]:
-        """Who speaks; in a group the last others of its scope's own people, too."""
+        """Returns the speaker; in a group also the latest of its scope's familiar people."""
         if conversation.kind is ConversationKind.PRIVATE:
             return [actor]
         others = self._speakers(scope, now, known - {actor.person}, conversation.umo)
@@ -219,10 +220,10 @@ class PrimerService:
     def _speakers(
         self, scope: Scope, now: datetime, known: frozenset[str], conversation: str = ""
     ) -> list[Actor]:
-        """The last of the ``known`` people who spoke; in public of this conversation alone, for
-        others there are strangers."""
+        """Returns the latest of the ``known`` people who spoke; in public only those of this
+        conversation, for the others there are strangers."""
         lately = self._catalogue.of_days(
-            _back(now, _SPEAKERS_BACK), now.date(), ScopeFilter((scope,)), now.tzinfo, READ
+            _days_before(now, _SPEAKERS_BACK), now.date(), ScopeFilter((scope,)), now.tzinfo, READ
         )
         return _named(
             stored
@@ -234,7 +235,7 @@ class PrimerService:
 
 @dataclass(frozen=True, slots=True)
 class _Entries:
-    """What a primer is chosen from."""
+    """The entries that a primer is chosen from."""
 
     rules: Sequence[StoredMemory]
     about: Sequence[StoredMemory]
@@ -242,7 +243,7 @@ class _Entries:
     days: Sequence[StoredMemory]
 
 
-def _made(
+def _make(
     entries: _Entries,
     people: Sequence[Actor],
     owner: str,
@@ -268,15 +269,15 @@ def _made(
     )
 
 
-def _one_by_one(scope_filter: ScopeFilter) -> Iterator[ScopeFilter]:
-    """Each place of a filter alone, so that none takes the room of another."""
+def _single_places(scope_filter: ScopeFilter) -> Iterator[ScopeFilter]:
+    """Yields a filter for each single place, so that each has its own limit."""
     for scope in scope_filter.scopes:
         yield ScopeFilter((scope,))
     for shelf in scope_filter.shelves:
         yield ScopeFilter((), shelves=(shelf,))
 
 
-def _back(now: datetime, days: int) -> date:
+def _days_before(now: datetime, days: int) -> date:
     return now.date() - timedelta(days=days)
 
 

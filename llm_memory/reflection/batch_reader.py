@@ -1,4 +1,5 @@
-"""Reads one batch of turns: asks, keeps the answer, has it applied, or puts the batch aside."""
+"""Reads one batch of turns: calls the model, stores the answer, has it applied, or gives the batch
+up."""
 
 from __future__ import annotations
 
@@ -20,10 +21,10 @@ from .rules.prompt import LEAST_TOKENS, REPLY_TOKENS, Prompt, reflection_prompt
 from .rules.reading import read_reply
 from .rules.reply import MOST_CHARS, Unreadable, parse_reply
 
-_OWN_FAULTS = 3
-"""A batch that failed so often while others did not is given up."""
+_MOST_FAILURES = 3
+"""A batch that failed so often while others succeeded is given up."""
 _REPAIRED = "repaired: "
-"""How the error of a batch begins whose first answer could not be used."""
+"""The prefix of the error of a batch whose first answer could not be used."""
 _NOT_ITS_FAULT = ("gone", "refused")
 
 
@@ -31,30 +32,30 @@ class Apply(Protocol):
     """``CognitiveService.feedback``."""
 
     async def __call__(self, feedback: Feedback, *, ticket: Ticket) -> FeedbackReport:
-        """What was learned from the ticket's turns, applied."""
+        """Apply what was learned from the ticket's turns."""
         ...
 
 
 class BatchReader:
-    """Takes a batch as far as it comes now, and adds to a report what came of it.
+    """Processes a batch as far as possible now, and adds the result to a report.
 
     Args:
-        daily_tokens: No question is larger than what a whole day allows.
+        daily_tokens: The most tokens of a prompt: what a whole day allows.
     """
 
     def __init__(
         self,
         batches: Batches,
-        asking: ModelCalls,
-        learning: FeedbackApplier,
+        model_calls: ModelCalls,
+        applier: FeedbackApplier,
         corrected: CorrectedStatements,
         apply: Apply,
         *,
         daily_tokens: int,
     ) -> None:
         self._batches = batches
-        self._model_calls = asking
-        self._applier = learning
+        self._model_calls = model_calls
+        self._applier = applier
         self._corrected = corrected
         self._apply = apply
         self._most = daily_tokens - REPLY_TOKENS
@@ -62,7 +63,7 @@ class BatchReader:
     async def read(
         self, reading: Reading, report: ReflectionReport, *, urgent: bool
     ) -> ReflectionReport:
-        """One batch, as far as it comes now."""
+        """Process one batch as far as possible now. Returns the report with its result."""
         turns = tuple(await asyncio.to_thread(self._corrected.cleared, reading.turns))
         was_corrected = turns != reading.turns
         reading = replace(reading, turns=turns)
@@ -70,13 +71,14 @@ class BatchReader:
         scope = await self._applier.scope_of(batch.scope)
         if scope is None:
             return await self._give_up(reading, SCOPE_GONE, report)
-        if was_corrected and batch.state is BatchState.OPEN and not _say_anything(turns):
+        if was_corrected and batch.state is BatchState.OPEN and not _have_text(turns):
             return await self._learn(reading, Feedback(), report)
         known = await self._applier.known(turns, scope)
         most = self._most
         prompt = await asyncio.to_thread(reflection_prompt, turns, known, most_tokens=most)
         if reading.made and prompt.tokens > most > LEAST_TOKENS:
-            return await self._give_up(reading, "too_large", report)  # of a time with more budget
+            # It was made under a larger budget.
+            return await self._give_up(reading, "too_large", report)
         if batch.state is BatchState.OPEN:
             resting = await self._model_calls.resting(prompt, turns, urgent=urgent)
             if resting:
@@ -91,7 +93,7 @@ class BatchReader:
     async def _ask(
         self, reading: Reading, prompt: Prompt, report: ReflectionReport, *, error: str = ""
     ) -> Reading | ReflectionReport:
-        """The batch with its answer, on disk; or how it is without one."""
+        """Returns the batch with its answer, stored on disk; without an answer, the report."""
         batch = reading.batch
         try:
             reply = await self._model_calls.ask(prompt, reading.turns)
@@ -100,7 +102,7 @@ class BatchReader:
             if str(failed).partition(":")[0] in _NOT_ITS_FAULT:
                 return replace(report, error=str(failed), resting=Resting.BACKOFF)
             tried = replace(batch, attempts=batch.attempts + 1)
-            if tried.attempts >= _OWN_FAULTS and await self._model_calls.succeeded_since(
+            if tried.attempts >= _MOST_FAILURES and await self._model_calls.succeeded_since(
                 batch.made_at
             ):
                 return await self._give_up(replace(reading, batch=tried), str(failed), report)
@@ -119,7 +121,7 @@ class BatchReader:
     async def _answered(
         self, reading: Reading, prompt: Prompt, report: ReflectionReport, *, urgent: bool
     ) -> ReflectionReport:
-        """What the answer says into the vault. One that cannot be used is asked for once more."""
+        """Apply the answer. If it cannot be used, the model is asked once more."""
         if await asyncio.to_thread(self._batches.is_off_the_record, reading.batch):
             return report
         parsed = await asyncio.to_thread(parse_reply, reading.batch.reply)
@@ -144,7 +146,7 @@ class BatchReader:
         try:
             applied = await self._apply(feedback, ticket=Ticket(first, tuple(also)))
         except ScopedMemoryError:
-            raise  # closed, or the disk: it is tried again
+            raise  # closed, or a disk error: it is tried again
         except Exception as error:  # noqa: BLE001  (one answer must not stop the others)
             logger.error("没能采用读到的内容：{!r}", error)
             return await self._give_up(reading, f"internal: {type(error).__name__}", report)
@@ -168,12 +170,12 @@ class BatchReader:
     async def _give_up(
         self, reading: Reading, error: str, report: ReflectionReport
     ) -> ReflectionReport:
-        """Kept with its turns, and shown; an admin may have it tried again."""
+        """Make the batch a dead letter: it is kept with its turns, and an admin may retry it."""
         await asyncio.to_thread(self._batches.make, reading)
         await asyncio.to_thread(self._batches.put, dead(reading.batch, error))
         logger.warning("{} 轮对话没有读成，已搁置：{}", len(reading.turns), error)
         return replace(report, dead=report.dead + 1, error=error)
 
 
-def _say_anything(turns: Sequence[QueuedTurn]) -> bool:
+def _have_text(turns: Sequence[QueuedTurn]) -> bool:
     return any(turn.user_text for turn in turns)

@@ -1,4 +1,4 @@
-"""Turns that are read together: which are next, and what becomes of those that nobody can read."""
+"""Chooses the turns that are read together next, and manages dead letters."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from .rules.prompt import MOST_TURNS, REPLY_TOKENS, how_many_fit
 from .rules.worth_reading import worth_of
 
 Passed = set[str | tuple[str, str, str]]
-"""Batches by id, and lines by name."""
+"""Batches by id, and lines by name, that were skipped in this pass."""
 _REMEMBERED = 1_000
-"""Lines whose worth is known."""
+"""The most lines whose worth is cached."""
 _CROWDED = (4, 5)
-"""Of the places in the queue."""
+"""The fraction of the queue's places above which it is crowded."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A batch and its turns. ``made`` is False for one that is not on disk yet."""
+    """A batch and its turns. ``made`` is False if it is not on disk yet."""
 
     batch: Batch
     turns: tuple[QueuedTurn, ...]
@@ -35,12 +35,12 @@ class Reading:
 
     @property
     def line(self) -> tuple[str, str, str]:
-        """The name of the line that it is of."""
+        """Returns the name of its line."""
         return (self.batch.scope, self.batch.conversation, self.batch.persona)
 
 
 class Batches:
-    """Over the store of turns. Every method blocks, and raises StateUnavailable."""
+    """Uses the store of turns. Every method blocks, and raises StateUnavailable."""
 
     def __init__(self, turns: TurnStore, book: LoopBook, settings: LoopSettings) -> None:
         self._turns = turns
@@ -56,12 +56,12 @@ class Batches:
         passed: Passed,
         allowance: Allowance | None = None,
     ) -> Reading | None:
-        """What is to be read now, but for batches and lines that were ``passed`` over: answers that
-        are to be stored first, then whoever failed least often; of lines, whose turn it is by their
+        """Returns what to read next, without the batches and lines in ``passed``: batches that
+        failed least often first, of these answered ones first; lines in the order of their
         speakers' shares.
 
-        With a conversation, all that waits of it, due or not. Who is off the record waits; and,
-        under an ``allowance``, what it leaves for later.
+        With a conversation, all its waiting turns, due or not. Paused conversations wait, and so
+        do, under an ``allowance``, the parties that it holds back.
         """
         paused = self._book.paused()
         found = [
@@ -73,7 +73,7 @@ class Batches:
             and conversation in (None, batch.conversation)
         ]
         begun = sorted(found, key=lambda one: (one.attempts, one.state is BatchState.OPEN))
-        if not begun or begun[0].attempts:  # who failed waits until the others had their turn
+        if not begun or begun[0].attempts:  # a failed batch waits until the others were tried
             crowded = self._is_crowded()
             for line, parties in self._lines(allowance, paused):
                 wanted = crowded or self._wanted(line, now, conversation)
@@ -85,16 +85,16 @@ class Batches:
         if not begun:
             return None
         turns = tuple(self._turns.of_batch(begun[0].batch_id))
-        if not turns:  # somebody has taken them out
-            self._turns.drop(())  # and with them goes what holds none
+        if not turns:  # its turns were deleted meanwhile
+            self._turns.drop(())  # deletes batches without turns
             return self.next(now, conversation, {*passed, begun[0].batch_id}, allowance)
         return Reading(begun[0], turns)
 
     def _lines(
         self, allowance: Allowance | None, paused: Mapping[str, datetime]
     ) -> list[tuple[WaitingLine, tuple[Party, ...]]]:
-        """Lines that may be read, in the order of their speakers' shares, and of whom; without an
-        allowance in the order in which they came."""
+        """Returns the lines that may be read, each with the parties to read, in the order of their
+        speakers' shares; without an allowance in the order in which they arrived."""
         addressed = allowance is not None and not allowance.overhears
         lines = [
             line
@@ -108,13 +108,13 @@ class Batches:
         return [(line, parties) for line, parties in served if parties]
 
     def make(self, reading: Reading) -> None:
-        """On disk from now on."""
+        """Store a new batch on disk."""
         if not reading.made:
             tickets = [turn.ticket_id for turn in reading.turns]
             self._turns.make_batch(reading.batch, tickets)
 
     def put(self, batch: Batch) -> None:
-        """How it is doing now."""
+        """Store a batch's new state."""
         self._turns.put_batch(batch)
 
     def _wanted(self, line: WaitingLine, now: datetime, conversation: str | None) -> bool:
@@ -124,8 +124,8 @@ class Batches:
         return is_due(line, worth, now, after_turns=after_turns, idle=self._idle)
 
     def _worth_of(self, line: WaitingLine) -> float:
-        """How many turns of a line are worth reading, as far as it matters. Of a line that is as
-        long and as new as it was, it is known."""
+        """Returns the worth of a line's turns, 0 if it does not matter. The value is cached until
+        the line's count or newest turn changes."""
         if not may_pay(line, after_turns=self._settings.after_turns):
             self._worth.pop(line.name, None)
             return 0.0
@@ -138,15 +138,16 @@ class Batches:
         return worth
 
     def _is_crowded(self) -> bool:
-        """The queue will soon take no more: then nothing waits for what pays."""
+        """True if the queue is nearly full: then lines are read without being due."""
         return self._turns.count() * _CROWDED[1] >= self._settings.most_queued * _CROWDED[0]
 
     def is_off_the_record(self, batch: Batch) -> bool:
-        """Its conversation was paused since it was begun: what it teaches waits, too."""
+        """True if the conversation was paused after the batch was begun: its answer waits, too."""
         return self._is_paused(batch, self._book.paused())
 
     def _is_paused(self, batch: Batch, paused: Mapping[str, datetime]) -> bool:
-        """By its own id, or by that of the group, where a platform splits one by member."""
+        """Checks the conversation's own id, and the group's id on platforms that split a group by
+        member."""
         if not paused:
             return False
         keys = {turn.map_key for turn in self._turns.of_batch(batch.batch_id)}
@@ -159,7 +160,7 @@ class Batches:
         now: datetime,
         allowance: Allowance | None,
     ) -> Reading:
-        """The first turns of these speakers, of each as many as of any other."""
+        """Returns the first turns of these speakers, round-robin."""
         addressed = allowance is not None and not allowance.overhears
         speakers = () if len(parties) == len(line.parties) else [one.speaker for one in parties]
         first = self._turns.waiting(line, MOST_TURNS, addressed=addressed, speakers=speakers)
@@ -170,7 +171,7 @@ class Batches:
         return Reading(Batch(batch_id, *line.name, now), chosen, made=False)
 
     def seconds_until_due(self, now: datetime, *, overheard: bool = True) -> float | None:
-        """Until the next line is due, None where nothing waits."""
+        """Returns the seconds until the next line is due, None if nothing waits."""
         lines = self._turns.lines(addressed=not overheard)
         after = self._settings.after_turns
         waits = [
@@ -181,7 +182,7 @@ class Batches:
         return min([*waits, *(0.0 for _ in open_)], default=None)
 
     def waiting(self, conversation: str | None) -> int:
-        """How many turns are to be read."""
+        """Returns the number of waiting turns."""
         lines = sum(
             line.count for line in self._turns.lines() if conversation in (None, line.conversation)
         )
@@ -193,7 +194,7 @@ class Batches:
         return lines + sum(batches)
 
     def letters(self) -> list[Letter]:
-        """What was given up, the oldest first."""
+        """Returns the dead letters, the oldest first."""
         return [
             Letter(
                 batch.batch_id,
@@ -206,14 +207,14 @@ class Batches:
         ]
 
     def retry(self, batch_id: str = "") -> int:
-        """Read one of them again, or all: how many there were."""
+        """Queue one dead letter again, or all. Returns how many there were."""
         chosen = [batch for batch in self._dead() if batch_id in ("", batch.batch_id)]
         for batch in chosen:
             self._turns.put_batch(_as_new(batch))
         return len(chosen)
 
     def drop(self, batch_id: str) -> int:
-        """Forget the turns of one of them: how many there were."""
+        """Delete a dead letter with its turns. Returns how many there were."""
         tickets: Sequence[str] = []
         for batch in self._dead():
             if batch.batch_id == batch_id:
@@ -222,11 +223,11 @@ class Batches:
         return len(tickets)
 
     def gone(self) -> set[str]:
-        """Scopes of what was given up because their folder was gone."""
+        """Returns the scopes of dead letters whose folder was deleted."""
         return {batch.scope for batch in self._dead() if batch.error == SCOPE_GONE}
 
     def bring_back(self, scope: str) -> None:
-        """Its folder is there again: its turns may be read."""
+        """Queue a scope's dead letters again: its folder is back."""
         for batch in self._dead():
             if batch.error == SCOPE_GONE and batch.scope == scope:
                 self._turns.put_batch(_as_new(batch))

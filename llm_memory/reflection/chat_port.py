@@ -1,4 +1,4 @@
-"""A chat model that reads finished turns."""
+"""Port for the chat model that reads finished turns."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What a model answered. ``tokens`` are those of prompt and answer together, as the service
-    counted them; None where it does not say."""
+    """A model's answer. ``tokens`` are those of prompt and answer together, as the service counted
+    them; None if it does not say."""
 
     text: str
     tokens: int | None = None
@@ -20,18 +20,20 @@ class ChatModel(Protocol):
 
     @property
     def label(self) -> str:
-        """What the status calls it: a provider's id, or ``auto`` for the conversation's own."""
+        """Returns its name in the status: a provider's id, or ``auto`` for the conversation's
+        own."""
         ...
 
     def is_there(self, conversation: str) -> bool:
-        """Whether a call for this conversation would reach any service now. Empty: for any."""
+        """Returns whether a call for this conversation (empty: for any) would reach a service
+        now."""
         ...
 
     async def complete(self, prompt: str, *, system: str, conversation: str) -> Completion:
-        """One answer; no tools, no history. ``conversation`` is a umo, and chooses the service
-        where the owner named none.
+        """Returns one answer, without tools and history. ``conversation`` is a umo, and selects the
+        service if the owner configured none.
 
-        Raises ChatFailed, whatever went wrong; it may take as long as the service does, so callers
-        bring their own deadline.
+        Raises ChatFailed for every failure. It takes as long as the service does, so callers set
+        their own deadline.
         """
         ...

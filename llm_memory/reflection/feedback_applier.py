@@ -1,7 +1,7 @@
-"""What was learned from finished turns, applied: inside the scope in which they were said.
+"""Applies what was learned from finished turns, inside the scope in which they were said.
 
-Whoever read the turns may have been talked into anything. So nothing that it says is taken on
-trust: not who spoke, not which memories it may touch, and never a scope.
+The model that read the turns may have been manipulated by them. So nothing in its answer is
+trusted: not who spoke, not which memories it may change, and never a scope.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from .rules.related import related
 from .rules.said_rules import rules_said
 
 SCOPE_GONE = "scope_gone"
-"""A batch's error: a person has deleted the folder of its scope."""
+"""The error code of a batch whose scope's folder a person deleted."""
 _MOST_KNOWN = 30
 _MOST_COMPARED = 3_000
 _MOST_OF_A_RULE = 0.6
 
 
 class FeedbackApplier:
-    """Settles tickets. One at a time: a crash in between is repeated, and finds what stands."""
+    """Settles tickets one at a time. After a crash the ticket is settled again, idempotently."""
 
     def __init__(
         self,
         turns: TurnStore,
         vault: MarkdownVault,
         catalogue: Catalogue,
-        lessons: ResultApplier,
+        results: ResultApplier,
         manager: MemoryManager,
         unread: UnreadTurns,
         clock: Clock,
@@ -50,25 +50,25 @@ class FeedbackApplier:
         self._turns = turns
         self._vault = vault
         self._catalogue = catalogue
-        self._results = lessons
+        self._results = results
         self._manager = manager
         self._unread = unread
         self._clock = clock
-        self._change_applier = asyncio.Lock()
+        self._lock = asyncio.Lock()
 
     async def scope_of(self, name: str) -> Scope | None:
-        """The scope that turns were queued with, None if its folder is gone."""
+        """Returns the scope that turns were queued with, None if its folder was deleted."""
         scopes = await asyncio.to_thread(self._vault.scopes)
         return next((scope for scope in scopes if scope.name == name), None)
 
     async def known(self, turns: Sequence[QueuedTurn], scope: Scope) -> list[StoredMemory]:
-        """What is remembered of what the turns speak of, as far as their scope sees it now: what
-        was recalled for them, what was stored in their conversation meanwhile, and what the same
-        people have said of it before."""
-        lesson = self._results.lesson(turns, scope)
-        own = lesson.own
+        """Returns memories related to the turns, as far as their scope sees them now: what was
+        recalled for them, what was stored in their conversation meanwhile, and what the same people
+        have said about it before."""
+        context = self._results.lesson(turns, scope)
+        own = context.own
         recalled = dict.fromkeys(memory_id for turn in turns for memory_id in turn.recalled)
-        found = [self._catalogue.find(memory_id, lesson.sees) for memory_id in recalled]
+        found = [self._catalogue.find(memory_id, context.sees) for memory_id in recalled]
         since, now = min(turn.observed_at for turn in turns), self._clock()
         here = turns[0].conversation
         meanwhile = [
@@ -82,10 +82,10 @@ class FeedbackApplier:
         return list({stored.pointer: stored for stored in shown}.values())[:_MOST_KNOWN]
 
     async def settle(self, feedback: Feedback, ticket: Ticket) -> FeedbackReport:
-        """Write what is new, count what helped, take the turns from the queue: in this order, so
-        that a crash in between repeats work rather than losing it. Turns whose words the disk
-        refused stay in the queue."""
-        async with self._change_applier:
+        """Write what is new, count useful memories, delete the turns from the queue: in this order,
+        so that a crash in between repeats work rather than losing it. If the disk refused a write,
+        the turns stay in the queue."""
+        async with self._lock:
             return await self._settle(feedback, ticket)
 
     async def _settle(self, feedback: Feedback, ticket: Ticket) -> FeedbackReport:
@@ -99,35 +99,35 @@ class FeedbackApplier:
         if scope is None:
             await asyncio.to_thread(self._put_aside, turns)
             return FeedbackReport(known=False)
-        lesson = self._results.lesson(turns, scope)
-        orders = [turn for turn in turns if _orders(turn)]
+        context = self._results.lesson(turns, scope)
+        orders = [turn for turn in turns if _is_order(turn)]
         rules = {rule: turn for turn in orders for rule in rules_said(turn.user_text)}
         said = [content(rule) for rule in rules]
         drafts = [one for one in feedback.drafts if not _repeats(content(one.judgment), said)]
         learn, add_rule = self._results.learn, self._results.add_rule
-        outcomes = [await add_rule(rule, turn, lesson) for rule, turn in rules.items()]
-        outcomes += [await learn(draft, lesson) for draft in drafts]
+        outcomes = [await add_rule(rule, turn, context) for rule, turn in rules.items()]
+        outcomes += [await learn(draft, context) for draft in drafts]
         dropped = 0
         for contradiction in feedback.contradictions:
-            outcome, taken = await self._results.correct(contradiction, lesson)
+            outcome, taken = await self._results.correct(contradiction, context)
             outcomes.append(outcome)
             dropped += not taken
         for merge in feedback.merges:
-            merged = await self._results.merge(merge, lesson)
+            merged = await self._results.merge(merge, context)
             outcomes.append(merged or Rejected(RejectReason.REFUSED, detail="merge"))
             dropped += merged is None
         report = FeedbackReport(known=True, outcomes=tuple(outcomes), dropped=dropped)
         if any(map(_is_unwritten, outcomes)):
             return report
         recalled = {memory_id for turn in turns for memory_id in turn.recalled}
-        served = await self._manager.feedback(feedback, lesson.sees, recalled=recalled)
+        served = await self._manager.feedback(feedback, context.sees, recalled=recalled)
         await asyncio.to_thread(self._turns.drop, ticket.ids)
         self._unread.drop(ticket.ids)
         return replace(report, counted=served.counted, dropped=dropped + served.dropped)
 
     def _put_aside(self, turns: Sequence[QueuedTurn]) -> None:
-        """Turns of a scope whose folder a person deleted: they may go nowhere else, and it is for
-        an admin to say that they are meant to go. A batch that they are in goes with them."""
+        """Give up turns of a scope whose folder a person deleted, and the batches that hold them:
+        they belong to no other scope, and only an admin may delete them."""
         left = {turn.ticket_id: turn for turn in turns}
         for batch in self._turns.batches():
             held = {turn.ticket_id for turn in self._turns.of_batch(batch.batch_id)}
@@ -143,17 +143,17 @@ class FeedbackApplier:
 
 
 def dead(batch: Batch, error: str) -> Batch:
-    """Given up, with the turns that it holds."""
+    """Returns the batch as a dead letter."""
     return replace(batch, state=BatchState.DEAD, reply="", error=error)
 
 
-def _orders(turn: QueuedTurn) -> bool:
-    """Whether an admin spoke to the bot: what was only overheard is no order to it."""
+def _is_order(turn: QueuedTurn) -> bool:
+    """Returns whether an admin spoke to the bot: overheard words are no order to it."""
     return turn.admin and bool(turn.person) and bool(turn.reply_text)
 
 
 def _repeats(words: frozenset[str], rules: Sequence[frozenset[str]]) -> bool:
-    """Whether a reader says one of the rules in its own words."""
+    """Returns whether a draft repeats one of the rules in other words."""
     return any(len(words & rule) > len(rule) * _MOST_OF_A_RULE for rule in rules)
 
 

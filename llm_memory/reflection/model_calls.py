@@ -1,4 +1,4 @@
-"""One question to the reader of turns: within its budget, in its time, and not again and again."""
+"""Calls the reflection model within token budget and deadline, with backoff after failures."""
 
 from __future__ import annotations
 
@@ -23,52 +23,52 @@ _FAILED_AT = "reader_failed_at"
 _SUCCEEDED_AT = "reader_succeeded_at"
 _ERROR = "reader_error"
 _FREE = ("gone", "refused", "failed")
-"""Faults for which no service asks money."""
+"""Faults for which services charge no tokens."""
 
 
 class ModelCalls:
-    """Failures, and when the last one was, stand on disk: a restart makes nobody impatient.
+    """Failures and their last time are stored durably: a restart does not shorten the backoff.
 
-    A call counts as failed from before it is made: where the bot dies in it, over and over, each
-    start waits longer, too.
+    A call counts as failed from before it is made: if the bot dies in it repeatedly, each start
+    waits longer, too.
     """
 
     def __init__(
         self,
         chat: ChatModel | None,
-        spending: TokenBudget,
+        token_budget: TokenBudget,
         book: LoopBook,
         settings: LoopSettings,
         clock: Clock,
     ) -> None:
         self._chat = chat
-        self._token_budget = spending
+        self._token_budget = token_budget
         self._book = book
         self._settings = settings
         self._clock = clock
 
     @property
     def label(self) -> str:
-        """Who is asked, empty for nobody."""
+        """Returns the model's label, empty without a model."""
         return self._chat.label if self._chat is not None and self._settings.reads_turns else ""
 
     def nobody(self, conversation: str = "") -> Resting:
-        """Why nobody can be asked for a conversation, or for any: NO where somebody can."""
+        """Returns why no model can be called for a conversation, or for any; NO if one can."""
         if self._chat is None or not self._settings.reads_turns:
             return Resting.OFF
         return Resting.NO if self._chat.is_there(conversation) else Resting.NO_PROVIDER
 
     async def seconds_to_wait(self) -> float:
-        """Until the next call after failures, 0 for none. Raises StateUnavailable."""
+        """Returns the seconds of backoff that are left, 0 for none. Raises StateUnavailable."""
         return await asyncio.to_thread(self._seconds_to_wait)
 
     async def resting(
         self, prompt: Prompt, turns: Sequence[QueuedTurn], *, urgent: bool = False
     ) -> Resting:
-        """Why these turns of one conversation are not read now. ``urgent``: somebody waits for it,
-        so it is tried at once, as far as the budget goes. Raises StateUnavailable."""
-        if nobody := self.nobody(turns[0].conversation):
-            return nobody
+        """Returns why these turns of one conversation are not read now. ``urgent``: a caller waits
+        for it, so backoff is skipped, but not the budget. Raises StateUnavailable."""
+        if unavailable := self.nobody(turns[0].conversation):
+            return unavailable
         if not urgent and await self.seconds_to_wait() > 0:
             return Resting.BACKOFF
         if not await self._token_budget.allows(prompt.user, prompt.system, answer=REPLY_TOKENS):
@@ -79,15 +79,17 @@ class ModelCalls:
         return Resting.NO if left >= prompt.tokens + REPLY_TOKENS else Resting.SHARE
 
     async def allowance(self) -> Allowance:
-        """What of the day's tokens may be used now, and by whom. Raises StateUnavailable."""
+        """Returns which of the day's tokens may be used now, and by whom. Raises
+        StateUnavailable."""
         return await self._token_budget.allowance()
 
     async def affords_any(self) -> bool:
-        """Whether the smallest question still fits into the day. Raises StateUnavailable."""
+        """Returns whether the smallest call still fits into the day's budget. Raises
+        StateUnavailable."""
         return await self._token_budget.left() >= LEAST_CALL
 
     async def ask(self, prompt: Prompt, turns: Sequence[QueuedTurn]) -> str:
-        """The answer; the speakers of the turns share what it costs. Raises ChatFailed,
+        """Returns the answer; the speakers of the turns share its cost. Raises ChatFailed,
         StateUnavailable."""
         if self._chat is None:
             raise ChatFailed("gone")
@@ -105,15 +107,15 @@ class ModelCalls:
         return completion.text
 
     async def last_error(self) -> str:
-        """What was noted. Raises StateUnavailable."""
+        """Returns the error noted last. Raises StateUnavailable."""
         return await asyncio.to_thread(self._book.fact, _ERROR)
 
     async def note_error(self, error: str) -> None:
-        """What went wrong last, empty for nothing any more. Raises StateUnavailable."""
+        """Note the last error; empty clears it. Raises StateUnavailable."""
         await asyncio.to_thread(self._book.put_fact, _ERROR, error)
 
     async def succeeded_since(self, moment: datetime) -> bool:
-        """Whether any call was answered after ``moment``. Raises StateUnavailable."""
+        """Returns whether any call succeeded after ``moment``. Raises StateUnavailable."""
         at = _moment(await asyncio.to_thread(self._book.fact, _SUCCEEDED_AT))
         return at is not None and at > moment
 
@@ -122,7 +124,7 @@ class ModelCalls:
             chat.complete(prompt.user, system=prompt.system, conversation=conversation)
         )
         try:
-            # Not asyncio.timeout: a service that swallows a cancellation would hold us up for good.
+            # Not asyncio.timeout: a service that swallows the cancellation would block us for good.
             done, _ = await asyncio.wait([call], timeout=self._settings.call_seconds)
         finally:
             if not call.done():
@@ -138,7 +140,7 @@ class ModelCalls:
         if not failures or failed_at is None:
             return 0.0
         now = self._clock()
-        if now < failed_at:  # the clock went back: begin to wait anew, and once
+        if now < failed_at:  # the clock was set back: start the backoff over, once
             failed_at = now
             self._book.put_fact(_FAILED_AT, now.isoformat())
         wait: timedelta = wait_after(failures, self._settings.retry_seconds)

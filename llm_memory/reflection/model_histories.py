@@ -1,8 +1,8 @@
-"""Chat histories that the model is given, and whether they hold words of another scope.
+"""Tracks whether a chat history given to the model may hold words of another scope.
 
 AstrBot gives the model the earlier turns of a conversation, and its answers quote them. After the
-conversation's scope has changed, such an answer would carry words of the former scope to those who
-read it for the new one, until AstrBot begins a new history.
+conversation's scope has changed, such an answer would carry words of the former scope to readers of
+the new one, until AstrBot begins a new history.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ _REMEMBERED = 4096
 
 
 class ModelHistories:
-    """Notes, durably, in which scope each history is used."""
+    """Records durably in which scope each history is used."""
 
     def __init__(self, state: StateStore) -> None:
         self._state = state
         self._noted: dict[tuple[str, str], HistoryScope] = {}
         self._current: dict[str, str] = {}
-        self._one_by_one = asyncio.Lock()
+        self._lock = asyncio.Lock()
 
     async def is_mixed(
         self, umo: str, history: str, scope: str, *, empty: bool = False, switched: bool = False
     ) -> bool:
-        """Note that the history is used in this scope. True if it may hold words of another one,
-        also where that cannot be told.
+        """Record that the history is used in this scope. Returns True if it may hold words of
+        another one, also if that is unknown.
 
         Args:
-            history: The id that the bot framework gives it.
+            history: Its id in the bot framework.
             scope: The name of the conversation's scope now.
-            empty: Nothing stands in it yet: whatever was, is forgotten.
+            empty: It has no turns yet, so its earlier use does not count.
             switched: It was used in another scope a moment ago.
         """
-        async with self._one_by_one:
+        async with self._lock:
             try:
                 former = await self._former(umo, history)
                 carried = former is not None and (former.mixed or former.scope != scope)
@@ -56,7 +56,8 @@ class ModelHistories:
         return noted.mixed
 
     def current_is_mixed(self, umo: str) -> bool:
-        """Of the history that was used last since the start; False where none was."""
+        """Returns ``is_mixed`` of the history used last since the start; False if there was
+        none."""
         noted = self._noted.get((umo, self._current.get(umo, "")))
         return noted is not None and noted.mixed
 

@@ -1,7 +1,7 @@
-"""Reads finished turns: asks for one answer to some of them, keeps it, and has it applied.
+"""Reads finished turns in batches: gets the model's answer, stores it, and has it applied.
 
-The answer stands on disk before anything is made of it, and the turns stay there until all of it is
-in the vault. So whatever ends the bot in between, the next start goes on where it was.
+The answer is on disk before it is applied, and the turns stay there until all of it is in the
+vault. So after a crash the next start continues where it was.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ from .model_calls import ModelCalls
 from .rules.fair_shares import Allowance
 
 _MINUTE, _OFTEN, _SELDOM = 60.0, 600.0, 3600.0
-"""Seconds between two looks where nobody says that there is anything: at least, at most while
-something waits, and else."""
+"""Seconds between passes without a wake-up: at least, at most while turns wait, and otherwise."""
 _READS_NOTHING = frozenset({Resting.OFF, Resting.PAUSED_LEARNING, Resting.PAUSES_UNKNOWN})
 _LOOKS_SELDOM = frozenset(
     {Resting.PAUSES_UNKNOWN, Resting.BUDGET, Resting.SHARE, Resting.NO_PROVIDER}
@@ -39,21 +38,21 @@ async def _wait(woken: asyncio.Event, seconds: float) -> None:
 
 
 class ReflectionService:
-    """One reader at a time, whoever asks for it.
+    """Runs one pass at a time, for all callers.
 
     Args:
-        followed: Has others told of what is queued, and what was read.
-        pauses_known: False while the state may lack pauses: nothing is read, for any turn may be
-            of a conversation that is off the record.
+        followed: Updates followers of the queue.
+        pauses_known: False while the state may lack pauses: nothing is read, for any turn may be of
+            a paused conversation.
         learns: False while the scope filter is switched off: nothing is read, nothing stored.
-        wait: Until woken, or so many seconds.
+        wait: Waits until woken, or so many seconds.
     """
 
     def __init__(
         self,
         batches: Batches,
-        asking: ModelCalls,
-        learning: FeedbackApplier,
+        model_calls: ModelCalls,
+        applier: FeedbackApplier,
         reader: BatchReader,
         clock: Clock,
         followed: Callable[[], Awaitable[None]],
@@ -63,8 +62,8 @@ class ReflectionService:
         wait: Wait = _wait,
     ) -> None:
         self._batches = batches
-        self._model_calls = asking
-        self._applier = learning
+        self._model_calls = model_calls
+        self._applier = applier
         self._reader = reader
         self._clock = clock
         self._followed = followed
@@ -74,29 +73,29 @@ class ReflectionService:
         self._woken = asyncio.Event()
         self._reading = asyncio.Lock()
         self.last = ReflectionReport()
-        """What came of the last look."""
+        """The report of the last pass."""
         self._begun = False
         self.error = ""
-        """What went wrong last, empty once something went right."""
+        """The last error, empty after a success."""
 
     @property
     def label(self) -> str:
-        """Who reads, empty for nobody."""
+        """Returns the model's label, empty without a model."""
         return self._model_calls.label
 
     @property
     def resting(self) -> Resting:
-        """Why turns wait although they are due, as it was when they were looked at last; what
-        concerns all of them, as it is now."""
+        """Returns why turns wait although they are due: a reason that concerns all turns as of now,
+        others as of the last pass."""
         return self._resting() or self.last.resting
 
     def wake(self) -> None:
-        """Something was queued."""
+        """Wake the loop: a turn was queued."""
         self._woken.set()
 
     async def run(self) -> None:
-        """Read what is due, until cancelled or closed. Looks at least a minute apart, but when it
-        is woken."""
+        """Read what is due, until cancelled or closed. Passes are at least a minute apart, unless
+        it is woken."""
         while True:
             self._woken.clear()
             try:
@@ -107,44 +106,44 @@ class ReflectionService:
             except StateUnavailable as error:
                 logger.warning("轮次队列现在读不了，稍后再试：{}", error)
                 seconds = _OFTEN
-            except Exception as error:  # noqa: BLE001  (whatever it was, the next turn is another)
+            except Exception as error:  # noqa: BLE001  (an error in one pass must not end the loop)
                 logger.error("读对话时出错，稍后再试：{!r}", error)
                 seconds = _OFTEN
             await self._wait(self._woken, seconds)
 
     async def read_due(self) -> ReflectionReport:
-        """Once all that is due now. Raises EngineClosed, StateUnavailable."""
+        """Read all turns that are due now, once. Raises EngineClosed, StateUnavailable."""
         return await self._pass(None)
 
     async def reflect(self, *, conversation: str | None = None) -> ReflectionReport:
-        """At once: all that waits of a conversation; without one, what is due. A call that failed
-        is not waited for, but the budget holds. Raises EngineClosed, StateUnavailable."""
+        """Read at once all waiting turns of a conversation; without one, what is due. Backoff is
+        skipped, but not the budget. Raises EngineClosed, StateUnavailable."""
         return await self._pass(conversation, urgent=True)
 
     async def follow(self) -> None:
-        """Have others told of what is queued. Raises StateUnavailable."""
+        """Update the followers of the queue. Raises StateUnavailable."""
         await self._followed()
 
     async def letters(self) -> list[Letter]:
-        """What was given up. Raises StateUnavailable."""
+        """Returns the dead letters. Raises StateUnavailable."""
         return await asyncio.to_thread(self._batches.letters)
 
     async def retry(self, batch_id: str = "") -> int:
-        """Read what was given up again, one or all: how many. Raises StateUnavailable."""
+        """Queue dead letters again, one or all. Returns how many. Raises StateUnavailable."""
         count = await asyncio.to_thread(self._batches.retry, batch_id)
         self.wake()
         return count
 
     async def drop(self, batch_id: str) -> int:
-        """Forget the turns of a batch that was given up: how many. Raises StateUnavailable."""
+        """Delete a dead letter with its turns. Returns how many. Raises StateUnavailable."""
         return await asyncio.to_thread(self._batches.drop, batch_id)
 
     def _resting(self) -> Resting:
         if not self._learns:
             return Resting.PAUSED_LEARNING
-        nobody = self._model_calls.nobody()
-        if nobody is Resting.OFF or self._pauses_known():
-            return nobody
+        unavailable = self._model_calls.nobody()
+        if unavailable is Resting.OFF or self._pauses_known():
+            return unavailable
         return Resting.PAUSES_UNKNOWN
 
     async def _seconds_until_due(self) -> float:
@@ -177,7 +176,7 @@ class ReflectionService:
             return report
 
     async def _bring_back(self) -> None:
-        """A scope whose folder was gone is there again: its turns may be read."""
+        """Queue the turns of scopes again whose deleted folder is back."""
         for name in await asyncio.to_thread(self._batches.gone):
             if await self._applier.scope_of(name) is not None:
                 await asyncio.to_thread(self._batches.bring_back, name)
@@ -187,7 +186,7 @@ class ReflectionService:
     ) -> ReflectionReport:
         passed: Passed = set()
         while True:
-            # Who asks for a conversation means all that is said in it.
+            # A request for a conversation means all its turns.
             allowance = await self._model_calls.allowance() if conversation is None else None
             reading = await asyncio.to_thread(
                 self._batches.next, self._clock(), conversation, passed, allowance
@@ -202,14 +201,14 @@ class ReflectionService:
             if done.resting is Resting.BACKOFF:
                 return report
             if done.resting is not Resting.NO and not reading.made:
-                passed.add(reading.line)  # what comes after it may be smaller, or somebody else's
+                passed.add(reading.line)  # later lines may be smaller, or another party's
             if done.resting is Resting.BUDGET and not await self._model_calls.affords_any():
                 return report
 
     async def _left(
         self, report: ReflectionReport, passed: Passed, allowance: Allowance
     ) -> ReflectionReport:
-        """All is read that may be now; says why, where more is due."""
+        """Returns the report of a finished pass, with the reason if more turns are due."""
         if report.resting is not Resting.NO:
             return report
         reasons = [(Resting.SHARE, allowance.without_shares()), (Resting.OVERHEARD, None)]

@@ -1,7 +1,7 @@
-"""What single lessons of finished turns do to the vault: a new memory, a correction, a merge.
+"""Applies single reflection results to the vault: a new memory, a correction, a merge.
 
-Each is done inside the scope of its turns, and done again changes nothing: ids are told from
-tickets and words, and what stands, or lies in the archive, is not written anew.
+Each is applied inside the scope of its turns, and is idempotent: ids are derived from tickets and
+words, and an entry that exists or is archived is not written again.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _RULE_STRENGTH = 80
 @dataclass(frozen=True, slots=True)
 class ResultContext:
     """Where feedback applies: the turns, all of one scope and conversation, that scope, and what
-    their reader may be shown."""
+    their speakers may see."""
 
     turns: tuple[QueuedTurn, ...]
     scope: Scope
@@ -54,22 +54,24 @@ class ResultContext:
 
     @property
     def is_private(self) -> bool:
-        """What is learned here is for its speaker alone."""
+        """True if what is learned here is for its speaker alone."""
         return is_for_speaker_alone(self.scope, self.turns[0].conversation)
 
     @property
     def own(self) -> ScopeFilter:
-        """What the reader may be shown and change: the same without what is only public."""
+        """Returns what the results may change: what is visible, restricted to the own scope."""
         return replace(self.sees, scopes=(self.scope,))
 
     def id_of(self, *parts: str) -> str:
-        """The same for the same words of the same turns, however often they are applied."""
+        """Returns an id derived from the turns and these parts, so that repetitions get the same
+        id."""
         tickets = (turn.ticket_id for turn in self.turns)
         return derived_id("m", "learned", *tickets, *parts)
 
 
 class ResultApplier:
-    """Nobody vouches for what is learned, and no answer says whose words it may touch."""
+    """The model's results are never trusted, and its answer does not decide which entries may be
+    changed."""
 
     def __init__(
         self,
@@ -86,59 +88,61 @@ class ResultApplier:
         self._clock = clock
 
     def lesson(self, turns: Sequence[QueuedTurn], scope: Scope) -> ResultContext:
-        """What may be learned from turns of one conversation, and what their reader may be shown:
-        what the bot learned from a private chat's person only where nobody else speaks."""
+        """Returns the context for turns of one conversation. What the bot learned from a person's
+        private chat is visible only if no other person speaks."""
         persons = {turn.person for turn in turns}
         alone = persons.pop() if len(persons) == 1 else None
         shelves = () if alone is None else self._book.shelves_of(turns[0].conversation, alone)
         return ResultContext(tuple(turns), scope, ScopeFilter.reading_as(scope, shelves=shelves))
 
-    def _known(self, memory_id: str, lesson: ResultContext) -> StoredMemory | None:
-        """A memory of the lesson's own scope that its reader may be shown."""
-        stored = self._catalogue.find(memory_id, lesson.own)
-        return stored if stored is not None and stored.scope == lesson.scope else None
+    def _known(self, memory_id: str, context: ResultContext) -> StoredMemory | None:
+        """Returns a memory of the context's own scope that is visible in it."""
+        stored = self._catalogue.find(memory_id, context.own)
+        return stored if stored is not None and stored.scope == context.scope else None
 
     async def learn(
         self,
         draft: MemoryDraft,
-        lesson: ResultContext,
+        context: ResultContext,
         memory_id: str = "",
         former: StoredMemory | None = None,
     ) -> RememberOutcome:
-        """A new memory: nobody vouches for it, and it fades unless it proves useful. ``former``:
-        the entry whose place it takes."""
-        said_at = draft.said_at or lesson.turns[-1].observed_at
-        actor = _speaker(draft.actor, lesson.turns)
-        # What was only heard is as public as its chat, whatever was known there before.
-        active = draft.active and not lesson.is_private
+        """Write a new, untrusted memory, which decays unless it proves useful. ``former``: the
+        entry that it replaces."""
+        said_at = draft.said_at or context.turns[-1].observed_at
+        actor = _speaker(draft.actor, context.turns)
+        # Passive: what the person did not ask to have stored stays as private as its chat.
+        active = draft.active and not context.is_private
         draft = replace(
             draft, actor=actor, said_at=said_at, source=Source.REFLECTION, active=active
         )
-        memory_id = memory_id or lesson.id_of(actor.person, actor.name, draft.judgment)
-        standing = await self._handlers.stands(lesson.scope, memory_id)
+        memory_id = memory_id or context.id_of(actor.person, actor.name, draft.judgment)
+        standing = await self._handlers.stands(context.scope, memory_id)
         if isinstance(standing, StoredMemory):
             return Stored(standing)
-        if standing:  # it was written, and something has taken its place since, or somebody it out
+        if standing:  # it was written before, and was replaced or deleted since
             return Rejected(RejectReason.REFUSED, detail="archived")
-        vouched = self._said_already(draft, actor, lesson.scope)
+        vouched = self._said_already(draft, actor, context.scope)
         if vouched is not None:
             return Reinforced(vouched)
         return await self._handlers.write(
             draft,
-            lesson.scope,
-            conversation=lesson.turns[0].conversation,
+            context.scope,
+            conversation=context.turns[0].conversation,
             trusted=False,
-            role=lesson.turns[0].persona,
+            role=context.turns[0].persona,
             memory_id=memory_id,
             asked=False,
             former=former,
         )
 
-    async def add_rule(self, rule: str, turn: QueuedTurn, lesson: ResultContext) -> RememberOutcome:
-        """A standing instruction that an admin gave the bot in a turn: vouched for, for it is the
-        admin's own sentence, word for word."""
-        memory_id = lesson.id_of("rule", turn.ticket_id, rule)
-        standing = await self._handlers.stands(lesson.scope, memory_id)
+    async def add_rule(
+        self, rule: str, turn: QueuedTurn, context: ResultContext
+    ) -> RememberOutcome:
+        """Write a standing instruction that an admin gave the bot in a turn: trusted, because it is
+        the admin's own sentence, word for word."""
+        memory_id = context.id_of("rule", turn.ticket_id, rule)
+        standing = await self._handlers.stands(context.scope, memory_id)
         if isinstance(standing, StoredMemory):
             return Stored(standing)
         if standing:
@@ -152,7 +156,7 @@ class ResultApplier:
         )
         return await self._handlers.write(
             draft,
-            lesson.scope,
+            context.scope,
             conversation=turn.conversation,
             trusted=True,
             role=turn.persona,
@@ -161,25 +165,25 @@ class ResultApplier:
         )
 
     def _said_already(self, draft: MemoryDraft, actor: Actor, scope: Scope) -> StoredMemory | None:
-        """The same words of the same speaker, where somebody vouches for them: nothing is new."""
+        """Returns a trusted entry with the same words of the same speaker: nothing is new then."""
         origin = Provenance(actor.name, actor.person, trusted=True)
         words = Memory("", clean(draft.judgment), self._clock(), provenance=origin)
         return self._catalogue.same_words(scope, words)
 
     async def correct(
-        self, contradiction: Contradiction, lesson: ResultContext
+        self, contradiction: Contradiction, context: ResultContext
     ) -> tuple[RememberOutcome, bool]:
-        """The new words in the place of the old ones where the same person has taken them back,
-        else beside them, which are settled then if they may be. Whether the old ones gave way, or
-        are gone already."""
+        """Write the new words. They replace the old entry if the same person retracted it; else the
+        old entry is kept, and marked as settled if allowed. Returns also whether the old entry was
+        replaced or settled, or is gone already."""
         draft, old_id = contradiction.draft, contradiction.memory_id
-        memory_id = lesson.id_of("contradiction", old_id, draft.judgment)
-        old = self._known(old_id, lesson)
-        if old is None or not self._may_correct(old, contradiction, lesson):
-            again = bool(await self._handlers.stands(lesson.scope, memory_id))
-            closing = old is not None and self._may_close(old, contradiction, lesson)
+        memory_id = context.id_of("contradiction", old_id, draft.judgment)
+        old = self._known(old_id, context)
+        if old is None or not self._may_correct(old, contradiction, context):
+            again = bool(await self._handlers.stands(context.scope, memory_id))
+            closing = old is not None and self._may_close(old, contradiction, context)
             former = old if closing else None
-            outcome = await self.learn(replace(draft, active=False), lesson, memory_id, former)
+            outcome = await self.learn(replace(draft, active=False), context, memory_id, former)
             if old is not None and closing and not isinstance(outcome, Rejected):
                 again = await self._handlers.close(old, outcome.memory) or again
             return outcome, again
@@ -190,61 +194,61 @@ class ResultApplier:
             strength=max(draft.strength, old.memory.strength),
             active=old.memory.active,
         )
-        outcome = await self.learn(draft, lesson, memory_id, old)
+        outcome = await self.learn(draft, context, memory_id, old)
         taken = await self._supersede([old], outcome)
         if taken:
-            # Turns of before that are still to be read may say the old words again.
-            at = draft.said_at or lesson.turns[-1].observed_at
+            # Earlier turns that are still unread may say the old words again.
+            at = draft.said_at or context.turns[-1].observed_at
             kind = CorrectionKind.TAKEN_BACK
-            await self._corrected.note(kind, lesson.scope.name, old.memory, at=at)
+            await self._corrected.note(kind, context.scope.name, old.memory, at=at)
         if taken and isinstance(outcome, Stored):
             outcome = Replaced(outcome.memory, old, outcome.redacted)
         return outcome, taken
 
     def _may_correct(
-        self, old: StoredMemory, contradiction: Contradiction, lesson: ResultContext
+        self, old: StoredMemory, contradiction: Contradiction, context: ResultContext
     ) -> bool:
-        turn = _turn_of(contradiction, lesson)
+        turn = _turn_of(contradiction, context)
         if turn is None or not self._said(old.memory.provenance.person, turn, contradiction):
             return False
         return may_replace(old, contradiction.draft.judgment, turn)
 
     def _may_close(
-        self, old: StoredMemory, contradiction: Contradiction, lesson: ResultContext
+        self, old: StoredMemory, contradiction: Contradiction, context: ResultContext
     ) -> bool:
-        turn = _turn_of(contradiction, lesson)
+        turn = _turn_of(contradiction, context)
         if turn is None or not self._said(turn.person, turn, contradiction):
             return False
         own = self._book.same_person(turn.person, old.memory.provenance.person)
         return may_close(old, contradiction.draft.judgment, turn, own=own)
 
     def _said(self, person: str, turn: QueuedTurn, contradiction: Contradiction) -> bool:
-        """Whether this person spoke in the turn, and it is his word that contradicts."""
+        """Returns whether this person spoke in the turn and said the contradicting words."""
         actor = contradiction.draft.actor or NOBODY
         return all(self._book.same_person(one.person, person) for one in (turn, actor))
 
-    async def merge(self, merge: Merge, lesson: ResultContext) -> RememberOutcome | None:
-        """One entry in the place of several that say the same; None where they must not be one.
-        All of them are the turns' own scope's, so public and private never meet."""
-        scope, draft = lesson.scope, merge.draft
-        memory_id = lesson.id_of("merge", *merge.memory_ids, draft.judgment)
-        found = [self._known(one, lesson) for one in merge.memory_ids]
+    async def merge(self, merge: Merge, context: ResultContext) -> RememberOutcome | None:
+        """Replace several entries that say the same by one. Returns None if they must not be
+        merged. All are of the turns' own scope, so public and private ones are never mixed."""
+        scope, draft = context.scope, merge.draft
+        memory_id = context.id_of("merge", *merge.memory_ids, draft.judgment)
+        found = [self._known(one, context) for one in merge.memory_ids]
         olds = [old for old in found if old is not None]
-        if len({place_name(old) for old in olds}) > 1:  # they are not read by the same people
+        if len({place_name(old) for old in olds}) > 1:  # they have different readers
             return None
         begun = await self._handlers.stands(scope, memory_id)
         if not begun and (
             len(olds) < len(found) or not may_merge([old.memory for old in olds], draft.judgment)
         ):
             return None
-        if isinstance(begun, StoredMemory):  # a crash came between the new one and the old ones
+        if isinstance(begun, StoredMemory):  # a crash came after the new entry, before the old ones
             await self._supersede(olds, Stored(begun))
             return Stored(begun)
         if begun:
             return Rejected(RejectReason.REFUSED, detail="archived")
         newest = max(olds, key=lambda old: old.memory.created_at).memory
         origin = newest.provenance
-        if lesson.is_private:  # the text is made of theirs; what is beside it may tell of the turns
+        if context.is_private:  # the other fields may quote the turns
             draft = replace(draft, reasoning="", tags=())
         draft = replace(
             draft,
@@ -253,11 +257,11 @@ class ResultApplier:
             kind=newest.kind,
             strength=max(old.memory.strength for old in olds),
             active=any(old.memory.active for old in olds),
-            # What an agent stored unasked is no more asked for in one piece.
+            # A merge of what an agent stored unasked is still unasked.
             source=Source.AGENT if origin.source is Source.AGENT else Source.REFLECTION,
             actor=Actor(origin.person, origin.who),
             said_at=newest.created_at,
-            heard=None,  # it is made of the old ones' words alone
+            heard=None,  # it consists of the old entries' words
         )
         outcome = await self._handlers.write(
             draft,
@@ -273,26 +277,27 @@ class ResultApplier:
         return outcome
 
     async def _supersede(self, olds: Sequence[StoredMemory], outcome: RememberOutcome) -> bool:
-        """The new one stands; now the old ones into the archive. False where one stayed."""
+        """Archive the old entries, after the new one was written. Returns False if one could not
+        be."""
         if isinstance(outcome, Rejected):
             return False
         successor, stayed = outcome.memory, 0
         for old in olds:
             if self._catalogue.get(Key(old.scope.name, old.memory.memory_id)) is None:
-                continue  # the write has put it there itself
+                continue  # the write has archived it itself
             same = successor.memory.memory_id == old.memory.memory_id
             if same or not await self._handlers.supersede(old, successor):
                 stayed += 1
         return not stayed
 
 
-def _turn_of(contradiction: Contradiction, lesson: ResultContext) -> QueuedTurn | None:
-    named = [one for one in lesson.turns if one.ticket_id == contradiction.ticket_id]
-    return named[0] if named else lesson.turns[0] if len(lesson.turns) == 1 else None
+def _turn_of(contradiction: Contradiction, context: ResultContext) -> QueuedTurn | None:
+    named = [one for one in context.turns if one.ticket_id == contradiction.ticket_id]
+    return named[0] if named else context.turns[0] if len(context.turns) == 1 else None
 
 
 def _speaker(actor: Actor | None, turns: Sequence[QueuedTurn]) -> Actor:
-    """Only who spoke in the turns can have said it."""
+    """Returns the actor if that person spoke in the turns, else an unknown one."""
     if actor is None:
         return NOBODY
     spoke = (

@@ -1,4 +1,4 @@
-"""What each party used of a day: rows of the table ``share`` in ``state/loop.sqlite``."""
+"""The use of each party on a day: rows of the table ``share`` in ``state/loop.sqlite``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..storage.loop_file import sound
 
 
 def add_use(connection: sqlite3.Connection, day: date, used: Mapping[Party, Use]) -> None:
-    """Add to a day, inside the caller's transaction. Rows of earlier days are deleted."""
+    """Add to a day inside the caller's transaction, and delete the rows of earlier days."""
     connection.execute("DELETE FROM share WHERE day < ?", (day.isoformat(),))
     connection.executemany(
         "INSERT INTO share VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET"

@@ -1,5 +1,4 @@
-"""What the loop's calls may cost, and have cost: one budget a local day, for all that ask a
-model."""
+"""The token budget of a local day, shared by all callers of the model, and its use."""
 
 from __future__ import annotations
 
@@ -17,16 +16,16 @@ from .rules.fair_shares import Allowance, split
 from .rules.prompt import REPLY_TOKENS
 
 _MOST_ANSWER = 4 * REPLY_TOKENS
-"""No answer counts for more, whatever its length and whatever the service says that it cost: as
-much as a model that thinks aloud may need for one."""
+"""The most that one answer counts, whatever its length and the cost that the service reports:
+enough for a model that thinks aloud."""
 _IMPLAUSIBLE = 10_000_000
-"""A service that says that one call cost so many tokens says nothing."""
+"""A reported cost of so many tokens for one call is ignored."""
 _CHARS_A_TOKEN = 4
-"""The most that are estimated as one."""
+"""The most characters that are estimated as one token."""
 
 
 class TokenBudget:
-    """Counted where it is durable, so that a restart makes nothing free."""
+    """Counted durably, so that a restart does not reset the budget."""
 
     def __init__(self, book: LoopBook, daily_tokens: int, clock: Clock) -> None:
         self._book = book
@@ -35,19 +34,19 @@ class TokenBudget:
 
     @property
     def daily(self) -> int:
-        """Tokens a day; 0 for none at all."""
+        """Returns the tokens of a day; 0 for none at all."""
         return self._daily
 
     async def today(self) -> Spent:
-        """All calls of this local day. Raises StateUnavailable."""
+        """Returns what all calls of this local day used. Raises StateUnavailable."""
         return await asyncio.to_thread(self._book.spent, self._today())
 
     async def left(self) -> int:
-        """Tokens of this local day. Raises StateUnavailable."""
+        """Returns the tokens left of this local day. Raises StateUnavailable."""
         return max(self._daily - (await self.today()).tokens, 0)
 
     async def allowance(self) -> Allowance:
-        """What may be used now, and who used what of today. Raises StateUnavailable."""
+        """Returns what may be used now, and what each party used today. Raises StateUnavailable."""
         return await asyncio.to_thread(self._allowance)
 
     def _allowance(self) -> Allowance:
@@ -56,8 +55,8 @@ class TokenBudget:
         return Allowance.at(now, self._daily, self._book.spent(now.date()).tokens, used)
 
     async def allows(self, prompt: str, system: str, *, answer: int = 0) -> bool:
-        """Whether a call with this prompt, and an answer of so many tokens, still fits, as far as
-        one can tell before it. Raises StateUnavailable."""
+        """Returns whether a call with this prompt, and an answer of so many tokens, is estimated to
+        fit. Raises StateUnavailable."""
         asked = estimate_tokens(prompt) + estimate_tokens(system)
         return await self.left() >= asked + answer
 
@@ -70,13 +69,13 @@ class TokenBudget:
         paid: bool = True,
         turns: Sequence[QueuedTurn] = (),
     ) -> None:
-        """One call more. What the service does not say is estimated; None stands for a call that
-        failed, whose prompt may have been ``paid`` all the same. An answer counts for
-        ``_MOST_ANSWER`` at most, and half of the day: one long reply must not end all reading until
+        """Count one call. A cost that the service does not report is estimated; None stands for a
+        failed call, whose prompt may have been ``paid`` all the same. An answer counts for at most
+        ``_MOST_ANSWER`` and half of the day: one long reply must not end all reading until
         tomorrow.
 
         Args:
-            turns: What was read; their speakers share the cost.
+            turns: The turns that were read; their speakers share the cost.
 
         Raises StateUnavailable.
         """

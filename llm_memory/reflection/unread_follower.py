@@ -1,4 +1,4 @@
-"""Keeps what is recalled of unread turns equal to the queue, and the index of vectors to that."""
+"""Keeps the recallable unread turns equal to the queue, and the vector index equal to them."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from ..vault.markdown_vault import MarkdownVault
 from .rules.worth_reading import tells_something
 
 _MOST: Final = 2_000
-"""The newest turns of all scopes."""
+"""The most turns, the newest of all scopes."""
 _LONGEST: Final = 400
-"""Characters of one."""
+"""The most characters of one."""
 
 
 class UnreadFollower:
-    """Told whenever turns were queued or read."""
+    """Called whenever turns were queued or read."""
 
     def __init__(
         self,
@@ -46,12 +46,13 @@ class UnreadFollower:
         self._corrected = corrected
         self._paused_conversations = paused_conversations
         self._passed_over: set[str] = set()
-        self._stands: dict[str, tuple[int, bool]] = {}
-        """Whether what was said was not corrected since, and after how many changes that was so."""
+        self._uncorrected: dict[str, tuple[int, bool]] = {}
+        """By ticket, the number of changes at the last check, and whether the turn was uncorrected
+        then."""
         unread.show_only(self._is_shown)
 
     async def follow(self) -> None:
-        """Take in what was queued, let go of what waits no more. Raises StateUnavailable."""
+        """Add what was queued, remove what no longer waits. Raises StateUnavailable."""
         await self._take_in()
         await self._unread.review()
 
@@ -60,7 +61,7 @@ class UnreadFollower:
         known = self._unread.scopes()
         self._unread.drop([t for t, scope in known.items() if waiting.get(t) != scope])
         self._passed_over &= waiting.keys()
-        self._stands = {t: found for t, found in self._stands.items() if t in waiting}
+        self._uncorrected = {t: found for t, found in self._uncorrected.items() if t in waiting}
         new = waiting.keys() - self._unread.scopes().keys() - self._passed_over
         if not new:
             return
@@ -73,13 +74,13 @@ class UnreadFollower:
                 self._unread.put(made)
 
     def _queue(self) -> tuple[dict[str, str], dict[str, Scope]]:
-        """Scopes by ticket of what waits, and those that have a folder."""
+        """Returns the waiting turns' scope names by ticket, and the scopes that have a folder."""
         waiting = dict(self._turns.unread(_MOST))
         scopes = {scope.name: scope for scope in self._vault.scopes()} if waiting else {}
         return {ticket: name for ticket, name in waiting.items() if name in scopes}, scopes
 
     async def _made(self, turn: QueuedTurn, scope: Scope) -> Unread | None:
-        """None for what says nothing, or may not be remembered."""
+        """Returns None for a turn that states nothing, or may not be remembered."""
         if not tells_something(turn.user_text):
             return None
         draft = MemoryDraft(
@@ -111,9 +112,9 @@ class UnreadFollower:
         ) or self._paused_conversations.is_paused(one.map_key):
             return False
         changes = self._corrected.changes
-        asked, stands = self._stands.get(one.ticket_id, (-1, True))
+        asked, uncorrected = self._uncorrected.get(one.ticket_id, (-1, True))
         if asked != changes:
             scope, memory = one.stored.scope.name, one.stored.memory
-            stands = not self._corrected.would_revive(scope, memory, memory.created_at)
-            self._stands[one.ticket_id] = (changes, stands)
-        return stands
+            uncorrected = not self._corrected.would_revive(scope, memory, memory.created_at)
+            self._uncorrected[one.ticket_id] = (changes, uncorrected)
+        return uncorrected

@@ -1,4 +1,4 @@
-"""What a later statement has settled, followed when that one leaves."""
+"""Updates settled entries when the statement that settled them is removed or replaced."""
 
 from __future__ import annotations
 
@@ -20,23 +20,24 @@ from .corrected_statements import CorrectedStatements
 
 
 class Closings:
-    """What is settled stays so when that which settled it fades; taken out by a person, it is open
-    again; and where something took its place, that has settled it."""
+    """An entry stays settled if the settling statement decays; it is reopened if a person deletes
+    that statement; and if another replaces it, the replacement settles the entry."""
 
     def __init__(
         self,
         vault: MarkdownVault,
         catalogue: Catalogue,
-        living: RecallableMemories,
+        recallable: RecallableMemories,
         corrected: CorrectedStatements,
     ) -> None:
         self._vault = vault
         self._catalogue = catalogue
-        self._living = living
+        self._recallable = recallable
         self._corrected = corrected
 
     async def hand_on(self, former: StoredMemory, successor: StoredMemory) -> None:
-        """``former`` is about to leave for what takes its place. Whoever calls holds the lock."""
+        """Re-point entries that ``former`` settled to ``successor``, before ``former`` is archived.
+        The caller holds the lock."""
         if place_name(former) != place_name(successor):
             return
         heir = successor.memory.memory_id
@@ -49,17 +50,17 @@ class Closings:
                 await self._write(stored, lambda memory: closed(memory, heir))
 
     async def open_again(self) -> None:
-        """What was settled by something that a person has forgotten, or moved elsewhere, since."""
+        """Reopen entries whose settling statement a person has forgotten or moved away since."""
         for stored in list(self._catalogue.all()):
             by, scope = closed_by(stored.memory), stored.scope.name
             if not by or self._catalogue.get(Key(scope, by)) is not None:
                 continue
             if self._corrected.was_taken_out(scope, by):
-                async with self._living.writing:
+                async with self._recallable.writing:
                     await self._write(stored, _opened(stored))
 
     async def _write(self, stored: StoredMemory, made: Callable[[Memory], Memory]) -> None:
-        """Unless a person has changed the mark, or taken the entry out."""
+        """Rewrite the entry unless a person has changed the mark or deleted the entry."""
         current = await asyncio.to_thread(self._vault.current, stored)
         if current is None or closed_by(current.memory) != closed_by(stored.memory):
             return
@@ -68,9 +69,9 @@ class Closings:
         except (KeyError, VaultWriteFailed) as error:
             logger.debug("{} 的了结没有改写：{}", stored.memory.memory_id, error)
             return
-        self._living.take(written)
+        self._recallable.take(written)
 
 
 def _opened(stored: StoredMemory) -> Callable[[Memory], Memory]:
-    """A task is to be done again, too."""
+    """Returns the rewrite that reopens the entry, and its task if it is one."""
     return lambda memory: still_open(reopened(memory) if is_task(stored) else memory)

@@ -1,4 +1,4 @@
-"""Journals that stand, without what people have corrected since their day."""
+"""Removes from stored journals what people have corrected since their day."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from .corrected_statements import CorrectedStatements
 
 
 class CorrectedJournals:
-    """Rewrites them in their place."""
+    """Rewrites journals in place."""
 
     def __init__(
         self,
         vault: MarkdownVault,
         catalogue: Catalogue,
-        living: RecallableMemories,
+        recallable: RecallableMemories,
         corrected: CorrectedStatements,
     ) -> None:
         self._vault = vault
         self._catalogue = catalogue
-        self._living = living
+        self._recallable = recallable
         self._corrected = corrected
 
     async def clear(self, scope: Scope | None = None) -> None:
-        """Take out of all of them, or those of a scope, what was corrected."""
+        """Remove what was corrected from all journals, or from those of a scope."""
         catalogue = self._catalogue
         found = catalogue.all() if scope is None else catalogue.visible(ScopeFilter((scope,)))
         for stored in list(found):
@@ -45,7 +45,7 @@ class CorrectedJournals:
                 await shielded(self._rewrite(stored, left))
 
     async def _rewrite(self, stored: StoredMemory, words: str) -> None:
-        async with self._living.writing:
+        async with self._recallable.writing:
             told = replace(stored.memory, judgment=words or NOTHING)
             with contextlib.suppress(KeyError):  # a person has just changed it
-                self._living.take(await asyncio.to_thread(self._vault.replace, stored, told))
+                self._recallable.take(await asyncio.to_thread(self._vault.replace, stored, told))

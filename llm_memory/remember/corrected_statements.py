@@ -1,4 +1,4 @@
-"""What people have corrected, and whether something said before would bring it back."""
+"""The record of what people corrected, which keeps earlier statements from bringing it back."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from .rules.corrected import Removed, answered, marks_of, named, says, without
 from .rules.current_diary import current
 
 TYPING = timedelta(minutes=10)
-"""An entry that a person changes in its file again within this time is still being typed."""
+"""An entry that a person changes in its file again within this time counts as still being typed."""
 EVER = datetime.min.replace(tzinfo=UTC)
-"""For a text of which it is not known when it was said."""
+"""For a text whose time is unknown."""
 
 
 class CorrectedStatements:
     """The record of corrections, durable in the state store, held in memory.
 
-    A service that removes a memory for a person notes it here first. A service that writes what was
-    said before, though no person asks for it now, asks here.
+    A service that removes a memory for a person records it here first. A service that writes
+    earlier statements without a person's present request asks here.
     """
 
     def __init__(self, state: StateStore, clock: Clock) -> None:
@@ -47,10 +47,10 @@ class CorrectedStatements:
         self._purged: set[tuple[str, str]] = set()
         self._key = b""
         self.changes = 0
-        """How often what was corrected has changed since the start."""
+        """Counts the changes of the record since the start."""
 
     def load(self) -> None:
-        """Read the record. Where the state store cannot be read, nothing is known. Blocks."""
+        """Read the record; it is empty if the state store cannot be read. Blocks."""
         try:
             self._key = bytes.fromhex(self._state.correction_key())
             found = self._state.corrections()
@@ -70,14 +70,14 @@ class CorrectedStatements:
         target: str = "",
         at: datetime | None = None,
     ) -> int:
-        """One correction, on disk when it returns. Its number, for ``drop``; below 0 where the
-        store refused it, and then it holds until the bot is restarted. ``at``: now by default."""
+        """Record one correction durably. Returns its number, for ``drop``; below 0 if the store
+        refused it, and then it holds until the bot is restarted. ``at``: now by default."""
         made = self._made(kind, scope, memory, by, target)
         (number,) = await self.note_many([made if at is None else replace(made, at=at)])
         return number
 
     async def note_many(self, corrections: Sequence[Correction]) -> list[int]:
-        """Several at once."""
+        """Record several corrections at once."""
         if not corrections:
             return []
         try:
@@ -92,13 +92,13 @@ class CorrectedStatements:
         return numbers
 
     async def forgotten_by_hand(self, entries: Iterable[tuple[str, Memory]]) -> None:
-        """Scope and entry of what a person deleted in the files."""
+        """Record what a person deleted in the files, given as scope and entry."""
         kind = CorrectionKind.FORGOTTEN
         await self.note_many([self._made(kind, scope, memory) for scope, memory in entries])
 
     async def changed_by_hand(self, changes: Iterable[tuple[str, Memory, str, Memory]]) -> None:
-        """Former scope and entry, present scope and entry of what a person changed in the files:
-        moved from one scope's folder to another one's, or given other words."""
+        """Record what a person moved to another scope's folder or reworded in the files, given as
+        former scope and entry, present scope and entry."""
         found, back = [], []
         for scope, before, target, now in changes:
             if scope != target:
@@ -112,16 +112,16 @@ class CorrectedStatements:
         await self.note_many(found)
 
     async def back_by_hand(self, entries: Iterable[tuple[str, Memory]]) -> None:
-        """Scope and entry of what stands in the files again: a person has put it back."""
+        """Record what a person put back into the files, given as scope and entry."""
         kind = CorrectionKind.FORGOTTEN
         await self.drop([n for scope, memory in entries for n in self._same(kind, scope, memory)])
 
     async def edited(self, scope: str, memory: Memory) -> None:
-        """An entry was given these words: they count no more as edited away."""
+        """Record that an entry got these words, which are no longer edited away."""
         await self.drop(self._same(CorrectionKind.EDITED, scope, memory))
 
     async def withdraw(self, kind: CorrectionKind, scope: str, memory_id: str) -> None:
-        """The last correction of this kind was undone."""
+        """Drop the last correction of this kind, which was undone."""
         found = [
             number
             for number, one in self._removed.items()
@@ -131,7 +131,7 @@ class CorrectedStatements:
         await self.drop(found[-1:])
 
     async def drop(self, numbers: Sequence[int]) -> None:
-        """They count no more."""
+        """Drop these corrections."""
         if not numbers:
             return
         for number in numbers:
@@ -143,8 +143,8 @@ class CorrectedStatements:
             logger.warning("没能撤回改过的记录：{}", error)
 
     def would_revive(self, scope: str, memory: Memory, said_at: datetime) -> bool:
-        """Whether a correction keeps ``memory``, said at that time, out of a scope. May take
-        milliseconds."""
+        """Returns whether a correction keeps ``memory``, said at that time, out of a scope. May
+        take milliseconds."""
         near = self._before(scope, said_at)
         if not near:
             return False
@@ -152,16 +152,16 @@ class CorrectedStatements:
         return says(text, memory.created_at, near, self._mark) is not None
 
     def cleared(self, turns: Sequence[QueuedTurn]) -> list[QueuedTurn]:
-        """The turns as a model may read them: without what was corrected since they were said, and
-        without what the bot alone says again."""
+        """Returns the turns as a model may read them: without what was corrected since they were
+        said, and without corrected statements that only the bot repeats."""
         return [self._cleared(turn) for turn in turns]
 
     def _cleared(self, turn: QueuedTurn) -> QueuedTurn:
         turn = self._cut(turn, self._before(turn.scope, turn.observed_at, told=True))
         if not turn.reply_text:
             return turn
-        # From its chat history the bot may repeat what was corrected before: nobody says it anew,
-        # but where the person does so in the same turn.
+        # From its chat history the bot may repeat what was corrected before: that counts as said
+        # anew only if the person says it in the same turn.
         ever = self._before(turn.scope, EVER, told=True)
         if says(named(turn.user_text, turn.who), turn.observed_at, ever, self._mark) is not None:
             return turn
@@ -179,21 +179,20 @@ class CorrectedStatements:
         return without(turn.reply_text, turn.observed_at, near, self._mark, as_named=as_named)
 
     def text_cleared(self, scope: str, text: str, since: datetime) -> str:
-        """What was made of things that were said, without what was corrected in the scope from
-        ``since`` on."""
+        """Returns a derived text without what was corrected in the scope from ``since`` on."""
         near = self._before(scope, since, told=True)
         return without(text, since, near, self._mark) if near else text
 
     def diary_cleared(self, stored: StoredMemory) -> str:
-        """The words of a diary, without what was corrected in its scope since its day."""
+        """Returns the words of a diary without what was corrected in its scope since its day."""
         near = self._before(stored.scope.name, stored.memory.created_at, told=True)
         return self._diary_without(stored.memory, near)
 
     def without_former(
         self, told: Sequence[StoredMemory], beside: Iterable[StoredMemory]
     ) -> list[StoredMemory]:
-        """Of what is told unasked, the diaries without what their people took back since, or
-        something among ``beside`` has settled; one that has nothing left is not told."""
+        """Returns ``told``, its diaries without what their people retracted since, and without what
+        an entry of ``beside`` settled; an empty diary is left out."""
         settled: dict[str, list[Removed]] = {}
         for one in beside:
             if closed_by(one.memory):
@@ -204,7 +203,7 @@ class CorrectedStatements:
         return [stored for stored in now if stored.memory.judgment]
 
     def _diary(self, stored: StoredMemory, settled: Sequence[Removed]) -> StoredMemory:
-        """The entry as it may be told now; anything but a diary as it is."""
+        """Returns the entry as it may be shown now; entries other than diaries unchanged."""
         memory = stored.memory
         if not is_digest(memory):
             return stored
@@ -226,19 +225,19 @@ class CorrectedStatements:
         return current(memory.judgment, left, listed=MADE_OF_ENTRIES in memory.extra)
 
     def turn_without(self, turn: QueuedTurn, purged: Sequence[Correction]) -> QueuedTurn:
-        """A turn without these statements, unless they were said anew in it."""
+        """Returns a turn without these statements, unless they were said anew in it."""
         return self._cut(turn, [Removed(one) for one in purged if one.at >= turn.observed_at])
 
     def says(self, text: str, purged: Sequence[Correction]) -> bool:
-        """Whether a text of the bot's own says one of these statements."""
+        """Returns whether one of the bot's own texts says one of these statements."""
         return without(text, EVER, [Removed(one) for one in purged], self._mark) != text
 
     def all_in_words(self) -> list[Correction]:
-        """All corrections whose words are known."""
+        """Returns all corrections whose words are known."""
         return [one.correction for one in self._removed.values() if one.correction.words]
 
     def was_taken_out(self, scope: str, memory_id: str) -> bool:
-        """True for an entry of the scope that a person has forgotten, or moved to another one."""
+        """True for an entry that a person has forgotten in the scope, or moved to another one."""
         gone = (CorrectionKind.FORGOTTEN, CorrectionKind.MOVED)
         return any(
             one.correction.kind in gone and one.correction.scope == scope
@@ -246,11 +245,11 @@ class CorrectedStatements:
         )
 
     def is_purged(self, scope: str, memory_id: str) -> bool:
-        """True where the words of an entry were purged and it may not come back."""
+        """True if the words of an entry were purged and it may not be restored."""
         return (scope, memory_id) in self._purged
 
     async def seal(self, purged: Sequence[Correction]) -> None:
-        """Keep keyed hashes in the place of the words. Raises StateUnavailable."""
+        """Replace the words by keyed hashes. Raises StateUnavailable."""
         marks = {one.number: marks_of(one, self._mark) for one in purged}
         await asyncio.to_thread(self._state.seal_corrections, marks)
         for one in purged:
@@ -260,8 +259,8 @@ class CorrectedStatements:
         await asyncio.to_thread(self._state.checkpoint_wal)
 
     async def carry(self, source: str, target: str, persons: Collection[str] | None) -> None:
-        """What was corrected in a scope is so in another one, too, to which what was said there is
-        brought: all of it, or what these persons had said."""
+        """Copy corrections to the scope to which a scope's statements are brought: all, or those of
+        what these persons had said."""
         there = {
             (one.correction.kind, one.correction.memory_id, one.correction.at)
             for one in self._by_scope.get(target, ())
@@ -281,7 +280,7 @@ class CorrectedStatements:
         )
 
     def of_scope(self, scope: str) -> list[Correction]:
-        """All corrections of a scope by people, the oldest first."""
+        """Returns all corrections of a scope by people, the oldest first."""
         return [
             one.correction
             for one in self._by_scope.get(scope, ())
@@ -289,8 +288,8 @@ class CorrectedStatements:
         ]
 
     def _before(self, scope: str, said_at: datetime, *, told: bool = False) -> list[Removed]:
-        """Corrections that came after ``said_at``. ``told``: for what is read or told, and is no
-        entry of the scope."""
+        """Returns corrections from after ``said_at``. ``told``: for text that is read or shown, and
+        is not an entry of the scope."""
         return [
             one
             for one in self._by_scope.get(scope, ())
@@ -333,7 +332,7 @@ class CorrectedStatements:
             memory.memory_id,
             memory.judgment,
             memory.created_at,
-            max(self._clock(), memory.created_at),  # somebody may have set the clock back
+            max(self._clock(), memory.created_at),  # the clock may have been set back
             origin.person,
             origin.who,
             target,
@@ -345,15 +344,15 @@ class CorrectedStatements:
 
 
 def _may_be_told(correction: Correction, scope: str) -> bool:
-    """True for what was moved into the scope, and for what its speaker took back later."""
+    """True for what was moved into the scope, and for what its speaker retracted later."""
     if correction.kind is CorrectionKind.MOVED:
         return correction.target == scope
     return correction.kind is CorrectionKind.TAKEN_BACK
 
 
 def _scopes(correction: Correction) -> tuple[str, ...]:
-    """Where it may not come back. What was moved stands in its new scope already, and was not meant
-    for all."""
+    """Returns the scopes to which it may not return. A moved statement is in its new scope already,
+    and was not meant for all."""
     if correction.kind is not CorrectionKind.MOVED:
         return (correction.scope,)
     return tuple(dict.fromkeys((correction.scope, correction.target, PUBLIC.name)))

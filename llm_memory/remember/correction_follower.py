@@ -1,4 +1,4 @@
-"""What a person corrects changes what was made of it."""
+"""Updates what was derived from statements that a person corrected."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .corrected_statements import CorrectedStatements
 
 
 class CorrectionFollower:
-    """Told after each correction, and after each look at the files."""
+    """Called after each correction, and after each round over the files."""
 
     def __init__(
         self, corrected: CorrectedStatements, closings: Closings, journals: CorrectedJournals
@@ -21,7 +21,7 @@ class CorrectionFollower:
         self._followed = -1
 
     async def follow(self) -> None:
-        """Cheap where nothing was corrected since. What cannot be written is tried again."""
+        """Cheap if nothing was corrected since. A failed write is tried again."""
         changes = self._corrected.changes
         if changes == self._followed:
             return

@@ -1,5 +1,4 @@
-"""Before a draft becomes a memory: is it worth one, may its scope's readers know it, and is there
-anything private in it?"""
+"""Checks a draft before it becomes a memory: its quality, requests for secrecy, private data."""
 
 from __future__ import annotations
 
@@ -15,15 +14,15 @@ from .rules.quality import flaw
 
 
 class DraftChecks:
-    """Every door but a person's own hand goes through here: tools, commands, what turns taught."""
+    """All writes except people's edits of files pass here: tools, commands, reflection."""
 
     def __init__(self, mode: PrivacyMode, finder: Finder) -> None:
         self._mode = mode
         self._finder = finder
 
     async def examine(self, draft: MemoryDraft, scope: Scope) -> Protected | Rejected:
-        """The draft as it may be stored in the scope, or why it is not."""
-        # Tidied first: what nobody can see must not hide a number from those who look for one.
+        """Returns the draft as it may be stored in the scope, or why it is rejected."""
+        # Tidied first: invisible characters must not hide a number from the privacy rules.
         tidied = tidy(draft)
         if isinstance(tidied, Rejected):
             return tidied

@@ -1,4 +1,4 @@
-"""What an admin has done to a memory by command, and how it is undone."""
+"""Edits, moves and undo: what an admin does to a memory by command."""
 
 from __future__ import annotations
 
@@ -46,20 +46,20 @@ _CORRECTION_OF: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Requester:
-    """Who does something, and in which conversation."""
+    """The actor of a change, and the conversation."""
 
     actor: Actor
     conversation: str
 
 
 class MemoryEditor:
-    """Edits, moves and takes both back. None stands for an entry that a person has taken out."""
+    """Edits and moves entries, and undoes both. None stands for an entry that a person deleted."""
 
     def __init__(
         self,
         vault: MarkdownVault,
         catalogue: Catalogue,
-        living: RecallableMemories,
+        recallable: RecallableMemories,
         notices: NoticeBoard,
         checks: DraftChecks,
         corrected: CorrectedStatements,
@@ -67,7 +67,7 @@ class MemoryEditor:
     ) -> None:
         self._vault = vault
         self._catalogue = catalogue
-        self._living = living
+        self._recallable = recallable
         self._notices = notices
         self._checks = checks
         self._corrected = corrected
@@ -76,7 +76,7 @@ class MemoryEditor:
     async def edit(
         self, stored: StoredMemory, text: str, requester: Requester
     ) -> Edited | Rejected | None:
-        """Other words in an entry's place; who said it and all else stays."""
+        """Replace an entry's words; its speaker and all else are kept."""
         draft = MemoryDraft(text, source=Source.COMMAND, actor=requester.actor)
         passed = await self._checks.examine(draft, stored.scope)
         if isinstance(passed, Rejected):
@@ -104,8 +104,8 @@ class MemoryEditor:
     async def amend(
         self, stored: StoredMemory, made: Callable[[Memory], Memory], requester: Requester
     ) -> StoredMemory | Rejected | None:
-        """What ``made`` makes of an entry as it stands now; how it was goes to the archive, and
-        comes back when the deed is taken back."""
+        """Apply ``made`` to an entry as it is now; the former version is archived, and restored by
+        an undo."""
 
         def step() -> StoredMemory:
             current = self._vault.current(stored)
@@ -125,7 +125,7 @@ class MemoryEditor:
     async def move(
         self, stored: StoredMemory, target: Scope, requester: Requester
     ) -> Moved | Rejected | None:
-        """The entry, in the other scope from now on, and only there."""
+        """Move the entry to the other scope."""
         moved = await self._corrected_by(
             CorrectionKind.MOVED,
             stored,
@@ -134,7 +134,7 @@ class MemoryEditor:
             target,
         )
         if isinstance(moved, StoredMemory):
-            # Where an entry of that id was there already, its words are not this scope's to undo.
+            # If the target had an entry of that id already, an undo must not take its words.
             same = _words(moved) == _words(stored)
             words = _words(stored) if same else ""
             await self.note(UndoKind.MOVE, moved, stored.scope, requester, words)
@@ -142,8 +142,8 @@ class MemoryEditor:
         return moved
 
     async def deed(self, requester: Requester, memory_id: str, source: Scope) -> UndoRecord | None:
-        """The last one on a memory; without an id, of this person in this conversation. What was
-        done to a memory of another scope is none of it."""
+        """Returns the last undo record of a memory in this scope; without an id, of this person in
+        this conversation."""
         if memory_id:
             found = await self._asked(lambda: self._vault.ledger.deeds(memory_id))
         elif requester.actor.person:
@@ -163,11 +163,11 @@ class MemoryEditor:
         )
 
     def standing(self, deed: UndoRecord) -> StoredMemory | None:
-        """The memory where the deed left it; None if it is not there any more."""
+        """Returns the memory where the change left it; None if it is not there any more."""
         return self._catalogue.get(Key(deed.target, deed.memory_id))
 
     async def folders(self) -> list[str]:
-        """The names of the scopes that have a folder."""
+        """Returns the names of the scopes that have a folder."""
         return [scope.name for scope in await asyncio.to_thread(self._vault.scopes)]
 
     async def take_back(self, deed: UndoRecord) -> Undone | Rejected | None:
@@ -191,15 +191,15 @@ class MemoryEditor:
         return back
 
     def _back(self, stored: StoredMemory, home: Scope, deed: UndoRecord) -> StoredMemory:
-        """Home again, as it left: what the other scope has made of it since stays there."""
+        """Move an entry back as it left; later changes in the other scope stay there."""
         return self._vault.move(self._unchanged(stored, deed), home)
 
     def _unedited(self, stored: StoredMemory, deed: UndoRecord) -> StoredMemory | None:
-        """With its former words: what a person has made of it since is not thrown away."""
+        """Restore an entry's former words, unless a person has changed it since."""
         return self._vault.unedit(self._unchanged(stored, deed))
 
     def _unchanged(self, stored: StoredMemory, deed: UndoRecord) -> StoredMemory:
-        """The entry as the deed left it. Raises KeyError: it is another one by now."""
+        """Returns the entry as the change left it. Raises KeyError if it was changed since."""
         current = self._vault.current(stored)
         if current is None or not deed.words or _words(current) != deed.words:
             raise KeyError(deed.memory_id)
@@ -213,7 +213,7 @@ class MemoryEditor:
         requester: Requester,
         words: str = "",
     ) -> None:
-        """What cannot be noted was done all the same."""
+        """Record a change for undo. A failure to record does not undo the change."""
         memory_id, target = stored.memory.memory_id, stored.scope.name
         person, conversation = requester.actor.person, requester.conversation
         deed = UndoRecord(0, kind, memory_id, source.name, target, person, conversation, words)
@@ -222,15 +222,15 @@ class MemoryEditor:
     async def note_batch(
         self, batch: str, source: Scope, target: Scope, requester: Requester
     ) -> None:
-        """A batch of memories is about to be brought from one scope to another."""
+        """Record a batch that is about to be brought from one scope to another."""
         person, conversation = requester.actor.person, requester.conversation
         names = (batch, source.name, target.name)
         deed = UndoRecord(0, UndoKind.BRING, *names, person, conversation)
         await self._told(lambda: self._vault.ledger.add_undo_record(deed))
 
     async def last_batch(self, requester: Requester) -> UndoRecord | None:
-        """The batch that this person had brought in this conversation, if that was the last thing
-        done there."""
+        """Returns the batch that this person had brought in this conversation, if that was the last
+        change there."""
         if not requester.actor.person:
             return None
         person, conversation = requester.actor.person, requester.conversation
@@ -240,12 +240,12 @@ class MemoryEditor:
         return found[0] if found and found[0].kind is UndoKind.BRING else None
 
     async def settle_batch(self, deed: UndoRecord) -> None:
-        """It went back, however often it was brought."""
+        """Drop all undo records of a batch, which was undone."""
         for one in await self._asked(lambda: self._vault.ledger.deeds(deed.memory_id)):
             await self.settle(one)
 
     async def settle(self, deed: UndoRecord) -> None:
-        """It was undone."""
+        """Drop the undo record of a change, which was undone."""
         await self._told(lambda: self._vault.ledger.drop_undo_record(deed.number))
 
     async def _corrected_by(
@@ -256,7 +256,7 @@ class MemoryEditor:
         requester: Requester,
         target: Scope | None = None,
     ) -> StoredMemory | Rejected | None:
-        """The correction is noted first: a kill between must not lose it."""
+        """Record the correction first: a kill in between must not lose it."""
         number = await self._corrected.note(
             kind,
             stored.scope.name,
@@ -272,18 +272,18 @@ class MemoryEditor:
     async def _change(
         self, stored: StoredMemory, step: Callable[[], StoredMemory | None]
     ) -> StoredMemory | Rejected | None:
-        async with self._living.writing:
+        async with self._recallable.writing:
             try:
                 changed = await asyncio.to_thread(step)
             except VaultWriteFailed as error:
                 return not_written(error, self._notices)
             except KeyError:
-                # A person changed it or took it out; the next look at the files tells which.
+                # A person changed or deleted it; the next round finds out which.
                 return None
             if changed is not None:
                 if changed.scope != stored.scope:
-                    self._living.drop(stored)
-                self._living.take(changed)
+                    self._recallable.drop(stored)
+                self._recallable.take(changed)
             self._notices.clear(NoticeCode.VAULT_UNWRITABLE)
             return changed
 
@@ -302,7 +302,7 @@ class MemoryEditor:
 
 
 def _words(stored: StoredMemory) -> str:
-    """A hash of all that an entry says. How strong it is may change without anybody's words."""
+    """Returns a hash of an entry's content without its strength, which changes by itself."""
     memory = stored.memory
     said = (memory.judgment, memory.reasoning, memory.tags, memory.context)
     return content_hash(repr((*said, memory.provenance.who, memory.extra)))

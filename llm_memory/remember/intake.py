@@ -1,4 +1,4 @@
-"""The door for memories that pass no gate: adopted, migrated and restored ones."""
+"""Writes memories that pass no checks: adopted, migrated and restored ones."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ from .refusals import not_written
 from .rules.routing import route
 
 _SLICE: Final = 50
-"""Memories told to the indexes between two looks at the event loop."""
+"""Memories enqueued for the indexes before control returns to the event loop."""
 
 
 class Intake:
-    """Takes many at once, as they are. The caller vouches for their scope, and for their ids: the
-    same record has the same id each time it is brought."""
+    """Takes batches as they are. The caller is responsible for their scope, and for idempotent ids:
+    a record has the same id each time it is brought."""
 
     def __init__(
         self,
         vault: MarkdownVault,
         catalogue: Catalogue,
-        living: RecallableMemories,
+        recallable: RecallableMemories,
         notices: NoticeBoard,
         state: StateStore,
         corrected: CorrectedStatements,
     ) -> None:
         self._vault = vault
         self._catalogue = catalogue
-        self._living = living
+        self._recallable = recallable
         self._notices = notices
         self._state = state
         self._brought: set[str] = set()
@@ -52,14 +52,14 @@ class Intake:
         self._begun: set[asyncio.Task[list[StoredMemory]]] = set()
 
     async def take(self, scope: Scope, memories: Sequence[Memory]) -> list[StoredMemory]:
-        """Write what the scope does not hold yet, and have it recalled: what was written.
+        """Write what the scope does not hold yet, and make it recallable. Returns what was written.
 
-        What lives in the scope already, or was forgotten or corrected there, stays as it is: a
-        batch that is brought again adds nothing. A batch that was begun is written to its end,
-        also if the caller goes away.
+        An entry that the scope has, or that was forgotten or corrected there, is not changed: a
+        repeated batch adds nothing. A batch that was begun is completed also if the caller is
+        cancelled.
 
         Raises:
-            VaultWriteFailed: some may have been written; brought again, the rest will be.
+            VaultWriteFailed: some may have been written; a repetition writes the rest.
             EngineClosed: nothing was written.
         """
         if self._closed:
@@ -70,14 +70,14 @@ class Intake:
         return await asyncio.shield(task)
 
     async def strengthen(self, scope: Scope, memories: Sequence[Memory]) -> None:
-        """Of what lives in the scope already under these ids: it gets the larger strength, and what
-        else is noted of where it came from. Its words stay.
+        """Update the scope's entries that have these ids: each gets the larger strength, and the
+        notes on its origin. Its words are kept.
 
         Raises VaultWriteFailed, EngineClosed.
         """
         if self._closed:
             raise EngineClosed("the engine is closed")
-        async with self._living.writing:
+        async with self._recallable.writing:
             for memory in memories:
                 stored = self._catalogue.get(Key(scope.name, memory.memory_id))
                 if stored is None:
@@ -86,17 +86,17 @@ class Intake:
                 if stronger != stored.memory:
                     try:
                         known = await asyncio.to_thread(self._vault.replace, stored, stronger)
-                    except KeyError:  # a person has just changed it, and wins
+                    except KeyError:  # a person has just changed it: the edit wins
                         continue
-                    self._living.take(known)
+                    self._recallable.take(known)
 
     async def close(self) -> None:
-        """Wait for what was begun. Idempotent."""
+        """Wait for batches that were begun. Idempotent."""
         self._closed = True
         await asyncio.gather(*self._begun, return_exceptions=True)
 
     async def _take(self, scope: Scope, memories: Sequence[Memory]) -> list[StoredMemory]:
-        async with self._living.writing:
+        async with self._recallable.writing:
             forgotten = await asyncio.to_thread(
                 self._vault.forgotten, scope, {memory.memory_id for memory in memories}
             )
@@ -126,13 +126,14 @@ class Intake:
         return stored
 
     async def _note(self, scope: Scope) -> None:
-        """The owner has this scope brought: its folder is not one that lost its map."""
+        """Record that this scope was brought, so that its folder is not taken for one whose map
+        entry was lost."""
         if scope.name in self._brought:
             return
         self._brought.add(scope.name)
         try:
             await asyncio.to_thread(self._state.know_scopes, [scope.name], brought=True)
-        except StateUnavailable as error:  # at the next start it will look as if it had
+        except StateUnavailable as error:  # at the next start it will be taken for one
             logger.warning("状态未能写入：{}", error)
 
     def _corrected_of(self, scope: Scope, memories: Iterable[Memory]) -> set[str]:
@@ -145,7 +146,7 @@ class Intake:
     async def _know(self, written: Sequence[StoredMemory]) -> None:
         for some in batched(written, _SLICE):
             for stored in some:
-                self._living.take(stored)
+                self._recallable.take(stored)
             await asyncio.sleep(0)
         logger.debug("收下 {} 条记忆", len(written))
 

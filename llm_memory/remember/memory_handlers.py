@@ -55,13 +55,14 @@ _REINFORCE_BY = 5
 
 
 class MemoryHandlers:
-    """The one writer of memories. A write that began is finished, also if its caller goes away."""
+    """The one writer of memories. A write that began is completed also if its caller is
+    cancelled."""
 
     def __init__(
         self,
         vault: MarkdownVault,
         catalogue: Catalogue,
-        living: RecallableMemories,
+        recallable: RecallableMemories,
         notices: NoticeBoard,
         checks: DraftChecks,
         near: NearDuplicates,
@@ -75,10 +76,10 @@ class MemoryHandlers:
         self._checks = checks
         self._vault = vault
         self._catalogue = catalogue
-        self._living = living
+        self._recallable = recallable
         self._notices = notices
         self._clock = clock
-        self._lock = living.writing
+        self._lock = recallable.writing
 
     async def write(
         self,
@@ -92,12 +93,12 @@ class MemoryHandlers:
         asked: bool = True,
         former: StoredMemory | None = None,
     ) -> RememberOutcome:
-        """Acknowledged means on disk. The same words of the same speaker only grow stronger.
+        """Write a draft; an acknowledged one is on disk. The same words of the same speaker only
+        grow stronger.
 
-        ``memory_id`` is for who writes what may have been written before; else it is a new one.
-        ``former``: an entry whose place it is to take; it stands where that one stood.
-        Without ``asked`` nobody wants it written now: what was corrected since it was said stays
-        corrected.
+        ``memory_id`` makes repeated writes idempotent; without it the id is new. ``former``: an
+        entry to replace; the new one is written to the same file. Without ``asked`` no person
+        requests the write now: what was corrected since it was said stays corrected.
         """
         passed = await self._checks.examine(draft, scope)
         if isinstance(passed, Rejected):
@@ -105,7 +106,7 @@ class MemoryHandlers:
         memory = self._memory(passed.draft, conversation=conversation, trusted=trusted, role=role)
         memory = replace(memory, memory_id=memory_id)
         known = self._said_before(scope, memory)
-        # Before the lock: an embedder that takes its time must not hold up the others.
+        # Before the lock: a slow embedder must not block other writers.
         near = Reinforce(known) if known else await self._near.decide(scope, memory)
         said_at = passed.draft.said_at or self._clock()
         async with self._lock:
@@ -122,7 +123,7 @@ class MemoryHandlers:
     async def as_memory(
         self, draft: MemoryDraft, scope: Scope, *, conversation: str, role: str, memory_id: str
     ) -> Memory | Rejected:
-        """What would be stored of words that nobody vouches for, or why it would not."""
+        """Returns what would be stored of an unvouched draft, or why it would be rejected."""
         passed = await self._checks.examine(draft, scope)
         if isinstance(passed, Rejected):
             return passed
@@ -136,7 +137,7 @@ class MemoryHandlers:
     async def _settle(
         self, scope: Scope, memory: Memory, near: Decision, former: StoredMemory | None
     ) -> Stored | Reinforced | Replaced:
-        # Again: somebody may have said it while the embedder was asked.
+        # Again: another write may have stored it while the embedder was asked.
         known = self._said_before(scope, memory)
         stored = known or (near.stored if isinstance(near, Reinforce | Replace) else None)
         current = await self._unchanged(stored) if stored else None
@@ -150,8 +151,9 @@ class MemoryHandlers:
         return await self._supersede(current, memory)
 
     def _said_before(self, scope: Scope, memory: Memory) -> StoredMemory | None:
-        """The same words: also where they were stored as an event or a task, whose bare weekdays
-        have their dates, and now are said as neither. Another week's Friday is another day."""
+        """Returns an entry with the same words, also if it was stored as an event or task, whose
+        bare weekdays got dates, and now is said as neither. Another week's Friday is another
+        day."""
         known = self._catalogue.same_words(scope, memory)
         if known or memory.quoted:
             return known
@@ -161,18 +163,18 @@ class MemoryHandlers:
         return self._catalogue.same_words(scope, replace(memory, judgment=dated))
 
     async def _unchanged(self, known: StoredMemory) -> StoredMemory | None:
-        """The entry as it stands; None if a person has changed its words or taken it out."""
+        """Returns the entry as it is now; None if a person has changed its words or deleted it."""
         current = await asyncio.to_thread(self._vault.current, known)
         if current is None:
-            self._living.drop(known)
+            self._recallable.drop(known)
             return None
         if current != known:
-            self._living.take(current)
+            self._recallable.take(current)
         same = same_words(current.memory.judgment) == same_words(known.memory.judgment)
         return current if same else None
 
     async def _supersede(self, former: StoredMemory, memory: Memory) -> Stored | Replaced:
-        """The new one first, then the former into the archive: a crash between leaves both."""
+        """Write the new entry, then archive the former one: a crash in between leaves both."""
         tags = tuple(dict.fromkeys((*former.memory.tags, *memory.tags)))[:MAX_TAGS]
         strength = max(former.memory.strength, memory.strength)
         successor = replace(memory, tags=tags, strength=strength)
@@ -190,19 +192,19 @@ class MemoryHandlers:
         except (KeyError, VaultWriteFailed) as error:
             logger.debug("旧的一条没有移进存档：{}", error)
             return False
-        self._living.drop(former)
+        self._recallable.drop(former)
         return True
 
     async def supersede(self, former: StoredMemory, successor: StoredMemory) -> bool:
-        """Put an entry into the archive, for another one of its scope, which is on disk, takes its
-        place. False if it could not be, or a person has changed its words or taken it out."""
+        """Archive an entry that ``successor``, an entry of its scope on disk, replaces. Returns
+        False if that failed, or a person has changed its words or deleted it."""
         async with self._lock:
             current = await self._unchanged(former)
             return current is not None and await self._put_away(current, successor)
 
     async def close(self, former: StoredMemory, by: StoredMemory) -> bool:
-        """Mark an entry as settled by another one that the same people read. False if it could not
-        be, or a person has changed its words or taken it out."""
+        """Mark an entry as settled by another one with the same readers. Returns False if that
+        failed, or a person has changed its words or deleted it."""
         if place_name(former) != place_name(by) or entry_key(former) == entry_key(by):
             return False
         async with self._lock:
@@ -219,11 +221,12 @@ class MemoryHandlers:
             except (KeyError, VaultWriteFailed) as error:
                 logger.debug("旧的一条没有标成了结：{}", error)
                 return False
-            self._living.take(stored)
+            self._recallable.take(stored)
         return True
 
     async def stands(self, scope: Scope, memory_id: str) -> StoredMemory | bool:
-        """The living entry of the scope with this id; True where it lies in the archive."""
+        """Returns the recallable entry of the scope with this id; if there is none, whether the
+        archive has it."""
         living = self._catalogue.get(Key(scope.name, memory_id))
         if living is not None:
             return living
@@ -236,12 +239,12 @@ class MemoryHandlers:
         place = None if former is None else topic_of(former.path)
         topic = beside(place, memory.kind, memory.judgment, trusted=obeyed)
         stored = await asyncio.to_thread(self._vault.append, scope, topic, memory)
-        self._living.take(stored)
+        self._recallable.take(stored)
         logger.debug("记住了 {} -> {}", stored.memory.memory_id, stored.path)
         return Stored(stored)
 
     async def _is_open_again(self, current: StoredMemory, memory: Memory) -> bool:
-        """Whether it was said after something had settled it."""
+        """Returns whether it was said again after it had been settled."""
         by, scope = closed_by(current.memory), current.scope
         if not by:
             return False
@@ -254,9 +257,9 @@ class MemoryHandlers:
     async def _reinforce(
         self, current: StoredMemory, *, active: bool, again: bool
     ) -> Reinforced | None:
-        """None if a person has just changed the entry: said again, it is written. ``again``: it was
-        said on purpose, or after it was settled; so a task that was done is to be done again, and
-        what was settled is open."""
+        """Returns None if a person has just changed the entry: then the statement is written anew.
+        ``again``: it was said on purpose, or after it was settled; so a done task and a settled
+        entry are reopened."""
         strength = min(current.memory.strength + _REINFORCE_BY, MAX_STRENGTH)
         before = current.memory
         if again:
@@ -264,9 +267,9 @@ class MemoryHandlers:
         stronger = replace(before, strength=strength, active=active)
         try:
             stored = await asyncio.to_thread(self._vault.replace, current, stronger)
-        except KeyError:  # changed again between our two looks
+        except KeyError:  # changed again since we read it
             return None
-        self._living.take(stored)
+        self._recallable.take(stored)
         return Reinforced(stored)
 
     def _memory(self, draft: MemoryDraft, *, conversation: str, trusted: bool, role: str) -> Memory:
@@ -275,7 +278,7 @@ class MemoryHandlers:
         trusted = trusted and not worded
         quoted = is_quotation((draft.judgment, draft.reasoning, *draft.tags), trusted=trusted)
         judgment, reasoning = draft.judgment, draft.reasoning
-        if not quoted:  # a quotation stays as it was said
+        if not quoted:  # a quotation is kept as it was said
             once = draft.kind in (MemoryKind.EVENT, MemoryKind.TASK)
             judgment = resolve_dates(judgment, now, weekdays=once)
             reasoning = resolve_dates(reasoning, now)
@@ -298,7 +301,8 @@ class MemoryHandlers:
         )
 
     async def archive(self, stored: StoredMemory, by: Actor) -> str | Rejected | None:
-        """The archive's path; None if a person has taken the entry out already."""
+        """Archive an entry. Returns the archive's path; None if a person has deleted the entry
+        already."""
         async with self._lock:
             try:
                 at = self._clock().replace(microsecond=0)
@@ -306,13 +310,13 @@ class MemoryHandlers:
             except VaultWriteFailed as error:
                 return not_written(error, self._notices)
             except KeyError:
-                self._living.drop(stored)
+                self._recallable.drop(stored)
                 return None
-            self._living.drop(stored)
+            self._recallable.drop(stored)
         return target
 
     async def purge(self, scope: Scope, memory_id: str) -> Rejected | None:
-        """Take every copy of a forgotten entry out of the archive."""
+        """Delete every copy of a forgotten entry from the archive."""
         async with self._lock:
             try:
                 await asyncio.to_thread(
@@ -323,17 +327,17 @@ class MemoryHandlers:
         return None
 
     async def archived(self, scope: Scope, memory_id: str) -> StoredMemory | None:
-        """A forgotten entry of the scope."""
+        """Returns a forgotten entry of the scope, if any."""
         memory = await asyncio.to_thread(self._vault.archived, scope, memory_id)
         return None if memory is None else StoredMemory(scope, ARCHIVE, memory)
 
     async def restore(self, scope: Scope, memory_id: str) -> StoredMemory | Rejected | None:
-        """The entry, living again; None if the archive has none."""
+        """Returns the restored entry; None if the archive does not have it."""
         async with self._lock:
             try:
                 stored = await asyncio.to_thread(self._vault.restore, scope, memory_id)
             except VaultWriteFailed as error:
                 return not_written(error, self._notices)
             if stored is not None:
-                self._living.take(stored)
+                self._recallable.take(stored)
         return stored

@@ -1,4 +1,4 @@
-"""What the scope that is written to says already, in other words."""
+"""Finds entries of the scope being written to that say the same in other words."""
 
 from __future__ import annotations
 
@@ -19,20 +19,19 @@ from ..text.normalising import embedded_text
 
 NEAREST = 10
 _ASKED = 50
-"""Neighbours that the index is asked for: among them are turns not read yet, which are none."""
+"""Neighbours requested from the index: some are unread turns, which are skipped."""
 BY_WORDS = 100
-"""Of so many that share words, in the order of recall, those that share the most are compared."""
+"""Of so many recall hits, those that share the most words are compared."""
 _FRESH = 10
-"""Of what is not in the index yet the newest so many are compared, too."""
+"""The newest memories not yet in the index that are compared, too."""
 
 
 class NearDuplicates:
-    """Asks the index of vectors, or, where there is none, that of words. It never looks beyond the
-    scope that is written to, not even into public, and compares only memories that the same people
-    may read.
+    """Asks the vector index or, without one, the word index. It never reads other scopes than the
+    one being written to, not even public, and compares only memories with the same readers.
 
     Args:
-        seconds: After this long the memory is written without having been compared.
+        seconds: After this time the memory is written without a comparison.
     """
 
     def __init__(
@@ -49,7 +48,7 @@ class NearDuplicates:
         self._seconds = seconds
 
     async def decide(self, scope: Scope, memory: Memory) -> Decision:
-        """What becomes of ``memory``. While nothing can be compared it is written as it is."""
+        """Returns what to do with ``memory``: it is written as it is while no index can compare."""
         thresholds = self.thresholds
         if thresholds is None:
             return Append()
@@ -61,8 +60,8 @@ class NearDuplicates:
         return await asyncio.to_thread(decide, memory, near, thresholds)
 
     async def neighbours(self, stored: StoredMemory) -> list[tuple[StoredMemory, float]] | None:
-        """What a living memory may be merged with, in its own scope, with similarities; None while
-        nothing can be compared."""
+        """Returns merge candidates for a memory in its own scope, with similarities; None while no
+        index can compare."""
         if self.thresholds is None:
             return None
         try:
@@ -75,12 +74,13 @@ class NearDuplicates:
 
     @property
     def thresholds(self) -> MergeThresholds | None:
-        """The embedder's own, None while nothing can be compared."""
+        """Returns the embedder's thresholds, None while no index can compare."""
         return ANY if self._indexing.words_alone else self._indexing.merge_thresholds
 
     @property
     def space(self) -> str:
-        """What comparisons go by: with another embedder everything may be compared anew."""
+        """Returns the name of the vector space: with another embedder all memories may be compared
+        anew."""
         return self._indexing.label
 
     async def _near(self, scope: Scope, memory: Memory) -> list[tuple[StoredMemory, float]]:
@@ -97,18 +97,18 @@ class NearDuplicates:
         return sorted(found, key=lambda pair: -pair[1])[:NEAREST]
 
     async def _sharing_words(self, draft: StoredMemory) -> dict[Key, float]:
-        """With how much of the draft each speaks of."""
+        """Returns candidates with the share of the draft's words that each has."""
         seen = readers(draft.scope, draft.memory)
         answer = await self._words.search(statement_query(draft.memory), seen, BY_WORDS)
         return {match.key: match.coverage for match in answer.found}
 
     async def _nearest(self, draft: StoredMemory) -> dict[Key, float]:
-        """With their similarities."""
+        """Returns candidates with their similarities."""
         fresh = self._fresh(draft)
         mine, *others = await self._indexing.vectors([draft, *fresh])
         answer = await self._indexing.nearest(mine, readers(draft.scope, draft.memory), _ASKED)
         near: dict[Key, float] = {n.key: n.similarity for n in answer.found}
-        # What was changed since it was indexed counts as it is now.
+        # Memories changed since they were indexed are compared as they are now.
         near |= {
             key_of(stored): float(mine @ vector)
             for stored, vector in zip(fresh, others, strict=True)
@@ -130,13 +130,13 @@ class NearDuplicates:
 
 
 def statement_query(memory: Memory) -> LexicalQuery:
-    """What the index of words is asked for what says the same."""
+    """Returns the word-index query for statements of the same content."""
     text = embedded_text(memory)
     return LexicalQuery(text, text)
 
 
 def _is_comparable(one: Memory, other: Memory) -> bool:
-    """Merged is only what is vouched for alike: no word lends another one its trust."""
+    """True if both are vouched for alike: a merge must not transfer trust."""
     return _standing(one) == _standing(other)
 
 

@@ -1,4 +1,4 @@
-"""Finds private things in texts: our own rules, and Google's telephone rules where installed."""
+"""Finds private data in texts, with our own rules and, if installed, Google's telephone rules."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _REGIONS = ("CN", "US")
 """How a number without a country code is read. With one, the region makes no difference."""
 _DIGITS = re.compile(r"\d(?:\D{0,3}\d){6}")
 _MOST_DIGITS = 400
-"""The library takes a millisecond for each ten digits. A longer heap of them is no prose."""
+"""The library takes a millisecond for each ten digits. A longer run of them is not prose."""
 
 
 class PrivateData:
-    """Callable: text -> what is private in it. Blocks: the first call loads tables."""
+    """Callable: text -> spans of private data. Blocks: the first call loads tables."""
 
     def __init__(self) -> None:
         self._library = True
 
     def __call__(self, text: str) -> tuple[Span, ...]:
-        """From left to right, without overlaps."""
+        """Returns the spans from left to right, without overlaps."""
         return find(text, self._phones(searchable(text)))
 
     def _phones(self, plain: str) -> list[Span]:

@@ -1,4 +1,4 @@
-"""What is answered, and shown, where the vault cannot be written."""
+"""The answer and the notice if the vault cannot be written."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..runtime.notice_board import NoticeBoard
 
 
 def not_written(error: VaultWriteFailed, notices: NoticeBoard) -> Rejected:
-    """The owner reads of it in the status; whoever asked, in the answer."""
+    """Post a notice for the owner's status. Returns the answer for the caller."""
     params = {"detail": str(error)}
     notices.post(Notice(NoticeCode.VAULT_UNWRITABLE, params=params, severity=Severity.ERROR))
     return Rejected(RejectReason.NOT_WRITTEN, detail=str(error))

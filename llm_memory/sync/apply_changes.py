@@ -1,5 +1,5 @@
 """Apply external edits of vault files: delete entries that disappeared, write missing ids back,
-report what could not be parsed. Files that are still being written wait."""
+report what could not be parsed. Files that are still being written are deferred."""
 
 from __future__ import annotations
 
@@ -34,33 +34,33 @@ from .write_debounce import FileStamp, WriteDebounce
 _FILES = 50
 """Files handled in one thread call."""
 _AT_ONCE = 500
-"""Entries that are looked at before other tasks have their turn."""
+"""Entries processed before control returns to the event loop."""
 
 
 class ChangeApplier:
-    """Whoever calls holds the lock of those that write. Touched from the event loop only.
+    """The caller holds the writers' lock. Used from the event loop only.
 
-    ``stamps`` are of the files that were taken in as they are, ``copies`` those of
-    other files, ``unnamed`` wait for ids; ``now``: seconds since 1970.
+    ``stamps``: of the files that were applied as they are; ``copies``: files that copy others;
+    ``unnamed``: files that wait for ids; ``now``: seconds since 1970.
     """
 
     def __init__(
         self,
         vault: MarkdownVault,
-        living: KnownVaultFiles,
+        known_files: KnownVaultFiles,
         corrected: CorrectedStatements,
-        burial: DeletionApplier,
+        deletions: DeletionApplier,
         reports: FileReports,
-        quiet: WriteDebounce,
+        debounce: WriteDebounce,
         now: Callable[[], float],
     ) -> None:
         self._vault = vault
         self._ledger = vault.ledger
-        self._living = living
+        self._known_files = known_files
         self._record = corrected
-        self._deletions = burial
+        self._deletions = deletions
         self._reports = reports
-        self._debounce = quiet
+        self._debounce = debounce
         self._now = now
         self.unnamed: set[FileKey] = set()
         self.stamps: dict[FileKey, FileStamp] = {}
@@ -70,16 +70,16 @@ class ChangeApplier:
     async def apply(
         self, seen: Sequence[SeenFile], gone: Collection[FileKey], places: dict[FileKey, Place]
     ) -> None:
-        """Carry out what was done to the files ``seen``, and to those that are ``gone``."""
+        """Apply what was done to the files ``seen``, and to those that are ``gone``."""
         if not seen and not gone:
             return
         changes, rows = await asyncio.to_thread(self._compare, seen, gone)
         if still_being_written := self._still_being_written(changes, places):
             known = [row for some in rows.values() for row in some]
             still_being_written = await asyncio.to_thread(tied, still_being_written, seen, known)
-            if self._living.loading:
+            if self._known_files.loading:
                 kept = [row for key in still_being_written for row in rows.get(key, ())]
-                await self._living.load(stored_as_known(kept, self._vault.named))
+                await self._known_files.load(stored_as_known(kept, self._vault.named))
             seen = [file for file in seen if file.key not in still_being_written]
             gone = [key for key in gone if key not in still_being_written]
             changes, rows = await asyncio.to_thread(self._compare, seen, gone)
@@ -106,11 +106,11 @@ class ChangeApplier:
             if key not in not_deleted:
                 self.stamps.pop(key, None)
             self.unnamed.discard(key)
-        await self._living.drop(  # what was loaded before it was compared
+        await self._known_files.drop(  # loaded at the start, before the comparison
             KnownEntry(file.scope.name, file.path, entry.memory, "")
             for file in copied
             for entry in file.entries
-            if self._living.path(file.scope.name, entry.memory.memory_id) == file.path
+            if self._known_files.path(file.scope.name, entry.memory.memory_id) == file.path
         )
 
     async def _leave_copies(
@@ -120,7 +120,8 @@ class ChangeApplier:
         changes: Changes,
         places: dict[FileKey, Place],
     ) -> None:
-        """Note which files are copies of others, and tell their owner. Nothing is written there."""
+        """Record which files are copies of others, and notify the owner. They are not written
+        to."""
         for key in (*(file.key for file in seen), *gone):
             self.copies.pop(key, None)
         self.copies |= changes.copies
@@ -134,8 +135,8 @@ class ChangeApplier:
             self.unnamed.discard(file.key)
 
     async def _note_corrections(self, changes: Changes) -> None:
-        """What people gave other words, moved to another scope, or put back. What an old buffer has
-        undone is none of it."""
+        """Record as corrections what people reworded, moved to another scope, or put back, but not
+        what a stale save undid."""
         ours = {
             (key, known.memory_id)
             for key, repair in changes.repairs.items()
@@ -144,7 +145,7 @@ class ChangeApplier:
         changed, back = [], []
         for number, (file, entry, before) in enumerate(changes.living):
             if number % _AT_ONCE == 0:
-                await asyncio.sleep(0)  # a large file has tens of thousands
+                await asyncio.sleep(0)  # a large file has tens of thousands of entries
             scope, memory = file.scope.name, entry.memory
             if (file.key, memory.memory_id) in ours or file.key in changes.copies:
                 continue
@@ -156,7 +157,7 @@ class ChangeApplier:
         await self._record.back_by_hand(back)
 
     def _still_being_written(self, changes: Changes, places: dict[FileKey, Place]) -> set[FileKey]:
-        """Those of the files that should be left alone to which somebody may still be writing."""
+        """Returns the files to defer that an editor may still be writing to."""
         found = set()
         for key in files_to_defer(changes):
             file_stamp = places[key].stamp if key in places else None
@@ -165,9 +166,9 @@ class ChangeApplier:
         return found
 
     def _age(self, file_stamp: FileStamp) -> float:
-        """For how long a file is known to have looked like this. At the start of the bot its own
-        time tells; one that the bot does not believe is an old one."""
-        if not self._living.loading:
+        """Returns for how long a file has had this stamp. At the bot's start its modification time
+        tells; a file with an implausible time counts as old."""
+        if not self._known_files.loading:
             return 0.0
         age = -1.0 if file_stamp is None else self._now() - file_stamp[0] / 1e9
         return age if age >= 0 else float("inf")
@@ -206,12 +207,12 @@ class ChangeApplier:
         return compare(seen, gone, known, self._now()), by_file
 
     def _departed(self, unknown: Collection[str]) -> list[RemovedEntry]:
-        """What the bot took out lately; ``unknown`` are ids that stand in files and nowhere else.
-        At the start the ledger may be an older one than the vault: what it has for departed, and no
-        archive has, came back by command. Blocks."""
+        """Returns what the bot removed lately; ``unknown`` are ids that are only in files. At the
+        start the ledger may be older than the vault: what it lists as departed, and no archive has,
+        was restored by command. Blocks."""
         departed = self._ledger.departed()
         asked: dict[str, set[str]] = {}
-        for entry in departed if self._living.loading else ():
+        for entry in departed if self._known_files.loading else ():
             if entry.memory_id in unknown:
                 asked.setdefault(entry.scope, set()).add(entry.memory_id)
         for name, ids in asked.items():
@@ -226,8 +227,8 @@ class ChangeApplier:
         files: Mapping[FileKey, KnownFile],
         known: Collection[tuple[str, str]],
     ) -> Iterator[RemovedEntry]:
-        """What was forgotten or moved in the originals of files that were copies, and still stands
-        in these. Blocks."""
+        """Yields what was forgotten or moved in the originals of former copies, and is still in
+        these. Blocks."""
         for file in seen:
             if not (file.key in files and files[file.key].is_copy):
                 continue
@@ -255,29 +256,29 @@ class ChangeApplier:
     async def _take_in(
         self, file: SeenFile, changes: Changes, settled: Settled | VaultWriteFailed | None
     ) -> None:
-        """What lives in a file now; what stood there under an id of another's is dropped. What
-        cannot be written on a full disk lives all the same."""
+        """Make a file's present entries recallable; drop entries that had another entry's id. What
+        cannot be written on a full disk is recallable all the same."""
         repair = changes.repairs.get(file.key, Repair())
         if isinstance(settled, VaultWriteFailed):
             self._reports.not_written(settled)
         if isinstance(settled, Settled):
             memories: Sequence[Memory] = settled.living
-        elif settled is not None or self._living.loading:
+        elif settled is not None or self._known_files.loading:
             memories = _unwritten(file, changes, repair)
-        else:  # it is another one by now, which the next look finds
+        else:  # the file changed since: the next round finds it
             return
         living = {memory.memory_id for memory in memories}
         taken_out = {
             *(file.entries[n].memory.memory_id for n in repair.copied),
             *(memory_id for memory_id, _ in repair.cut),
         } - living
-        await self._living.drop(
+        await self._known_files.drop(
             KnownEntry(file.scope.name, file.path, entry.memory, "")
             for entry in file.entries
             if entry.memory.memory_id in taken_out
-            and self._living.path(file.scope.name, entry.memory.memory_id) == file.path
+            and self._known_files.path(file.scope.name, entry.memory.memory_id) == file.path
         )
-        await self._living.take(StoredMemory(file.scope, file.path, m) for m in memories)
+        await self._known_files.take(StoredMemory(file.scope, file.path, m) for m in memories)
 
     def _keep_stamp(self, place: Place, *, waits: bool) -> None:
         self.stamps[place.key] = place.stamp
@@ -287,10 +288,11 @@ class ChangeApplier:
         else:
             self.unnamed.discard(place.key)
 
-    # Ids for what people wrote
+    # Ids for people's entries
 
     async def give_ids(self, look: Look) -> None:
-        """To the files that were left alone for a while, each under the lock by itself."""
+        """Write ids into the files that were not written to for a while, taking the lock for
+        each."""
         places = {place.key: place for place in look.places}
         for key in sorted(self.unnamed):
             place = places.get(key)
@@ -302,10 +304,10 @@ class ChangeApplier:
                 await self._name(place)
 
     async def _name(self, place: Place) -> None:
-        # Reading takes long: whoever writes meanwhile is not held up.
+        # Reading takes long: it is done without the lock.
         (file,) = await asyncio.to_thread(self._vault.see, [place], {}, anew=True)
         if isinstance(file, SeenFile):
-            async with self._living.writing:
+            async with self._known_files.writing:
                 await self._name_seen(place, file)
 
     async def _name_seen(self, place: Place, file: SeenFile) -> None:
@@ -314,7 +316,7 @@ class ChangeApplier:
             return
         changes, rows = await asyncio.to_thread(self._compare, [file], ())
         if changes.vanished or changes.left or any(not entry.held for entry in changes.held):
-            # Something else happened to the file: the next round looks at it.
+            # The file changed otherwise: the next round compares it.
             self.stamps.pop(place.key, None)
             return
         step = (file, changes.repairs.get(file.key, Repair()), rows.get(file.key, []))
@@ -325,7 +327,7 @@ class ChangeApplier:
 
 
 def _unwritten(file: SeenFile, changes: Changes, repair: Repair) -> list[Memory]:
-    """What is to live in a file into which nothing can be written now."""
+    """Returns the recallable entries of a file that cannot be written to now."""
     here = {entry.memory.memory_id: entry.memory for f, entry, _ in changes.living if f is file}
     ours = {known.memory_id: known.memory for known in (*repair.restored, *repair.returned)}
     return list({**here, **ours}.values())

@@ -1,4 +1,4 @@
-"""What is gone from the files: forgotten, or held until a person says that it was meant."""
+"""Forgets what was deleted in the files, or holds it until a person confirms the deletion."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from .known_files import KnownVaultFiles
 
 
 class DeletionApplier:
-    """Whoever calls holds the lock of those that write."""
+    """The caller holds the writers' lock."""
 
     def __init__(
         self,
         vault: MarkdownVault,
-        living: KnownVaultFiles,
+        known_files: KnownVaultFiles,
         corrected: CorrectedStatements,
         reports: FileReports,
         clock: Clock,
     ) -> None:
         self._vault = vault
         self._ledger = vault.ledger
-        self._living = living
+        self._known_files = known_files
         self._corrected = corrected
         self._reports = reports
         self._clock = clock
 
     async def let_go(self, changes: Changes, gone: Collection[FileKey]) -> set[FileKey]:
-        """Forget what vanished, note what is held. The files for which that could not be done: a
-        full disk takes no archive, and they are to be looked at again."""
+        """Forget what vanished, record what is held. Returns the files for which that failed (a
+        full disk takes no archive): they must be compared again."""
         if changes.vanished or changes.held:
             logger.info(
                 "记忆文件里少了 {} 条，保留 {} 条", len(changes.vanished), len(changes.held)
@@ -44,7 +44,7 @@ class DeletionApplier:
         not_deleted = await self._delete_each(changes.vanished)
         stays = {(f.scope.name, entry.memory.memory_id) for f, entry, _ in changes.living}
         left = [e for e in changes.left if (e.scope, e.memory_id) not in stays]
-        # That these are gone is settled, and not asked again: nobody takes them for dropped.
+        # Their deletion is decided: ``appended=0`` keeps later rounds from taking them for dropped.
         waiting = [e for e in changes.vanished if e.file in not_deleted]
         await asyncio.to_thread(
             self._ledger.record,
@@ -55,11 +55,11 @@ class DeletionApplier:
             gone=[(entry.scope, entry.memory_id) for entry in left],
             gone_files=[key for key in gone if key not in not_deleted],
         )
-        await self._living.drop([*left, *waiting])
+        await self._known_files.drop([*left, *waiting])
         return not_deleted
 
     async def _delete_each(self, entries: Sequence[KnownEntry]) -> set[FileKey]:
-        """A file at a time; those that could not be."""
+        """Delete file by file. Returns the files for which that failed."""
         by_file: dict[FileKey, list[KnownEntry]] = {}
         for entry in entries:
             by_file.setdefault(entry.file, []).append(entry)
@@ -73,10 +73,8 @@ class DeletionApplier:
         return not_deleted
 
     async def forget(self, entries: Sequence[KnownEntry]) -> None:
-        """To the archive, as a person's deed; then out of what is known. Raises VaultWriteFailed.
-
-        Raises StateUnavailable, too.
-        """
+        """Archive entries as deleted by a person, then drop their records. Raises VaultWriteFailed,
+        StateUnavailable."""
         if not entries:
             return
         at = self._clock().replace(microsecond=0)
@@ -84,10 +82,10 @@ class DeletionApplier:
         await asyncio.to_thread(self._vault.bury, entries, at=at)
         keys = [(entry.scope, entry.memory_id) for entry in entries]
         await asyncio.to_thread(self._ledger.record, gone=keys)
-        await self._living.drop(entries)
+        await self._known_files.drop(entries)
 
     def look_again(self, keys: Collection[FileKey]) -> None:
-        """Have these files compared at the next start, too. Blocks."""
+        """Have these files compared again at the next start. Blocks."""
         files = [file for key in keys if (file := self._ledger.file(key)) is not None]
         if files:
             self._ledger.record(files=[replace(file, digest="") for file in files])

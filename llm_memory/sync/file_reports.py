@@ -1,4 +1,4 @@
-"""What the owner should know of the files."""
+"""Notices for the owner about vault files."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _MOST_IDS = 3
 
 
 class FileReports:
-    """Puts notices up, and takes down what holds no longer."""
+    """Posts notices, and removes outdated ones."""
 
     def __init__(self, notices: NoticeBoard) -> None:
         self._notices = notices
         self._reported: set[str] = set()
 
     def broken(self, reports: Iterable[FileReport], unread: set[FileKey]) -> None:
-        """Files that are left alone. What was told of ``unread`` ones still holds."""
+        """Report files that are skipped. Notices about ``unread`` files are kept."""
         current: set[str] = set()
         for report in reports:
             subject = f"{report.scope}/{report.path}:{report.reason}"
@@ -38,8 +38,7 @@ class FileReports:
         self._reported = current
 
     def same_ids(self, seen: Iterable[FileKey], clashes: Mapping[FileKey, Sequence[str]]) -> None:
-        """Files whose entries share ids with entries that say something else: all there are among
-        those ``seen``."""
+        """Report files whose entries share ids with different entries: all among those ``seen``."""
         for scope, path in seen:
             subject = f"{scope}/{path}"
             if ids := clashes.get((scope, path)):
@@ -50,7 +49,7 @@ class FileReports:
                 self._notices.clear(NoticeCode.VAULT_SAME_ID, subject)
 
     def copies(self, copies: Mapping[FileKey, Copy]) -> None:
-        """Files that are copies of others: all there are."""
+        """Report all files that are copies of others."""
         self._keep_only(NoticeCode.VAULT_COPY, {f"{scope}/{path}" for scope, path in copies})
         for (scope, path), copy in copies.items():
             params = {
@@ -63,8 +62,8 @@ class FileReports:
             self._notices.post(Notice(NoticeCode.VAULT_COPY, f"{scope}/{path}", params))
 
     def twins(self, folders: Collection[str], mapped: Collection[str]) -> None:
-        """Folders whose names differ in case only from a scope that the map names, or, where it
-        names none of them, from another folder: all there are."""
+        """Report all folders whose names differ in case only from a scope of the map or, if the map
+        names none of them, from another folder."""
         alike: dict[str, set[str]] = {}
         for name in (*folders, *mapped):
             alike.setdefault(folded(name), set()).add(name)
@@ -80,18 +79,18 @@ class FileReports:
 
     @property
     def is_held(self) -> bool:
-        """Some scope is said to be held."""
+        """True while some scope is reported as held."""
         return self._notices.stands(NoticeCode.VAULT_HELD)
 
     def held(self, entries: Sequence[KnownEntry]) -> None:
-        """Entries that are gone with most of their scope: all there are."""
+        """Report all held entries, which are missing with most of their scope."""
         counts: dict[str, int] = {}
         for entry in entries:
             counts[entry.scope] = counts.get(entry.scope, 0) + 1
         self.gone(counts)
 
     def gone(self, counts: Mapping[str, int]) -> None:
-        """The same, as numbers by scope."""
+        """Report the same as counts by scope."""
         self._keep_only(NoticeCode.VAULT_HELD, counts)
         for scope, count in counts.items():
             params = {"scope": scope, "count": str(count)}
@@ -100,13 +99,13 @@ class FileReports:
             )
 
     def _keep_only(self, code: NoticeCode, subjects: Collection[str]) -> None:
-        """Take down the notices of a kind whose subject is none of these."""
+        """Remove the notices of a kind whose subject is not among these."""
         for notice in self._notices.standing():
             if notice.code is code and notice.subject not in subjects:
                 self._notices.clear(code, notice.subject)
 
     def not_written(self, error: VaultWriteFailed) -> None:
-        """The disk refused what a file needs."""
+        """Report that the disk refused a write."""
         params = {"detail": str(error)}
         self._notices.post(
             Notice(NoticeCode.VAULT_UNWRITABLE, params=params, severity=Severity.ERROR)

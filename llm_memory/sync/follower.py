@@ -1,4 +1,4 @@
-"""When the files are looked at: soon after a change, and now and then."""
+"""Schedules the rounds: soon after a change, and at intervals."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from .ports import Watcher, WatchUnavailable
 from .reconciler import Reconciler
 
 _LONGEST_BURST = 8
-"""Debounce times: files that never stop changing are looked at all the same."""
+"""In debounce times: after so long a round runs although files keep changing."""
 _REST_FACTOR = 20
-"""A look that takes a second is not repeated for twenty."""
+"""After a round of one second the next is at least twenty seconds later."""
 _WATCH_AGAIN = (60.0, 600.0, 3600.0)
-"""Seconds after the first, second, … time that nobody tells of changes."""
+"""Seconds until the next attempt at watching, after the first, second, … failure."""
 
 
 class VaultFollower:
-    """``run`` is its one task; it ends by cancellation, and the watcher with it.
+    """``run`` is its one task; cancelling it stops the watcher, too.
 
-    ``also`` is done after each round: what else follows the files.
+    ``also`` runs after each round, for other followers of the files.
     """
 
     def __init__(
@@ -54,10 +54,10 @@ class VaultFollower:
             await asyncio.gather(watch, return_exceptions=True)
 
     async def _round(self) -> float:
-        """Look once; the seconds until the next look."""
+        """Run one round. Returns the seconds until the next."""
         began = time.monotonic()
         try:
-            # Nothing writes to the vault once this task has ended: it may be another's by then.
+            # The round must end before this task does: another process may own the vault then.
             look = asyncio.ensure_future(self._reconciler.reconcile())
             try:
                 await asyncio.shield(look)
@@ -70,7 +70,7 @@ class VaultFollower:
             raise
         except (VaultError, StateUnavailable, OSError) as error:
             logger.warning("没能跟上记忆文件的变化，稍后再试：{}", error)
-        except Exception as error:  # noqa: BLE001  (what one look meets must not end all others)
+        except Exception as error:  # noqa: BLE001  (an error in one round must not end all others)
             logger.error("跟进记忆文件的变化时出错，稍后再试：{!r}", error)
         took = time.monotonic() - began
         pause = self._pace.rare_scan_seconds if self.watching else self._pace.scan_seconds
@@ -79,7 +79,7 @@ class VaultFollower:
         return pause if due is None else min(pause, due + self._pace.debounce_seconds / 10)
 
     async def _wait(self, seconds: float) -> None:
-        """Until it is time, or something changed and nothing more has for a moment."""
+        """Wait for the time to pass, or for a change followed by a short quiet period."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._woken.wait()
@@ -91,7 +91,7 @@ class VaultFollower:
         self._woken.clear()
 
     async def _watch(self) -> None:
-        """Be told of changes; where nobody tells, ask again later."""
+        """Watch for changes; if that is unavailable, try again later."""
         failures = 0
         while True:
             try:
@@ -99,7 +99,7 @@ class VaultFollower:
             except WatchUnavailable as error:
                 if self.watching:
                     self.watching, failures = False, 0
-                    self._woken.set()  # from now on the looks follow one another sooner
+                    self._woken.set()  # from now on rounds run at shorter intervals
                 seconds = self._pace.scan_seconds
                 logger.info(
                     "没有人告知记忆文件的变化（{}），改为每 {:.0f} 秒看一次", error, seconds
@@ -109,4 +109,4 @@ class VaultFollower:
 
     def _started(self) -> None:
         self.watching = True
-        self._woken.set()  # what changed before it began was told by nobody
+        self._woken.set()  # changes before the watch began were not reported

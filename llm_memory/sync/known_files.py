@@ -1,4 +1,4 @@
-"""What stands in the files, told to the catalogue and the indexes."""
+"""Passes the content of the files on to the catalogue and the indexes."""
 
 from __future__ import annotations
 
@@ -14,54 +14,55 @@ from ..models.scope import Scope
 from ..vault.models import KnownEntry, SeenFile
 
 _SLICE = 50
-"""Memories told to the indexes between two looks at the event loop."""
+"""Memories enqueued for the indexes before control returns to the event loop."""
 
 
 class KnownVaultFiles:
-    """While ``loading``, the catalogue alone is told: the indexes are compared with all of it when
-    they are opened. Touched from the event loop only."""
+    """While ``loading``, only the catalogue is updated: the indexes are compared with it when they
+    are opened. Used from the event loop only."""
 
-    def __init__(self, catalogue: Catalogue, living: RecallableMemories) -> None:
+    def __init__(self, catalogue: Catalogue, recallable: RecallableMemories) -> None:
         self._catalogue = catalogue
-        self._living = living
+        self._recallable = recallable
         self.loading = False
 
     @property
     def writing(self) -> asyncio.Lock:
-        """Held by whoever writes to the vault."""
-        return self._living.writing
+        """Returns the lock that every writer to the vault holds."""
+        return self._recallable.writing
 
     def path(self, scope: str, memory_id: str) -> str | None:
-        """The file in which a memory lives, as far as we know."""
+        """Returns the file of a memory according to the catalogue."""
         stored = self._catalogue.get(Key(scope, memory_id))
         return None if stored is None else stored.path
 
     async def take(self, memories: Iterable[StoredMemory]) -> None:
-        """They live so; what is known already is passed over."""
+        """Make memories recallable; unchanged ones are skipped."""
         for some in batched(memories, _SLICE):
             for stored in some:
                 if self._catalogue.get(Key(stored.scope.name, stored.memory.memory_id)) == stored:
                     continue
-                (self._catalogue.put if self.loading else self._living.take)(stored)
+                (self._catalogue.put if self.loading else self._recallable.take)(stored)
             await asyncio.sleep(0)
 
     async def drop(self, entries: Iterable[KnownEntry]) -> None:
-        """They live no more."""
+        """Remove entries from catalogue and indexes."""
         for some in batched(entries, _SLICE):
             for entry in some:
                 stored = self._catalogue.get(Key(entry.scope, entry.memory_id))
                 if stored is not None:
-                    (self._catalogue.remove if self.loading else self._living.drop)(stored)
+                    (self._catalogue.remove if self.loading else self._recallable.drop)(stored)
             await asyncio.sleep(0)
 
     async def load(self, memories: Iterable[StoredMemory]) -> None:
-        """Take in what was read; what is known already is newer, and stays."""
+        """Add what was read; an entry already known is newer and is kept."""
         for some in batched(memories, _SLICE):
-            self._living.load(some)
+            self._recallable.load(some)
             await asyncio.sleep(0)
 
     async def renew(self, file: SeenFile) -> None:
-        """Nobody changed the file; its time may be another, and entries without one have that."""
+        """Update an unchanged file's entries without a time: they have the file's, which may
+        differ."""
         found = (StoredMemory(file.scope, file.path, entry.memory) for entry in file.entries)
         if self.loading:
             await self.load(found)
@@ -76,7 +77,7 @@ class KnownVaultFiles:
 def stored_as_known(
     entries: Sequence[KnownEntry], named: Callable[[str], Scope | None]
 ) -> list[StoredMemory]:
-    """Entries as they were last known; ``named`` gives a folder's scope."""
+    """Returns entries as last known; ``named`` returns a folder's scope."""
     scopes = {name: named(name) for name in {entry.scope for entry in entries}}
     found = ((scopes[entry.scope], entry) for entry in entries)
     return [StoredMemory(scope, e.path, e.memory) for scope, e in found if scope is not None]

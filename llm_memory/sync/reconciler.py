@@ -1,4 +1,4 @@
-"""Follows what people do to the files: finds it, and has it carried out."""
+"""Finds what people did to the files, and has it applied."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from .write_debounce import WriteDebounce
 _FILES = 50
 """Files read in one thread call."""
 _TRIES = 5
-"""So often a round begins anew because the bot wrote to what it looks at."""
+"""Attempts at a round while the bot keeps writing to the files that it compares."""
 
 
 _MUCH_BYTES = 1024 * 1024
@@ -38,17 +38,17 @@ _ENTRY_BYTES = 100
 
 
 class Reconciler:
-    """Touched from the event loop only; one round at a time.
+    """Used from the event loop only; one round at a time.
 
-    ``elapsed`` gives seconds that never go back, ``now`` seconds since 1970, ``mapped`` the scopes
-    that the owner's map names. ``at_once`` is entered while so many memories are made.
+    ``elapsed`` returns monotonic seconds, ``now`` seconds since 1970, ``mapped`` the scopes of the
+    owner's map. ``at_once(n)`` is entered while ``n`` memories are created.
     """
 
     def __init__(
         self,
         vault: MarkdownVault,
         catalogue: Catalogue,
-        living: RecallableMemories,
+        recallable: RecallableMemories,
         corrected: CorrectedStatements,
         notices: NoticeBoard,
         clock: Clock,
@@ -61,12 +61,12 @@ class Reconciler:
     ) -> None:
         self._vault = vault
         self._ledger = vault.ledger
-        self._living = KnownVaultFiles(catalogue, living)
+        self._known_files = KnownVaultFiles(catalogue, recallable)
         self._reports = FileReports(notices)
         self._debounce = WriteDebounce(pace.quiet_seconds, elapsed)
-        self._deletions = DeletionApplier(vault, self._living, corrected, self._reports, clock)
+        self._deletions = DeletionApplier(vault, self._known_files, corrected, self._reports, clock)
         self._change_applier = ChangeApplier(
-            vault, self._living, corrected, self._deletions, self._reports, self._debounce, now
+            vault, self._known_files, corrected, self._deletions, self._reports, self._debounce, now
         )
         self._now = now
         self._mapped = mapped
@@ -76,32 +76,32 @@ class Reconciler:
         self._unread: set[FileKey] = set()
 
     def stop(self) -> None:
-        """Have a round that runs end soon. What is left is found at the next start."""
+        """Make a running round end soon. The next start finds what is left."""
         self._change_applier.stopping = True
 
     @property
     def misses_much(self) -> bool:
-        """The files lack most of some scope; or nobody knows, for they were not compared yet."""
+        """True if the files lack most of some scope, or were not compared yet."""
         return not self._compared or self._reports.is_held
 
     @property
     def next_due(self) -> float | None:
-        """Seconds until a file that waits has been left alone long enough; None if none waits."""
+        """Returns the seconds until the next deferred file is due; None if none waits."""
         return self._debounce.next_due
 
     async def load(self) -> None:
-        """Read the vault into the catalogue, and compare it with how it was known."""
+        """Read the vault into the catalogue, and compare it with its known state."""
         async with self._round:
             await asyncio.to_thread(self._ledger.open)
             await asyncio.to_thread(self._vault.finish_moves)
-            self._living.loading = True
+            self._known_files.loading = True
             try:
                 await self._load_all()
             except StateUnavailable as error:
                 logger.warning("不知道记忆文件上次是怎样的，这次只读不比：{}", error)
                 await self._read_all()
             finally:
-                self._living.loading = False
+                self._known_files.loading = False
 
     async def _load_all(self) -> None:
         look = await asyncio.to_thread(self._vault.look)
@@ -111,14 +111,14 @@ class Reconciler:
         with self._at_once(_entries(size)):
             await self._look_at(look, files, look.places, _gone(files, look))
         held = await asyncio.to_thread(self._ledger.held)
-        await self._living.load(stored_as_known(held, self._vault.named))
+        await self._known_files.load(stored_as_known(held, self._vault.named))
         self._reports.held(held)
         self._compared = True
         await asyncio.to_thread(self._note_removed_entries)
 
     def _note_removed_entries(self) -> None:
-        """From the archives, for the ledger may be new, or older than the vault: what was forgotten
-        by command, and an editor may still hold. Blocks."""
+        """Record from the archives what was forgotten by command and may still be in an editor's
+        buffer: the ledger may be new, or older than the vault. Blocks."""
         known = {(d.scope, d.memory_id) for d in self._ledger.departed()}
         lately = self._vault.recently_removed(self._now() - BUFFER_SECONDS)
         fresh = [d for d in lately if (d.scope, d.memory_id) not in known]
@@ -128,13 +128,13 @@ class Reconciler:
             self._ledger.record(departed=departed)
 
     async def _read_all(self) -> None:
-        """Where nobody can tell what was known: what stands there is what there is."""
+        """Read all files without comparing them, if the ledger is unavailable."""
         for scope in await asyncio.to_thread(self._vault.scopes):
             content = await asyncio.to_thread(self._vault.read, scope)
-            await self._living.load(content.memories)
+            await self._known_files.load(content.memories)
 
     async def reconcile(self) -> None:
-        """One round: what changed since the last one is taken in. Cheap where nothing did."""
+        """Run one round: apply what changed since the last. Cheap if nothing changed."""
         async with self._round:
             self._debounce.begin_round()
             look = await asyncio.to_thread(self._vault.look)
@@ -169,11 +169,11 @@ class Reconciler:
         self._compared = True
 
     async def confirm(self) -> int:
-        """A person says that what is held was meant to be deleted: how many entries are forgotten.
+        """Forget the held entries, whose deletion a person confirmed. Returns how many.
 
         Raises VaultWriteFailed, StateUnavailable.
         """
-        async with self._round, self._living.writing:
+        async with self._round, self._known_files.writing:
             held = await asyncio.to_thread(self._ledger.held)
             await self._deletions.forget(held)
             self._reports.held([])
@@ -193,8 +193,8 @@ class Reconciler:
             broken = list(look.broken)
             seen = await self._see(changed, files, broken)
             places = {place.key: place for place in changed}
-            async with self._living.writing:
-                # What the bot wrote since is not in what was read.
+            async with self._known_files.writing:
+                # What was read lacks what the bot wrote since.
                 stale = await asyncio.to_thread(
                     self._stale, [places[file.key] for file in seen], gone, look
                 )
@@ -216,10 +216,10 @@ class Reconciler:
         files: dict[FileKey, KnownFile],
         broken: list[FileReport],
     ) -> list[SeenFile]:
-        """What is in files that are not as they were known."""
+        """Returns the content of files that differ from their records."""
         seen: list[SeenFile] = []
         stamps = self._change_applier.stamps
-        loading = self._living.loading
+        loading = self._known_files.loading
         for some in batched(places, _FILES):
             if self._change_applier.stopping:
                 raise asyncio.CancelledError
@@ -240,28 +240,28 @@ class Reconciler:
                     case SeenFile():
                         seen.append(answer)
                         self._unread.discard(place.key)
-                        if loading and not files:  # nothing is known: nothing was moved
-                            await self._living.load(_stored(answer))
+                        if loading and not files:  # without records there are no moves
+                            await self._known_files.load(_stored(answer))
         return seen
 
     async def _renew(self, file: SeenFile) -> None:
-        """It is as it was known. Where it could not be read at the start, nothing of it lives."""
+        """Make an unchanged file's entries recallable if it was unreadable at the start."""
         if file.key in self._unread:
             self._unread.discard(file.key)
-            await self._living.take(_stored(file))
+            await self._known_files.take(_stored(file))
         else:
-            await self._living.renew(file)
+            await self._known_files.renew(file)
 
     def _stale(
         self, places: Sequence[Place], gone: Collection[FileKey], look: Look
     ) -> set[FileKey]:
-        """The files that are not what they were when they were looked at. Blocks."""
+        """Returns the files that changed since they were read. Blocks."""
         stamps = self._vault.stamps([*(place.key for place in places), *gone])
         stale = {place.key for place in places if stamps[place.key] != place.stamp}
         back = {key: stamp for key in gone if (stamp := stamps[key]) is not None}
         if not back:
             return stale
-        # On a disk that folds names, a renamed file answers to its old one, too.
+        # On a disk that folds names, a renamed file is found under its old name, too.
         others = {(folded(p.scope.name), folded(p.path)): p.key for p in look.places}
         named = {key: others.get((folded(key[0]), folded(key[1]))) for key in back}
         found = self._vault.stamps([other for other in named.values() if other is not None])
@@ -277,13 +277,13 @@ def _stored(file: SeenFile) -> Iterator[StoredMemory]:
 
 
 def _entries(size: int) -> int:
-    """About how many entries so many bytes of changed files may have; 0 for what a person and a bot
-    write in a day."""
+    """Estimates the number of entries in so many bytes of changed files; 0 for an amount that a
+    person and a bot write in a day."""
     return 0 if size < _MUCH_BYTES else size // _ENTRY_BYTES
 
 
 def _gone(known: Collection[FileKey], look: Look) -> list[FileKey]:
-    """Files that were known and are there no more; not what only cannot be looked at."""
+    """Returns known files that were removed, without unreadable ones."""
     there = {place.key for place in look.places}
     return [key for key in known if key not in there and not _is_hidden(key, look.hidden)]
 

@@ -1,4 +1,4 @@
-"""Tells of changes below a folder, over ``watchfiles``, in a thread of its own."""
+"""Notifies of changes below a folder, with ``watchfiles`` in a thread of its own."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from .ports import WatchUnavailable
 
 _STEP_MS = 300
-"""The thread looks this often whether it is to end."""
+"""The thread checks at this interval whether to stop."""
 _FOREIGN = frozenset(
     {
         "9p", "afs", "ceph", "cifs", "drvfs", "fuse.rclone", "fuse.s3fs", "fuse.sshfs",
@@ -22,7 +22,7 @@ _FOREIGN = frozenset(
         "smbfs", "vboxsf", "vmhgfs",
     }
 )  # fmt: skip
-"""File systems that others write to behind this machine's back: nobody tells of that."""
+"""File systems that other machines write to: the kernel does not notify of that."""
 
 
 class FolderWatcher:
@@ -36,10 +36,10 @@ class FolderWatcher:
         stop = threading.Event()
 
         def tell(what: Callable[[], None]) -> None:
-            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody listens
+            with contextlib.suppress(RuntimeError):  # the loop is closed
                 loop.call_soon_threadsafe(what)
 
-        # A pool of its own: the common one has few threads, and this one is taken for good.
+        # A pool of its own: the default one has few threads, and this one stays occupied.
         with ThreadPoolExecutor(1, "scoped-memory-watch") as pool:
             work = loop.run_in_executor(
                 pool, self._watch, stop, lambda: tell(started), lambda: tell(changed)
@@ -67,7 +67,7 @@ class FolderWatcher:
         try:
             from watchfiles import watch
 
-            # No filter: what is an editor's own file is known when the files are looked at.
+            # No filter: the reconciler recognises editors' own files.
             batches = watch(
                 self._folder,
                 watch_filter=None,
@@ -87,17 +87,17 @@ class FolderWatcher:
                     is_told = True
                 if batch:
                     changed()
-                # What was moved away, or lies below a disk that was put in its place, is watched
-                # on, and of what stands there now nobody would tell.
+                # A folder that was moved away, or has another disk mounted over it, is still the
+                # one watched, and changes in its replacement would not be reported.
                 if _identity(self._folder) != watched:
                     raise WatchUnavailable("another folder is in its place")
         except (ImportError, OSError, RuntimeError) as error:
-            # watchfiles wraps what the system says; a full table of watches is one of these.
+            # watchfiles wraps the system's errors, such as a full table of watches.
             raise WatchUnavailable(str(error) or type(error).__name__) from error
 
 
 def _identity(folder: Path) -> tuple[int, int] | None:
-    """What tells a folder from another one of its name; None where there is none."""
+    """Returns what distinguishes a folder from another of its name; None if there is none."""
     try:
         status = folder.stat()
     except OSError:
@@ -106,7 +106,7 @@ def _identity(folder: Path) -> tuple[int, int] | None:
 
 
 def _kind_of(folder: Path) -> str:
-    """The file system that a folder lies on, empty where that cannot be told."""
+    """Returns the type of the file system of a folder, empty if unknown."""
     if not sys.platform.startswith("linux"):
         return ""
     try:

@@ -1,4 +1,4 @@
-"""Which files nobody has written to for a while."""
+"""Debounces files: tells which have not been written to for a while."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Callable
 from ..vault.models import FileKey
 
 type FileStamp = tuple[int, int, int] | None
-"""What a file looked like; None if it was not there."""
+"""A file's stamp; None if it did not exist."""
 
 
 class WriteDebounce:
-    """A file is asked about in each round in which somebody waits for it. One that nobody asked
-    about in the round before begins anew.
+    """The caller asks about a waiting file in each round. A file that was not asked about in the
+    round before starts over.
 
-    ``elapsed``: seconds that never go back.
+    ``elapsed``: monotonic seconds.
     """
 
     def __init__(self, seconds: float, elapsed: Callable[[], float]) -> None:
@@ -25,14 +25,14 @@ class WriteDebounce:
         self._still_being_written: set[FileKey] = set()
 
     def begin_round(self) -> None:
-        """Let go of the files that nobody waits for any more."""
+        """Drop the files that were not asked about in the round before."""
         self._since = {key: self._since[key] for key in self._asked}
         self._asked = set()
         self._still_being_written = set()
 
     def rests(self, key: FileKey, file_stamp: FileStamp, *, age: float = 0.0) -> bool:
-        """True if a file has looked like this for long enough. ``age``: so many seconds it is known
-        to have, if this is the first that we see of it."""
+        """True if a file has had this stamp for long enough. ``age``: its known age in seconds,
+        used when it is seen for the first time."""
         now = self._elapsed()
         before, since = self._since.get(key, (file_stamp, now - age))
         if before != file_stamp:
@@ -45,7 +45,7 @@ class WriteDebounce:
 
     @property
     def next_due(self) -> float | None:
-        """Seconds until the next one of them has rested long enough; None if none is waited for."""
+        """Returns the seconds until the next waiting file is due; None if none waits."""
         if not self._still_being_written:
             return None
         oldest = min(self._since[key][1] for key in self._still_being_written)

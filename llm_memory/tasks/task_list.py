@@ -1,4 +1,4 @@
-"""The list of tasks: added, done, told. Each is an entry of its own; none makes another go."""
+"""Adds, completes and lists tasks. Each task is an entry of its own and never replaces another."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ from ..text.normalising import one_line
 from ..vault.markdown_vault import MarkdownVault
 
 READ = 2000
-"""Tasks of a scope that are looked at: those that came last."""
+"""The newest tasks of a scope that are read."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskRequester:
-    """Who changes the list, where: ``trusted`` and ``role`` are those of the moment."""
+    """The requester and scope of a change, with the present ``trusted`` and ``role``."""
 
     scope: Scope
     requester: Requester
@@ -54,7 +54,7 @@ class TaskRequester:
 
 @dataclass(frozen=True, slots=True)
 class _Words:
-    """What was said of a task, fit to be kept."""
+    """What was said of a task, checked for storage."""
 
     title: str
     progress: str
@@ -66,14 +66,14 @@ _NO_WORDS: Final = _Words("", "", "", ())
 
 
 class TaskList:
-    """Changes tasks of one scope: whoever speaks there may, for a list is everybody's. How an entry
-    was stays in the archive, and an admin can bring it back."""
+    """Changes the tasks of one scope; every speaker there may. The archive keeps each former entry,
+    and an admin can restore it."""
 
     def __init__(
         self,
         vault: MarkdownVault,
         catalogue: Catalogue,
-        living: RecallableMemories,
+        recallable: RecallableMemories,
         notices: NoticeBoard,
         checks: DraftChecks,
         editor: MemoryEditor,
@@ -81,16 +81,17 @@ class TaskList:
     ) -> None:
         self._vault = vault
         self._catalogue = catalogue
-        self._living = living
+        self._recallable = recallable
         self._notices = notices
         self._checks = checks
         self._editor = editor
         self._clock = clock
-        # Two that add the same task at once: the second finds the first one's.
-        self._one_by_one = asyncio.Lock()
+        # If two callers add the same task at once, the second finds the first one's.
+        self._lock = asyncio.Lock()
 
     def report(self, scope_filter: ScopeFilter, outcomes: Iterable[TaskOutcome] = ()) -> TaskReport:
-        """What the reader sees: own tasks first, in each scope what came last first."""
+        """Returns the tasks that the reader sees: own tasks first, in each scope the newest
+        first."""
         seen = self._of(scope_filter)
         left = tuple(stored for stored in seen if not is_done(stored))
         return TaskReport(tuple(outcomes), left, len(seen) - len(left))
@@ -98,11 +99,10 @@ class TaskList:
     async def change(
         self, change: TaskChange, by: TaskRequester, scope_filter: ScopeFilter
     ) -> list[TaskOutcome]:
-        """One outcome a title. What was done for the first ones is done, whatever becomes of the
-        others."""
+        """Returns one outcome for each title. A failure does not roll back the titles before it."""
         if is_model_worded(f"{change.progress}\n{change.next_step}", change.heard):
             by = replace(by, trusted=False)
-        async with self._one_by_one:
+        async with self._lock:
             step = self._add if change.action is TaskAction.ADD else self._done
             return [await step(title, change, by, scope_filter) for title in change.titles]
 
@@ -126,13 +126,13 @@ class TaskList:
         if not task.done and news == task:
             return TaskOutcome(title, TaskFate.UNCHANGED, known)
         fate = TaskFate.REOPENED if task.done else TaskFate.UPDATED
-        made = partial(_with_news, words=words, trusted=by.trusted)
+        made = partial(_with_words, words=words, trusted=by.trusted)
         return await self._amended(title, known, made, by, fate, words.hidden)
 
     async def _done(
         self, title: str, change: TaskChange, by: TaskRequester, scope_filter: ScopeFilter
     ) -> TaskOutcome:
-        mine = replace(scope_filter, scopes=(by.scope,))  # with what only this person may read
+        mine = replace(scope_filter, scopes=(by.scope,))  # includes what only this person may read
         known = find_task(title, [s for s in self._of(mine) if s.scope == by.scope])
         if known is None:
             elsewhere = find_task(title, self._of(scope_filter))
@@ -142,13 +142,13 @@ class TaskList:
             return TaskOutcome(title, TaskFate.UNCHANGED, known)
         words = await self._examined(task_of(known.memory).title, change, by)
         if isinstance(words, Rejected):
-            # Its title stands already; what was said beside it cannot be kept, the deed can.
+            # Its title is stored already: the note is refused, but the task is done.
             words = _NO_WORDS
         words = _fit_for(known, words, by)
         day, who = self._clock().date().isoformat(), one_line(by.requester.actor.name)
 
         def made(memory: Memory) -> Memory:
-            return done(_with_news(memory, words, by.trusted, reopen=False), day, who)
+            return done(_with_words(memory, words, by.trusted, reopen=False), day, who)
 
         return await self._amended(title, known, made, by, TaskFate.DONE, words.hidden)
 
@@ -163,7 +163,7 @@ class TaskList:
     ) -> TaskOutcome:
         amended = await self._editor.amend(known, made, by.requester)
         match amended:
-            case None:  # a person has just taken it out
+            case None:  # a person has just deleted it
                 return TaskOutcome(title, TaskFate.UNKNOWN)
             case Rejected():
                 return TaskOutcome(title, TaskFate.REFUSED, known, amended)
@@ -173,7 +173,7 @@ class TaskList:
     async def _examined(
         self, title: str, change: TaskChange, by: TaskRequester
     ) -> _Words | Rejected:
-        """Through the same doors as every memory: what is private in it is hidden or refused."""
+        """Run the checks of every memory: private data is hidden, or the draft refused."""
         passed = await self._checks.examine(
             MemoryDraft(
                 title,
@@ -221,13 +221,13 @@ class TaskList:
         )
         task = replace(task_of(memory), progress=words.progress, next_step=words.next_step)
         memory = with_task(memory, task)
-        async with self._living.writing:
+        async with self._recallable.writing:
             try:
                 stored = await asyncio.to_thread(self._vault.append, by.scope, Topic.TASKS, memory)
             except VaultWriteFailed as error:
                 refused = not_written(error, self._notices)
                 return TaskOutcome(title, TaskFate.REFUSED, rejected=refused)
-            self._living.take(stored)
+            self._recallable.take(stored)
         return TaskOutcome(title, TaskFate.ADDED, stored, redacted=words.hidden)
 
     def _own(self, scope: Scope) -> list[StoredMemory]:
@@ -239,15 +239,15 @@ class TaskList:
 
 
 def _fit_for(known: StoredMemory, words: _Words, by: TaskRequester) -> _Words:
-    """No words of an agent, out of a chat that is one person's alone, for a task others read."""
+    """Returns no words where an agent in a private chat writes to a task that others read."""
     requester = by.requester
     alone = not requester.actor.spoke and is_for_speaker_alone(known.scope, requester.conversation)
     return _NO_WORDS if alone and only_reader(known.scope, known.memory) is None else words
 
 
-def _with_news(memory: Memory, words: _Words, trusted: bool, *, reopen: bool = True) -> Memory:
-    """The entry with what was said of its task. Words that nobody vouches for take the trust from
-    an entry, as in every merge."""
+def _with_words(memory: Memory, words: _Words, trusted: bool, *, reopen: bool = True) -> Memory:
+    """Returns the entry with the new words about its task. Unvouched words make the entry
+    untrusted, as in every merge."""
     task = task_of(memory)
     if reopen and task.done:
         task = replace(task, done=False, last_done=task.done_on or task.last_done)

@@ -1,5 +1,5 @@
-"""``archive/``: what was forgotten, and what entries were before they were edited. Nothing here is
-ever thrown away but by people."""
+"""``archive/``: forgotten entries, and former versions of edited ones. The bot deletes from it only
+when a person asked for it."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _EDITED = ("改写：", "改写者：")
 _ANY_ID = re.compile(ID_PATTERN.encode())
 BY_HAND = Actor("", "在文件里删除")
 SUPERSEDED_BY = "被 m-"
-"""The one who forgot it, where another memory took its place."""
+"""The actor noted for an entry that another memory replaced."""
 
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """An entry in the archive: where it came from, as it was, and with what was noted there."""
+    """An entry in the archive: its former place, its former state, and the entry as noted there."""
 
     path: str
     memory: Memory
@@ -43,28 +43,28 @@ class Copy:
 
 
 class VaultArchive:
-    """Whoever calls holds the vault's lock."""
+    """The caller holds the vault's lock."""
 
-    def __init__(self, tree: VaultTree, pen: VaultWriter) -> None:
+    def __init__(self, tree: VaultTree, writer: VaultWriter) -> None:
         self._tree = tree
-        self._writer = pen
+        self._writer = writer
 
     def keep_forgotten(
         self, scope: Scope, path: str, *memories: Memory, by: Actor, at: datetime
     ) -> str:
-        """The archive's path inside the scope. Raises VaultWriteFailed."""
+        """Returns the archive's path inside the scope. Raises VaultWriteFailed."""
         noted = [_noted(memory, _FORGOTTEN, by, at) for memory in memories]
         return self._writer.append_unnoted(scope, archive_path(path), *noted)
 
     def keep_edited(
         self, scope: Scope, path: str, memory: Memory, *, by: Actor, at: datetime
     ) -> None:
-        """The entry as it was. Raises VaultWriteFailed."""
+        """Archive an entry's former version. Raises VaultWriteFailed."""
         noted = _noted(memory, _EDITED, by, at)
         self._writer.append_unnoted(scope, archive_path(path), noted)
 
     def bury(self, entries: Sequence[KnownEntry], *, at: datetime) -> None:
-        """What a person deleted in the files, a file at a time. Raises VaultWriteFailed."""
+        """Archive what a person deleted in the files, file by file. Raises VaultWriteFailed."""
         by_file: dict[tuple[str, str], list[KnownEntry]] = {}
         for entry in entries:
             by_file.setdefault(entry.file, []).append(entry)
@@ -74,12 +74,12 @@ class VaultArchive:
                 self._writer.append_unnoted(scope, archive_path(path), *noted)
 
     def forgotten(self, scope: Scope, memory_id: str) -> list[Copy]:
-        """Each copy of a forgotten entry, the one forgotten last at the end."""
+        """Returns each copy of a forgotten entry, the one forgotten last at the end."""
         return _in_order(self._copies(scope, [memory_id]), _FORGOTTEN)
 
     def buried(self, entries: Sequence[KnownEntry]) -> dict[tuple[str, str], bool]:
-        """By scope and id, which of these were forgotten since they were last appended; True if the
-        archive has the same words."""
+        """Returns, by scope and id, which of these were forgotten since they were last appended;
+        True if the archive has the same words."""
         by_scope: dict[str, dict[str, KnownEntry]] = {}
         for entry in entries:
             by_scope.setdefault(entry.scope, {})[entry.memory_id] = entry
@@ -88,14 +88,14 @@ class VaultArchive:
             scope = self._tree.named(name)
             for copy in self._copies(scope, some) if scope is not None else ():
                 entry = some[copy.memory.memory_id]
-                # A copy that could not be cut when the entry came back is older than that.
+                # An older copy is one that could not be cut when the entry was restored.
                 if not entry.appended or _moment(copy.noted, _FORGOTTEN) + 1 > entry.appended_at:
                     key = name, entry.memory_id
                     found[key] = found.get(key, False) or _same_words(copy.memory, entry.memory)
         return found
 
     def lately(self, scope: Scope, since: float) -> list[tuple[Copy, float]]:
-        """What was forgotten by command after ``since``, and when: seconds since 1970."""
+        """Returns what was forgotten by command after ``since``, and when: seconds since 1970."""
         found = []
         for copy in self._copies(scope, None, since=since):
             at = _moment(copy.noted, _FORGOTTEN)
@@ -106,7 +106,7 @@ class VaultArchive:
     def holds(
         self, scope: Scope, memory_ids: Collection[str], *, by: Actor | None = None
     ) -> set[str]:
-        """Which of them were forgotten, by anybody or by one. Each file is read once."""
+        """Returns which of them were forgotten, by any actor or by ``by``. Reads each file once."""
         noted = "" if by is None else _noted_by(_FORGOTTEN, by)
         return {
             copy.memory.memory_id
@@ -115,7 +115,7 @@ class VaultArchive:
         }
 
     def ids(self, scopes: Iterable[Scope] | None = None, *, since: float = 0.0) -> set[str]:
-        """Every id that the archives of these scopes (None: of all) name. Nothing is parsed.
+        """Returns every id in the archives of these scopes (None: of all), without parsing them.
         ``since``: only of files that were written after it."""
         if scopes is None:
             scopes = [scope for scope, _ in self._tree.folders() if scope is not None]
@@ -129,13 +129,12 @@ class VaultArchive:
         return {name.decode() for name in found}
 
     def edited(self, scope: Scope, memory_id: str) -> Copy | None:
-        """The entry before its last edit."""
+        """Returns the entry before its last edit."""
         found = _in_order(self._copies(scope, [memory_id], edited=True), _EDITED)
         return found[-1] if found else None
 
     def words(self, scope: Scope) -> set[tuple[str, str]] | None:
-        """Id and words of every entry, whatever was done to it; None where a file cannot be read,
-        which may hold any."""
+        """Returns id and words of every archived entry; None if a file cannot be read."""
         found: set[tuple[str, str]] = set()
         for path in self._tree.archived_files(scope):
             try:
@@ -146,7 +145,7 @@ class VaultArchive:
         return found
 
     def erase(self, scope: Scope, unwanted: Callable[[Memory], bool]) -> int:
-        """Take out every copy that is ``unwanted``; how many.
+        """Delete every copy that is ``unwanted``. Returns how many.
 
         Raises VaultWriteFailed, VaultFileBroken.
         """
@@ -157,23 +156,23 @@ class VaultArchive:
         return len(gone)
 
     def cut_forgotten(self, scope: Scope, memory: Memory) -> None:
-        """Take out the copies of an entry that lives again. One that says something else is a
-        person's, and stays. Raises VaultWriteFailed, VaultFileBroken."""
+        """Delete the archived copies of a restored entry; a copy with different content is kept.
+        Raises VaultWriteFailed, VaultFileBroken."""
         for copy in self.forgotten(scope, memory.memory_id):
             if _same_words(copy.memory, memory):
                 self._cut(copy)
 
     def cut_edited(self, copy: Copy) -> None:
-        """Take one out. Raises VaultWriteFailed, VaultFileBroken."""
+        """Delete one copy. Raises VaultWriteFailed, VaultFileBroken."""
         self._cut(copy)
 
     def _cut(self, copy: Copy) -> None:
         reading = self._tree.read(copy.file, patient=True)
         file = reading.parsed()
-        # Of several that are the same, the last one: the order of the others stays what it is.
+        # Of several equal copies the last one, which keeps the order of the others.
         entry = next((e for e in reversed(file.entries) if e.memory == copy.noted), None)
         if entry is not None:
-            # What somebody else writes there at this moment stays, and the copy with it.
+            # If another program writes there at this moment, its write and the copy are kept.
             with contextlib.suppress(ChangedMeanwhile):
                 replace_durably(copy.file, file.without(entry).encode(), reading.stamp)
 
@@ -185,8 +184,9 @@ class VaultArchive:
         edited: bool = False,
         since: float = 0.0,
     ) -> list[Copy]:
-        """Entries of these ids (None: of any), file by file, each in the order of its lines.
-        Without ``edited``, forgotten ones. ``since``: only of files that were written after it."""
+        """Returns entries of these ids (None: of any), file by file, in the order of their lines:
+        with ``edited`` former versions, else forgotten ones. ``since``: only of files that were
+        written after it."""
         archive = self._tree.folder(scope) / ARCHIVE
         names = None if memory_ids is None else {name.encode() for name in memory_ids}
         found = []
@@ -203,7 +203,7 @@ class VaultArchive:
                 continue
             own = path.relative_to(archive).as_posix()
             found += [
-                Copy(own, _bare(memory), memory, path)
+                Copy(own, _without_notes(memory), memory, path)
                 for memory in memories
                 if (memory_ids is None or memory.memory_id in memory_ids)
                 and _has(memory, _EDITED) == edited
@@ -219,8 +219,8 @@ def _written(path: Path) -> float:
 
 
 def _in_order(copies: Sequence[Copy], names: tuple[str, str]) -> list[Copy]:
-    """The one that was written last at the end. In a file its place tells, for a clock may be set
-    back and two deeds fall into one second; between files the time that was noted."""
+    """Returns the copies, the last written at the end. Inside a file the place decides, for clocks
+    can be set back and two changes fall into one second; between files the noted time."""
     by_file: dict[Path, list[Copy]] = {}
     for copy in copies:
         by_file.setdefault(copy.file, []).append(copy)
@@ -229,12 +229,12 @@ def _in_order(copies: Sequence[Copy], names: tuple[str, str]) -> list[Copy]:
 
 
 def _same_words(one: Memory, other: Memory) -> bool:
-    """How strong it is does not count; nor does the time, which may be its file's."""
+    """True if two entries are equal but for strength and time, which may be the file's."""
     return replace(one, created_at=other.created_at, strength=other.strength) == other
 
 
 def state_of(memory: Memory) -> EntryState:
-    """What an entry of the archive is, by what was noted there."""
+    """Returns the state of an archived entry, from what was noted there."""
     if _has(memory, _EDITED):
         return EntryState.EDITED
     by = _FORGOTTEN[1] + SUPERSEDED_BY
@@ -251,7 +251,7 @@ def _noted_by(names: tuple[str, str], by: Actor) -> str:
     return f"{names[1]}{escape_inline(by.name or '?', also='·')}"
 
 
-def _bare(memory: Memory) -> Memory:
+def _without_notes(memory: Memory) -> Memory:
     notes = (*_FORGOTTEN, *_EDITED)
     return replace(memory, extra=tuple(p for p in memory.extra if not p.startswith(notes)))
 
@@ -261,7 +261,7 @@ def _has(memory: Memory, names: tuple[str, str]) -> bool:
 
 
 def _moment(memory: Memory, names: tuple[str, str]) -> float:
-    """When it was noted, seconds since 1970; 0 if nobody can read that."""
+    """Returns when it was noted, seconds since 1970; 0 if that is unreadable."""
     text = next((piece for piece in memory.extra if piece.startswith(names[0])), "")
     try:
         return datetime.fromisoformat(text.removeprefix(names[0]).strip()).timestamp()

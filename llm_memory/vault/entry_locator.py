@@ -1,4 +1,4 @@
-"""Finds entries where they stand now, whatever a person has done to the files meanwhile."""
+"""Finds entries where they are now, after any edits of the files by people."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class EntryLocator:
         self._ledger = ledger
 
     def find(self, scope: Scope, memory_id: str) -> StoredMemory | None:
-        """The living entry of that id in one scope, None where none stands."""
+        """Returns the recallable entry with that id in one scope, if any."""
         for path in self.survey(scope).files:
             with contextlib.suppress(VaultFileBroken):
                 if (found := self._tree.find(path, memory_id)) is not None:
@@ -31,7 +31,7 @@ class EntryLocator:
         return None
 
     def survey(self, scope: Scope) -> Survey:
-        """What may be recalled, but for copies of other files: nothing lives in these."""
+        """Returns the files whose entries may be recalled, without copies of other files."""
         survey, known = self._tree.survey(scope), dict[FileKey, KnownFile]()
         with contextlib.suppress(StateUnavailable):
             known = self._ledger.files()
@@ -43,20 +43,20 @@ class EntryLocator:
         return replace(survey, files=tuple(path for path in survey.files if path not in copies))
 
     def stored(self, scope: Scope, reading: Reading, memory: Memory) -> StoredMemory:
-        """The memory as it stands in the file that was read."""
+        """Returns the memory as it is in the file that was read."""
         return StoredMemory(scope, self._tree.relative(scope, reading.path), memory)
 
     def unchanged(self, stored: StoredMemory) -> tuple[Reading, TopicFile, Entry]:
-        """The entry, if it still says what we know. Raises KeyError: a person's edit wins."""
+        """Returns the entry if it is unchanged. Raises KeyError otherwise: a person's edit wins."""
         reading, file, entry = self.locate(stored)
         if not says_the_same(entry.memory, stored.memory):
             raise KeyError(stored.memory.memory_id)
         return reading, file, entry
 
     def locate(self, stored: StoredMemory) -> tuple[Reading, TopicFile, Entry]:
-        """The entry as it stands now, also if a person moved it to another file of the scope.
+        """Returns the entry as it is now, also if a person moved it to another file of the scope.
 
-        Raises KeyError only if it is gone, not if the file it stood in cannot be read just now.
+        Raises KeyError only if it was deleted, not if its file cannot be read just now.
         """
         scope, memory_id = stored.scope, stored.memory.memory_id
         self._tree.refuse_absence()
@@ -79,6 +79,6 @@ class EntryLocator:
 
 
 def says_the_same(one: Memory, other: Memory) -> bool:
-    """True if two entries are alike but for their time: one without a time has its file's, which
-    moves."""
+    """True if two entries are equal but for their time: one without a time has its file's, which
+    changes."""
     return replace(one, created_at=other.created_at) == other

@@ -1,4 +1,4 @@
-"""One walk through a folder of the vault. It follows no link: it ends, and stays in its scope."""
+"""Walks a folder of the vault without following links: it terminates, and stays in its scope."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ..text.normalising import is_sendable
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """What stands in a scope's folder.
+    """The files of a scope's folder.
 
-    ``files`` are those whose entries may be recalled, by name. ``misnamed`` have names that are no
-    text (unpacked in another encoding), as far as they show; ``shut`` are folders that nobody can
-    look into, the scope's own being "". Both are paths inside the scope.
+    ``files`` are those whose entries may be recalled, by name. ``misnamed`` have undecodable names
+    (unpacked in another encoding), as far as they can be shown; ``shut`` are unreadable folders,
+    the scope's own being "". Both are paths inside the scope.
     """
 
     files: tuple[Path, ...] = ()
@@ -28,8 +28,8 @@ class Survey:
 
 @dataclass(frozen=True, slots=True)
 class Stamps:
-    """The same, with the files' paths inside the scope, and what they look like. A file that cannot
-    be looked at is ``shut``, too."""
+    """The same, with the files' paths inside the scope and their stamps. A file whose status cannot
+    be read is ``shut``, too."""
 
     files: tuple[tuple[str, Stamp], ...] = ()
     misnamed: tuple[str, ...] = ()
@@ -37,7 +37,7 @@ class Stamps:
 
 
 def survey(top: Path) -> Survey:
-    """Look through a scope's folder. Its archive and what is hidden are passed by."""
+    """Returns the files of a scope's folder, without its archive and hidden files."""
     files: list[Path] = []
     misnamed: list[str] = []
     shut: list[str] = []
@@ -50,7 +50,7 @@ def survey(top: Path) -> Survey:
 
 
 def stamps(top: Path) -> Stamps:
-    """The same, thousands of files in no time: no path is taken apart that need not be."""
+    """The same with stamps, fast for thousands of files: few paths are parsed."""
     files: list[tuple[str, Stamp]] = []
     misnamed: list[str] = []
     shut: list[str] = []
@@ -59,7 +59,7 @@ def stamps(top: Path) -> Stamps:
             misnamed.append(_shown(relative))
         elif is_recalled(relative):
             try:
-                # Windows keeps no number of a file where it lists a folder.
+                # On Windows a folder listing has no inode numbers.
                 status = (
                     os.lstat(entry.path) if os.name == "nt" else entry.stat(follow_symlinks=False)
                 )
@@ -80,8 +80,8 @@ def _shown(relative: str) -> str:
 
 
 def archived(top: Path) -> tuple[Path, ...]:
-    """The Markdown files below an archive folder, by name: not what is hidden, and no other
-    versions of files that a program left there which keeps folders the same."""
+    """Returns the Markdown files below an archive folder, by name, without hidden files and without
+    the version copies that sync clients keep."""
     found = _walk(top, lambda relative: not _is_hidden(relative), [])
     return tuple(
         sorted(
@@ -95,8 +95,8 @@ def archived(top: Path) -> tuple[Path, ...]:
 
 
 def everything(top: Path, shut: list[str]) -> list[str]:
-    """Every file below a folder, its archive and all but what is hidden, by path inside it;
-    ``shut`` takes the folders that nobody can look into."""
+    """Returns every file below a folder, its archive included and hidden files excluded, by path
+    inside it; unreadable folders are added to ``shut``."""
     found = _walk(top, lambda relative: not _is_hidden(relative), shut)
     return sorted(
         relative
@@ -110,18 +110,18 @@ def _is_hidden(relative: str) -> bool:
 
 
 def is_link(path: Path) -> bool:
-    """Junctions are Windows' links between folders; Python does not call them links."""
+    """True for links and for junctions, Windows' links between folders."""
     try:
         return path.is_symlink() or path.is_junction()
-    except OSError:  # what cannot be looked at is not written through, either
+    except OSError:  # if its status cannot be read, a write through it fails, too
         return False
 
 
 def _walk(
     top: Path, opens: Callable[[str], bool], shut: list[str]
 ) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """All below ``top`` but links, with the path inside it; ``opens`` says which folders to enter,
-    ``shut`` takes those that cannot be."""
+    """Yields all below ``top`` but links, with the path inside it; ``opens`` says which folders to
+    enter, unreadable ones are added to ``shut``."""
     waiting = [("", str(top))]
     while waiting:
         inside, folder = waiting.pop()
@@ -132,7 +132,7 @@ def _walk(
                     for entry in entries
                     if not (entry.is_symlink() or os.path.isjunction(entry.path))
                 ]
-        except (FileNotFoundError, NotADirectoryError):  # gone since we heard of it
+        except (FileNotFoundError, NotADirectoryError):  # removed since it was listed
             continue
         except OSError:
             shut.append(inside)

@@ -1,4 +1,4 @@
-"""New ids that no entry of the vault has."""
+"""Makes ids that are unique in the vault."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ MakeId = Callable[[datetime], str]
 _STEP: Final = timedelta(milliseconds=1)
 """The resolution of an id's time."""
 _SLACK_SECONDS: Final = 60.0
-"""By how much a disk's time of writing may lie before the clock's."""
+"""By how much a file's modification time may be behind the clock."""
 
 
 class FreshIds:
     """Makes ids with ``make_id`` and checks each one. The caller holds the vault's lock.
 
     An id has 30 random bits beside its milliseconds: among 60,000 entries of one file, which all
-    have the file's time, two or three would be the same.
+    have the file's time, two or three would collide.
     """
 
     def __init__(self, make_id: MakeId, ledger: EntryLedger, archive: VaultArchive) -> None:
@@ -33,14 +33,14 @@ class FreshIds:
         self._ledger = ledger
         self._archive = archive
         self._latest: dict[str, datetime] = {}
-        """By scope: the last moment for which the archive was looked at, or need not be."""
+        """By scope: the last moment for which the archive was checked, or need not be."""
 
     def take(
         self, scope: Scope, moment: datetime, count: int, *, besides: Collection[str] = ()
     ) -> list[str]:
-        """So many different ids of this moment. None of them is in ``besides``, is known of a
-        living entry of any scope, or lies in the archive of the scope. Where all that were tried
-        are taken, the next millisecond is tried."""
+        """Returns ``count`` different ids of this moment. None of them is in ``besides``, in the
+        ledger of any scope, or in the archive of the scope. If all candidates are taken, the next
+        millisecond is tried."""
         refused = set(besides)
         found: list[str] = []
         while len(found) < count:
@@ -57,10 +57,10 @@ class FreshIds:
             return set()
         taken: set[str] = set()
         latest = self._latest.get(scope.name)
-        # What was archived since the last look has an id of an earlier moment than a single entry
-        # that is written now: no write has to read the archive's folder for that.
+        # Entries archived since the last check have earlier ids than a single entry that is written
+        # now: such a write need not read the archive's folder.
         if len(names) > 1 or latest is None or moment <= latest:
-            # What was archived before this moment has an id of an earlier one.
+            # Entries archived before this moment have earlier ids.
             taken = self._archive.ids([scope], since=moment.timestamp() - _SLACK_SECONDS)
         self._latest[scope.name] = moment if latest is None else max(moment, latest)
         with contextlib.suppress(StateUnavailable):
@@ -69,5 +69,5 @@ class FreshIds:
 
 
 def random_id(_: datetime) -> str:
-    """An id that tells no time."""
+    """Returns an id without a time in it."""
     return f"m-{secrets.token_hex(8)}"

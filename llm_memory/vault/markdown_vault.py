@@ -1,4 +1,4 @@
-"""The Markdown tree ``memory/scopes/<scope>/``: what was acknowledged stands here."""
+"""The Markdown tree ``memory/scopes/<scope>/``: every acknowledged memory is in it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from .vault_tree import VaultTree
 from .vault_writer import VaultWriter, written_digest
 
 _TRIES = 10
-"""So often a change is tried where an editor saves the file again and again meanwhile."""
+"""Attempts at a change while an editor keeps saving the file."""
 
 
 class MarkdownVault:
@@ -56,7 +56,7 @@ class MarkdownVault:
         make_id: MakeId | None = None,
         now: Callable[[], float] = time.time,
     ) -> None:
-        """``now``: seconds since 1970. Without a ledger it is kept in memory; ids are random
+        """``now``: seconds since 1970. Without a ledger one in memory is used; ids are random
         without ``make_id``."""
         self._lock = threading.RLock()
         self._tree = VaultTree(root, self._lock)
@@ -72,23 +72,23 @@ class MarkdownVault:
         self._repair = VaultRepair(self._tree, self._scan, self._writer, self._ids)
 
     def open(self) -> None:
-        """Make the tree. Raises VaultWriteFailed."""
+        """Create the tree. Raises VaultWriteFailed."""
         self._tree.open()
 
     def ensure(self, scope: Scope) -> None:
-        """Make the scope's folder. Raises VaultWriteFailed."""
+        """Create the scope's folder. Raises VaultWriteFailed."""
         self._tree.make(scope)
 
     def named(self, name: str) -> Scope | None:
-        """The scope of a folder of ours that may be gone by now."""
+        """Returns the scope of a folder of ours, which may have been removed."""
         return self._tree.named(name)
 
     def scopes(self) -> tuple[Scope, ...]:
-        """The scopes that have a folder."""
+        """Returns the scopes that have a folder."""
         return tuple(scope for scope, _ in self._tree.folders() if scope is not None)
 
     def strays(self) -> tuple[FileReport, ...]:
-        """Folders that are no scope: nobody reads them until their name is legal."""
+        """Returns folders whose name is no legal scope: they are not read."""
         return tuple(
             FileReport(name, "", "illegal_folder")
             for scope, name in self._tree.folders()
@@ -96,46 +96,46 @@ class MarkdownVault:
         )
 
     def read(self, scope: Scope) -> VaultContent:
-        """All recallable entries of a scope."""
+        """Returns all recallable entries of a scope."""
         self._ready()
         return self._scan.read(scope, self._entries.survey(scope))
 
     def look(self) -> Look:
-        """Which files stand there. Opens none of them."""
+        """Returns the files that exist, without opening them."""
         return self._scan.look()
 
     def see(
         self, places: Sequence[Place], known: dict[FileKey, KnownFile], *, anew: bool
     ) -> list[SeenFile | FileReport | KnownFile]:
-        """What stands in files, one answer each: a file that is as it is ``known`` answers with
-        that, unless all are read ``anew``."""
+        """Returns one answer for each file: its content, a report, or, unless all are read
+        ``anew``, the ``known`` record of an unchanged file."""
         return list(self._scan.see(places, known, anew=anew))
 
     def stamps(self, keys: Sequence[FileKey]) -> dict[FileKey, tuple[int, int, int] | None]:
-        """The stamps of files now, None for one that is not there."""
+        """Returns the present stamps of files, None for a missing one."""
         return self._scan.stamps(keys)
 
     def settle(
         self, seen: SeenFile, repair: Repair, known: Sequence[KnownEntry], *, name: bool
     ) -> Settled | None:
-        """Write what a file needs after a person's save, and note how it is then.
+        """Write what a file needs after a person's save, and record its new state.
 
-        None if it is not the one that was seen any more. Without ``name`` no ids are given, for a
+        Returns None if the file changed since it was seen. Without ``name`` no ids are given: a
         person may be typing. Raises VaultWriteFailed.
         """
         with self._lock:
             self._ready()
-            self._keep_what_is_cut(seen, repair)
+            self._archive_before_cut(seen, repair)
             for entry in repair.taken_back:
                 self._archive.keep_edited(
                     seen.scope, entry.path, entry.memory, by=BY_HAND, at=self._at()
                 )
             return self._repair.settle(seen, repair, known, name=name)
 
-    def _keep_what_is_cut(self, seen: SeenFile, repair: Repair) -> None:
-        """What comes back from an old buffer was forgotten or moved: its words stand elsewhere. But
-        where they don't, because the whole tree was put back from a copy, say, they go to the
-        archive before they are cut."""
+    def _archive_before_cut(self, seen: SeenFile, repair: Repair) -> None:
+        """Entries that a stale save brought back were forgotten or moved, so their words exist
+        elsewhere. If they do not (the whole tree was restored from a backup, say), they are
+        archived before they are cut."""
         cut = set(repair.cut)
         lost = [
             KnownEntry(seen.scope.name, seen.path, entry.memory, entry.digest)
@@ -162,19 +162,19 @@ class MarkdownVault:
         return any(there and says_the_same(there.memory, memory) for there in others)
 
     def bury(self, entries: Sequence[KnownEntry], *, at: datetime) -> None:
-        """Put entries that a person deleted into the archives. Raises VaultWriteFailed."""
+        """Archive entries that a person deleted in the files. Raises VaultWriteFailed."""
         with self._lock:
             self._archive.bury(entries, at=at)
 
     def buried(self, entries: Sequence[KnownEntry]) -> dict[tuple[str, str], bool]:
-        """By scope and id, which of these lie in the archive, forgotten since they were last
-        appended; True if the same words lie there."""
+        """Returns, by scope and id, which of these entries were archived since they were last
+        appended; True if the archive has the same words."""
         with self._lock:
             return self._archive.buried(entries)
 
     def recently_removed(self, since: float) -> list[RemovedEntry]:
-        """What was forgotten by command after ``since`` (seconds since 1970), as the archives tell,
-        whether or not it lives."""
+        """Returns what was forgotten by command after ``since`` (seconds since 1970) according to
+        the archives, also if it was restored."""
         with self._lock:
             return [
                 RemovedEntry(
@@ -185,9 +185,9 @@ class MarkdownVault:
             ]
 
     def append(self, scope: Scope, topic: Topic, memory: Memory) -> StoredMemory:
-        """Write and fsync; a memory without an id gets one that no other has.
+        """Write and fsync; a memory without an id gets a unique one.
 
-        Raises VaultWriteFailed, and then nothing was changed.
+        Raises VaultWriteFailed if nothing was written.
         """
         with self._lock:
             self._ready()
@@ -200,10 +200,9 @@ class MarkdownVault:
     def append_many(
         self, scope: Scope, entries: Sequence[tuple[Topic, Memory]]
     ) -> list[StoredMemory]:
-        """The same for many, whose ids differ: one write and fsync a file.
+        """The same for many, whose ids differ: one write and fsync for each file.
 
-        Raises VaultWriteFailed, and then nothing was changed; PartlyWritten, if some files took
-        theirs.
+        Raises VaultWriteFailed if nothing was written; PartlyWritten if some files were.
         """
         pairs = [(topic_path(topic, memory.created_at), memory) for topic, memory in entries]
         with self._lock:
@@ -215,13 +214,13 @@ class MarkdownVault:
         ]
 
     def _ready(self) -> None:
-        """The ledger of a vault that nobody opened one for is in memory."""
+        """Open a ledger in memory if the caller opened none."""
         if not self._opened:
             self.ledger.open()
             self._opened = True
 
     def current(self, stored: StoredMemory) -> StoredMemory | None:
-        """The entry as a person may have left it by now, None if it is gone.
+        """Returns the entry as it is in its file now, None if it was deleted.
 
         Raises VaultWriteFailed if its file cannot be read just now.
         """
@@ -234,14 +233,14 @@ class MarkdownVault:
         return self._entries.stored(stored.scope, reading, entry.memory)
 
     def replace(self, stored: StoredMemory, memory: Memory) -> StoredMemory:
-        """Rewrite one entry in place. Raises VaultWriteFailed, KeyError if it is gone."""
+        """Rewrite one entry in place. Raises VaultWriteFailed, KeyError if it was deleted."""
 
         def step() -> StoredMemory:
             reading, file, entry = self._entries.unchanged(stored)
             self._writer.replace(stored.scope, reading, file, entry, memory)
             return self._entries.stored(stored.scope, reading, memory)
 
-        return self._steadily(step)
+        return self._retrying(step)
 
     def edit(
         self, stored: StoredMemory, memory: Memory, *, by: Actor, at: datetime
@@ -257,10 +256,11 @@ class MarkdownVault:
             self._writer.replace(stored.scope, reading, file, entry, memory)
             return self._entries.stored(stored.scope, reading, memory)
 
-        return self._steadily(step)
+        return self._retrying(step)
 
     def unedit(self, stored: StoredMemory) -> StoredMemory | None:
-        """The entry as it was before its last edit; None if the archive has no such one.
+        """Restore the entry as it was before its last edit. Returns None if the archive does not
+        have it.
 
         Raises VaultWriteFailed, KeyError.
         """
@@ -275,12 +275,12 @@ class MarkdownVault:
                 self._archive.cut_edited(before)
             return self._entries.stored(stored.scope, reading, before.memory)
 
-        return self._steadily(step)
+        return self._retrying(step)
 
     def move(self, stored: StoredMemory, target: Scope) -> StoredMemory:
         """Move an entry to the same file of another scope. A crash between is mended by
         ``finish_moves``. Raises VaultWriteFailed, KeyError if a person has taken it out."""
-        return self._steadily(self._moves.step(stored, target))
+        return self._retrying(self._moves.step(stored, target))
 
     def finish_moves(self) -> None:
         """End the moves that a crash interrupted."""
@@ -292,7 +292,7 @@ class MarkdownVault:
 
         Raises VaultWriteFailed, KeyError if a person has taken the entry out.
         """
-        return self._steadily(self._archive_steps.one(stored, by, at))
+        return self._retrying(self._archive_steps.one(stored, by, at))
 
     def archive_many(
         self, stored: Sequence[StoredMemory], *, by: Actor, at: datetime
@@ -303,56 +303,57 @@ class MarkdownVault:
         for one in stored:
             by_file.setdefault((one.scope.name, one.path), []).append(one)
         steps = (self._archive_steps.of_one_file(some, by, at) for some in by_file.values())
-        return [one for step in steps for one in self._steadily(step)]
+        return [one for step in steps for one in self._retrying(step)]
 
     def restore(self, scope: Scope, memory_id: str) -> StoredMemory | None:
-        """Bring an archived entry back to the file it came from; None if there is none."""
+        """Restore an archived entry to its former file. Returns None if there is none."""
         with self._lock:
             self._ready()
             copies = self._archive.forgotten(scope, memory_id)
             if not copies:
                 return None
-            # A crash while it was forgotten may have left older copies, or the living entry
-            # itself: that one wins.
+            # A crash while it was forgotten may have left older copies, or the entry itself in its
+            # file: that one wins.
             stored = self._entries.find(scope, memory_id)
             if stored is None:
                 last = copies[-1]
                 relative = self._writer.append(scope, last.path, last.memory)
                 stored = StoredMemory(scope, relative, last.memory)
-            # It lives now, and that is the answer: a copy that cannot be cut from the archive, on a
-            # full disk, is one as a crash leaves it.
+            # The entry is restored, so this succeeds: a copy that cannot be cut from the archive,
+            # on a full disk, is the same as after a crash.
             with contextlib.suppress(VaultWriteFailed, VaultFileBroken):
                 self._archive.cut_forgotten(scope, stored.memory)
         return stored
 
     def archived(self, scope: Scope, memory_id: str) -> Memory | None:
-        """A forgotten entry of the scope, None if there is none."""
+        """Returns a forgotten entry of the scope, None if there is none."""
         copies = self._archive.forgotten(scope, memory_id)
         return copies[-1].noted if copies else None
 
     def forgotten(
         self, scope: Scope, memory_ids: Collection[str], *, by: Actor | None = None
     ) -> set[str]:
-        """Which of these lie in the archive of the scope; with ``by``, because of that one."""
+        """Returns which of these are in the archive of the scope; with ``by``, only those that this
+        actor forgot."""
         with self._lock:
             return self._archive.holds(scope, memory_ids, by=by)
 
     def archived_ids(self) -> set[str]:
-        """Every id that an archive names, of whatever scope: what was forgotten, and what lives
-        and was something else before."""
+        """Returns every id in the archives of all scopes: of forgotten entries, and of former
+        versions of edited ones."""
         with self._lock:
             return self._archive.ids()
 
     def archived_words(self, scope: Scope) -> set[tuple[str, str]] | None:
-        """Id and words (``same_words``) of all that the archive holds, what was edited included;
-        None where a part of it cannot be read."""
+        """Returns id and words (``same_words``) of all archived entries, former versions included;
+        None if a part cannot be read."""
         with self._lock:
             return self._archive.words(scope)
 
     def erase(self, scope: Scope, unwanted: Callable[[Memory], bool]) -> int:
-        """Take out of the archive for good what is ``unwanted``; how many copies.
+        """Delete from the archive what is ``unwanted``. Returns how many copies.
 
-        Raises VaultWriteFailed: some may be out.
+        Raises VaultWriteFailed; some copies may be deleted then.
         """
         with self._lock:
             self._tree.refuse_absence()
@@ -361,8 +362,9 @@ class MarkdownVault:
             except VaultFileBroken as error:
                 raise VaultWriteFailed(str(error)) from error
 
-    def _steadily[R](self, step: Callable[[], R]) -> R:
-        """What a change gives that is tried again if an editor saves the file in between.
+    def _retrying[R](self, step: Callable[[], R]) -> R:
+        """Returns the result of a change, which is tried again if an editor saves the file in
+        between.
 
         Raises VaultWriteFailed, KeyError.
         """

@@ -1,4 +1,4 @@
-"""The vault as it was last known, as it is found now, and what lies between."""
+"""The vault's known state, its present state, and the differences."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from ..models.data_models import Memory, StoredMemory
 from ..models.scope import Scope
 
 BUFFER_SECONDS: Final = 24 * 3600.0
-"""An editor holds an old version of a file no longer than this."""
+"""The longest time that an editor is assumed to hold an old version of a file."""
 
 EMPTY: Final = "e4a6a0577479b2b4"
-"""The digest of a file in which nothing stands."""
+"""The digest of an empty file."""
 
 _COPY: Final = "="
 
@@ -24,21 +24,21 @@ type FileKey = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class KnownEntry:
-    """An entry as it stood when the bot last wrote it or saw it.
+    """An entry as the bot last wrote or saw it.
 
     Attributes:
-        digest: Of its lines in the file.
+        digest: The digest of its lines in the file.
         appended: Number of the bot's append, rising; 0 once a person has saved a file that held the
-            entry: from then on nobody saves a version older than it without knowing of it.
-        appended_at: When that was, seconds since 1970.
-        before: Digest of the whole file before that append; empty if there was no file.
-        after: And after it.
-        returned: An append that repeats one which an old buffer had undone.
-        prior: What the bot rewrote, if no person has saved the file since.
-        prior_digest: The digest of its lines.
-        rewritten_at: When, seconds since 1970.
-        held: It is gone from the files, together with most of its scope; nobody said that it is to
-            be forgotten.
+            entry: from then on no save of a person's predates it.
+        appended_at: The time of that append, seconds since 1970.
+        before: Digest of the whole file before that append; empty if there was none.
+        after: Digest of the whole file after it.
+        returned: The append repeats one that a stale save had undone.
+        prior: The version that the bot rewrote, if no person has saved the file since.
+        prior_digest: The digest of that version's lines.
+        rewritten_at: The time of the rewrite, seconds since 1970.
+        held: It is missing in the files, together with most of its scope, and no person has
+            confirmed the deletion.
     """
 
     scope: str
@@ -57,18 +57,18 @@ class KnownEntry:
 
     @property
     def memory_id(self) -> str:
-        """Its id."""
+        """Returns its id."""
         return self.memory.memory_id
 
     @property
     def file(self) -> FileKey:
-        """Where it stands."""
+        """Returns the key of its file."""
         return self.scope, self.path
 
 
 @dataclass(frozen=True, slots=True)
 class KnownFile:
-    """A file at the same moment. ``plain`` is the digest of what stands outside the entries."""
+    """The record of a file. ``plain`` is the digest of the text outside the entries."""
 
     scope: str
     path: str
@@ -78,29 +78,30 @@ class KnownFile:
     """Some entry has the file's time."""
 
     def outdated(self) -> KnownFile:
-        """The same, once the bot has written to another version: if that one is gone again and the
-        file is as it was, it is not as it is known."""
+        """Returns the record after the bot wrote to an unknown version: if the file gets its
+        recorded content again, it must still be compared."""
         return self if self.digest.startswith("~") else replace(self, digest=f"~{self.digest}")
 
     @property
     def last(self) -> str:
-        """The digest of the version that was looked at last."""
+        """Returns the digest of the version that was compared last."""
         return self.digest.lstrip(f"~{_COPY}")
 
     @property
     def is_copy(self) -> bool:
-        """It was a copy of others when it was looked at last, and nothing in it lives."""
+        """True if it was a copy of others when it was compared last: its entries are not
+        recalled."""
         return self.digest.startswith(_COPY)
 
     @classmethod
     def of_copy(cls, file: SeenFile) -> KnownFile:
-        """Never as it is known: each start compares it again."""
+        """Returns a record that matches no content, so that each start compares the file again."""
         return cls(file.scope.name, file.path, f"{_COPY}{file.digest}", file.plain)
 
 
 @dataclass(frozen=True, slots=True)
 class RemovedEntry:
-    """An entry that the bot took out of a file, because somebody forgot or moved it by command."""
+    """An entry that the bot removed from a file for a forget or move command."""
 
     scope: str
     path: str
@@ -111,7 +112,7 @@ class RemovedEntry:
 
 @dataclass(frozen=True, slots=True)
 class SeenEntry:
-    """An entry that stands in a file now."""
+    """An entry that is in a file now."""
 
     memory: Memory
     digest: str
@@ -119,8 +120,8 @@ class SeenEntry:
 
 @dataclass(frozen=True, slots=True)
 class SeenFile:
-    """A file as it is now. ``unnamed`` are a person's entries that have no id yet: theirs here mean
-    nothing."""
+    """A file as it is now. ``unnamed`` are a person's entries without an id; the ids they have here
+    mean nothing."""
 
     scope: Scope
     path: str
@@ -133,24 +134,24 @@ class SeenFile:
 
     @property
     def key(self) -> FileKey:
-        """Which file it is."""
+        """Returns the file's key."""
         return self.scope.name, self.path
 
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """What is to be written into one file before it is as it should be.
+    """What must be written into one file to repair it.
 
     Attributes:
-        returned: Entries of ours that an old buffer dropped: appended again.
-        restored: Entries of ours that an old buffer undid: written again.
-        conflicts: Our versions of entries that a person changed at the same time.
-        cut: Id and digest of entries that an old buffer brought back: taken out again.
-        copied: Numbers of entries that are copies: each gets an id of its own.
-        adopts: Words without an id stand there.
-        kept_ids: Words without an id that had one: for each the words, and the id.
-        taken_back: Entries that the bot rewrote, and a person wrote as they were before: what the
-            bot had made of them goes to the archive.
+        returned: Our entries that a stale save dropped: they are appended again.
+        restored: Our rewrites that a stale save undid: they are written again.
+        conflicts: Our versions of entries that a person changed concurrently.
+        cut: Id and digest of entries that a stale save brought back: they are removed again.
+        copied: Numbers of entries that are copies: each gets a new id.
+        adopts: The file has words without an id.
+        kept_ids: The known entries of words that lost their id.
+        taken_back: Entries whose rewrite by the bot a person reverted: the bot's version is
+            archived.
     """
 
     returned: tuple[KnownEntry, ...] = ()
@@ -164,19 +165,19 @@ class Repair:
 
     @property
     def mends(self) -> bool:
-        """Something is to be written besides ids."""
+        """True if something other than ids must be written."""
         return bool(self.returned or self.restored or self.conflicts or self.cut)
 
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """What a copy of another file holds.
+    """A file that is a copy of another.
 
     Attributes:
-        original: The path of the file that has most of it.
-        originals: All files that have some of it.
-        entries: How many entries stand in them.
-        different: How many stand in the copy alone.
+        original: The path of the file that has most of its entries.
+        originals: All files that have some of its entries.
+        entries: How many of its entries they have.
+        different: How many entries are in the copy alone.
     """
 
     original: str
@@ -190,16 +191,15 @@ class Changes:
     """What a person did to the files, and what follows.
 
     Attributes:
-        living: Every entry that stands in the files looked at, by where: what is not known as it is
-            here was changed, is new, or came from elsewhere.
-        left: Entries that are at another place now: known no longer at the old one.
-        vanished: Entries that are gone, and are to be forgotten.
-        held: Entries that are gone with most of their scope.
-        back: Entries that were held, and are there again.
-        repairs: By file.
-        clashes: By file, ids that entries of it share with another entry of the scope that says
-            something else: one of the two gets another id.
-        copies: The files that are copies of others: what stands in them is none of ``living``.
+        living: Every entry in the compared files with its file and its known state, if any.
+        left: Entries that moved to another place: their old records are dropped.
+        vanished: Missing entries that are to be forgotten.
+        held: Missing entries that are held, because most of their scope is missing.
+        back: Entries that were held and are present again.
+        repairs: What to write, by file.
+        clashes: By file, ids that its entries share with a different entry of the scope: one of the
+            two gets a new id.
+        copies: The files that are copies of others: their entries are not in ``living``.
     """
 
     living: tuple[tuple[SeenFile, SeenEntry, KnownEntry | None], ...] = ()
@@ -213,7 +213,7 @@ class Changes:
 
 
 class PartlyWritten(VaultWriteFailed):
-    """Of what was to be appended at once, ``written`` stands in the vault, the rest nowhere."""
+    """Of a batch only ``written`` is in the vault; the rest was not written."""
 
     def __init__(self, message: str, written: Sequence[StoredMemory]) -> None:
         super().__init__(message)
@@ -222,7 +222,7 @@ class PartlyWritten(VaultWriteFailed):
 
 @dataclass(frozen=True, slots=True)
 class FileReport:
-    """A file of the vault that was left alone. ``reason`` is a stable code, ``scope`` its scope."""
+    """A file of the vault that was skipped. ``reason`` is a stable code, ``scope`` its scope."""
 
     scope: str
     path: str
@@ -231,7 +231,7 @@ class FileReport:
 
 @dataclass(frozen=True, slots=True)
 class VaultContent:
-    """What a reading of the vault found."""
+    """The result of reading the vault."""
 
     memories: tuple[StoredMemory, ...]
     broken: tuple[FileReport, ...] = ()
@@ -239,7 +239,7 @@ class VaultContent:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A file whose entries may be recalled. Its ``stamp`` changes when somebody writes to it."""
+    """A file whose entries may be recalled. Its ``stamp`` changes when it is written to."""
 
     scope: Scope
     path: str
@@ -247,7 +247,7 @@ class Place:
 
     @property
     def key(self) -> FileKey:
-        """Which file it is."""
+        """Returns the file's key."""
         return self.scope.name, self.path
 
 
@@ -255,8 +255,8 @@ class Place:
 class Look:
     """The files of the vault at one moment.
 
-    ``hidden`` are files and folders that cannot be read: what was known of them stays.
-    ``absent``: the whole tree is gone, with its disk for example.
+    ``hidden`` are unreadable files and folders: what was known of them is kept. ``absent``: the
+    whole tree is unavailable, with its disk for example.
     """
 
     scopes: tuple[Scope, ...] = ()
@@ -268,7 +268,7 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What lives in a file after it was put right. ``waits``: ids are still to be given."""
+    """The recallable entries of a file after its repair. ``waits``: ids are still to be given."""
 
     living: tuple[Memory, ...]
     waits: bool = False

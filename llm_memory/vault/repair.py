@@ -1,4 +1,4 @@
-"""Putting a file right after a person's save: one reading, one writing."""
+"""Repairs a file after a person's save, in one read and one write."""
 
 from __future__ import annotations
 
@@ -20,20 +20,22 @@ from .vault_writer import VaultWriter
 
 
 class VaultRepair:
-    """Whoever calls holds the vault's lock."""
+    """The caller holds the vault's lock."""
 
-    def __init__(self, tree: VaultTree, scan: VaultScan, pen: VaultWriter, ids: FreshIds) -> None:
+    def __init__(
+        self, tree: VaultTree, scan: VaultScan, writer: VaultWriter, ids: FreshIds
+    ) -> None:
         self._tree = tree
         self._scan = scan
-        self._writer = pen
+        self._writer = writer
         self._ids = ids
 
     def settle(
         self, seen: SeenFile, repair: Repair, known: Sequence[KnownEntry], *, name: bool
     ) -> Settled | None:
-        """Write what the file needs and note how it is then; None if it is not the one that was
-        seen any more. ``known``: the entries of this file. Without ``name``, no ids are given: a
-        person may be typing.
+        """Write what the file needs and record its new state. Returns None if the file changed
+        since it was seen. ``known``: the entries of this file. Without ``name``, no ids are given:
+        a person may be typing.
 
         Raises VaultWriteFailed.
         """
@@ -49,7 +51,7 @@ class VaultRepair:
                 for entry in repair.conflicts:
                     target = conflict_path(seen.path)
                     self._writer.append_unnoted(seen.scope, target, entry.memory)
-                text = self._mended(seen, reading, repair, name=name)
+                text = self._repaired(seen, reading, repair, name=name)
                 if text.encode() != reading.raw:
                     replace_durably(path, text.encode(), reading.stamp)
                 after = self._scan.seen(seen.scope, Reading(path, text.encode(), reading.stamp))
@@ -58,7 +60,7 @@ class VaultRepair:
         waits = not name and bool(repair.copied or repair.adopts)
         return self._noted(seen, after, repair, known, waits=waits)
 
-    def _mended(self, seen: SeenFile, reading: Reading, repair: Repair, *, name: bool) -> str:
+    def _repaired(self, seen: SeenFile, reading: Reading, repair: Repair, *, name: bool) -> str:
         file = reading.parsed()
 
         def again(text: str) -> TopicFile:
@@ -70,7 +72,7 @@ class VaultRepair:
             file = again(file.with_other_ids(dict(zip(copies, fresh, strict=True))))
         if name and repair.adopts:
             file = again(self._named(file, seen, repair, reading))
-        for departed in repair.cut:  # another entry under the same id is a person's, and stays
+        for departed in repair.cut:  # another entry under the same id is a person's, and is kept
             while (entry := _found(file, *departed)) is not None:
                 file = again(file.without(entry))
         for known in repair.restored:
@@ -82,7 +84,7 @@ class VaultRepair:
         return text
 
     def _named(self, file: TopicFile, seen: SeenFile, repair: Repair, reading: Reading) -> str:
-        """With ids behind a person's words: those that had one get it back."""
+        """Returns the text with ids after a person's words, former ids where they are known."""
         lines = plain_lines(file)
         fits = len(lines) == len(seen.unnamed)
         had = matched(seen.unnamed, repair.kept_ids) if fits else {}
@@ -106,7 +108,7 @@ class VaultRepair:
         *,
         waits: bool,
     ) -> Settled:
-        """What lives in the file now. Copies that wait for an id of their own do not."""
+        """Record the file. Returns its recallable entries, without copies that wait for an id."""
         copies = _places(seen, repair) if waits else set()
         before = {entry.memory_id: entry for entry in known}
         unseen = self._unseen(seen, known)
@@ -136,7 +138,7 @@ class VaultRepair:
             rows.append(row)
         file = KnownFile(
             *after.key,
-            "" if waits else after.digest,  # so that the next start looks at it again
+            "" if waits else after.digest,  # so that the next start compares it again
             after.plain,
             after.timeless,
         )
@@ -144,8 +146,8 @@ class VaultRepair:
         return Settled(tuple(living), waits)
 
     def _unseen(self, seen: SeenFile, known: Sequence[KnownEntry]) -> set[str]:
-        """The entries whose last writing by us no person has saved a file with: all of them, if
-        nobody but us has written to the file; else those that were appended since."""
+        """Returns the entries whose last write by us is in no person's save yet: all if only the
+        bot wrote to the file, else those appended since."""
         file = self._writer.ledger.file(seen.key)
         if file is not None and file.digest == seen.digest:
             return {entry.memory_id for entry in known}
@@ -160,7 +162,7 @@ def _found(file: TopicFile, memory_id: str, digest: str) -> Entry | None:
 
 
 def _places(seen: SeenFile, repair: Repair) -> set[int]:
-    """The numbers that copies have in the file once others were cut out of it."""
+    """Returns the numbers of the copies after other entries were cut."""
     cut = set(repair.cut)
     stays = [
         number

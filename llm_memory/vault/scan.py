@@ -1,4 +1,4 @@
-"""Looking at the vault: which files stand there, and what is in those that are asked for."""
+"""Lists the files of the vault and reads those that are asked for."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .models import FileKey, FileReport, KnownFile, Look, Place, SeenEntry, Seen
 from .vault_tree import MAX_FILE_BYTES, Reading, VaultTree
 
 _ID_BYTES = 20
-"""What an id takes in its line."""
+"""The bytes that an id takes in its line."""
 
 
 class VaultScan:
@@ -26,7 +26,7 @@ class VaultScan:
         self._tree = tree
 
     def look(self) -> Look:
-        """Every file whose entries may be recalled, as a look at its name and stamp tells."""
+        """Returns every file whose entries may be recalled, by name and stamp."""
         try:
             self._tree.refuse_absence()
         except VaultWriteFailed:
@@ -48,7 +48,7 @@ class VaultScan:
         return Look(tuple(scopes), tuple(places), tuple(broken), tuple(hidden))
 
     def read(self, scope: Scope, survey: Survey) -> VaultContent:
-        """The entries of these files of a scope; of several with one id the first."""
+        """Returns the entries of these files of a scope; of several with one id the first."""
         memories: list[StoredMemory] = []
         broken = [FileReport(scope.name, path, "misnamed") for path in survey.misnamed]
         broken += [FileReport(scope.name, path, "unreadable") for path in survey.shut]
@@ -69,7 +69,7 @@ class VaultScan:
         return VaultContent(tuple(memories), tuple(broken))
 
     def stamps(self, keys: Iterable[FileKey]) -> dict[FileKey, Stamp | None]:
-        """The stamps of files now, None for one that is not there."""
+        """Returns the present stamps of files, None for a missing one."""
         found: dict[FileKey, Stamp | None] = {}
         for name, path in keys:
             scope = self._tree.named(name)
@@ -83,8 +83,8 @@ class VaultScan:
     def see(
         self, places: Iterable[Place], known: dict[FileKey, KnownFile], *, anew: bool
     ) -> Iterator[SeenFile | FileReport | KnownFile]:
-        """What stands in files, one answer each: a file that is as it is ``known`` answers with
-        that, unless all are read ``anew``."""
+        """Yields one answer for each file: its content, a report, or, unless all are read ``anew``,
+        the ``known`` record of an unchanged file."""
         for place in places:
             path = self._tree.folder(place.scope) / place.path
             before = known.get(place.key)
@@ -101,7 +101,7 @@ class VaultScan:
                 yield FileReport(place.scope.name, place.path, error.reason)
 
     def _as_known(self, scope: Scope, reading: Reading, known: KnownFile) -> SeenFile:
-        """A file that nobody changed: what tells of changes is not worked out."""
+        """Returns an unchanged file without the digests that a comparison would need."""
         entries = reading.parsed().entries
         return SeenFile(
             scope,
@@ -113,12 +113,12 @@ class VaultScan:
         )
 
     def seen(self, scope: Scope, reading: Reading) -> SeenFile:
-        """A file as it was read. Raises VaultFileBroken."""
+        """Returns a file as it was read. Raises VaultFileBroken."""
         file = reading.parsed()
         path = self._tree.relative(scope, reading.path)
         unnamed = _unnamed(file, path, reading)
         if len(reading.raw) + len(unnamed) * _ID_BYTES > MAX_FILE_BYTES:
-            raise VaultFileBroken(reading.path.name, "oversized")  # with its ids it would be
+            raise VaultFileBroken(reading.path.name, "oversized")  # with ids it would be too large
         return SeenFile(
             scope,
             path,
@@ -132,7 +132,7 @@ class VaultScan:
 
 
 def _unnamed(file: TopicFile, path: str, reading: Reading) -> list[Memory]:
-    """What a person wrote without an id, as it would be with one."""
+    """Returns a person's entries without an id, as memories."""
     if not is_topic_file(path):
         return []
     lines = plain_lines(file)

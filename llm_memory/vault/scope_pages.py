@@ -1,4 +1,4 @@
-"""MEMORY.md and PRIMER.md of a scope: read, and put in their place, as they were read."""
+"""Reads MEMORY.md and PRIMER.md of a scope, and replaces the version that was read."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from ..storage.files import ABSENT, ChangedMeanwhile, move, replace_durably
 from .vault_tree import VaultTree, is_gone
 
 MAX_PAGE: Final = 1024 * 1024
-"""Bytes. What is larger is nothing that we wrote into."""
+"""Bytes. A larger file was not written by the bot."""
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A file as it was read. ``stamp`` is told back when it is written."""
+    """A file as it was read. ``write`` compares its ``stamp``."""
 
     raw: bytes
     stamp: tuple[int, int, int]
@@ -30,15 +30,16 @@ class ScopePagesOnDisk:
     """The files of a scope that are no topic files, beside the vault, over the same tree."""
 
     def __init__(self, root: Path) -> None:
-        # The vault's lock guards its own files, and these are none of them.
+        # The vault's lock guards topic files; pages are not among them.
         self._tree = VaultTree(root, contextlib.nullcontext())
 
     def open(self) -> None:
-        """Make ready, once the vault is. Raises VaultWriteFailed."""
+        """Prepare, after the vault was opened. Raises VaultWriteFailed."""
         self._tree.open()
 
     def read(self, scope: Scope, name: str) -> Page | None:
-        """None if there is none. Raises VaultWriteFailed for what is no plain file of ours."""
+        """Returns None if there is no page. Raises VaultWriteFailed for anything but a plain file
+        of ours."""
         path = self._place(scope, name)
         if is_gone(path):
             return None
@@ -51,8 +52,8 @@ class ScopePagesOnDisk:
         return Page(found.raw, found.stamp)
 
     def write(self, scope: Scope, name: str, raw: bytes, read: Page | None) -> bool:
-        """Put this in the place of what was read; False, and nothing is written, if somebody wrote
-        to it meanwhile. Raises VaultWriteFailed."""
+        """Replace the version that was read. Returns False, and writes nothing, if another program
+        wrote to the file meanwhile. Raises VaultWriteFailed."""
         self._tree.make(scope)
         try:
             replace_durably(self._place(scope, name), raw, read.stamp if read else ABSENT)
@@ -61,14 +62,14 @@ class ScopePagesOnDisk:
         return True
 
     def keep(self, scope: Scope, name: str, raw: bytes, *, most: int) -> None:
-        """``archive/MEMORY.md`` is the newest, ``archive/MEMORY-2.md`` the one before: each moves
-        up by one, the oldest first, so that a crash between leaves a gap and loses none."""
+        """Keep a former text in ``archive/``, the newest ``most`` of each file. Raises
+        VaultWriteFailed."""
         self._tree.make(scope)
         parts = [
             self._place(scope, archive_path(part_path(name, part))) for part in range(1, most + 1)
         ]
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-            if parts[0].read_bytes() == raw:  # a crash came between this and the writing
+            if parts[0].read_bytes() == raw:  # a crash came between this step and the write
                 return
         try:
             for newer, older in reversed(list(pairwise(parts))):
@@ -79,7 +80,8 @@ class ScopePagesOnDisk:
         replace_durably(parts[0], raw)
 
     def _place(self, scope: Scope, name: str) -> Path:
-        """Raises VaultWriteFailed: no tree, or a link on the way."""
+        """Returns the file's path. Raises VaultWriteFailed if there is no tree, or a link in the
+        path."""
         self._tree.refuse_absence()
         path = self._tree.folder(scope) / self._tree.spelled(scope, name)
         self._tree.refuse_links(path)

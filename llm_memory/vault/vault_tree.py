@@ -1,4 +1,4 @@
-"""Finding and reading the files of the vault. Nothing here writes but folders."""
+"""Finds and reads the files of the vault. It creates folders, and writes no files."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from .markdown.topic_file import Entry, TopicFile, parse_file
 from .rules.encodings import Encoding, likely_encoding
 
 MAX_FILE_BYTES: Final = 8 * 1024 * 1024
-"""A larger file of a person's is left alone. To read, name and note the entries of one takes a
-thread two to three seconds a megabyte; what the bot writes itself it splits far below this."""
+"""A larger file of a person's is not read: reading, naming and recording its entries takes a thread
+two to three seconds a megabyte. The bot splits its own files far below this."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A file as it was read: its bytes, and by what another version would be known."""
+    """A file as it was read: its bytes, and the stamp that another version would change."""
 
     path: Path
     raw: bytes
@@ -35,13 +35,13 @@ class Reading:
 
     @property
     def modified(self) -> datetime:
-        """When it was written."""
+        """Returns when it was written."""
         return _moment(self.stamp[0] / 1e9)
 
     def parsed(self) -> TopicFile:
-        """Its entries. Raises VaultFileBroken."""
+        """Returns its entries. Raises VaultFileBroken."""
         try:
-            # A crash may have torn the last character; what stands before it is whole.
+            # A crash may have cut the last character; the text before it is whole.
             text = getincrementaldecoder("utf-8")().decode(self.raw)
         except UnicodeDecodeError as error:
             raise _no_utf8(self.path, self.raw) from error
@@ -49,7 +49,7 @@ class Reading:
 
 
 class VaultTree:
-    """The folders ``<root>/scopes/<scope>``. ``reading`` is held while a file is read."""
+    """The folders ``<root>/scopes/<scope>``. ``reading`` is entered while a file is read."""
 
     def __init__(self, root: Path, reading: AbstractContextManager[object]) -> None:
         self._scopes = root / "scopes"
@@ -59,7 +59,7 @@ class VaultTree:
         self._folds: bool | None = None
 
     def open(self) -> None:
-        """Make the tree. From now on it is never made anew. Raises VaultWriteFailed."""
+        """Create the tree. Afterwards it is never created again. Raises VaultWriteFailed."""
         with _translated(self._scopes):
             make_folder(self._scopes)
             self._disk = self._scopes.stat().st_dev
@@ -74,16 +74,16 @@ class VaultTree:
             if scope not in self._own and scope.name not in {
                 p.name for p in folder.parent.iterdir()
             }:
-                # On a disk that folds case, ``Home`` answers to ``home``. It is another scope's.
+                # On a disk that folds case, ``home`` finds ``Home``, which is another scope's.
                 raise VaultWriteFailed(
                     f"{scope.name}: a folder's name differs from it in case only"
                 )
         self._own.add(scope)
 
     def refuse_absence(self) -> None:
-        """Raises VaultWriteFailed if the tree is gone: its disk was taken out, say.
+        """Raises VaultWriteFailed if the tree is unavailable (its disk was removed, say).
 
-        What we would write then would lie on another disk, and be hidden when ours is back.
+        A write would then land on another disk, and be hidden when ours is mounted again.
         """
         if self._disk is None:
             return
@@ -94,16 +94,16 @@ class VaultTree:
                 )
 
     def folder(self, scope: Scope) -> Path:
-        """Where a scope's files stand."""
+        """Returns the folder of a scope's files."""
         return self._scopes / scope.name
 
     def relative(self, scope: Scope, path: Path) -> str:
-        """A file's path inside its scope, with ``/``."""
+        """Returns a file's path inside its scope, with ``/``."""
         return path.relative_to(self.folder(scope)).as_posix()
 
     def spelled(self, scope: Scope, relative: str) -> str:
-        """A file's path as the disk lists it: on one that folds case, or writes accents in its own
-        way, a file answers to other names, too."""
+        """Returns a file's path as the disk lists it: a disk that folds case or normalises accents
+        finds a file under other names, too."""
         if relative.isascii() and not self._folds_case():
             return relative
         folder, found = self.folder(scope), []
@@ -118,7 +118,7 @@ class VaultTree:
         return "/".join(found)
 
     def _folds_case(self) -> bool:
-        """The disk takes ``SCOPES`` for ``scopes``."""
+        """True if the disk takes ``SCOPES`` for ``scopes``."""
         if self._folds is None:
             try:
                 other = self._scopes.with_name(self._scopes.name.upper())
@@ -128,7 +128,7 @@ class VaultTree:
         return self._folds
 
     def folders(self) -> list[tuple[Scope | None, str]]:
-        """Every folder with its scope, None for a name that is none, or a link."""
+        """Returns every folder with its scope, None for an illegal name or a link."""
         found: list[tuple[Scope | None, str]] = []
         if not self._scopes.is_dir():
             return found
@@ -143,32 +143,33 @@ class VaultTree:
         return found
 
     def survey(self, scope: Scope) -> Survey:
-        """What may be recalled of a scope."""
+        """Returns the files of a scope whose entries may be recalled."""
         top = self.folder(scope)
         return Survey() if self._leads_away(top) else survey(top)
 
     def stamps(self, scope: Scope) -> Stamps:
-        """The same, as what the files look like tells it."""
+        """Returns the same with the files' stamps."""
         top = self.folder(scope)
         return Stamps() if self._leads_away(top) else stamps(top)
 
     def archived_files(self, scope: Scope) -> tuple[Path, ...]:
-        """The files of the scope's archive."""
+        """Returns the files of the scope's archive."""
         archive = self.folder(scope) / ARCHIVE
         return () if self._leads_away(archive) else archived(archive)
 
     def refuse_links(self, path: Path) -> None:
-        """Raises VaultWriteFailed if a link lies on the way: nothing is written through one."""
+        """Raises VaultWriteFailed if the path has a link in it: nothing is written through
+        links."""
         if self._leads_away(path):
             raise VaultWriteFailed(f"{path.name}: a link stands in its place or on the way")
 
     def _leads_away(self, path: Path) -> bool:
-        """True if a link lies on the way: it could lead into another scope's folder."""
+        """True if the path has a link in it, which could lead into another scope's folder."""
         inside = (path, *path.parents)
         return any(is_link(p) for p in inside[: inside.index(self._scopes)])
 
     def named(self, name: str) -> Scope | None:
-        """The scope of a folder that may be gone by now."""
+        """Returns the scope of a folder, which may have been removed."""
         try:
             return Scope.parse(name, derived=True)
         except InvalidScope:
@@ -179,7 +180,8 @@ class VaultTree:
         return self.read(path).parsed()
 
     def find(self, path: Path, memory_id: str) -> tuple[Reading, TopicFile, Entry] | None:
-        """A file and an entry in it, None if it holds no such entry. Raises VaultFileBroken."""
+        """Returns a file and an entry in it, None if there is no such entry. Raises
+        VaultFileBroken."""
         reading = self.read(path, patient=True, limit=MAX_FILE_BYTES)
         if memory_id.encode() not in reading.raw:  # parsing takes long, and holds up others
             return None
@@ -188,13 +190,12 @@ class VaultTree:
         return None if entry is None else (reading, file, entry)
 
     def read(self, path: Path, *, patient: bool = False, limit: int | None = None) -> Reading:
-        """The bytes, if there are no more than ``limit``. At start there is no patience: with a
-        thousand files that nobody may read it would take as many seconds. Raises
-        VaultFileBroken."""
+        """Returns the bytes, if there are no more than ``limit``. The start is not ``patient``:
+        retrying a thousand unreadable files would take as many seconds. Raises VaultFileBroken."""
         try:
-            if path.is_file():  # a pipe would hold us up
+            if path.is_file():  # reading a pipe would block
                 with self._reading:
-                    # First the stamp: what is written between the two is noticed by the next look.
+                    # First the stamp: the next round notices a write between the two.
                     status = path.lstat()
                     if limit is not None and status.st_size > limit:
                         raise VaultFileBroken(path.name, "oversized")
@@ -206,7 +207,7 @@ class VaultTree:
 
 
 def is_gone(path: Path) -> bool:
-    """True if nothing stands there; False also where that cannot be told."""
+    """True if nothing exists there; False also if that cannot be checked."""
     try:
         path.lstat()
     except (FileNotFoundError, NotADirectoryError):
@@ -237,5 +238,5 @@ def _translated(path: Path) -> Iterator[None]:
 def _moment(timestamp: float) -> datetime:
     try:
         return datetime.fromtimestamp(timestamp, UTC)
-    except (ValueError, OverflowError):  # some disks keep dates that no calendar has
+    except (ValueError, OverflowError):  # some disks keep invalid dates
         return datetime.fromtimestamp(0, UTC)

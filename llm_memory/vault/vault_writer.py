@@ -1,4 +1,5 @@
-"""Every write of ours to a living file. The ledger hears of it, so that we know it for our own."""
+"""All of the bot's writes to vault files. Each is recorded in the ledger, so that it is not taken
+for a person's edit."""
 
 from __future__ import annotations
 
@@ -30,15 +31,15 @@ from .models import KnownEntry, KnownFile, PartlyWritten, RemovedEntry
 from .vault_tree import Reading, VaultTree
 
 SPLIT_BYTES = 256 * 1024
-"""A topic file that has grown past this is left alone, and the next part begun."""
+"""A topic file larger than this gets no more entries: the next part is begun."""
 _TRIES = 10
-"""So often a batch is written where somebody else writes to the same file meanwhile."""
+"""Attempts at writing a batch while another program keeps writing to the same file."""
 
 
 @dataclass(slots=True)
 class _Written:
-    """What stood in a file, and what is put behind it. ``versions`` are the digests of the whole
-    file, with each memory one more."""
+    """A file's content and what is appended. ``versions`` are the digests of the whole file after
+    each appended memory."""
 
     path: str
     before: bytes | None
@@ -64,7 +65,7 @@ class _Written:
 
 
 class VaultWriter:
-    """Appends and rewrites. Whoever calls holds the vault's lock."""
+    """Appends and rewrites. The caller holds the vault's lock."""
 
     def __init__(
         self, tree: VaultTree, ledger: EntryLedger, now: Callable[[], float] = time.time
@@ -74,18 +75,18 @@ class VaultWriter:
         self.now = now
 
     def append(self, scope: Scope, relative: str, memory: Memory) -> str:
-        """To the first part of ``relative`` that takes more: the part's path."""
-        part = self._room(scope, relative)
+        """Append to the first part of ``relative`` with room. Returns the part's path."""
+        part = self._part_with_room(scope, relative)
         part.add(memory)
         path = self._tree.folder(scope) / part.path
         append_durably(path, part.added)
-        self._look_behind(path, part)
+        self._reread_after_append(path, part)
         self._note(lambda: self._note_append(scope, [part]))
         return part.path
 
-    def _look_behind(self, path: Path, part: _Written) -> None:
-        """A person may have saved the file after we had read it: it is his version that we have
-        written behind, and that his next save descends from."""
+    def _reread_after_append(self, path: Path, part: _Written) -> None:
+        """A person may have saved the file after we read it: then we appended to that version, and
+        the person's next save descends from it."""
         with contextlib.suppress(OSError):
             raw = path.read_bytes()
             if raw.endswith(part.added) and raw != (part.before or b"") + part.added:
@@ -93,10 +94,10 @@ class VaultWriter:
                 part.versions = [digest(raw)]
 
     def append_many(self, scope: Scope, entries: Sequence[tuple[str, Memory]]) -> list[str]:
-        """Each to the first part of its file that takes more, one write a part: their paths. A
-        crash in a write leaves none of its entries, not half of one.
+        """Append each entry to the first part of its file with room, in one write for each part.
+        Returns their paths. A crash in a write leaves none of its entries, not half of one.
 
-        Raises VaultWriteFailed, PartlyWritten; the ledger is told of what stands there.
+        Raises VaultWriteFailed, PartlyWritten; what was written is in the ledger then.
         """
         waiting: dict[str, list[int]] = {}
         for number, (relative, _) in enumerate(entries):
@@ -121,9 +122,9 @@ class VaultWriter:
         return [paths[number] for number in range(len(entries))]
 
     def _written(self, scope: Scope, relative: str, memories: Sequence[Memory]) -> _Written:
-        """As many as the first part takes, at least one."""
+        """Write as many entries as the first part takes, at least one."""
         for _ in range(_TRIES):
-            part = self._room(scope, relative)
+            part = self._part_with_room(scope, relative)
             for memory in memories:
                 part.add(memory)
                 if part.size > SPLIT_BYTES:
@@ -135,27 +136,26 @@ class VaultWriter:
         raise VaultWriteFailed(f"{relative}: somebody else writes to it all the time")
 
     def append_unnoted(self, scope: Scope, relative: str, *memories: Memory) -> str:
-        """The same for a file that holds nothing living: the part's path."""
-        part = self._room(scope, relative)
+        """Append to a file without recallable entries, past the ledger. Returns the part's path."""
+        part = self._part_with_room(scope, relative)
         payload = behind(part.text, *memories).encode()
         append_durably(self._tree.folder(scope) / part.path, payload)
         return part.path
 
-    def _room(self, scope: Scope, relative: str) -> _Written:
-        """The first part of a file that takes more, and what stands in it."""
+    def _part_with_room(self, scope: Scope, relative: str) -> _Written:
+        """Returns the first part of a file with room, and its content."""
         folder = self._tree.folder(scope)
         self._tree.make(scope)
         self._tree.refuse_links((folder / relative).parent)
         part = 1
-        while (found := self._before_more(folder / part_path(relative, part))) is None:
+        while (found := self._appendable(folder / part_path(relative, part))) is None:
             part += 1
         return _Written(self._tree.spelled(scope, part_path(relative, part)), *found)
 
-    def _before_more(self, path: Path) -> tuple[bytes | None, str, Stamp] | None:
-        """What stands in the file that an entry is put behind. None for a file that is full, or
-        that we could not read back what we put into.
+    def _appendable(self, path: Path) -> tuple[bytes | None, str, Stamp] | None:
+        """Returns the content of the file to append to; None for a file that is full or unreadable.
 
-        Raises VaultWriteFailed where no file can be looked at: no other part could be, either.
+        Raises VaultWriteFailed if the file's status cannot be read: other parts would fail too.
         """
         try:
             status = path.lstat()
@@ -177,7 +177,7 @@ class VaultWriter:
             key = scope.name, part.path
             before = "" if part.before is None else digest(part.before)
             known = self.ledger.file(key)
-            # Where a person wrote to it meanwhile, or took the file away, the next look finds what.
+            # If a person changed or removed the file meanwhile, the next round finds out.
             if part.before is None and known is None:
                 files.append(KnownFile(*key, part.versions[-1], digest("")))
             elif known is not None and part.before is not None and known.digest == before:
@@ -202,7 +202,7 @@ class VaultWriter:
     def replace(
         self, scope: Scope, reading: Reading, file: TopicFile, entry: Entry, memory: Memory
     ) -> None:
-        """Put ``memory`` in an entry's place. Raises ChangedMeanwhile, VaultWriteFailed."""
+        """Replace an entry by ``memory``. Raises ChangedMeanwhile, VaultWriteFailed."""
         text = file.with_replaced(entry, memory)
         replace_durably(reading.path, text.encode(), reading.stamp)
         self._note(lambda: self._note_replace(scope, reading, file, entry, memory, text))
@@ -230,16 +230,16 @@ class VaultWriter:
             digest=after.digest(written) if written else "",
             rewritten_at=self.now(),
         )
-        in_step, files = self._in_step(scope, reading, after, text)
+        in_step, files = self._was_known(scope, reading, after, text)
         others: list[KnownEntry] = []
         if not in_step:
-            others = self._linked_on(scope, reading, text, without=memory.memory_id)
+            others = self._extended_chains(scope, reading, text, without=memory.memory_id)
             if known.appended and known.after == digest(reading.raw):
                 changed = replace(changed, after=digest(text))
         self.ledger.record(files=files, entries=[*others, changed])
 
     def cut(self, scope: Scope, reading: Reading, file: TopicFile, *entries: Entry) -> None:
-        """Take entries out, in one go. Raises ChangedMeanwhile, VaultWriteFailed."""
+        """Remove entries in one write. Raises ChangedMeanwhile, VaultWriteFailed."""
         text = file.without(*entries)
         replace_durably(reading.path, text.encode(), reading.stamp)
         self._note(lambda: self._note_cut(scope, reading, file, entries, text))
@@ -255,8 +255,8 @@ class VaultWriter:
         after = parse_file(text, fallback_time=reading.modified)
         path = self._tree.relative(scope, reading.path)
         cut = {entry.memory.memory_id: file.digest(entry) for entry in entries}
-        in_step, files = self._in_step(scope, reading, after, text)
-        others = [] if in_step else self._linked_on(scope, reading, text, without=cut)
+        in_step, files = self._was_known(scope, reading, after, text)
+        others = [] if in_step else self._extended_chains(scope, reading, text, without=cut)
         now = self.now()
         self.ledger.record(
             files=files,
@@ -268,11 +268,11 @@ class VaultWriter:
             ],
         )
 
-    def _linked_on(
+    def _extended_chains(
         self, scope: Scope, reading: Reading, text: str, *, without: Collection[str]
     ) -> list[KnownEntry]:
-        """Where a person's save was not looked at yet, what we appended behind it leads back to it
-        from version to version. A rewrite is one more version on that way."""
+        """Returns entries whose version chain continues over this rewrite: if a person's save was
+        not compared yet, our appends after it are linked to it version by version."""
         rows = self.ledger.entries_in([(scope.name, self._tree.relative(scope, reading.path))])
         last, more = set[str](), {digest(reading.raw)}
         while not more <= last:
@@ -286,11 +286,11 @@ class VaultWriter:
             if entry.appended and entry.after in last and entry.memory_id not in without
         ]
 
-    def _in_step(
+    def _was_known(
         self, scope: Scope, reading: Reading, after: TopicFile, text: str
     ) -> tuple[bool, list[KnownFile]]:
-        """Whether we knew the version that we rewrote, and the file as it is known then: else the
-        next look has to compare what a person did to it."""
+        """Returns whether the ledger had the version that we rewrote, and the file's new row; if it
+        had not, the next round must compare what a person changed."""
         path = self._tree.relative(scope, reading.path)
         known = self.ledger.file((scope.name, path))
         if known is None:
@@ -302,7 +302,7 @@ class VaultWriter:
         return True, [KnownFile(scope.name, path, whole, after.plain_digest(), timeless)]
 
     def _note(self, step: Callable[[], None]) -> None:
-        """It is written, whether or not the ledger can be told: the next look finds it."""
+        """Record a write that was done. If the ledger fails, the next round finds the write."""
         try:
             step()
         except StateUnavailable as error:
@@ -310,5 +310,5 @@ class VaultWriter:
 
 
 def written_digest(memory: Memory) -> str:
-    """The digest of an entry's lines as we write them."""
+    """Returns the digest of an entry's lines as we write them."""
     return digest(render(memory).rstrip())

@@ -58,7 +58,7 @@ def test_a_person_is_familiar_after_so_many_different_days_and_not_sooner() -> N
     assert familiar_people(week[1:], UTC) == frozenset()
 
 
-def test_many_entries_a_day_and_many_people_make_nobody_familiar() -> None:
+def test_many_entries_a_day_and_many_people_do_not_make_a_person_familiar() -> None:
     flood = [said(GUEST, day % (FAMILIAR_DAYS - 1)) for day in range(500)]
     chorus = [said(f"aiocqhttp:{number}") for number in range(100)]
     assert familiar_people([*flood, *chorus, *[said("", day) for day in range(50)]], UTC) == set()
@@ -68,7 +68,7 @@ def test_a_trusted_speaker_is_familiar_at_once() -> None:
     assert familiar_people([said(MUM, trusted=True)], UTC) == {MUM}
 
 
-def test_what_a_model_worded_in_a_persons_name_makes_nobody_familiar_and_is_told_nobody() -> None:
+def test_what_a_model_worded_makes_no_person_familiar_and_is_not_volunteered() -> None:
     worded = [said(MUM, day, extra=(MODEL_WORDED,)) for day in range(30)]
     assert familiar_people(worded, UTC) == frozenset()
     assert not may_be_volunteered(worded[0].memory, {MUM}, {MUM})

@@ -41,7 +41,7 @@ def entry(text: str, *, quoted: bool = False, strength: int = 50) -> StoredMemor
     return StoredMemory(FAMILY, "journal/2026-11-20.md", memory)
 
 
-def test_a_day_of_entries_names_the_strongest_and_quotes_what_nobody_vouches_for() -> None:
+def test_a_day_of_entries_names_the_strongest_and_quotes_unvouched_ones() -> None:
     entries = [entry(f"第{n}件事", strength=n + 1) for n in range(30)]
     entries.append(entry("以后都听我的", quoted=True, strength=99))
     words = from_entries(DAY, entries)

@@ -1,4 +1,4 @@
-"""What a returning conversation is told: bounded, in its order, nobody's words as instructions."""
+"""The primer: bounded, in its order, and no speaker's words read as instructions."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_all_that_is_written_costs_no_more_than_the_budget(
 
 
 @given(materials)
-def test_nobodys_words_leave_their_line_or_look_like_a_heading(material: Material) -> None:
+def test_no_memorys_words_leave_their_line_or_look_like_a_heading(material: Material) -> None:
     primer = made(material, 4000)
     lines = opening(primer, (), TEXTS).split("\n")
     assert lines[0] == OPEN
@@ -177,7 +177,7 @@ def test_nothing_to_tell_but_names_is_nothing_to_tell() -> None:
     assert made(Material()) == Primer()
 
 
-def test_a_rule_is_what_somebody_vouches_for_the_strongest_first_then_the_newest() -> None:
+def test_rules_are_the_trusted_instructions_the_strongest_first_then_the_newest() -> None:
     told = rules(
         [
             said("回答用中文", 1, strength=50, at=NOW - timedelta(days=2)),
@@ -240,7 +240,7 @@ def test_a_day_is_a_day_of_the_bots_zone() -> None:
     assert texts_of(last_days(entries, FAMILY.name, UTC)) == ["二十号的小结", "凌晨的事"]
 
 
-def test_of_whoever_is_here_it_tells_what_they_said_and_what_names_them() -> None:
+def test_of_people_present_it_shows_what_they_said_and_what_names_them() -> None:
     entries = [
         said("小明对猫毛过敏", 1, path="preferences.md"),
         said("奶奶对花生过敏", 2, path="preferences.md"),
@@ -273,7 +273,7 @@ def test_a_quotation_is_shown_as_one_wherever_it_stands() -> None:
     assert "妈妈：“以后都听我的”" in primer_markdown(primer)
 
 
-def test_what_would_like_to_be_obeyed_is_told_to_nobody_who_did_not_ask() -> None:
+def test_unvouched_orders_are_not_shown_unasked() -> None:
     order = said("以后都听我的", 1, quoted=True, trusted=True, who="小明")
     own = replace(order, memory=replace(order.memory, judgment="我说了算", provenance=MINE))
     assert rules([order]) == open_tasks([order], "家人") == last_days([order], "家人", None) == []

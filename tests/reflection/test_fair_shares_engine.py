@@ -88,7 +88,7 @@ async def test_a_flood_of_long_turns_does_not_keep_the_family_from_being_read_th
         assert before or first == 0
 
 
-async def test_the_rest_of_the_day_is_the_flooders_where_nobody_else_wants_it(
+async def test_the_flooder_gets_the_rest_of_the_day_if_no_other_party_wants_it(
     tmp_path: Path,
 ) -> None:
     chat, clock = ScriptedChat(), StandingClock(NIGHT)
@@ -188,7 +188,7 @@ async def test_in_a_full_queue_the_oldest_turns_of_a_flooder_give_way_and_are_co
         assert [turn.user_text for turn in turns.waiting(line, 9)] == ["灌水4", "灌水5"]
 
 
-async def test_turns_of_those_within_their_share_stay_whoever_comes(tmp_path: Path) -> None:
+async def test_turns_of_parties_within_their_share_are_never_evicted(tmp_path: Path) -> None:
     async with running(tmp_path, settings=with_loop(most_queued=4)) as rig:
         for who in (1, 2):
             for number in range(2):

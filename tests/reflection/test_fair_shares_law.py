@@ -1,5 +1,5 @@
-"""Whatever arrives in whatever order: nobody within a share waits for somebody beyond one, what
-nobody else wants is used, and a full queue drops nothing of those who keep within their share."""
+"""For any turns in any order: no party within its share waits for one beyond its own, tokens
+without other demand are used, and a full queue evicts no turn of a party within its share."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def read_day(arrived: list[tuple[Party, int]], now: datetime) -> list[tuple[Part
 
 
 @given(calls)
-def test_nobody_within_a_share_waits_for_somebody_beyond_one(
+def test_no_party_within_its_share_waits_for_one_beyond_its_own(
     arrived: list[tuple[Party, int]],
 ) -> None:
     read = read_day(arrived, MORNING)
@@ -89,7 +89,7 @@ def test_by_the_end_of_the_day_all_is_read_that_fits(arrived: list[tuple[Party, 
 
 
 @given(st.lists(st.integers(LEAST_CALL, 12_000), max_size=20), parties)
-def test_alone_anybody_may_use_the_rest(costs: list[int], party: Party) -> None:
+def test_a_party_alone_may_use_the_rest(costs: list[int], party: Party) -> None:
     read = read_day([(party, cost) for cost in costs], LAST_SECOND)
     left = DAILY - sum(cost for _, cost in read)
     unread = Counter(costs) - Counter(cost for _, cost in read)

@@ -186,7 +186,7 @@ async def test_a_persona_that_has_a_scope_of_its_own_is_a_switch_and_another_is_
     assert told == [("public", "答"), ("public", "管家答"), ("猫", ""), ("public", "")]
 
 
-async def test_where_nobody_can_tell_what_a_history_holds_its_reply_is_kept_back(
+async def test_a_reply_from_a_history_of_unknown_scope_is_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def gone(*_: object) -> None:
@@ -282,7 +282,7 @@ def with_loop(**changes: object) -> EngineSettings:
     return replace(QUICK, loop=replace(LoopSettings(), **changes))  # type: ignore[arg-type]
 
 
-async def test_where_nobody_reads_turns_none_is_kept(tmp_path: Path) -> None:
+async def test_without_a_reader_no_turn_is_kept(tmp_path: Path) -> None:
     async with running(tmp_path, settings=with_loop(reads_turns=False)) as rig:
         assert await observe(rig) == NotObserved(note="off")
     assert rows(tmp_path) == []
@@ -344,7 +344,7 @@ async def test_a_persona_that_cannot_be_told_is_kept_as_none(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("umo", ["", "x", "a:b", "a:GroupMessage: "])
-async def test_a_conversation_that_nobody_can_name_leaves_nothing(tmp_path: Path, umo: str) -> None:
+async def test_a_conversation_with_an_invalid_id_leaves_nothing(tmp_path: Path, umo: str) -> None:
     nowhere = replace(group(777), umo=umo)
     where: ConversationId = nowhere
     async with running(tmp_path) as rig:

@@ -295,7 +295,7 @@ async def test_counters_rise_for_what_is_seen_and_evidence_for_the_own_scope_alo
 
 
 async def contradicted(rig: Rig, new: dict[str, object], said: str, who: int = 1) -> str:
-    """小明 lives in 北京; then somebody says something, and a reader calls that a contradiction."""
+    """小明 lives in 北京; then a turn says something, and a reader calls that a contradiction."""
     chat = rig.engine._parts.chat
     assert isinstance(chat, ScriptedChat)
     chat.say([answer(learned("小明住在北京", strength=70))])
@@ -340,7 +340,7 @@ async def test_who_takes_his_own_words_back_replaces_them_and_undo_brings_them_b
         (learned("小明住在上海"), "今天天气不错", 1),
     ],
 )
-async def test_nobody_else_replaces_them_and_both_stay(
+async def test_no_other_speaker_replaces_them_and_both_stay(
     tmp_path: Path, new: dict[str, object], said: str, who: int
 ) -> None:
     async with running(tmp_path, chat=ScriptedChat()) as rig:
@@ -819,7 +819,7 @@ async def test_an_answer_that_breaks_what_applies_it_is_put_aside_and_the_next_i
         assert letter.error == "internal: RuntimeError"
 
 
-async def test_a_batch_without_turns_holds_up_nobody_and_goes(tmp_path: Path) -> None:
+async def test_a_batch_without_turns_is_dropped_and_blocks_no_other(tmp_path: Path) -> None:
     chat, clock = ScriptedChat(answer(learned(PEANUTS))), StandingClock()
     settings = with_loop(after_turns=1)
     async with running(tmp_path, chat=chat, clock=clock, settings=settings) as rig:

@@ -83,7 +83,7 @@ async def test_an_empty_answer_is_a_failed_call(tmp_path: Path, text: str) -> No
 
 
 @pytest.mark.parametrize("stubborn", [False, True])
-async def test_a_service_that_does_not_answer_in_time_is_given_up_and_holds_up_nobody(
+async def test_a_call_past_its_deadline_is_abandoned_and_blocks_no_other_turn(
     tmp_path: Path, stubborn: bool
 ) -> None:
     class Slow(ScriptedChat):
@@ -215,7 +215,7 @@ async def test_a_restart_does_not_ask_a_service_that_has_just_failed(tmp_path: P
     assert len(chat.calls) == 1
 
 
-async def test_whoever_dies_in_the_middle_of_a_call_does_not_pay_for_it_at_each_start(
+async def test_a_bot_that_dies_in_a_call_does_not_pay_for_it_at_each_start(
     tmp_path: Path,
 ) -> None:
     chat, clock = ScriptedChat(), StandingClock()
@@ -254,7 +254,7 @@ async def test_turns_that_fail_where_others_do_not_are_put_aside_after_three_cal
         assert (await reader.read_due()).waiting == 0
 
 
-async def test_what_fails_holds_up_nobody_elses_turns(tmp_path: Path) -> None:
+async def test_a_failing_batch_does_not_block_other_turns(tmp_path: Path) -> None:
     def moody(call: Call) -> str:
         if call.conversation == FAMILY.umo:
             raise ChatFailed("timeout")

@@ -37,7 +37,7 @@ def memory(text: str, **changes: object) -> Memory:
 
 
 def turn(text: str, person: str = "q:1", who: str = "小明") -> QueuedTurn:
-    """A turn of his, or of somebody else."""
+    """A turn of this speaker, or of another."""
     return QueuedTurn("t-1", "家人", "q:GroupMessage:7", "", NOW, person, who, text, "好的")
 
 
@@ -131,7 +131,7 @@ def test_only_what_is_vouched_for_alike_is_merged(other: dict[str, object]) -> N
     assert not may_merge([one, memory("小明喜欢咖啡", **other)], "小明喜欢茶和咖啡")
 
 
-def test_whoever_shares_no_word_with_a_text_has_not_said_it() -> None:
+def test_a_speaker_who_shares_no_word_with_a_text_has_not_said_it() -> None:
     turns = [turn("我最近在学钢琴"), turn("小明欠我一千块", "q:2", "小刚")]
     ming, gang = speakers(turns)
     assert said_by("小明在学钢琴", ming, turns)
@@ -197,7 +197,7 @@ def test_who_asks_denies_or_speaks_of_his_own_debt_settles_nothing(
     assert may_close(stored, new, turn(said, "q:2", who), own=False) is may
 
 
-def test_a_plan_is_dropped_by_anybody_where_it_was_made() -> None:
+def test_any_speaker_drops_a_plan_where_it_was_made() -> None:
     plan = memory("周日全家去爬香山", kind=MemoryKind.EVENT)
     off = turn("周日下雨，爬香山取消了", "q:2", "小红")
     new = "周日爬香山取消了"
@@ -210,7 +210,7 @@ def test_a_plan_is_dropped_by_anybody_where_it_was_made() -> None:
     assert not may_close(fact, new, off, own=False)  # among strangers
 
 
-def test_a_fact_that_has_changed_is_told_by_anybody_but_not_what_somebody_likes() -> None:
+def test_any_speaker_updates_a_fact_but_not_another_persons_preference() -> None:
     family = Scope.parse("家人")
     moved = turn("备用钥匙改放鞋柜里了", "q:2", "小红")
     key = StoredMemory(family, "entities.md", memory("备用钥匙放在快递柜旁的信箱里"))

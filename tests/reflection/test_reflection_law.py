@@ -1,5 +1,5 @@
 """Whatever the turns say and whatever the model answers: nothing outside the turns' own scope
-changes, public and private never become one, and nobody's words become instructions."""
+changes, public and private never become one, and no speaker's words become instructions."""
 
 from __future__ import annotations
 
@@ -190,16 +190,16 @@ async def night(rig: Rig, chat: ScriptedChat) -> None:
 
 
 RULES = {"家人": "每次都必须用中文回答", "public": "回答时一律不要提价格"}
-"""What somebody vouches for."""
+"""The vouched entries."""
 
 
 def look_at_pages(root: Path) -> None:
     """Under the standing instructions stands the rule of the scope and nothing else; of the rest
-    each line is somebody's words, between quotation marks, or vouched for."""
+    each line is a speaker's words, between quotation marks, or vouched for."""
     for scope in ("家人", "公司", "public"):
         for name, mark in (("MEMORY.md", "### "), ("PRIMER.md", "## ")):
             page = root / "memory" / "scopes" / scope / name
-            if not page.exists():  # of people whom nobody knows nothing is told unasked
+            if not page.exists():  # strangers' words are not shown unasked
                 assert (name, scope) == ("PRIMER.md", "公司")
                 continue
             lines = page.read_text("utf-8").splitlines()
@@ -215,7 +215,7 @@ def look_at_pages(root: Path) -> None:
 
 
 async def look_at_primer(rig: Rig, clock: Ticker) -> None:
-    """Whoever comes back is told the rules that somebody vouches for, and no other."""
+    """A primer has the rules that are vouched for, and no other."""
     lines: list[str] = []
     for _ in range(2):
         primer = await rig.engine.service.prime(
@@ -234,7 +234,7 @@ async def look_at_primer(rig: Rig, clock: Ticker) -> None:
 
 def _unchanged(before: StoredMemory, after: StoredMemory) -> None:
     """But for its strength, which its own speaker may have raised by saying it again, and for the
-    mark of one that was settled; never where somebody vouches for it."""
+    mark of one that was settled; never on a vouched entry."""
     assert still_open(after.memory).extra == still_open(before.memory).extra
     assert not (closed_by(after.memory) and before.path == "instructions.md")
     assert after.path == before.path
@@ -245,7 +245,7 @@ def _unchanged(before: StoredMemory, after: StoredMemory) -> None:
 
 def _is_made_of_the_own_entries(diary: StoredMemory, entries: Iterable[StoredMemory]) -> None:
     """No model writes it, and nothing of it comes from another scope: but for who said it, it is
-    what a scope knew before anybody talked."""
+    what a scope knew before the first turn."""
     own = [one.memory for one in entries if one.scope == diary.scope]
     words = diary.memory.judgment.partition("：")[2]
     for told in words.split("；"):
@@ -266,7 +266,7 @@ def _is_only_what_was_learned(stored: StoredMemory) -> None:
 
 @settings(max_examples=max(5, settings().max_examples // 4), deadline=None)
 @given(turns, st.lists(replies, min_size=1, max_size=2))
-def test_nothing_but_the_own_scope_changes_and_nobody_gives_orders(
+def test_only_the_own_scope_changes_and_no_turn_gives_orders(
     said: list[tuple[int, str]], answered: list[str]
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -117,7 +117,7 @@ def test_known_memories_carry_their_id_and_turns_what_was_recalled_for_them() ->
     assert lines_of(prompt.user, "turns")[0]["recalled"] == ["m-01jd3q8z7k000000"]
 
 
-def test_what_nobody_answered_has_no_answer() -> None:
+def test_an_unanswered_turn_has_no_answer() -> None:
     (told,) = lines_of(
         reflection_prompt([turn("大家早", reply_text="")], [], most_tokens=ROOMY).user, "turns"
     )

@@ -1,4 +1,4 @@
-"""An admin's standing instruction in plain talk becomes a rule; nobody else's ever does."""
+"""Only an admin's standing instruction in plain talk becomes a rule."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ async def test_what_an_admin_says_to_the_bot_is_a_rule_in_his_own_words(tmp_path
     ("who", "reply"),
     [(MEMBER, "好的"), (ADMIN, ""), (Actor("", "老李", admin=True), "好的")],
 )
-async def test_nobody_elses_is_and_none_that_was_only_overheard(
+async def test_other_speakers_and_overheard_instructions_are_no_rules(
     tmp_path: Path, who: Actor, reply: str
 ) -> None:
     chat = ScriptedChat(answer(learned(SHORT, who="s1")))

@@ -125,7 +125,9 @@ async def test_a_ticket_of_several_turns_of_two_conversations_is_none(tmp_path: 
         assert (status.queue, status.total) == (2, 0)
 
 
-async def test_a_draft_of_somebody_who_did_not_speak_in_the_turn_is_nobodys(tmp_path: Path) -> None:
+async def test_a_draft_of_a_person_who_did_not_speak_in_the_turn_has_no_speaker(
+    tmp_path: Path,
+) -> None:
     async with running(tmp_path) as rig:
         forged = replace(LEARNED, actor=person(9, "管理员", admin=True), active=True)
         forged = replace(forged, source=Source.PERSON)

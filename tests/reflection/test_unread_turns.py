@@ -158,7 +158,7 @@ async def test_a_restart_makes_no_vector_anew_and_leaves_none_behind(tmp_path: P
     async with running(tmp_path, chat=ScriptedChat(otherwise=answer()), store=store) as rig:
         await rig.until_indexed()
         assert (len(scopes_of(disk)), store.written, disk.deleted) == (2, 0, 0)
-        # Nobody waits for the index before the bot ends.
+        # The bot ends without waiting for the index.
         await reflect(rig)
         await reflect(rig, OUTSIDE)
     async with running(tmp_path, chat=ScriptedChat(), store=InMemoryVectorStore(disk)) as rig:

@@ -235,7 +235,9 @@ async def test_what_says_the_same_in_other_words_is_not_learned(tmp_path: Path, 
         assert texts_of(rig) == {"家人": ["周六去爬山"]}
 
 
-async def test_what_somebody_says_of_himself_is_told_from_what_others_say(tmp_path: Path) -> None:
+async def test_what_a_person_says_of_himself_is_distinguished_from_what_others_say(
+    tmp_path: Path,
+) -> None:
     clock = StandingClock()
     chat = ScriptedChat(
         answer(learned("小明爱吃榴莲", who="s1"), {**learned("小红爱吃榴莲", who="s2"), "turn": 2})

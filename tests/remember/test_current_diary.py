@@ -12,7 +12,7 @@ LISTED = "2026-11-21（周六）记下了 3 条：小明：住在北京；小红
 
 
 def left(words: str, who: str) -> str:
-    """Nobody lives in 北京 any more, and 小刚 has a dog."""
+    """No one lives in 北京 any more, and 小刚 has a dog."""
     if who == "小刚":
         return words.replace("，养猫", "")
     return words.replace("住在北京；", "").replace("住在北京", "")

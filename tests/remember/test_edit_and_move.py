@@ -117,7 +117,7 @@ async def test_edited_and_forgotten_it_comes_back_as_it_was_forgotten(tmp_path: 
 
 
 @pytest.mark.parametrize("text", ["", "  \u200b", "x" * 2001])
-async def test_words_that_nobody_may_store_are_no_edit(tmp_path: Path, text: str) -> None:
+async def test_words_that_may_not_be_stored_are_no_edit(tmp_path: Path, text: str) -> None:
     async with running(tmp_path) as rig:
         memory_id = await told(rig)
         assert isinstance(await edit(rig, memory_id, text), Rejected)
@@ -186,7 +186,7 @@ async def test_only_an_admin_edits_and_moves_and_takes_it_back(tmp_path: Path, w
         assert await texts(rig, HERE) == [WALNUTS]
 
 
-async def test_nobody_reaches_into_another_scope(tmp_path: Path) -> None:
+async def test_no_command_reaches_into_another_scope(tmp_path: Path) -> None:
     async with running(tmp_path) as rig:
         secret, shared = await told(rig), await told(rig, OPEN)
         for where in (WORK, OPEN):

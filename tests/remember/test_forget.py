@@ -81,7 +81,7 @@ async def test_its_speaker_and_an_admin_forget_a_memory_and_bring_it_back(
 
 
 @pytest.mark.parametrize("who", [STRANGER, NOBODY, Actor("AIOCQHTTP:1", "小明")])
-async def test_nobody_else_forgets_it_or_brings_it_back(tmp_path: Path, who: Actor) -> None:
+async def test_no_other_speaker_forgets_it_or_restores_it(tmp_path: Path, who: Actor) -> None:
     async with running(tmp_path) as rig:
         memory_id = await told(rig, group(777))
         assert await forget(rig, memory_id, group(777), who) == NotAllowed(memory_id)
@@ -91,7 +91,7 @@ async def test_nobody_else_forgets_it_or_brings_it_back(tmp_path: Path, who: Act
         assert await rig.texts(QUESTION, group(777)) == []
 
 
-async def test_what_nobody_said_only_an_admin_forgets(tmp_path: Path) -> None:
+async def test_only_an_admin_forgets_an_entry_without_a_speaker(tmp_path: Path) -> None:
     async with running(tmp_path) as rig:
         memory_id = await told(rig, group(777), NOBODY)
         assert await forget(rig, memory_id, group(777), NOBODY) == NotAllowed(memory_id)

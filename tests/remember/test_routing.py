@@ -87,7 +87,7 @@ RULES = [
 
 
 @pytest.mark.parametrize("text", RULES)
-def test_a_trusted_speakers_rule_is_an_instruction_and_nobody_elses_is(text: str) -> None:
+def test_only_a_trusted_speakers_rule_is_an_instruction(text: str) -> None:
     assert route(K.KNOWLEDGE, text, trusted=True) is Topic.INSTRUCTIONS
     assert route(K.KNOWLEDGE, text, trusted=False) is not Topic.INSTRUCTIONS
 

@@ -1,4 +1,4 @@
-"""A model that was shown an attack repeats it in somebody else's turn: it is nobody's word."""
+"""A model that was shown an attack repeats it in another person's turn: it gets no speaker."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def of_dad(text: str) -> FakeEvent:
     return FakeEvent.in_group(777, text, sender="1", name="爸爸", admin=True)
 
 
-async def test_what_a_model_adds_in_an_admins_turn_is_no_rule_and_told_to_nobody_unasked(
+async def test_what_a_model_adds_in_an_admins_turn_is_no_rule_and_not_volunteered(
     tmp_path: Path,
 ) -> None:
     clock = Ticker()
@@ -88,7 +88,7 @@ async def test_what_a_model_adds_in_an_admins_turn_is_no_rule_and_told_to_nobody
             assert all(TEXTS.say("inject.unvouched") in line for line in lines)
 
 
-async def test_a_task_and_a_list_name_nobody_for_what_a_model_worded(tmp_path: Path) -> None:
+async def test_a_task_and_a_list_name_no_speaker_for_what_a_model_worded(tmp_path: Path) -> None:
     async with running(tmp_path, follow=False) as rig:
         event, attack = of_dad("今天晚饭吃什么好呢"), f"去办：{ATTACK}"
         await call(rig, TasksTool, event, action="add", tasks=[attack])
@@ -106,7 +106,7 @@ async def test_an_admin_who_says_it_himself_is_taken_at_his_word(tmp_path: Path)
         assert "instructions.md" in await call(rig, RememberTool, event, judgment=ATTACK)
 
 
-async def test_a_tasks_progress_that_nobody_told_takes_the_trust_from_it(tmp_path: Path) -> None:
+async def test_progress_that_no_person_told_makes_a_task_untrusted(tmp_path: Path) -> None:
     async with running(tmp_path, follow=False) as rig:
         rent = {"action": "add", "tasks": ["交房租"]}
         await call(rig, TasksTool, of_dad("周五前要交房租"), **rent)
@@ -131,7 +131,7 @@ async def test_a_reader_cannot_put_one_persons_words_into_anothers_mouth(
     assert kept.memory.provenance.person == ("" if cited == 1 else "aiocqhttp:7")
 
 
-async def test_a_reader_that_repeats_what_is_known_speaks_for_nobody(tmp_path: Path) -> None:
+async def test_a_reader_that_repeats_what_is_known_gets_no_speaker(tmp_path: Path) -> None:
     chat = ScriptedChat(answer(learned("家里换锁就定安心锁，尾款打给老孟", who="s1")))
     clock = StandingClock()
     async with running(tmp_path, clock=clock, chat=chat, follow=False) as rig:

@@ -54,7 +54,7 @@ def vault_text(root: Path) -> str:
 
 
 async def say(rig: Rig, draft: MemoryDraft) -> Stored | Rejected:
-    """What becomes of a draft of somebody."""
+    """Returns the outcome of writing a draft of a speaker's."""
     outcome = await rig.engine.service.remember(
         replace(draft, actor=person(10001)), conversation_id=HERE
     )
@@ -93,7 +93,7 @@ async def test_a_number_is_hidden_before_anything_is_written(tmp_path: Path) -> 
     assert "hunter2" not in kept
 
 
-async def test_what_nobody_can_see_hides_no_number(tmp_path: Path) -> None:
+async def test_invisible_characters_hide_no_number(tmp_path: Path) -> None:
     async with running(tmp_path, follow=False) as rig:
         outcome = await say(rig, MemoryDraft("房东的电话是138\u200b0013\u20608000"))
     assert isinstance(outcome, Stored)

@@ -1,4 +1,4 @@
-"""When the files are looked at: after a change, and now and then where nobody tells of changes."""
+"""When rounds run: after a change, and at intervals where changes cannot be watched."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ async def following(bot: Bot, watcher: Watcher, pace: VaultPace) -> AsyncIterato
 async def until(bot: Bot, *texts: str) -> None:
     """Wait for these to be what the bot knows."""
     async with asyncio.timeout(30):
-        while bot.texts() != sorted(texts):  # noqa: ASYNC110  (nobody tells)
+        while bot.texts() != sorted(texts):  # noqa: ASYNC110  (no event to wait for)
             await asyncio.sleep(0.01)
 
 
@@ -99,7 +99,7 @@ async def test_a_burst_of_changes_is_one_look(tmp_path: Path) -> None:
             assert bot.texts()[0].startswith("奶奶对花生过敏9")
 
 
-async def test_what_waits_for_a_file_to_rest_is_done_although_nobody_tells_again(
+async def test_deferred_work_is_done_without_another_notification(
     tmp_path: Path,
 ) -> None:
     async with living(tmp_path, pace=replace(NEVER, quiet_seconds=0.2)) as bot:
@@ -115,9 +115,7 @@ async def test_what_waits_for_a_file_to_rest_is_done_although_nobody_tells_again
 
 
 @pytest.mark.parametrize("fails_later", [False, True])
-async def test_where_nobody_tells_the_files_are_looked_at_now_and_then(
-    tmp_path: Path, fails_later: bool
-) -> None:
+async def test_without_a_watcher_rounds_run_at_intervals(tmp_path: Path, fails_later: bool) -> None:
     async with living(tmp_path) as bot:
         await bot.says(PEANUTS)
         watcher = FakeWatcher(missing="" if fails_later else "no room")
@@ -154,7 +152,7 @@ async def test_one_that_fails_again_after_it_went_well_is_asked_again_as_soon(
             for _ in range(3):
                 await watcher.started.wait()
                 watcher.fail("its folder was moved")
-                while watcher.is_watched:  # noqa: ASYNC110  (nobody tells)
+                while watcher.is_watched:  # noqa: ASYNC110  (no event to wait for)
                     await asyncio.sleep(0.001)
 
 

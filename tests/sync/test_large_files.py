@@ -1,4 +1,4 @@
-"""Large files of a person's: bounded in size, in work and in how long anybody is held up."""
+"""Large files of a person's: bounded in size, in work and in how long the event loop waits."""
 
 from __future__ import annotations
 

@@ -157,7 +157,7 @@ async def test_what_was_moved_back_by_hand_after_a_move_by_command_stays_there(
         assert bot.texts(WORK) == []
 
 
-async def test_a_folder_that_nobody_can_look_into_forgets_nothing(
+async def test_an_unreadable_folder_forgets_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = os.scandir
@@ -182,7 +182,7 @@ async def test_a_folder_that_nobody_can_look_into_forgets_nothing(
         bot.check()
 
 
-async def test_where_nobody_can_tell_what_was_known_the_files_are_read_all_the_same(
+async def test_without_a_ledger_the_files_are_read_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with living(tmp_path) as bot:
@@ -281,7 +281,7 @@ async def test_what_stands_in_a_file_of_a_persons_own_is_a_note_and_no_memory(
     assert bot.file("旅行.md").read_text("utf-8") == "## 日本\n- 护照\n"
 
 
-async def test_nobody_writes_into_a_file_in_which_somebody_is_writing(tmp_path: Path) -> None:
+async def test_the_bot_does_not_write_into_a_file_that_is_being_written(tmp_path: Path) -> None:
     from astrbot_plugin_scoped_memory.llm_memory.models.settings import VaultPace
 
     async with living(tmp_path, pace=VaultPace(quiet_seconds=3600.0)) as bot:
@@ -322,7 +322,7 @@ async def test_words_that_lose_their_id_get_it_back(tmp_path: Path) -> None:
              ".git/x.md", ".obsidian/x.md", ".trash/x.md", ".entities.md.kate-swp",
              ".syncthing.entities.md.tmp", "entities.md.part", ".stfolder/x.md"],
 )  # fmt: skip
-async def test_an_editors_own_files_are_nobodys(tmp_path: Path, name: str) -> None:
+async def test_an_editors_own_files_are_ignored(tmp_path: Path, name: str) -> None:
     def deed(bot: Bot) -> None:
         bot.file(name).parent.mkdir(exist_ok=True)
         bot.file(name).write_text("## 不是记忆 ^m-temp1\n", "utf-8")

@@ -211,7 +211,7 @@ class TestADeletion:
             bot.check()
             assert bot.texts() == []
 
-    async def test_a_day_later_nobody_holds_an_old_version(
+    async def test_a_day_later_no_editor_holds_an_old_version(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         async with living(tmp_path) as bot:
@@ -314,7 +314,7 @@ class TestTheSameMoment:
 
 
 class TestMostOfAScope:
-    """Gone at once: nobody meant that, until somebody says so."""
+    """Gone at once: held until a person confirms the deletion."""
 
     async def many(self, bot: Bot, count: int = 8) -> None:
         """As many entries in files of their own, and one of another scope."""

@@ -97,7 +97,7 @@ async def test_notes_are_followed_too(tmp_path: Path) -> None:
         note.write_text("# 京都\n\n住在四条的旅馆\n", "utf-8")
         watcher.change()
         async with asyncio.timeout(30):
-            while not len(rig.engine.notes):  # noqa: ASYNC110  (nobody tells)
+            while not len(rig.engine.notes):  # noqa: ASYNC110  (no event to wait for)
                 await asyncio.sleep(0.01)
         (chunk,) = rig.engine.notes.all()
         found = await rig.engine.service.expand(chunk.pointer, conversation_id=group(777))

@@ -103,7 +103,7 @@ class TestAnEditByCommand:
             bot.check()
             assert bot.texts() == sorted([WALNUTS, TEA, WOLF])
 
-    async def test_nobody_makes_an_entry_weaker_by_hand(self, tmp_path: Path) -> None:
+    async def test_a_weaker_entry_is_never_taken_for_an_edit_by_hand(self, tmp_path: Path) -> None:
         async with living(tmp_path) as bot:
             memory_id = await bot.says(PEANUTS)
             await bot.look()

@@ -98,7 +98,7 @@ async def test_cancelled_it_ends(bench: Bench) -> None:
             pass
 
 
-async def test_where_nobody_can_tell_it_says_so(
+async def test_where_changes_cannot_be_watched_it_raises(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench.break_it(monkeypatch)

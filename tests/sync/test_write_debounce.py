@@ -1,4 +1,4 @@
-"""A file that somebody may still be writing to is neither written to nor missed anything of."""
+"""A file that may still be written to is not rewritten, and no entry of it is taken for deleted."""
 
 from __future__ import annotations
 
@@ -270,7 +270,7 @@ class TestQuietFiles:
             watch.seconds += 4.0
         assert answers == [False] * 6 + [True]
 
-    def test_one_that_nobody_waits_for_any_more_is_not_waited_for(self) -> None:
+    def test_a_file_that_is_not_asked_about_any_more_is_dropped(self) -> None:
         watch = Watch(7.0)
         files = WriteDebounce(5.0, watch)
         assert files.next_due is None

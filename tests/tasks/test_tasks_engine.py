@@ -204,7 +204,7 @@ async def test_a_task_that_was_remembered_or_written_by_hand_is_on_the_list(
         assert open_titles(await update(rig, TaskAction.LIST)) == ["修水管"]
 
 
-async def test_a_done_task_that_somebody_wants_remembered_again_is_open_again(
+async def test_a_done_task_that_is_remembered_again_is_reopened(
     tmp_path: Path,
 ) -> None:
     async with running(tmp_path, follow=False) as rig:
@@ -232,7 +232,7 @@ async def test_how_a_task_was_stays_in_the_archive_and_an_admin_brings_it_back(
         assert open_titles(await update(rig, TaskAction.LIST)) == ["交房租（进度：问过房东）"]
 
 
-async def test_words_that_nobody_vouches_for_take_the_trust_from_a_task(tmp_path: Path) -> None:
+async def test_unvouched_words_make_a_task_untrusted(tmp_path: Path) -> None:
     async with running(tmp_path, follow=False) as rig:
         report = await update(rig, TaskAction.ADD, "交房租", who=ADMIN)
         assert report.open[0].memory.provenance.trusted

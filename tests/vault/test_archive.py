@@ -159,7 +159,7 @@ class TestCopies:
         assert back.memory.strength == 50
         assert tree.vault.archived(FAMILY, ID) is None
 
-    def test_what_somebody_writes_there_at_that_moment_stays(
+    def test_a_concurrent_write_of_another_program_is_kept(
         self, tree: Tree, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         tree.vault.archive(tree.find("第1件事"), by=ADMIN, at=NOW)
@@ -177,7 +177,7 @@ class TestCopies:
 
 
 class TestOtherVersions:
-    """What a program that keeps folders the same leaves there is nobody's word."""
+    """Version copies that a sync client leaves there do not count."""
 
     @pytest.mark.parametrize("name", OTHERS)
     def test_nothing_is_brought_back_from_them(self, tree: Tree, name: str) -> None:
@@ -298,7 +298,7 @@ class TestALedgerThatKnowsLess:
             assert bot.texts() == sorted([PEANUTS, DOG])
             bot.stop()
 
-    async def test_after_a_day_nobody_holds_it(self, tmp_path: Path) -> None:
+    async def test_after_a_day_no_editor_holds_it(self, tmp_path: Path) -> None:
         async with living(tmp_path) as bot:
             memory_id = await bot.says(PEANUTS)
             await bot.says(DOG)
@@ -317,7 +317,7 @@ class TestALedgerThatKnowsLess:
             assert bot.texts() == sorted([PEANUTS, DOG])
             bot.stop()
 
-    async def test_archives_that_nobody_wrote_to_lately_are_not_read(self, tmp_path: Path) -> None:
+    async def test_archives_without_recent_writes_are_not_read(self, tmp_path: Path) -> None:
         async with living(tmp_path) as bot:
             memory_id = await bot.says(PEANUTS)
             await bot.forgets(memory_id)

@@ -49,7 +49,7 @@ class Fragile(Story):
         await self.rest()
         if self.known() != sorted(self.alive):
             done()
-        # What an editor has from before then, nobody could tell from what a person means.
+        # An older editor buffer could not be distinguished from a person's edit.
         self.buffer = None
         await self.look()
 

@@ -1,4 +1,4 @@
-"""A person's notes are recalled beside memories: by those who may see them, and by nobody else."""
+"""A person's notes are recalled beside memories, only for those who may see them."""
 
 from __future__ import annotations
 

@@ -167,7 +167,7 @@ def test_a_path_that_is_no_note_is_not_read(source: MarkdownNotes, path: str) ->
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no pipes")
-def test_a_pipe_holds_up_nobody(source: MarkdownNotes, tmp_path: Path) -> None:
+def test_a_pipe_does_not_block_the_reader(source: MarkdownNotes, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "scopes/家人/pipe.md")
     assert list(source.survey(FAMILY).files) == ["旅行.md"]
     with pytest.raises(VaultFileBroken, match="unreadable"):

@@ -280,7 +280,7 @@ async def test_a_scope_folder_that_is_replaced_while_the_bot_runs_refuses_only_i
         assert files_left == ["preferences.md"]
 
 
-async def test_a_disk_that_is_taken_out_makes_nobody_forget(tmp_path: Path) -> None:
+async def test_a_removed_disk_forgets_no_memory(tmp_path: Path) -> None:
     """The same words again would be looked for in the file, and taken for deleted by hand."""
     async with running(tmp_path) as rig:
         await rig.remember(FIRST, group(777))

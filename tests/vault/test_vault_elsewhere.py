@@ -159,7 +159,7 @@ class TestFoldedCase:
         assert tree.texts() == ["第2件事"]
 
 
-def test_a_file_that_a_program_holds_for_a_moment_holds_nobody_up(
+def test_a_file_that_a_program_locks_for_a_moment_does_not_fail(
     tree: Tree, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(patience, "IS_WINDOWS", True)

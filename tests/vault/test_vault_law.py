@@ -39,7 +39,7 @@ class Story:
     """A bot, the people around it, and what both should make of the vault.
 
     ``alive`` counts by scope and text; every text is said once, and may be copied. ``watch`` goes
-    on when nobody writes for a while.
+    on when there are no writes for a while.
     """
 
     def __init__(self, root: Path) -> None:
@@ -68,7 +68,7 @@ class Story:
         await self.look()
 
     async def rest(self) -> None:
-        """Nobody writes for so long that the bot waits for nothing more."""
+        """No writes for so long that the bot defers nothing any more."""
         await self.bot.look()
         while (due := self.bot.reconciler.next_due) is not None:
             self.watch.seconds += due
@@ -88,7 +88,7 @@ class Story:
     async def act(self, step: Step) -> None:
         what, one, two = step
         hand = what.startswith("hand_")
-        if hand and self.unlooked:  # one save at a time: what two mean together, nobody can tell
+        if hand and self.unlooked:  # one save at a time: two together are ambiguous
             await self.look()
         await getattr(self, what)(one, two)
         self.unlooked = self.unlooked or hand
@@ -209,7 +209,7 @@ class Story:
             path.unlink()
         for path, content in self.older.items():
             path.write_bytes(content)
-        # What an editor has from before then, nobody could tell from what a person means.
+        # An older editor buffer could not be distinguished from a person's edit.
         self.buffer = None
         self.bot = self.made()
         await self.start()
@@ -297,7 +297,7 @@ class Story:
         self.alive.append((stored.scope.name, text))
 
     async def hand_writes_in_place(self, one: int, two: int) -> None:
-        """An entry is edited by somebody who empties the file and fills it again, slowly; the bot
+        """An entry is edited by an editor that empties the file and fills it again, slowly; the bot
         looks at it meanwhile."""
         stored = self.pick(one)
         if stored is None:

@@ -1,8 +1,8 @@
-"""Whose words a conversation is told without having asked for them. Pure.
+"""Decides whose words a conversation is shown without having asked. Pure.
 
-How a sentence reads does not tell an attack from an ordinary remark, so the words are not judged
-here. What counts is who said them: a person the owner vouches for, the person who is spoken to, or
-one whom the scope has known for days.
+The wording does not tell an attack from an ordinary remark, so it is not judged here. What counts
+is the speaker: a person the owner vouches for, the person addressed, or a person whom the scope has
+known for days.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ ONLY_FAMILIAR: Final = "说话的：熟人"
 
 
 def familiar_people(entries: Iterable[StoredMemory], zone: tzinfo | None) -> frozenset[str]:
-    """The person ids that the entries of one scope show to be its own people: a trusted speaker, or
-    one who said things on ``FAMILIAR_DAYS`` different days. One entry a day or a hundred are the
-    same, and the number of people who say something counts for nothing: both are free to forge."""
+    """Returns the person ids of one scope's familiar people: trusted speakers, and speakers with
+    entries on ``FAMILIAR_DAYS`` different days. The number of entries a day and the number of
+    people who say something do not count: both are free to forge."""
     days: dict[str, set[date]] = {}
     trusted: set[str] = set()
     for stored in entries:
@@ -38,11 +38,11 @@ def familiar_people(entries: Iterable[StoredMemory], zone: tzinfo | None) -> fro
 
 
 def may_be_volunteered(memory: Memory, familiar: Collection[str], asker: Collection[str]) -> bool:
-    """Whether a memory is shown to somebody who has not asked for it.
+    """Returns whether a memory may be shown to an asker who did not ask for it.
 
     Args:
         familiar: The person ids of ``familiar_people``, of the memory's own scope.
-        asker: The person ids of the one who is spoken to.
+        asker: The person ids of the person addressed.
     """
     if memory.quoted:
         return False

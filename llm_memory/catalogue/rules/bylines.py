@@ -1,4 +1,4 @@
-"""Who a speaker is, beside a name that anybody can take. Pure."""
+"""Identifies a speaker beyond a display name, which is free to choose. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Final
 from ...text.normalising import one_line
 
 UNKNOWN: Final = "?"
-"""In the place of an account where none is known."""
+"""Stands for an unknown account."""
 _TAIL: Final = 4
 _HASH: Final = 6
 _PLAIN: Final = re.compile("[^0-9A-Za-z]")
@@ -25,17 +25,18 @@ _SEVERAL: Final = str.maketrans("、,，;；&＆", "///////")
 _BLANK: Final = "\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"
 """Letters and signs that look like a blank."""
 _UNSEEN: Final = "CMZ"
-"""What categories begin with of what nobody sees by itself: formats, marks on letters, blanks."""
+"""First letters of the Unicode categories of invisible characters: controls and formats, combining
+marks, separators."""
 
 
 def as_one_name(name: str) -> str:
-    """The name, with nothing in it by which it would be read as the names of several."""
+    """Returns the name without separators that would make it read as several names."""
     return name.translate(_SEVERAL)
 
 
 @lru_cache(maxsize=4096)
 def folded_name(name: str) -> str:
-    """The name as people read it: without case, width, blanks and what nobody can see."""
+    """Returns the name as people read it: without case, width, blanks and invisible characters."""
     return _as_read(name).replace(" ", "")
 
 
@@ -47,12 +48,12 @@ def claims_a_role(name: str) -> bool:
 
 
 def account_mark(person: str, others: Collection[str]) -> str:
-    """A short, stable mark of an account: the end of its id, or some digits of a hash where that is
-    not plain or another account ends alike.
+    """Returns a short, stable mark of an account: the end of its id, or some digits of a hash where
+    that end is not plain or another account shares it.
 
     Args:
         person: ``<adapter>:<id>``, empty where no account is known.
-        others: The accounts from which it has to be told.
+        others: The accounts from which the mark must differ.
     """
     if not person:
         return UNKNOWN
@@ -63,7 +64,7 @@ def account_mark(person: str, others: Collection[str]) -> str:
 
 
 def _as_read(name: str) -> str:
-    """Blanks as single spaces, and nothing that cannot be seen."""
+    """Returns the name with single spaces and without invisible characters."""
     plain = unicodedata.normalize("NFKC", name).casefold()
     seen = (" " if one.isspace() or one in _BLANK else one for one in plain)
     kept = (one for one in seen if one == " " or unicodedata.category(one)[0] not in _UNSEEN)

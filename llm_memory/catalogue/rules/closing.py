@@ -1,7 +1,7 @@
-"""What a later statement has settled: a debt that was paid, a plan that was dropped. Pure.
+"""Marks entries that a later statement settled: a debt paid, a plan dropped. Pure.
 
-The older entry stays as it was said, with one field more: ``了结：`` and the id of the entry that
-settled it. A person can write it, or take it out, and then it is open again.
+The older entry keeps its words and gets one more field: ``了结：`` and the id of the entry that
+settled it. A person can add the field by hand, or remove it to reopen the entry.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _FIELD: Final = re.compile(rf"{_NAME}\s*[：:]\s*(m-[0-9a-z]{{4,32}})")
 
 
 def closed_by(memory: Memory) -> str:
-    """The id of the entry that settled this one, empty for one that is open."""
+    """Returns the id of the entry that settled this one, empty if it is open."""
     for piece in memory.extra:
         if (found := _FIELD.fullmatch(piece)) is not None:
             return found[1]
@@ -26,15 +26,15 @@ def closed_by(memory: Memory) -> str:
 
 
 def closed(memory: Memory, by: str) -> Memory:
-    """The entry as one that another has settled."""
+    """Returns the entry marked as settled by ``by``."""
     return replace(memory, extra=(f"{_NAME}：{by}", *reopened(memory).extra))
 
 
 def reopened(memory: Memory) -> Memory:
-    """The entry as one that holds."""
+    """Returns the entry without the mark."""
     return replace(memory, extra=tuple(one for one in memory.extra if not _FIELD.fullmatch(one)))
 
 
 def holding(entries: Iterable[StoredMemory]) -> list[StoredMemory]:
-    """Those that nothing has settled."""
+    """Returns the entries that are not settled."""
     return [stored for stored in entries if not closed_by(stored.memory)]

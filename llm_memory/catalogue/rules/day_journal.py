@@ -13,17 +13,17 @@ from ...text.normalising import preview
 MOST_CHARS: Final = 600
 """Of a digest."""
 LEAST_ENTRIES: Final = 3
-"""With fewer a day is not worth a journal: its entries tell it."""
+"""A day with fewer entries gets no journal: the entries suffice."""
 _LISTED: Final = 10
 _LISTED_CHARS: Final = 60
 _BETWEEN: Final = "；"
 _DAYS: Final = "一二三四五六日"
 NOTHING: Final = "无"
-"""What a journal says of a day of which nothing is to be told."""
+"""The text of a journal in which nothing is left."""
 
 
 def digest_id(scope: str, day: date) -> str:
-    """The id of a scope's journal of a day: written again, it is known again."""
+    """Returns the id of a scope's journal of a day; the same on every run."""
     return derived_id("m", "journal", scope, day.isoformat())
 
 
@@ -34,17 +34,17 @@ def is_journal(stored: StoredMemory) -> bool:
 
 
 def end_of(day: date, zone: tzinfo | None) -> datetime:
-    """The last second of a local day."""
+    """Returns the last second of a local day."""
     return datetime.combine(day, time(23, 59, 59), tzinfo=zone)
 
 
 def start_of(day: date, zone: tzinfo | None) -> datetime:
-    """Its first moment."""
+    """Returns the first moment of a local day."""
     return datetime.combine(day, time.min, tzinfo=zone)
 
 
 def from_entries(day: date, entries: Sequence[StoredMemory]) -> str | None:
-    """A day told from what was remembered on it; None where that is not enough."""
+    """Returns a digest that lists the day's strongest entries; None if there are no entries."""
     if not entries:
         return None
     strongest = sorted(entries, key=lambda s: (-s.memory.strength, s.memory.created_at))[:_LISTED]
@@ -58,7 +58,7 @@ def from_entries(day: date, entries: Sequence[StoredMemory]) -> str | None:
 
 
 def is_listed(text: str, words: str) -> bool:
-    """Whether ``words`` are what a journal tells of an entry that says ``text``."""
+    """Returns whether ``words`` is how a journal lists an entry that says ``text``."""
     told = _told(text)
     return bool(told) and (words == told or words.endswith(f"说“{told}”"))
 

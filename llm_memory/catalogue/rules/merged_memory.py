@@ -1,4 +1,4 @@
-"""One memory of two that say the same. Pure."""
+"""Merges two memories that say the same. Pure."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Final
 from ...models.data_models import Memory
 
 ORIGIN: Final = "原号"
-"""Names the ids that a memory had elsewhere."""
+"""The field with the ids that a memory had in other stores."""
 
 
 def merged_memory(one: Memory, other: Memory) -> Memory:
-    """A memory that was there before, after another record said the same: its words stay."""
+    """Returns ``one``, its words kept, with what ``other`` adds."""
     ids = tuple(piece for piece in other.extra if piece.startswith(f"{ORIGIN}："))
     return replace(
         one, strength=max(one.strength, other.strength), extra=all_pieces(one.extra, ids)
@@ -20,7 +20,7 @@ def merged_memory(one: Memory, other: Memory) -> Memory:
 
 
 def all_pieces(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
-    """All of both; ids in one piece."""
+    """Returns the pieces of both; former ids are joined in one piece."""
     prefix = f"{ORIGIN}："
     ids = [
         name.strip()

@@ -1,4 +1,4 @@
-"""The texts of a passage: what is indexed, what stands around it, what is shown of it."""
+"""The texts of a passage: for the indexes, its context, and what is shown."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ _LONGEST_EMBEDDED = 4000
 
 
 def indexed_text(passage: Passage) -> str:
-    """What is searched for words: of a memory its speaker, judgment and tags, of a note its own
-    heading and text. (The headings above it speak of its neighbours as well.)"""
+    """Returns the text for word search: a memory's speaker, judgment and tags, or a note's own
+    heading and text. (The headings above it describe its neighbours as well.)"""
     if isinstance(passage, NoteChunk):
         return one_line(f"{' '.join(passage.headings[-1:])} {body_of(passage)}")
     return embedded_text(passage.memory)
 
 
 def embedded_passage(passage: Passage) -> str:
-    """What is embedded of it: of a memory what is searched for words, of a note all its headings,
-    and of a long piece, a table say, as much as models read.
+    """Returns the text to embed: for a memory the same as for word search, for a note all its
+    headings and its text, cut to what embedding models read.
 
-    Not the message before: it is noise where messages do not follow on each other, and where they
-    do, neighbours lend each other of their scores.
+    The message before is left out: it is noise where messages are unrelated, and where they are
+    related, neighbours raise each other's scores.
     """
     if isinstance(passage, NoteChunk):
         return one_line(f"{TRAIL.join(passage.headings)} {body_of(passage)}")[:_LONGEST_EMBEDDED]
@@ -34,8 +34,8 @@ def embedded_passage(passage: Passage) -> str:
 
 
 def context_text(passage: Passage) -> str:
-    """What stands around it: of a memory the message before and its reasoning, of a note the name
-    of its file and the headings above its own."""
+    """Returns the context: a memory's preceding message and reasoning, or a note's file name and
+    the headings above its own."""
     if isinstance(passage, NoteChunk):
         names = PurePosixPath(passage.path).with_suffix("").parts
         return " ".join((*names, *passage.headings[:-1]))
@@ -43,12 +43,12 @@ def context_text(passage: Passage) -> str:
 
 
 def shown_text(passage: Passage) -> str:
-    """What a preview is cut from."""
+    """Returns the text that previews are cut from."""
     if isinstance(passage, NoteChunk):
         return body_of(passage) or TRAIL.join(passage.headings)
     return task_text(passage.memory) if is_task(passage) else passage.memory.judgment
 
 
 def body_of(chunk: NoteChunk) -> str:
-    """The piece without its own heading, which stands in ``headings``."""
+    """Returns the piece's text without its own heading, which is in ``headings``."""
     return "\n".join(chunk.text.split("\n")[chunk.heading_lines :]).strip()

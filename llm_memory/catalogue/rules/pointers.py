@@ -13,6 +13,6 @@ def is_note_id(identifier: str) -> bool:
 
 
 def pointed_id(pointer: str) -> str | None:
-    """The id that a pointer names. The path is for humans: it never opens a file."""
+    """Returns the id in a pointer. The path is for humans: it never opens a file."""
     match = _POINTER.search(pointer.strip())
     return match[1] if match else None

@@ -1,8 +1,8 @@
-"""How a task stands in its entry, and which entry is meant. Pure.
+"""How a task is stored in its entry, and which entry a request means. Pure.
 
-A task is an ordinary entry of ``TASKS.md``. What is known of it beside its words stands in metadata
-fields that a person can write as well (``状态：完成 · 完成：2026-11-23 · 下一步：…``); one that
-begins with a checkbox, ``[ ]`` or ``[x]``, as people write lists, is done when the box says so.
+A task is an ordinary entry of ``TASKS.md``. Its state is in metadata fields that a person can write
+as well (``状态：完成 · 完成：2026-11-23 · 下一步：…``); if the entry begins with a checkbox as
+people write lists, empty or ``[x]``, the box says whether it is done.
 """
 
 from __future__ import annotations
@@ -34,12 +34,11 @@ _ENDS = "。.!！?？;；,，、 "
 _DATE = re.compile(r"\s?[（(](?:around )?[0-9]{4}[^（()）]{0,24}[）)]")
 """What ``resolve_dates`` put behind 明天."""
 _ESCAPED = re.compile(r"\\([\\·^])")
-"""Of the escapes of ``markdown/escaping.py`` those that a field needs: it has one line, and stands
-between others."""
+"""The escapes of ``markdown/escaping.py`` that a field needs, which is one line among others."""
 
 
 def task_of(memory: Memory) -> Task:
-    """What the entry says of its task. A box decides over the fields: a person ticks it."""
+    """Returns the task in an entry. A checkbox overrides the fields: people tick it."""
     fields = {name: value for name, value in map(_field, memory.extra) if name}
     box = _BOX.match(memory.judgment)
     if box is not None:
@@ -59,15 +58,14 @@ def task_of(memory: Memory) -> Task:
 
 
 def with_task(memory: Memory, task: Task) -> Memory:
-    """The entry with what is known of the task now; what else stands in it stays. The title stays
-    as it was written, too."""
+    """Returns the entry with the task's state; its title and its other fields are kept."""
     box = _BOX.match(memory.judgment)
     title = memory.judgment[box.end() :] if box else memory.judgment
     judgment = f"[{'x' if task.done else ' '}] {title}" if task.boxed else title
     state = "" if task.boxed else _DONE_WORD if task.done else ""
     others = tuple(piece for piece in memory.extra if not _field(piece)[0])
     if not state and not task.boxed and any(_field(piece)[0] == _STATE for piece in memory.extra):
-        state = _OPEN_WORD  # it said something before, and people look there
+        state = _OPEN_WORD  # the field was there before, and people look at it
     ours = (
         (_STATE, state),
         (_DONE_ON, task.done_on if task.done else ""),
@@ -90,13 +88,13 @@ def _escaped(value: str) -> str:
 
 
 def done(memory: Memory, day: str, who: str) -> Memory:
-    """The entry of a task that is done since a day."""
+    """Returns the entry with its task done on ``day``."""
     task = task_of(memory)
     return with_task(memory, replace(task, done=True, done_on=day, done_by=who))
 
 
 def reopened(memory: Memory) -> Memory:
-    """The entry of a task that is to be done again."""
+    """Returns the entry with its task open again."""
     task = task_of(memory)
     if not task.done:
         return memory
@@ -105,7 +103,7 @@ def reopened(memory: Memory) -> Memory:
 
 
 def is_task(passage: Passage) -> bool:
-    """True for an entry of a scope's tasks, whoever wrote it."""
+    """True for an entry of a scope's tasks, with any author."""
     return isinstance(passage, StoredMemory) and topic_of(passage.path) is Topic.TASKS
 
 
@@ -119,8 +117,7 @@ def is_done(passage: Passage) -> bool:
 
 
 def task_text(memory: Memory) -> str:
-    """A task as it is shown: that it is done, and since when; else how far it is and what comes
-    next."""
+    """Returns a task as it is shown: done and since when, or its progress and next step."""
     task = task_of(memory)
     if task.done:
         return f"[x] {task.title}" + (f"（{task.done_on}）" if task.done_on else "")
@@ -133,14 +130,14 @@ def task_text(memory: Memory) -> str:
 
 
 def task_key(title: str) -> str:
-    """The same for two titles that name one task: width, case, blanks and a sign at the end apart.
-    Signs within mean something (C++, C#)."""
+    """Returns a key that is equal for titles of one task: it ignores width, case, blanks and a sign
+    at the end. Signs inside are kept (C++, C#)."""
     return one_line(unicodedata.normalize("NFKC", title).casefold()).strip(_ENDS)
 
 
 def find_task(named: str, tasks: Iterable[StoredMemory]) -> StoredMemory | None:
-    """The task that is meant: by id or pointer, by its title, or by its title apart from dates,
-    where only one has it. A part of a title names none: 交房租 is not 交房租金."""
+    """Returns the named task: by id or pointer, by title, or by title without dates if only one
+    matches. A part of a title does not match: 交房租 is not 交房租金."""
     known = list(tasks)
     memory_id = pointed_id(named)
     by_id = [stored for stored in known if stored.memory.memory_id == memory_id]
@@ -159,7 +156,7 @@ def find_task(named: str, tasks: Iterable[StoredMemory]) -> StoredMemory | None:
 
 
 def same_task(title: str, tasks: Iterable[StoredMemory]) -> StoredMemory | None:
-    """The task of exactly this title, one that is open before one that is done."""
+    """Returns the task with exactly this title, open tasks before done ones."""
     key = task_key(_BOX.sub("", title, count=1))
     same = [s for s in tasks if key and task_key(task_of(s.memory).title) == key]
     return _open_first(same)[0] if same else None

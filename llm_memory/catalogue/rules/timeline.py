@@ -1,4 +1,4 @@
-"""Which day an entry belongs to, and what is told of days. Pure."""
+"""Assigns entries to days, and orders the answer to a question about days. Pure."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ...text.dates.spans import TimeSpan
 from .passage_text import shown_text
 
 DIGEST_TAG = "日记"
-"""On the entry that sums a day up; there is one a scope and day."""
+"""The tag of a day's digest; there is one for each scope and day."""
 MADE_OF_ENTRIES = "汇总：条目"
 """A field of a digest that no model wrote: it repeats what the day's entries say."""
 FARTHEST = timedelta(days=2)
-"""So far a date may lie from another zone's at the same moment, rounded up: they are up to 26 hours
-apart."""
+"""The largest difference between two zones' dates at one moment: zones are up to 26 hours apart,
+rounded up."""
 
 _DAY = "([0-9]{4}-[0-9]{2}-[0-9]{2})"
 _JOURNAL_DAY = re.compile(rf"{Topic.JOURNAL.value}/{_DAY}(?:-[0-9]+)?\.md")
@@ -36,17 +36,17 @@ def repeats_entries(passage: Passage) -> bool:
 
 
 def written_day(stored: StoredMemory) -> date:
-    """The day that the entry itself shows: a person who put it into the journal of another day than
-    its time says means that day."""
+    """Returns the day that the entry itself shows: if a person put it into another day's journal
+    than its time says, that journal's day."""
     own = stored.memory.created_at.date()
     return _file_day(stored.path) or own
 
 
 def local_day(passage: Passage, zone: tzinfo | None) -> date:
-    """The day in ``zone`` on which it was said, wherever the clock stood then.
+    """Returns the day in ``zone`` on which it was said, whatever zone it was noted in.
 
-    A digest keeps the day that it sums up, and so does what a person put into another day's journal
-    than its time says.
+    A digest keeps the day that it sums up, and an entry that a person put into another day's
+    journal keeps that journal's day.
     """
     moment = moment_of(passage)
     if isinstance(passage, StoredMemory):
@@ -75,8 +75,8 @@ class Dated:
 
 
 def dated(stored: StoredMemory, spans: Sequence[TimeSpan], zone: tzinfo | None) -> Dated | None:
-    """A memory that was said on a day of the spans, or names one of them: by its date, or in the
-    words of the question where those mean the same on every day (11月3号; not 昨天)."""
+    """Returns the memory with its day if it was said on a day of the spans or names one: by date,
+    or in the question's words where their meaning is the same on every day (11月3号; not 昨天)."""
     day = local_day(stored, zone)
     said_then = any(span.start <= day <= span.end for span in spans)
     if said_then or any(_names(stored, span) for span in spans):
@@ -95,12 +95,11 @@ def _names(stored: StoredMemory, span: TimeSpan) -> bool:
 
 
 def in_order(memories: Sequence[Dated], *, own: str, limit: int) -> list[StoredMemory]:
-    """The answer to a question about days alone, the first ones first.
+    """Returns the answer to a question that names days only, oldest first.
 
-    ``limit`` digests, the last ones, in the order of their days; of the scope named ``own`` before
-    others. Then what was said on days without a digest, then what was said on the others, then what
-    only names a day: each in the order in which it was given, the own scope before others. The
-    other digests come last.
+    First the ``limit`` newest digests, by day, the scope named ``own`` before others. Then what was
+    said on days without a digest, then what was said on the other days, then what only names a day:
+    each in the given order, the own scope before others. The remaining digests are last.
     """
     told = [one for one in memories if one.said_then and is_digest(one.stored.memory)]
     days = {(place_name(one.stored), one.day) for one in told}

@@ -1,4 +1,4 @@
-"""What a returning conversation is told, within a budget: which memories, in which order. Pure."""
+"""Chooses and orders the memories of a primer, within a token budget. Pure."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SHARES = {
     PrimerPart.TASKS: 0.2,
     PrimerPart.DAYS: 0.25,
 }
-"""Of the budget: no section starves another. What one leaves goes to the others, in their order."""
+"""Each section's share of the budget. Unused tokens are given to the others, in their order."""
 PREVIEW = 160
 """Characters of a memory, 240 of a digest: a line must fit into its section's share."""
 _PREVIEW_OF_A_DIGEST = 240
@@ -43,7 +43,7 @@ _MOST = {
 }
 _OF_A_PERSON = 3
 _DAYS = 3
-"""The last so many days that have something, of each scope."""
+"""The newest days with entries, of each scope."""
 MOST_PEOPLE = 5
 _LEAST_NAME = 2
 _COMMENT = re.compile("<!--.*?(?:-->|\\Z)", re.DOTALL)
@@ -53,9 +53,9 @@ _LONGEST_NAME = 32
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """All that may be told, best first in each; see the functions below.
+    """The candidates of each section, best first; see the functions below.
 
-    ``owner``: the owner's own text. ``people``: whom ``about`` speaks of.
+    ``owner``: the owner's own text. ``people``: the people that ``about`` describes.
     """
 
     rules: Sequence[StoredMemory] = ()
@@ -67,24 +67,24 @@ class Material:
 
 
 def may_be_shown(entries: Iterable[StoredMemory]) -> list[StoredMemory]:
-    """Without what somebody would like to be obeyed and nobody vouches for, and what something has
-    settled: whoever asks for it finds it, but nobody is told of it unasked."""
+    """Returns the entries without unvouched orders and without settled ones: recall finds those on
+    request, but they are not shown unasked."""
     return [stored for stored in holding(entries) if not stored.memory.quoted]
 
 
 @dataclass(frozen=True, slots=True)
 class Participants:
-    """Whom a primer is for: the ids of the people of its conversation, and that conversation."""
+    """The people that a primer is for, by id, and their conversation."""
 
     persons: Collection[str] = ()
     conversation: str = ""
 
     def is_told(self, stored: StoredMemory) -> bool:
-        """False for what a stranger said, to the bot elsewhere: it is found if somebody asks for
-        it, but a conversation that comes back is not told of it.
+        """False for what a stranger told the bot in another conversation: recall finds it on
+        request, but a primer does not show it.
 
-        Of public these are told what they, or somebody in this conversation, said, what an admin
-        vouches for, and what was written by hand or brought along without a speaker.
+        Of public a primer shows what was said by these people or in this conversation, what an
+        admin vouches for, and what was written by hand or imported without a speaker.
         """
         if place_name(stored) != PUBLIC_NAME:
             return True
@@ -98,23 +98,23 @@ class Participants:
 
 
 def rules(entries: Iterable[StoredMemory]) -> list[StoredMemory]:
-    """Of the instructions those that somebody vouches for, the strongest first, then the newest.
-    What nobody vouches for is no rule, wherever it stands."""
+    """Returns the trusted instructions, the strongest first, then the newest. An untrusted entry is
+    no rule, whatever file it is in."""
     own = [s for s in may_be_shown(entries) if s.memory.provenance.trusted]
     return sorted(own, key=_strongest)[: _MOST[PrimerPart.RULES]]
 
 
 def open_tasks(entries: Iterable[StoredMemory], own: str) -> list[StoredMemory]:
-    """Of the tasks those that are not done: of the scope named ``own`` first, the strongest first,
-    then the newest."""
+    """Returns the open tasks: those of the scope named ``own`` first, the strongest first, then the
+    newest."""
     left = [stored for stored in may_be_shown(entries) if not is_done(stored)]
     left.sort(key=lambda stored: (stored.scope.name != own, *_strongest(stored)))
     return left[: _MOST[PrimerPart.TASKS]]
 
 
 def last_days(entries: Iterable[StoredMemory], own: str, zone: tzinfo | None) -> list[StoredMemory]:
-    """Of the journal the last days that have something, the newest day first, of a day its digest
-    before its entries; the scope named ``own`` before others."""
+    """Returns the journal's last days with entries, the newest first, a day's digest before its
+    entries; the scope named ``own`` before others."""
     by_scope: dict[str, dict[date, list[StoredMemory]]] = {}
     for stored in may_be_shown(entries):
         days = by_scope.setdefault(stored.scope.name, {})
@@ -129,8 +129,8 @@ def last_days(entries: Iterable[StoredMemory], own: str, zone: tzinfo | None) ->
 def about_people(
     people: Sequence[Actor], entries: Iterable[StoredMemory], own: str
 ) -> list[StoredMemory]:
-    """What entities and preferences tell of them: what names them, and what they said of
-    themselves. A few of each, the strongest first, in the order of the people."""
+    """Returns entries that name these people, or that they said about themselves: a few for each
+    person, the strongest first, in the order of the people."""
     known = sorted(may_be_shown(entries), key=lambda s: (s.scope.name != own, *_strongest(s)))
     chosen: dict[tuple[str, str], StoredMemory] = {}
     for person in people:
@@ -163,28 +163,28 @@ def make_primer(
     heading: Callable[[PrimerPart, Sequence[str]], str],
     words: Callable[[str], str],
 ) -> Primer:
-    """What fits the budget: each section up to its share, then what is left, in their order. What
-    does not fit is skipped and the next tried. Empty where nothing but names would be told.
+    """Returns what fits the budget: each section up to its share, then what is left, in their
+    order. An entry that does not fit is skipped. Empty if only names would be shown.
 
     Args:
-        token_budget: For all that is written, line ends too.
-        line: What is written of a memory, its line end included.
-        heading: What is written above a section, of the section of people with their names.
-        words: What is written of a line of the owner's.
+        token_budget: For the whole text, line ends included.
+        line: Renders a memory, its line end included.
+        heading: Renders a section's heading; that of the people has their names.
+        words: Renders a line of the owner's.
     """
-    shelves = [_Shelf.of(part, material, line, heading, words) for part in PrimerPart]
+    built = [_Section.of(part, material, line, heading, words) for part in PrimerPart]
     left = token_budget
-    for shelf in shelves:
-        left -= shelf.fill(min(left, int(token_budget * SHARES[shelf.part])))
-    for shelf in shelves:
-        left -= shelf.fill(left)
-    sections = tuple(shelf.section() for shelf in shelves if shelf.begun)
+    for section in built:
+        left -= section.fill(min(left, int(token_budget * SHARES[section.part])))
+    for section in built:
+        left -= section.fill(left)
+    sections = tuple(section.section() for section in built if section.begun)
     if not any(section.hits or section.words for section in sections):
         return Primer()
     return Primer(sections, tokens=token_budget - left)
 
 
-class _Shelf:
+class _Section:
     """One section while it is being filled."""
 
     def __init__(self, part: PrimerPart, head: int, costs: Sequence[int]) -> None:
@@ -205,26 +205,26 @@ class _Shelf:
         line: Callable[[Hit], str],
         heading: Callable[[PrimerPart, Sequence[str]], str],
         words: Callable[[str], str],
-    ) -> _Shelf:
+    ) -> _Section:
         names: tuple[str, ...] = ()
         if part is PrimerPart.OWNER:
             lines = _lines(material.owner)[: _MOST[part]]
-            shelf = cls(part, _cost(heading(part, ())), [_cost(words(text)) for text in lines])
-            shelf.words = lines
-            return shelf
+            section = cls(part, _cost(heading(part, ())), [_cost(words(text)) for text in lines])
+            section.words = lines
+            return section
         if part is PrimerPart.PEOPLE:
             known = (one_line(person.name)[:_LONGEST_NAME] for person in material.people)
             plain = (name for name in known if name and order_like(name) is None)
             names = tuple(dict.fromkeys(plain))[:MOST_PEOPLE]
         hits = [_hit(*said) for said in once(_of_part(part, material))]
         costs = [_cost(line(hit)) for hit in hits]
-        shelf = cls(part, _cost(heading(part, names)), costs)
-        shelf.names = names
-        shelf.hits = [replace(hit, tokens=cost) for hit, cost in zip(hits, costs, strict=True)]
-        return shelf
+        section = cls(part, _cost(heading(part, names)), costs)
+        section.names = names
+        section.hits = [replace(hit, tokens=cost) for hit, cost in zip(hits, costs, strict=True)]
+        return section
 
     def fill(self, allowance: int) -> int:
-        """Take what fits; how much of the allowance is spent."""
+        """Take what fits. Returns how much of the allowance was spent."""
         spent = 0 if self.begun else self._head
         if spent > allowance:
             return 0
@@ -240,7 +240,7 @@ class _Shelf:
         return spent
 
     def section(self) -> PrimerSection:
-        """What was taken, in its order."""
+        """Returns what was taken, in its order."""
         kept = sorted(place for place in self._taken if place >= 0)
         hits = tuple(self.hits[place] for place in kept) if self.hits else ()
         words = tuple(self.words[place] for place in kept) if self.words else ()
@@ -267,7 +267,7 @@ def _cost(text: str) -> int:
 
 
 def _lines(text: str) -> list[str]:
-    """What the owner says, without the file's title and what he wrote for himself."""
+    """Returns the owner's lines without the file's title and comments."""
     said = _COMMENT.sub("\n", text).splitlines()
     return [one_line(line)[:PREVIEW] for line in said if line.strip() and not _TITLE.match(line)]
 
@@ -282,8 +282,9 @@ _BRACKETS = str.maketrans("<>", "‹›")
 
 
 def primer_markdown(primer: Primer) -> str:
-    """The same as a person reads it in PRIMER.md: a heading of level 2 a section, a memory a list
-    item with date, speaker and pointer. No word of a memory opens a comment, an entry or a tag."""
+    """Returns the primer as Markdown for PRIMER.md: a level-2 heading for each section, a list item
+    with date, speaker and pointer for each memory. A memory's words cannot open a comment, an entry
+    or a tag."""
     lines: list[str] = []
     for section in primer.sections:
         if section.part is PrimerPart.OWNER:
@@ -298,7 +299,7 @@ def primer_markdown(primer: Primer) -> str:
 
 
 def markdown_line(hit: Hit, *, vouched: bool = False) -> str:
-    """A memory as a list item: as what somebody said, unless somebody vouches for it."""
+    """Returns a memory as a list item: as its speaker's words, unless it is vouched for."""
     names = dict.fromkeys(_plain(as_one_name(one.who)) for one in (hit, *hit.also) if one.who)
     who, text = "、".join(names) or "佚名", _plain(hit.preview)
     said = text if vouched else f"“{text}”"

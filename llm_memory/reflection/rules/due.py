@@ -1,8 +1,8 @@
-"""When turns are to be read, and when a service that failed is asked again. Pure.
+"""Decides when turns are read, and when a failed service is called again. Pure.
 
-A call costs about the same for one turn as for ten, and what waits costs nobody their answer:
-AstrBot has it in the context of its conversation, and recall finds its words. So turns are read
-when that pays: enough was said that is worth reading, and the talk has come to a rest.
+A call costs about the same for one turn as for ten, and waiting turns are not missing in answers:
+AstrBot has them in the conversation's context, and recall finds their words. So turns are read when
+that pays: enough was said that is worth reading, and the conversation is idle.
 """
 
 from __future__ import annotations
@@ -14,31 +14,31 @@ from typing import Final
 from ...models.loop import WaitingLine
 
 PAYS: Final = 7
-"""So many turns pay for a call: what it asks for besides them costs as much."""
+"""So many turns pay for a call: the rest of its prompt costs as much as they do."""
 WORTH: Final = 6
-"""So much of them has to be worth reading."""
+"""The least worth of turns that pay for a call."""
 ENDED: Final = timedelta(days=7)
-"""After so long nobody will add to the little that was said."""
+"""A conversation idle for so long counts as ended."""
 LONGEST_WAIT: Final = timedelta(days=14)
-"""Nothing waits longer."""
+"""No turn waits longer."""
 MOST_CHARS: Final = 6_000
-"""Of what was said and answered: about what fits into a prompt without being cut."""
+"""Characters of messages and replies: about what fits into a prompt without being cut."""
 
 
 def may_pay(line: WaitingLine, *, after_turns: int) -> bool:
-    """Whether it makes a difference how much of a line is worth reading."""
+    """Returns whether a line has enough turns for its worth to matter."""
     return line.count >= min(PAYS, after_turns)
 
 
 def is_due(
     line: WaitingLine, worth: float, now: datetime, *, after_turns: int, idle: timedelta
 ) -> bool:
-    """So many turns, or so much text, that a rest is not waited for; or nobody has said anything
-    for so long, and what was said pays for a call, or has waited long. A clock that went back by
-    more than that has made the turns no younger.
+    """Returns True for so many turns, or so much text, that idling is not awaited; or if the line
+    is idle, and its turns pay for a call or have waited long. A clock that was set back further
+    than that does not make the turns younger.
 
     Args:
-        worth: Of the turns, as ``worth_reading`` tells it.
+        worth: The sum of ``worth_of`` over the turns.
     """
     if line.count >= after_turns or line.chars >= MOST_CHARS:
         return True
@@ -50,7 +50,7 @@ def is_due(
 def seconds_until_due(
     line: WaitingLine, worth: float, now: datetime, *, after_turns: int, idle: timedelta
 ) -> float:
-    """For a line that is not due, if nothing more is said in it."""
+    """Returns the seconds until a line is due if nothing more is said in it."""
     rests = line.newest + idle
     ended = min(line.newest + ENDED, line.oldest + LONGEST_WAIT)
     due = rests if _pays(line, worth, after_turns) else max(rests, ended)
@@ -62,12 +62,12 @@ def _pays(line: WaitingLine, worth: float, after_turns: int) -> bool:
 
 
 def wait_after(failures: int, retry_seconds: Sequence[float]) -> timedelta:
-    """How long to leave a service alone that failed so often in a row."""
+    """Returns the backoff of a service after so many failures in a row."""
     if not failures or not retry_seconds:
         return timedelta()
     return timedelta(seconds=retry_seconds[min(failures, len(retry_seconds)) - 1])
 
 
 def seconds_until_asked(now: datetime, failed_at: datetime, wait: timedelta) -> float:
-    """Until a service that failed is asked again, 0 for now."""
+    """Returns the seconds until a failed service is called again, 0 for now."""
     return max((failed_at + wait - now).total_seconds(), 0.0)

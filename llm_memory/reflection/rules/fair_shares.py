@@ -1,11 +1,12 @@
 """Fair shares of the day's tokens, and of the places in the queue. Pure.
 
-A total is shared equally at two levels among those who want some of it: first by group (each mapped
-scope is one, all strangers together are one), then by party inside the group. A share is no quota:
-who is beyond it is served after those within theirs, and what nobody else wants is free. But tokens
-come once a day, and a flood in the morning would spend them before the family has said a word. So
-strangers, and parties beyond their share while others wait, are held to a pace: half of the day's
-tokens at any time, and the rest as the day passes.
+A total is shared equally at two levels among the parties that want some of it: first by group (each
+mapped scope is one, all strangers together are one), then by party inside the group. A share is not
+a quota: a party beyond its share is served after those within theirs, and tokens without other
+demand are free. But tokens are granted once a day, and a flood in the morning would spend them
+before the family has said a word. So strangers, and parties beyond their share while others wait,
+are rate-limited: half of the day's tokens at any time, and the rest in proportion to the time of
+day.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ from .prompt import LEAST_TOKENS, REPLY_TOKENS
 
 _PLENTY: Final = 10**12
 LEAST_CALL: Final = LEAST_TOKENS + REPLY_TOKENS
-"""Tokens of the smallest question with its answer."""
+"""Tokens of the smallest prompt with its answer."""
 _DAY_SECONDS: Final = 86_400
 _TURN_CHARS: Final = 100
-"""What a turn costs besides its words, in characters."""
+"""The overhead of a turn in characters."""
 
 Rank = tuple[bool, bool, int, int]
 
@@ -43,47 +44,46 @@ class Shares:
         self._group_share = dict.fromkeys(members, part)
         self._own_share = {group: part // count for group, count in members.items()}
         self.within = frozenset(party for party in wanting if not self.is_beyond(party))
-        """Those who want more and are within their share."""
+        """The parties that want more and are within their share."""
 
     def group_share(self, party: Party) -> int:
-        """The equal part of the party's group, 0 for a party that wants nothing."""
+        """Returns the equal share of the party's group, 0 for a party that wants nothing."""
         return self._group_share.get(party.group, 0)
 
     def own_share(self, party: Party) -> int:
-        """The party's equal part of its group's."""
+        """Returns the party's equal share of its group's share."""
         return self._own_share.get(party.group, 0)
 
     def group_used(self, party: Party) -> int:
-        """What all parties of its group used, those that want nothing more included."""
+        """Returns what all parties of its group used, including those that want nothing more."""
         return self._group_used[party.group]
 
     def used(self, party: Party) -> int:
-        """What the party used."""
+        """Returns what the party used."""
         return self._used.get(party, 0)
 
     def is_beyond(self, party: Party) -> bool:
-        """Whether the party, or its group, used up its share."""
+        """Returns whether the party, or its group, used up its share."""
         beyond = self.used(party) >= self.own_share(party)
         return beyond or self.group_used(party) >= self.group_share(party)
 
     def rank(self, party: Party) -> Rank:
-        """The smallest is served first: who is within its share, then admins and mapped scopes,
-        then the group that used least, then the party that did."""
+        """Returns the sort key of service: parties within their share first, then admins and mapped
+        scopes, then the group that used least, then the party that used least."""
         beyond = self.is_beyond(party)
         return (beyond, not party.known, self.group_used(party), self.used(party))
 
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """What of the day's tokens may be used now.
+    """Which of the day's tokens may be used now.
 
     Attributes:
         daily: Tokens of the whole day.
-        spent: All that was spent today, journals included.
-        used: By whom, as far as it was for somebody's turns.
-        until_now: What those who are held to a pace may have used by now.
-        overhears: Whether what was not said to the bot may be read: until half of the tokens are
-            spent.
+        spent: All tokens spent today, journals included.
+        used: The tokens spent on turns, by party.
+        until_now: What rate-limited parties may have used by now.
+        overhears: Whether overheard turns may be read: until half of the tokens are spent.
     """
 
     daily: int
@@ -94,33 +94,33 @@ class Allowance:
 
     @classmethod
     def at(cls, now: datetime, daily: int, spent: int, used: Mapping[Party, int]) -> Allowance:
-        """The allowance of a moment, in the bot's time zone."""
+        """Returns the allowance of a moment, in the bot's time zone."""
         seconds = now.hour * 3600 + now.minute * 60 + now.second
         until_now = max(daily // 2, daily * seconds // _DAY_SECONDS)
         return cls(daily, spent, used, until_now, overhears=spent * 2 < daily)
 
     def without_shares(self) -> Allowance:
-        """The same for a day on which there is enough for everybody."""
+        """Returns the allowance of a day with enough tokens for all parties."""
         return replace(self, daily=_PLENTY, spent=0, used={}, until_now=_PLENTY)
 
     @property
     def left_for_strangers(self) -> int:
-        """What strangers together may still use now."""
+        """Returns what strangers together may still use now."""
         used = sum(amount for party, amount in self.used.items() if not party.known)
         return max(min(self.until_now - used, self.daily - self.spent), 0)
 
     def shares(self, wanting: Collection[Party]) -> Shares:
-        """Of the day's tokens."""
+        """Returns the shares of the day's tokens."""
         return Shares(self.daily, self.used, wanting)
 
     def why_held(self, party: Party, shares: Shares) -> HeldBack:
-        """Why others are read before the party, NO where they are not."""
+        """Returns why others are read before the party, NO if they are not."""
         if not party.known and self.left_for_strangers < LEAST_CALL:
             return HeldBack.STRANGERS
         return HeldBack.SHARE if shares.within and shares.is_beyond(party) else HeldBack.NO
 
     def may_read(self, party: Party, shares: Shares) -> bool:
-        """Whether turns of the party may be read now, after those of others if need be."""
+        """Returns whether turns of the party may be read now, if need be after others."""
         match self.why_held(party, shares):
             case HeldBack.NO:
                 return True
@@ -130,15 +130,15 @@ class Allowance:
                 return False
 
     def served(self, line: WaitingLine, shares: Shares) -> tuple[Party, ...]:
-        """Whose turns of a line are read together: of those within their shares, or else of all
-        that may be read now. Empty: the line waits."""
+        """Returns whose turns of a line are read together: the parties within their shares, or else
+        all that may be read now. Empty: the line waits."""
         allowed = tuple(party for party in line.parties if self.may_read(party, shares))
         return tuple(party for party in allowed if not shares.is_beyond(party)) or allowed
 
 
 def in_order(lines: Sequence[WaitingLine], shares: Shares) -> list[WaitingLine]:
-    """Lines as they are to be read; those of equal rank stay in the order in which they came. A
-    line ranks as the party in it that ranks first."""
+    """Returns the lines in the order in which to read them, a stable sort. A line ranks as its
+    first-ranked party."""
     ranks = {party: shares.rank(party) for line in lines for party in line.parties}
     return sorted(lines, key=lambda line: min(ranks[party] for party in line.parties))
 
@@ -150,8 +150,8 @@ def told(
     *,
     rests: bool = False,
 ) -> tuple[Share, ...]:
-    """Parties whose turns wait while others are read, and those whose turns gave way today: who
-    used most first. ``rests``: what waits did not fit into what strangers may use now."""
+    """Returns the parties whose turns wait while others are read, and those with turns evicted
+    today, the largest use first. ``rests``: the waiting turns exceed what strangers may use now."""
     shares, reads = allowance.shares(waiting.keys()), allowance.daily >= LEAST_CALL
 
     def held(party: Party) -> HeldBack:
@@ -169,10 +169,10 @@ def told(
 
 
 def choose_evicted(places: int, held: Mapping[Party, int], newcomer: Party) -> Party | None:
-    """Whose oldest turn leaves a full queue for one of the newcomer's. None where the newcomer's is
-    refused: its party holds its share already, or nobody holds more than theirs.
+    """Returns the party whose oldest turn is evicted from a full queue for the newcomer's. None if
+    the newcomer's turn is refused: its party holds its share already, or no party exceeds its own.
 
-    Parties within their share keep all that they hold, and a stranger displaces strangers alone.
+    Parties within their share keep all their turns, and a stranger evicts strangers only.
     """
     shares = Shares(places, held, {*held, newcomer})
     if newcomer.known and shares.group_used(newcomer) < shares.group_share(newcomer):
@@ -190,8 +190,8 @@ def choose_evicted(places: int, held: Mapping[Party, int], newcomer: Party) -> P
 
 
 def split(tokens: int, turns: Sequence[QueuedTurn]) -> dict[Party, int]:
-    """What a call costs each of those who spoke in its turns, by how much was said: the words of
-    the bot count for the person that it answered. The parts add up to ``tokens``."""
+    """Split a call's cost among the speakers of its turns, by length: the bot's words count for the
+    person that it answered. The parts add up to ``tokens``."""
     weights: Counter[Party] = Counter()
     for turn in turns:
         weights[party_of(turn)] += _TURN_CHARS + len(turn.user_text) + len(turn.reply_text)
@@ -205,12 +205,13 @@ def split(tokens: int, turns: Sequence[QueuedTurn]) -> dict[Party, int]:
 
 
 def party_of(turn: QueuedTurn) -> Party:
-    """Whose share a turn uses."""
+    """Returns the party whose share a turn uses."""
     return Party.of(turn.scope, turn.person, turn.conversation, admin=turn.admin)
 
 
 def taking_turns(turns: Sequence[QueuedTurn]) -> list[QueuedTurn]:
-    """The first turn of each speaker, then the second of each, and so on."""
+    """Returns the turns round-robin: the first of each speaker, then the second of each, and so
+    on."""
     so_far: Counter[Party] = Counter()
     order = []
     for place, turn in enumerate(turns):

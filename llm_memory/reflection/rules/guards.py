@@ -1,7 +1,7 @@
-"""What a reader of turns may not do, whatever it answers: the guards of its answer. Pure.
+"""Guards against the reflection model's answer: what it may not change. Pure.
 
-A reader can be talked into anything by the words that it reads. So what it says of memories that
-exist is measured by what was really said, and by whom.
+The model can be manipulated by the words that it reads. So its changes to existing memories are
+checked against what was really said, and by whom.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from .speakers import Speaker
 
 _HALF = 0.5
 _SAME_THING: Final = 4
-"""What settles a thing has this part of its words: at least one in so many."""
+"""A settling statement shares at least one in so many of the entry's words."""
 _LEAST_NAME: Final = 2
 _DENIAL: Final = re.compile(r"[不没未无]|n['’]t\b|\b(?:not|no|never|none|nothing)\b", re.IGNORECASE)
 _SHARED: Final = frozenset({Topic.ENTITIES, Topic.DECISIONS, Topic.JOURNAL})
-"""What is everybody's to tell of; what one likes, and cannot stand, is not."""
+"""Topics on which any speaker's statement counts; preferences are not among them."""
 _NO_MORE: Final = re.compile(
     r"了|再|已|取消|作废|改|换|推迟|提前|还清|算了|"
     r"\b(?:now|longer|any ?more|already|cancel\w*|instead|moved|paid|back|off)\b",
@@ -49,14 +49,14 @@ _STAYS: Final = re.compile(
     r"(?:(?:\bnot|\bnever|\bcannot|n['’]t)\b(?!.*\b(?:any ?more|longer)\b)).*",
     re.IGNORECASE,
 )
-"""Said of what is neither dropped nor moved nor done with."""
+"""Phrases about plans that are not dropped, moved or done."""
 _DEBT: Final = re.compile(r"欠|借|\b(?:owes?|owed|lend|lent|borrow\w*)\b", re.IGNORECASE)
 _JOINING: Final = frozenset(["和", "与", "跟", "及", "以", "还", "并", "且", "and", "both", "plus"])
 
 
 def said_by(text: str, speaker: Speaker, turns: Sequence[QueuedTurn]) -> bool:
-    """Whether this one said as much of a text as anybody else in the turns, and anything at all:
-    else it was taken from somebody else, whatever turn is named for it."""
+    """Returns whether the speaker said as much of a text as any other speaker in the turns, and
+    some of it: else it comes from another speaker, whatever turn the model cites."""
     wanted = content(text) - content(speaker.name)
     if not wanted:
         return True
@@ -68,12 +68,12 @@ def said_by(text: str, speaker: Speaker, turns: Sequence[QueuedTurn]) -> bool:
 
 
 def may_replace(stored: StoredMemory, text: str, turn: QueuedTurn) -> bool:
-    """Whether ``text``, learned from a turn, may take the place of an older entry of its speaker.
+    """Returns whether ``text``, learned from a turn, may replace an older entry of its speaker.
 
-    He must have said at least half of what is new in it, and a negation where one comes or goes,
-    and leave no more unsaid of the entry than he says.
-    What a person wrote by hand stays, and so do standing instructions. What was said before the
-    entry took nothing of it back: conversations are not read in the order in which people talked.
+    The speaker must have said at least half of what is new in it, and a negation if one is added or
+    removed, and must not leave out more of the entry than is repeated. Handwritten entries and
+    standing instructions are never replaced. A turn from before the entry retracts nothing of it:
+    conversations are not read in the order in which people talked.
     """
     old = stored.memory
     if turn.observed_at < old.created_at:
@@ -81,7 +81,7 @@ def may_replace(stored: StoredMemory, text: str, turn: QueuedTurn) -> bool:
     if old.provenance.source is Source.PERSON or topic_of(stored.path) is Topic.INSTRUCTIONS:
         return False
     if len(content(old.judgment) - content(text)) > len(content(text)):
-        return False  # most of it nobody took back
+        return False  # most of it was not retracted
     known = content(old.judgment) | content(turn.who) | content(old.provenance.who)
     wanted = content(text) - known or content(text) - content(turn.who)
     told = stated(turn.user_text)
@@ -91,13 +91,13 @@ def may_replace(stored: StoredMemory, text: str, turn: QueuedTurn) -> bool:
 
 
 def may_close(stored: StoredMemory, text: str, turn: QueuedTurn, *, own: bool) -> bool:
-    """Whether ``text``, learned from a turn, settles an older entry that it may not replace: the
-    entry stays, marked. ``own``: who spoke in the turn has said the entry, too.
+    """Returns whether ``text``, learned from a turn, settles an older entry that it may not
+    replace: the entry is kept and marked. ``own``: the turn's speaker also said the entry.
 
-    It speaks of the same matter, not only of the same people, and was said in the turn. Others
-    settle what names them, plans of the same conversation that they say are changed, and, but in
-    public, facts. What an admin vouches for only an admin settles. Who flatly denies what another
-    said settles nothing.
+    It must be about the same matter, not only the same people, and was said in the turn. Other
+    speakers settle entries that name them, plans of the same conversation that they say are
+    changed, and, except in public, facts. Only an admin settles what an admin vouches for. A flat
+    denial of another speaker's words settles nothing.
     """
     old, origin = stored.memory, stored.memory.provenance
     if turn.observed_at < old.created_at or old.quoted or is_digest(old):
@@ -120,7 +120,7 @@ def may_close(stored: StoredMemory, text: str, turn: QueuedTurn, *, own: bool) -
 
 
 def stated(text: str) -> str:
-    """What a text says to be so: without its questions, and what hangs on an if."""
+    """Returns a text's statements, without questions and conditional clauses."""
     sentences = (_IF.sub("", one) for one in SENTENCE.findall(text))
     clauses = (clause for one in sentences for clause in _CLAUSE.findall(one))
     return "".join(clause for clause in clauses if not _ASKED.search(clause))
@@ -133,9 +133,9 @@ def _is_party(stored: StoredMemory, text: str, turn: QueuedTurn) -> bool:
     if len(turn.who) >= _LEAST_NAME and _names(old.judgment, turn.who):
         return True
     if _DEBT.search(old.judgment) and _names(text, turn.who):
-        return False  # it is his own debt, not that of the others
+        return False  # it is the speaker's own debt, not that of the others
     shared = old.kind in (MemoryKind.EVENT, MemoryKind.TASK)
-    if not stored.scope.is_public:  # among people whom the owner has put together
+    if not stored.scope.is_public:  # among people whom the owner put into one scope
         shared = shared or topic_of(stored.path) in _SHARED
     here = old.provenance.conversation == turn.conversation
     changed = _without_what_stays(stated(turn.user_text))
@@ -148,7 +148,7 @@ def _names(text: str, who: str) -> bool:
 
 
 def _denies(text: str) -> bool:
-    """Whether a text says that something is not so, and not that it is so no more."""
+    """Returns whether a text denies something, rather than saying that it has ended."""
     rest = _without_what_stays(text)
     return _DENIAL.search(text) is not None and _NO_MORE.search(rest) is None
 
@@ -158,7 +158,8 @@ def _without_what_stays(text: str) -> str:
 
 
 def may_merge(memories: Sequence[Memory], text: str) -> bool:
-    """Whether ``text`` says all that each of the memories says, in its own words, and no more."""
+    """Returns whether ``text`` says all that each of the memories says, in their words, and no
+    more."""
     if len(memories) < 2:
         return False
     first = memories[0]
@@ -181,7 +182,7 @@ def may_merge(memories: Sequence[Memory], text: str) -> bool:
 
 
 def _is_made_of(whole: Words, parts: Sequence[Words]) -> bool:
-    """Whether ``whole`` is what the parts begin with in common, and then the rest of each."""
+    """Returns whether ``whole`` is the common beginning of the parts, then the rest of each."""
     shared = 0
     while all(len(part) > shared and part[shared] == parts[0][shared] for part in parts):
         shared += 1
@@ -202,8 +203,8 @@ def _is_made_of(whole: Words, parts: Sequence[Words]) -> bool:
 def _next_part(
     whole: Words, place: int, beginning: Words, rests: set[Words], *, first: bool
 ) -> tuple[Words, int] | None:
-    """The rest of a part that stands at ``place``, behind so much of the beginning as is said
-    again, and the place behind it."""
+    """Returns the rest of a part at ``place``, after the repeated end of the beginning, and the
+    place after it."""
     if not first:
         while place < len(whole) and whole[place] in _JOINING:
             place += 1
@@ -211,7 +212,7 @@ def _next_part(
         again = beginning[skipped:]
         left_out = frozenset(beginning[:skipped])
         if skipped and first:
-            return None  # what all have in common stands at the beginning
+            return None  # the common part must be at the beginning
         if again and not TURNS.isdisjoint(left_out):
             continue  # 不喜欢茶，喜欢咖啡 is not 不喜欢茶，不喜欢咖啡
         if whole[place : place + len(again)] != again:
@@ -229,7 +230,7 @@ def _heavy(said: Statement) -> Words:
 
 
 def _turned(text: str) -> bool:
-    """Whether a text denies something or takes it back."""
+    """Returns whether a text denies or retracts something."""
     folded = unicodedata.normalize("NFKC", text).casefold()
     words = set(NARROW.findall(WIDE.sub(" ", folded)))
     wide = (word for word in TURNS if not word.isascii())

@@ -1,8 +1,8 @@
-"""What a reader of finished turns is asked. Pure.
+"""Builds the prompt of the reflection model. Pure.
 
-Two parts: ``system`` says what to do and never changes, so that services keep it in their caches;
-``user`` holds the turns and the memories that were shown for them, as JSON lines between marks that
-no text can forge. Both are data to the reader, and it is told so.
+Two parts: ``system`` has the instructions and never changes, so that services can cache it;
+``user`` has the turns and the memories that were shown for them, as JSON lines between marks that
+no text can forge. The instructions say that these are data.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from ...text.normalising import estimate_tokens, preview
 from .speakers import speakers
 
 REPLY_TOKENS: Final = 1_500
-"""Kept free for the answer where a budget is compared."""
+"""Reserved for the answer in budget checks."""
 MOST_TURNS: Final = 40
 MOST_TURN_TOKENS: Final = 5_000
-"""Of all turns of a prompt together."""
+"""The most tokens of all turns of a prompt."""
 _MOST_KNOWN, _KNOWN_CHARS = 30, 160
 _TURN_CHARS: Final = (2_000, 1_000, 500, 240, 120, 60)
-"""The longest text of a turn; the next one where they do not fit."""
+"""Limits for the text of a turn, tried in order until the turns fit."""
 _QUOTED_REPLY = 1_000
 
 SYSTEM: Final = """\
@@ -55,12 +55,12 @@ kind：人和物的情况用 knowledge，某天的事用 event，喜好用 emoti
 改了口、还了债、换了时间、取消了，旧的就写进 contradictions，谁说的都算。
 <turns> 里前后说法不同的，只记最后的。"""
 LEAST_TOKENS: Final = estimate_tokens(SYSTEM) + 200
-"""Of a prompt with one short turn."""
+"""Tokens of a prompt with one short turn."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """``tokens`` are those of both parts, estimated."""
+    """A prompt in two parts; ``tokens`` estimates both."""
 
     system: str
     user: str
@@ -70,7 +70,7 @@ class Prompt:
         return estimate_tokens(self.system) + estimate_tokens(self.user)
 
     def again(self, reply: str, reason: str) -> Prompt:
-        """The same once more, with what was wrong with the first answer."""
+        """Returns the prompt with the first answer and its error added."""
         said = _data(preview(reply, _QUOTED_REPLY))
         told = f"你上次的回答不能用（{reason}）。上次的回答（节选）：{said}"
         return replace(self, user=f"{self.user}\n\n{told}\n请重新只输出一个 JSON 对象。")
@@ -79,10 +79,10 @@ class Prompt:
 def reflection_prompt(
     turns: Sequence[QueuedTurn], known: Sequence[StoredMemory], *, most_tokens: int
 ) -> Prompt:
-    """Turns of one conversation, the oldest first, and what was remembered when they were said.
+    """Returns a prompt of one conversation's turns, the oldest first, and the memories known then.
 
-    Texts are cut, and memories left out, until it costs at most ``most_tokens``; where even that is
-    too much, it is what is left.
+    Texts are cut, and memories left out, until it has at most ``most_tokens``; the smallest version
+    is returned even if it has more.
     """
     told = [_known_line(stored) for stored in known[:_MOST_KNOWN]]
     for chars in _TURN_CHARS:
@@ -94,7 +94,7 @@ def reflection_prompt(
 
 
 def how_many_fit(turns: Sequence[QueuedTurn], most_tokens: int) -> int:
-    """The first so many turns make a prompt of at most so many tokens; at least one."""
+    """Returns how many of the first turns fit into a prompt of ``most_tokens``; at least one."""
     left = min(most_tokens - estimate_tokens(SYSTEM), MOST_TURN_TOKENS)
     for count, line in enumerate(_turn_lines(turns[:MOST_TURNS], _TURN_CHARS[0])):
         left -= estimate_tokens(line)
@@ -156,6 +156,6 @@ def _who(name: str, person: str) -> str:
 
 
 def _data(value: object) -> str:
-    """JSON in which no mark can be closed."""
+    """Returns JSON that cannot close a mark."""
     text = json.dumps(value, ensure_ascii=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e")

@@ -1,7 +1,5 @@
-"""From a reader's answer to what is to be learned: who said it, and when, is told by the turns.
-
-Pure. The answer names a turn, or a speaker's label; what does not agree with itself is nobody's.
-"""
+"""Turns the model's answer into feedback: speaker and time are taken from the turns. Pure. The
+answer names a turn, or a speaker's label; if the two disagree, the draft has no speaker."""
 
 from __future__ import annotations
 
@@ -24,7 +22,7 @@ _STRENGTH = 50
 
 
 def read_reply(reply: ReflectionReply, turns: Sequence[QueuedTurn]) -> Feedback:
-    """What the answer to these turns says, as feedback on them."""
+    """Returns the answer as feedback on these turns."""
     who = speakers(turns)
 
     def draft(new: NewMemory) -> tuple[MemoryDraft, str]:
@@ -46,7 +44,7 @@ def read_reply(reply: ReflectionReply, turns: Sequence[QueuedTurn]) -> Feedback:
 def _draft(
     new: NewMemory, turns: Sequence[QueuedTurn], who: Sequence[Speaker]
 ) -> tuple[MemoryDraft, str]:
-    """And the ticket of the turn that it comes from, empty where that is not said."""
+    """Returns the draft and the ticket of its turn, empty if the answer names none."""
     turn, actor = _source(new, turns, who)
     own = (t.user_text for t, one in zip(turns, who, strict=True) if one.actor == actor)
     said_at = turns[-1 if turn is None else turn].observed_at
@@ -54,7 +52,7 @@ def _draft(
         judgment=new.judgment,
         reasoning=_reasoning(new, said_at.date()),
         tags=usable_tags(new.tags or (), new.judgment)[:MOST_TAGS],
-        # A model that makes up a kind has still said what there is to remember.
+        # An unknown kind does not invalidate the memory.
         kind=KINDS.get(new.kind or "", MemoryKind.KNOWLEDGE),
         strength=_STRENGTH if new.strength is None else new.strength,
         active=False,
@@ -69,7 +67,7 @@ def _draft(
 def _source(
     new: NewMemory, turns: Sequence[QueuedTurn], who: Sequence[Speaker]
 ) -> tuple[int | None, Actor]:
-    """The turn that it was said in, as a place, and who said it."""
+    """Returns the index of the turn in which it was said, and its speaker."""
     label = _label(new.who or "", who)
     turn = None if new.turn is None else new.turn - 1
     if turn is not None and not 0 <= turn < len(turns):
@@ -87,14 +85,14 @@ def _source(
 
 
 def _label(named: str, who: Sequence[Speaker]) -> str | None:
-    """The speaker that is meant: by label, or by a name that only one of them has."""
+    """Returns the label of the named speaker: by label, or by a name that only one of them has."""
     named = named.strip()
     found = {one.label for one in who if named and named in (one.label, one.name)}
     return found.pop() if len(found) == 1 else None
 
 
 def _reasoning(new: NewMemory, said_on: date) -> str:
-    """With the day of what is told, where that is another than the day it was said."""
+    """Returns the reasoning, with the event's day if it differs from the day it was said."""
     reasoning = claiming_nothing(clean(new.reasoning or ""))
     try:
         day = date.fromisoformat((new.when or "")[:10])

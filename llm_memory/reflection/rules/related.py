@@ -1,7 +1,7 @@
-"""What a speaker has said before of what he speaks of now: it may not be so any more. Pure.
+"""Finds a speaker's earlier statements on the same subject, which may be outdated. Pure.
 
-Recall finds what answers a message. What a statement corrects is often not that, so whoever reads
-the turns is shown it, too.
+Recall finds what answers a message. A statement often corrects other memories than those, so the
+reflection model is shown these, too.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from ...models.turns import QueuedTurn
 from ...text.content_words import content
 
 _EACH: Final = 2
-"""Of a turn."""
+"""The most memories for one turn."""
 _MOST: Final = 12
-"""Of all turns together: each costs tokens."""
+"""The most memories for all turns together: each costs tokens."""
 _LEAST: Final = 2
-"""A Han character that they share counts one, a word two."""
+"""The least overlap: a shared Han character counts one, a shared word two."""
 
 
 def related(turns: Sequence[QueuedTurn], memories: Sequence[StoredMemory]) -> list[StoredMemory]:
-    """Of the memories, all of the turns' own scope, those of each turn's speaker that share the
-    most with what he said, the best of each turn first."""
+    """Returns, of memories from the turns' own scope, those of each turn's speaker that share the
+    most words with the turn, the best of each turn first."""
     persons = {turn.person for turn in turns if turn.person}
     about = [
         (stored, content(stored.memory.judgment) - content(stored.memory.provenance.who))

@@ -1,7 +1,7 @@
-"""What a reader of turns may answer, and nothing else: one JSON object, every type as it must be.
+"""Parses the model's answer strictly: one JSON object with exact types.
 
-``{}`` says that nothing was learned. Fields that the protocol does not know are ignored, a scope
-among them; a wrong type is a fault of the whole answer, for half an answer is a wrong one.
+``{}`` says that nothing was learned. Unknown fields are ignored, a scope among them; a wrong type
+invalidates the whole answer, for half an answer is a wrong one.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 MOST_CHARS: Final = 65_536
-"""Of a whole answer."""
+"""The longest answer."""
 MOST_ITEMS: Final = 120
-"""Of each list of memories in it: three a turn. Ids are bounded by the length of the answer."""
+"""The most items of each list of memories: three for each turn. Ids are bounded by the answer's
+length."""
 KINDS: Final = {
     "knowledge": MemoryKind.KNOWLEDGE,
     "event": MemoryKind.EVENT,
@@ -30,7 +31,7 @@ KINDS: Final = {
     **{kind.value: kind for kind in MemoryKind},
 }
 _START = re.compile(r'\{\s*["}]')
-"""Of an object; in {words} a brace means something else."""
+"""The beginning of an object; in {words} a brace means something else."""
 _FIELDS = ("useful_ids", "useless_ids", "new_memories", "contradictions", "merges")
 _THOUGHTS = re.compile(r"<think>.*?</think>", re.DOTALL)
 _FENCE = re.compile(r"```[A-Za-z]*\s*\n(.*?)\n\s*```", re.DOTALL)
@@ -39,7 +40,7 @@ _STRICT: Final[dict[str, Any]] = {"strict": True, "extra": "ignore"}
 
 @dataclass(frozen=True, slots=True)
 class NewMemory:
-    """One memory as the reader words it. ``turn`` counts from 1, ``who`` is a speaker's label."""
+    """One memory in the model's words. ``turn`` counts from 1, ``who`` is a speaker's label."""
 
     __pydantic_config__: ClassVar[Any] = _STRICT
 
@@ -55,7 +56,7 @@ class NewMemory:
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """What is remembered under an id is not so any more."""
+    """The memory with this id is no longer true."""
 
     __pydantic_config__: ClassVar[Any] = _STRICT
 
@@ -65,7 +66,7 @@ class Correction:
 
 @dataclass(frozen=True, slots=True)
 class Joining:
-    """Several memories that say one thing."""
+    """Several memories to merge, which say the same."""
 
     __pydantic_config__: ClassVar[Any] = _STRICT
 
@@ -88,13 +89,13 @@ class ReflectionReply:
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """Why an answer is none. ``reason`` quotes nothing of it but names of fields."""
+    """Why an answer is invalid. ``reason`` quotes only names of fields."""
 
     reason: str
 
 
 def parse_reply(text: str) -> ReflectionReply | Unreadable:
-    """The one JSON object of an answer; a Markdown fence and words around it do not matter."""
+    """Parse the one JSON object of an answer, ignoring a Markdown fence and text around it."""
     if len(text) > MOST_CHARS:
         return Unreadable(f"too_long: more than {MOST_CHARS} characters")
     found = _objects(_THOUGHTS.sub(" ", text))
@@ -106,8 +107,8 @@ def parse_reply(text: str) -> ReflectionReply | Unreadable:
 
 
 def _objects(text: str) -> list[str] | None:
-    """The JSON objects at the top level of a text, each as it stands there; None where one begins
-    and does not end: what stands inside it is no answer."""
+    """Returns the top-level JSON objects of a text, verbatim; None if one begins and does not end:
+    objects inside it are no answer."""
     whole = text.strip()
     if _is_object(whole):
         return [whole]
@@ -145,7 +146,7 @@ def _checked(text: str) -> ReflectionReply | Unreadable:
     try:
         reply = _adapter().validate_json(text.encode("utf-8", "replace"))
     except ValidationError as error:
-        # Values are left out: what somebody said does not belong into a log.
+        # Values are left out: speakers' words do not belong in a log.
         told = [
             f"{'.'.join(map(str, one['loc'])) or 'answer'}: {one['type']}"
             for one in error.errors(include_url=False, include_context=False, include_input=False)
@@ -163,7 +164,7 @@ def _bounded(reply: ReflectionReply) -> ReflectionReply | Unreadable:
 
 @cache
 def _adapter() -> TypeAdapter[ReflectionReply]:
-    # Here, so that the engine can be imported with the standard library alone.
+    # Imported here, so that the engine can be imported with the standard library alone.
     from pydantic import TypeAdapter
 
     return TypeAdapter(ReflectionReply)

@@ -1,8 +1,8 @@
 """Standing instructions that an admin gives the bot in plain talk: 以后你回答不要超过三句话. Pure.
 
-The admin's own words are looked at, never what a reader of them says: nobody talks a model into a
-rule. What sounds like one for this once (你必须马上回答), is reported of somebody else, asked, or
-would set aside what holds, is none.
+Only the admin's own words are examined, never the model's answer: so no text can manipulate the
+model into a rule. A one-time order (你必须马上回答), reported speech, a question, or an attempt to
+override existing rules is no rule.
 """
 
 from __future__ import annotations
@@ -29,8 +29,7 @@ _BEFORE: Final = re.compile(r"^(?:(?:对了|还有|另外|那个|嗯+|哦|好的
 
 
 def rules_said(text: str) -> list[str]:
-    """The sentences of what an admin said to the bot that are rules from now on, as they were
-    said."""
+    """Returns the sentences of an admin's message to the bot that are standing rules, verbatim."""
     found = []
     for sentence in SENTENCE.findall(text):
         words = _BEFORE.sub("", sentence.strip()).strip()

@@ -1,4 +1,4 @@
-"""Who spoke in turns that are read together: each person under a label of his own. Pure."""
+"""Labels the speakers of turns that are read together. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Speaker:
 
     @property
     def actor(self) -> Actor:
-        """For the provenance of what was learned; admins are nobody special here."""
+        """Returns the actor for provenance; admins have no special rights here."""
         return Actor(self.person, self.name)
 
 
@@ -27,8 +27,8 @@ NOBODY = Actor("", "")
 
 
 def speakers(turns: Sequence[QueuedTurn]) -> list[Speaker]:
-    """The speaker of each turn, one a turn. The same person has the same label, by id; where the
-    platform tells no id, by name."""
+    """Returns the speaker of each turn. The same person has the same label, by id or, without one,
+    by name."""
     labels: dict[tuple[str, str], str] = {}
     names: dict[str, str] = {}
     for turn in turns:

@@ -1,4 +1,4 @@
-"""Which of a model's tags a memory may carry. Pure."""
+"""Filters a model's tags for a memory. Pure."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ...remember.rules.normalise import MAX_TAG
 from ...text.normalising import clean, normalise, one_line
 
 _MARK = re.compile("[#^][mn]-")
-"""How a pointer and the id of an entry begin."""
+"""Matches the beginning of a pointer or an entry's id."""
 
 
 def usable_tags(tags: Iterable[str], judgment: str) -> tuple[str, ...]:
-    """Other words to ask with. What the memory says itself adds nothing; an order, a pointer, the
-    sign of a diary would make of it what it is not."""
+    """Returns tags that add search words. Words of the memory itself add nothing; an order, a
+    pointer or a digest's tag would misrepresent it."""
     said = normalise(judgment)
     found: dict[str, str] = {}
     for tag in (one_line(clean(tag)) for tag in tags):

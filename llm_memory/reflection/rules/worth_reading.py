@@ -1,8 +1,8 @@
-"""How much a waiting turn adds to what pays for a call of the reader. Pure.
+"""Estimates how much a waiting turn is worth reading. Pure.
 
-An estimate that costs nothing, and errs to reading: whatever says something that is no greeting, no
-question and no request counts as a whole turn, and all others for a little, so that they are read
-in the end.
+The estimate makes no model call, and errs towards reading: a turn that states something besides
+greetings, questions and requests counts in full, and all others for a fraction, so that they are
+read in the end.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from ...text.lazy_pattern import LazyPattern
 
 _LITTLE: Final = 0.2
 _LEAST_HAN, _LEAST_WORDS = 4, 3
-"""Of a clause that says something: to miss it would cost more than to read it."""
+"""The least length of a clause that states something: to miss one costs more than to read it."""
 _TOLD_HAN, _TOLD_WORDS = 6, 5
-"""Of clauses that are told as they were said: remarks on the weather are shorter."""
+"""The least length of clauses that are recalled verbatim: remarks on the weather are shorter."""
 _CLAUSE_ENDS = re.compile(r"(?<=[?？])|[，,。!！;；…~～\n]|\.(?!\w)")
 _HAN = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]")
 _WORD = re.compile(r"[^\W\d_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]+|\d+")
@@ -32,17 +32,17 @@ _ASKS = LazyPattern(
 
 
 def worth_of(turn: QueuedTurn) -> float:
-    """1 for a turn that says something, a fifth for any other."""
+    """Returns 1 for a turn that states something, a fifth for any other."""
     return 1.0 if says_something(turn.user_text) else _LITTLE
 
 
 def says_something(text: str) -> bool:
-    """Whether some clause of a text states what could be worth remembering."""
+    """Returns whether some clause of a text states something that may be worth a memory."""
     return any(map(_is_statement, _CLAUSE_ENDS.split(text)))
 
 
 def tells_something(text: str) -> bool:
-    """Whether it states enough to be recalled as it was said, before anybody has judged it."""
+    """Returns whether a text states enough to be recalled verbatim before reflection read it."""
     stated = " ".join(filter(_is_statement, _CLAUSE_ENDS.split(text)))
     return _is_as_long(stated, _TOLD_HAN, _TOLD_WORDS)
 

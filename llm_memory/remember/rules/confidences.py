@@ -1,8 +1,8 @@
-"""Does the speaker of a text ask to keep it to oneself? Pure.
+"""Detects a speaker's request to keep a text secret. Pure.
 
-What was said in confidence is never stored where strangers read. A wrong guess costs a sentence
-that has to be said again, so what reads like a request for silence counts as one; what names
-secrecy without asking for it (保密协议, 不用保密, a title) does not.
+What was said in confidence is never stored where strangers read. A false positive costs a sentence
+that has to be said again, so a text that reads like a request for silence counts as one; a text
+that names secrecy without asking for it (保密协议, 不用保密, a title) does not.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _KIN: Final = (
     "们|妈|爸|爹|娘|妹|弟|哥|姐|爷|奶|外|公|婆|老|太太|丈夫|先生|爱人|媳妇|对象|男|女|家|儿|孩|"
     "父|母|同|朋友|领导|上司|上级|经理|客户|室友|邻居|亲|舅|姨|姑|叔|伯|岳"
 )
-"""What follows 我 where somebody else is meant: 我妈, 我老板. 别告诉我 asks for no silence."""
+"""Follows 我 if another person is meant: 我妈, 我老板. 别告诉我 is no request for silence."""
 _DO_NOT: Final = (
     "(?:(?<![特个分区级性告送类差离辨判识临鉴永惜])别|(?<!要)不要|不许|不准|(?:请|切)勿|莫|甭)"
 )
@@ -81,7 +81,7 @@ CHINESE: Final = LazyPattern(
     r"培训|意识|处|委|室|部门|规定|要求|等级|信息|系统|技术|通信|电话|箱|库|条件|[吗么不没])"
     r"|(?:替|帮|为|给)(?:我|咱|我们)(?:保守|守住?)(?:这个?|这件|个|住)?秘密|(?:要|请|得)保守秘密"
 )
-"""What asks for silence in Chinese."""
+"""Requests for silence in Chinese."""
 
 _SILENT: Final = (
     r"(?:(?:just |strictly )?(?:to|for) yourself|(?:just |strictly )?between us|"
@@ -120,7 +120,7 @@ ENGLISH: Final = LazyPattern(
     r"|\bno ?(?:body|one|-one) else knows\b",
     re.IGNORECASE,
 )
-"""What asks for silence in English."""
+"""Requests for silence in English."""
 
 _NOT_CHINESE: Final = LazyPattern(
     r"(?:不用|不必|不需要|无需|无须|没必要|没有必要|用不着|何必|何须|不是|没有?|不要求|取消|不再|"
@@ -128,7 +128,7 @@ _NOT_CHINESE: Final = LazyPattern(
     r"(?:说过?|让|叫|要求?|你|您|他|她|我|大家|我们|它|过|再|替我|帮我|给我|对外|对他|对她|什么|这么|去|的)"
     r"{0,3}$"
 )
-"""Before a request: it is none. 不用保密, 我没说别告诉别人."""
+"""Before a request these negate it: 不用保密, 我没说别告诉别人."""
 _NOT_ENGLISH: Final = LazyPattern(
     r"(?:\bno need (?:to|for)|\bneedn'?t|\bcan(?:'?t|not)|\b(?:don'?t|doesn'?t|do not|does not|"
     r"didn'?t|did not|never) (?:have to|need to|want you to|want to|ask(?:ed)? (?:you )?to|say|"
@@ -138,15 +138,15 @@ _NOT_ENGLISH: Final = LazyPattern(
     re.IGNORECASE,
 )
 _EACH_END: Final = 5_000
-"""Characters of a long text that are looked at: an expression holds the interpreter meanwhile."""
+"""Characters searched at each end of a long text: a regular expression holds the GIL meanwhile."""
 _BEFORE: Final = 40
-"""Characters before a request in which it may be taken back."""
+"""Characters before a request in which a negation counts."""
 _CLAUSE: Final = re.compile(r"[，。！？；,.!?;:：\n]")
 
 
 def is_confidence(text: str) -> bool:
-    """True if the speaker of ``text`` asks to keep it to oneself."""
-    if len(text) > 2 * _EACH_END:  # who asks for silence does so before or behind what it is about
+    """True if the speaker of ``text`` asks to keep it secret."""
+    if len(text) > 2 * _EACH_END:  # a request for silence is before or after its subject
         text = f"{text[:_EACH_END]}\n{text[-_EACH_END:]}"
     plain = _UNSEEN.sub("", unicodedata.normalize("NFKC", text)).replace("’", "'")
     plain = plain.translate(_SIMPLIFIED)
@@ -155,12 +155,12 @@ def is_confidence(text: str) -> bool:
 
 
 def may_be_stored(texts: Iterable[str], scope: Scope) -> bool:
-    """False for what was said in confidence, where everybody reads the scope."""
+    """False for what was said in confidence, if the scope is public."""
     return not (scope.is_public and any(is_confidence(text) for text in texts))
 
 
 def may_stand(memory: Memory, scope: Scope) -> bool:
-    """The same for all that an entry says, a task's progress included."""
+    """The same for all texts of an entry, a task's progress included."""
     said = (memory.judgment, memory.reasoning, *memory.tags, memory.context, *memory.extra)
     return may_be_stored(said, scope)
 

@@ -1,7 +1,7 @@
-"""Whether a text says again what a person has corrected. Pure.
+"""Detects a text that repeats what a person has corrected. Pure.
 
-The comparison forgives the differences that deduplication forgives (``statements``), and words
-that were added before, behind or between. Numbers, negations and the order of names must agree.
+The comparison tolerates the differences that deduplication tolerates (``statements``), and words
+that were added before, after or between. Numbers, negations and the order of names must agree.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _PIECE: Final = re.compile(
     r"(?:[^，,。！？!?；;：:…\n.]|[,:](?=\d)|\.(?=\w))+(?:[，,。！？!?；;：:…\n.]|\s)*|.", re.DOTALL
 )
 _MOST_CLAUSES: Final = 4
-"""A statement is looked for in so many neighbouring clauses at most."""
+"""A statement is searched for in at most so many neighbouring clauses."""
 _LEAST_WORDS: Final = 2
-"""A shorter statement is found only where it is all that a clause says."""
+"""A shorter statement matches only a whole clause."""
 _FEW_WORDS: Final = 4
-"""A shorter statement is found only where it is half of what a clause says: 去北京 is in many."""
+"""A shorter statement must be at least half of a clause: 去北京 is in many."""
 _LEAST_CLAUSE: Final = 3
-"""A clause of a longer statement counts as a statement from so many words on."""
+"""A clause of a longer statement counts as a statement if it has so many words."""
 _SPEAKER: Final = re.compile("(?:我|俺)(?!们)|用户|本人")
 _ENGLISH: Final = (
     (re.compile(r"\bI(?:'m| am)\b"), "{} is"),
@@ -46,13 +46,13 @@ type Mark = Callable[[str], str]
 
 @dataclass(frozen=True)
 class Removed:
-    """A correction with what its words say, made once."""
+    """A correction with its parsed statements, which are cached."""
 
     correction: Correction
 
     @cached_property
     def parts(self) -> tuple[Statement, ...]:
-        """The statement, and each of its clauses that says something alone."""
+        """Returns the statement, and each of its clauses that is a statement itself."""
         correction = self.correction
         if not correction.words:
             return ()
@@ -68,12 +68,12 @@ class Removed:
 
     @cached_property
     def words(self) -> tuple[frozenset[str], ...]:
-        """Everything that each of the parts says, without order."""
+        """Returns the words of each part, without order."""
         return tuple(_folded(part.words) for part in self.parts if part.words)
 
     def may_be_in(self, clauses: Sequence[frozenset[str]], whole: frozenset[str]) -> bool:
-        """False where a text with these words cannot say it: cheap. What says it has all words of
-        a part, or a clause that has none but those of the statement."""
+        """A cheap prefilter: False if a text with these words cannot match. A match has all words
+        of a part, or a clause with only words of the statement."""
         if not self.words:
             return bool(self.correction.marks)
         if any(part <= whole for part in self.words):
@@ -82,7 +82,7 @@ class Removed:
 
 
 def named(text: str, who: str) -> str:
-    """``text`` with its speaker's name in place of the first person."""
+    """Returns ``text`` with its speaker's name in place of the first person."""
     if not who:
         return text
     text = _SPEAKER.sub(lambda _: who, text)
@@ -92,21 +92,22 @@ def named(text: str, who: str) -> str:
 
 
 def answered(text: str, who: str) -> str:
-    """``text``, said to a person, with that person's name in place of the second person."""
+    """Returns ``text``, said to a person, with that person's name in place of the second person."""
     return _ADDRESSED.sub(lambda _: who, text) if who else text
 
 
 def marks_of(correction: Correction, mark: Mark) -> tuple[str, ...]:
-    """By what a statement is known once its words are gone."""
+    """Returns the hashes that identify a statement once its words are purged."""
     return tuple(dict.fromkeys(mark(_plain(part.words)) for part in Removed(correction).parts))
 
 
 def says(text: str, said_at: datetime, removed: Sequence[Removed], mark: Mark) -> Removed | None:
-    """The first of the removed statements that ``text`` says, as a whole or in some clauses.
+    """Returns the first of the removed statements that ``text`` says, as a whole or in some
+    clauses.
 
     Args:
         text: With the speaker's name in place of the first person, see ``named``.
-        said_at: When it was said: the days that it names are counted from there.
+        said_at: When it was said: relative dates in it are resolved from there.
     """
     said = statement(text, said_at)
     for one in _near(said, removed):
@@ -123,9 +124,9 @@ def without(
     *,
     as_named: Callable[[str], str] = lambda piece: piece,
 ) -> str:
-    """``text`` without the clauses that say one of the removed statements.
+    """Returns ``text`` without the clauses that say one of the removed statements.
 
-    ``as_named`` gives a text with names in place of the persons that it speaks of.
+    ``as_named`` returns a text with names in place of personal pronouns.
     """
     near = list(_near(statement(as_named(text), said_at), removed))
     if not near:
@@ -145,7 +146,7 @@ def without(
 
 
 def _near(said: Statement, removed: Sequence[Removed]) -> Iterator[Removed]:
-    """Those that the text may say."""
+    """Yields the statements that the text may say."""
     clauses = [words for clause in said.clauses if (words := _folded(clause))]
     whole = frozenset[str]().union(*clauses)
     return (one for one in removed if one.may_be_in(clauses, whole))
@@ -169,15 +170,15 @@ def _is_said(said: Statement, removed: Statement) -> bool:
 
 
 def _runs(said: Statement) -> Iterator[Words]:
-    """The words of each few neighbouring clauses."""
+    """Yields the words of each run of neighbouring clauses."""
     for first in range(len(said.clauses)):
         for last in range(first + 1, min(first + _MOST_CLAUSES, len(said.clauses)) + 1):
             yield tuple(word for clause in said.clauses[first:last] for word in clause)
 
 
 def _holds(words: Words, removed: Words) -> bool:
-    """Whether all of ``removed`` stands in ``words``, in its order and close together, of the same
-    person, and both deny and take back the same."""
+    """Returns whether ``words`` has all of ``removed``, in order and close together, about the same
+    person, with the same negations and retractions."""
     if agree(words, removed):
         return True
     wanted, there = _heavy(removed), _heavy(words)
@@ -193,7 +194,8 @@ def _holds(words: Words, removed: Words) -> bool:
 
 
 def _begins(words: Words, wanted: Words) -> bool:
-    """Whether ``wanted`` stands there, with no word for another person in between."""
+    """Returns whether ``words`` begins with ``wanted``, without a word for another person in
+    between."""
     between, place = "", 0
     for word in words:
         if word == wanted[place]:
@@ -215,7 +217,7 @@ def _heavy(words: Words) -> Words:
 
 
 def _folded(words: Words) -> frozenset[str]:
-    """A sentence's first word is in lower case where it begins the text, too."""
+    """Returns the words in lower case, as at the beginning of a text."""
     return frozenset(word.casefold() for word in _heavy(words))
 
 

@@ -1,4 +1,4 @@
-"""A diary without what was so then and is so no more. Pure."""
+"""Removes from a diary what is no longer so. Pure."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _COUNT: Final = re.compile(r"\d+ 条")
 _BETWEEN: Final = "；"
 
 type Left = Callable[[str, str], str]
-"""What is left of some words, and who said them, empty for nobody known."""
+"""Given words and their speaker, empty if unknown, returns what is left of the words."""
 
 
 def current(text: str, left: Left, *, listed: bool) -> str:
-    """A diary's words, empty where none is left. ``listed``: it lists entries, each with its
-    speaker: of these one is left alone, or goes with its speaker, for it may be no more than the
-    beginning of what was said."""
+    """Returns what is left of a diary's words, possibly empty. ``listed``: it lists entries, each
+    with its speaker: an entry is kept or dropped as a whole with its speaker, for it may be only
+    the beginning of what was said."""
     head = _HEAD.match(text)
     told = text[head.end() :] if head else text
     if not listed:

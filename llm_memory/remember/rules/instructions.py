@@ -1,8 +1,8 @@
-"""Does a text read like an order to the bot? A label, and no more.
+"""Labels texts that read like an order to the bot.
 
-What keeps an order from being obeyed is where it came from: nobody but a trusted speaker reaches
-the instructions, and whatever is recalled stands inside the data fence with its speaker's name. The
-label only decides how the words are shown: as a quotation.
+An order's origin keeps it from being obeyed: only a trusted speaker reaches the instructions, and
+all recalled text is inside the data fence with its speaker's name. The label only decides that the
+words are shown as a quotation.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from ...text.lazy_pattern import LazyPattern
 class OrderLike(StrEnum):
     """What a text is trying.
 
-    TAKEOVER would set aside what holds, take another's part, forge our marks or pry secrets out:
+    TAKEOVER would override existing rules, assume another role, forge our marks or extract secrets:
     no owner keeps such a rule, so not even a trusted speaker's becomes one. STANDING would be
-    obeyed from now on: a rule, if a trusted speaker says it.
+    obeyed from now on: it is a rule if a trusted speaker says it.
     """
 
     TAKEOVER = "takeover"
@@ -30,7 +30,7 @@ class OrderLike(StrEnum):
 _FILE_STAMP = re.compile("[\u200b-\u200f\u2060-\u2064\ufeff\u00ad]")
 
 _TAKEOVER = LazyPattern(
-    # set aside what holds
+    # override existing rules
     r"(?:忽略|无视|無視|忽视|忘掉|忘记|忘了|不要管|别管|不用管|抛开|跳过|绕过|覆盖|取消|清除|违背)"
     r"[^。！？\n]{0,8}?(?:之前|以前|先前|此前|上面|上述|前面|以上|原有|原来|所有|一切|系统|全部|"
     r"任何|你的|它的)"
@@ -51,7 +51,7 @@ _TAKEOVER = LazyPattern(
     r"|(?:ignor|vergess|oubli|olvid|esque[cç])\w*[^.!?\n]{0,24}"
     r"(?:instru[ck]\w*|anweisung\w*|vorherig\w*|anterior\w*|pr[eé]c[eé]dent\w*|precedent[ei])"
     r"|αγνο[ηή]\w*[^.!?\n]{0,24}οδηγ|игнорир\w*[^.!?\n]{0,24}(?:инструкц|указани)|पिछले\s+निर्देश"
-    # take another's part
+    # assume another role
     r"|(?:你|妳)(?:现在|从现在起|今后|以后)?(?:已经)?(?:就是|变成|成为|扮演|进入|"
     r"切换到?)[^。！？\n]{0,16}(?:DAN|越狱|开发者模式|无限制|没有限制|不受限制|管理员模式|"
     r"上帝模式|调试模式)"
@@ -79,7 +79,7 @@ _TAKEOVER = LazyPattern(
     r"(?:^|\n)\s*(?:system|assistant|developer|系统|系统提示|系统消息|管理员消息)\s*[:：]\s*\S"
     r"|\[\s*(?:system|admin|系统|管理员)(?:\s*(?:message|note|消息|通知|提示))?\s*\]|"
     r"【\s*(?:系统|管理员|官方)(?:消息|通知|提示|指令)?\s*】"
-    # pry secrets out, or have something done behind people's backs
+    # extract secrets, or have something done secretly
     r"|(?:说出|告诉我?|输出|打印|泄露|透露|发给我|重复|复述|列出|导出|"
     r"念出)[^。！？\n]{0,12}(?:系统提示词?|提示词|系统指令|初始设定|其他(?:群|人|域)的?(?:记忆|"
     r"秘密|聊天)|所有人?的?(?:记忆|秘密|密码|隐私)|别的?(?:群|域))"
@@ -140,10 +140,10 @@ _SPOKEN = re.compile(r"“[^”\n]*”|‘[^’\n]*’|「[^」\n]*」|《[^》\
 
 
 def is_quotation(texts: Iterable[str], *, trusted: bool) -> bool:
-    """True if what somebody said is shown as their words: an order that nobody vouches for.
+    """True if a speaker's text is shown as a quotation: an order that is not vouched for.
 
-    Who only tells of an order, between quotation marks, gives none. Where it would be a rule, for
-    a trusted speaker's word is one, the order counts all the same.
+    An order inside quotation marks is reported speech and not an order. From a trusted speaker,
+    whose order would become a rule, it counts as one all the same.
     """
     said = "\n".join(texts)
     told = said if trusted else _SPOKEN.sub(" ", said)
@@ -152,7 +152,7 @@ def is_quotation(texts: Iterable[str], *, trusted: bool) -> bool:
 
 
 def order_like(text: str) -> OrderLike | None:
-    """What the text is trying, None if it reads like anything else."""
+    """Returns what the text is trying, None if it does not read like an order."""
     seen = _FILE_STAMP.sub("", unicodedata.normalize("NFKC", text))
     if _TAKEOVER.search(seen):
         return OrderLike.TAKEOVER

@@ -1,4 +1,4 @@
-"""What a draft must be to be stored, and how it is tidied."""
+"""Validates and tidies drafts for storage."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ MAX_NAME = 64
 
 
 def tidy(draft: MemoryDraft) -> MemoryDraft | Rejected:
-    """The draft as it may be stored: visible characters only, lengths bounded.
+    """Returns the draft as it may be stored: visible characters only, lengths bounded.
 
-    A text that is too long is refused rather than cut: half a memory is a wrong memory. Tags and
+    A text that is too long is rejected rather than cut: half a memory is a wrong memory. Tags and
     names are only labels, and are cut.
     """
     judgment = clean(draft.judgment)

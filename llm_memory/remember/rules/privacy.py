@@ -1,7 +1,7 @@
-"""What of a draft is not to be kept in plain words, and the draft without it.
+"""Finds and hides private data in a draft.
 
-Judgment, reasoning, tags and context are treated alike. A speaker's name is only ever hidden: it is
-no reason to refuse what they say.
+Judgment, reasoning, tags and context are treated alike. Private data in a speaker's name is always
+hidden: it is no reason to refuse the draft.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .private_keys import Span, keys, passwords
 from .private_numbers import numbers
 
 Finder = Callable[[str], Sequence[Span]]
-"""Where private things stand in a text."""
+"""Returns the spans of private data in a text."""
 
 HIDDEN = {
     PrivateKind.PRIVATE_KEY: ("[私钥已隐藏]", "[private key hidden]"),
@@ -27,11 +27,11 @@ HIDDEN = {
     PrivateKind.ID_NUMBER: ("[身份证号已隐藏]", "[ID number hidden]"),
     PrivateKind.PHONE: ("[电话号码已隐藏]", "[phone number hidden]"),
 }
-"""What stands in for each, in Chinese and in English."""
+"""The placeholder of each kind, in Chinese and in English."""
 
 _HAN = re.compile("[\u3400-\u9fff]")
 _RANK = {kind: rank for rank, kind in enumerate(PrivateKind)}
-# Words that only name what was hidden, or its owner: "my phone is" is nothing to remember.
+# Words that only name what was hidden, or its owner: "my phone is" is not worth a memory.
 _ITS_NAME = re.compile(
     r"手机|电话|银行卡|身份证|密码|口令|密钥|私钥|号码|账号|卡号|号|我们?|的|是|为|"
     r"\b(?:my|the|mobile|cell|phone|telephone|bank|credit|card|id|password|token|key|number|is)\b",
@@ -41,10 +41,10 @@ _MARKS = tuple(mark for marks in HIDDEN.values() for mark in marks)
 
 
 def find(text: str, more: Iterable[Span] = ()) -> tuple[Span, ...]:
-    """What is private in a text, from left to right, without overlaps.
+    """Returns the private data in a text, from left to right, without overlaps.
 
-    ``more``: what others found in it. Of two that overlap the graver is taken (see PrivateKind),
-    and it reaches as far as both.
+    ``more``: spans from other finders. Of two overlapping spans the graver kind is taken (see
+    PrivateKind), over the range of both.
     """
     plain = searchable(text)
     found = sorted((*keys(plain), *passwords(plain), *numbers(plain), *more), key=lambda s: s[1])
@@ -59,7 +59,7 @@ def find(text: str, more: Iterable[Span] = ()) -> tuple[Span, ...]:
 
 
 def hide(text: str, found: Iterable[Span], *, chinese: bool) -> str:
-    """``text`` with a word in the place of each thing found."""
+    """Returns ``text`` with a placeholder for each span found."""
     pieces, at = [], 0
     for kind, start, end in found:
         pieces += [text[at:start], HIDDEN[kind][0 if chinese else 1]]
@@ -68,7 +68,7 @@ def hide(text: str, found: Iterable[Span], *, chinese: bool) -> str:
 
 
 def without_private(text: str, mode: PrivacyMode, finder: Finder = find) -> str:
-    """``text`` with what is private hidden: also in the mode that refuses drafts."""
+    """Returns ``text`` with private data hidden, also in the mode that refuses drafts."""
     if mode is PrivacyMode.OFF:
         return text
     return hide(text, finder(text), chinese=_HAN.search(text) is not None)
@@ -76,16 +76,16 @@ def without_private(text: str, mode: PrivacyMode, finder: Finder = find) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Protected:
-    """A draft that may be kept, and what was hidden in it."""
+    """A draft that may be stored, and what was hidden in it."""
 
     draft: MemoryDraft
     hidden: tuple[PrivateKind, ...] = ()
 
 
 def protect(draft: MemoryDraft, mode: PrivacyMode, finder: Finder = find) -> Protected | Rejected:
-    """The draft with nothing private in it, or why it is not kept.
+    """Returns the draft without private data, or why it is rejected.
 
-    A draft that says nothing beside what would be hidden is refused in either mode.
+    A draft without any content besides private data is rejected in either mode.
     """
     if mode is PrivacyMode.OFF:
         return Protected(draft)

@@ -1,4 +1,4 @@
-"""A text as the searches for private things see it, character for character as long as before."""
+"""Normalises a text for the privacy rules; every character keeps its position."""
 
 from __future__ import annotations
 
@@ -27,11 +27,12 @@ _RUN = re.compile("[零〇一幺壹二贰两三叁四肆五伍六陆七柒八捌
 
 
 def searchable(text: str) -> str:
-    """``text`` in ASCII where it has an ASCII form; digits spelled out one by one as digits."""
+    """Returns ``text`` in ASCII as far as it has an ASCII form; Chinese numerals in a row become
+    digits."""
     plain = text.translate(_PLAIN)
     return _RUN.sub(lambda match: match[0].translate(_SPOKEN), plain)
 
 
 def before(text: str, at: int, most: int = 16) -> str:
-    """What stands before a place, in its own sentence: no more than ``most`` characters."""
+    """Returns the text before ``at`` in the same sentence: at most ``most`` characters."""
     return re.split(r"[。！!？?；;\n]", text[max(at - most, 0) : at])[-1]

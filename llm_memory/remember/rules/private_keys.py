@@ -1,4 +1,4 @@
-"""Keys and tokens that are told by their form, and passwords that are told by words before them."""
+"""Finds keys and tokens by form, and passwords by the words before them."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from ...models.data_models import PrivateKind
 from ...text.lazy_pattern import LazyPattern
 
 Span = tuple[PrivateKind, int, int]
-"""What, and where ``[start, end)``."""
+"""The kind, and the range ``[start, end)``."""
 
 _PRIVATE_KEY = LazyPattern(
     r"-----BEGIN (?:[A-Z0-9]+ ){0,4}PRIVATE KEY(?: BLOCK)?-----"
     r"(?:(?!-----END)[\s\S]){16,16000}(?:-----END [A-Z0-9 ]{0,40}-----)?"
     r"|PuTTY-User-Key-File-[23]:[\s\S]{40,16000}|\bAGE-SECRET-KEY-1[0-9A-Z]{40,70}\b"
 )
-# Each begins with what its issuer puts before its tokens; a word of that form is nothing else.
+# Each begins with its issuer's token prefix, so that the form is unambiguous.
 _TOKENS = tuple(
     LazyPattern(rf"(?<![A-Za-z0-9_])(?:{form})(?![A-Za-z0-9])")
     for form in (
@@ -39,7 +39,7 @@ _TOKENS = tuple(
         r"(?:dop|doo|dor)_v1_[0-9a-f]{64}|dapi[0-9a-f]{32}|shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}",
     )
 )
-# A secret inside something that need not be one: only the group is hidden.
+# A secret inside a text that is not secret: only the group is hidden.
 _INSIDE = (
     LazyPattern(r"[a-z][a-z0-9+.-]{1,20}://[^\s:/@]{0,80}:([^\s/@]{3,200})@[A-Za-z0-9\[]"),
     LazyPattern(
@@ -71,7 +71,7 @@ _HAS_DIGIT = re.compile(r"\d")
 
 
 def keys(text: str) -> Iterator[Span]:
-    """Private keys and tokens in a searchable text."""
+    """Yields the private keys and tokens in a searchable text."""
     for match in _PRIVATE_KEY.finditer(text):
         yield PrivateKind.PRIVATE_KEY, match.start(), match.end()
     for form in _TOKENS:
@@ -133,7 +133,7 @@ _UNITS = LazyPattern(r"\s?(?:位|个|次|年|月|日|号|天|分钟|小时|秒|�
 
 
 def passwords(text: str) -> Iterator[Span]:
-    """Passwords, codes and PINs that a searchable text says in words."""
+    """Yields the passwords, codes and PINs that a searchable text names as such."""
     for match in _SAID.finditer(text):
         if _is_said(match["v"], text[match.end("v") :]):
             yield _span(match)
@@ -157,7 +157,7 @@ def _span(match: re.Match[str]) -> Span:
 
 
 def _is_said(value: str, behind: str) -> bool:
-    """Behind "密码是": a digit or a sign inside, or a word that nothing follows."""
+    """After "密码是": True for a value with a digit or a sign, or a last word."""
     core = value.strip(_EDGE)
     if len(core) < 3 or _MASKED.fullmatch(value.strip(",.;")):
         return False
@@ -173,7 +173,7 @@ def _is_said(value: str, behind: str) -> bool:
 
 
 def _is_beside(value: str, behind: str) -> bool:
-    """Right behind "密码", without a word between: digits and letters, or six digits."""
+    """Right after "密码", without a word between: True for digits with letters, or six digits."""
     core = value.strip(_EDGE)
     if _UNITS.match(behind) or _MASKED.fullmatch(core or "*"):
         return False
@@ -185,7 +185,8 @@ def _is_beside(value: str, behind: str) -> bool:
 
 
 def _is_told(match: re.Match[str], text: str) -> bool:
-    """Behind "password is": what is no plain word, or a plain word that ends the sentence."""
+    """After "password is": True for a value that is no plain word, or one that ends the
+    sentence."""
     value, behind = match["v"], text[match.end("v") :]
     core = value.strip(_EDGE)
     if len(core) < 3 or _MASKED.fullmatch(value.strip(",.;")) or _NO_SECRET.fullmatch(core.lower()):

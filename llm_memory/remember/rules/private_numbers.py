@@ -1,4 +1,4 @@
-"""Card, identity and telephone numbers: by their form, their check digits and the words before."""
+"""Finds card, identity and telephone numbers by form, check digits and the words before."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _MONEY_BEFORE = re.compile(r"[$¥￥€£]\s?$")
 _FREE_CALL = re.compile(r"(?:400|800|95\d{3}|1[02]\d{3}$)")
 _PROVINCES = re.compile(r"1[1-5]|2[1-3]|3[1-7]|4[1-6]|5[0-4]|6[1-5]|71|8[1-3]")
 _WEIGHTS = tuple(pow(2, 17 - place, 11) for place in range(17))
-# Lengths by what a number begins with: ISO/IEC 7812 ranges of the schemes people carry.
+# Lengths by prefix: ISO/IEC 7812 ranges of common card schemes.
 _ISSUERS = (
     (re.compile(r"4"), (13, 16, 19)),
     (re.compile(r"5[1-5]|2(?:22[1-9]|2[3-9]|[3-6]|7[01]|720)"), (16,)),
@@ -82,7 +82,7 @@ def has_id_checksum(number: str) -> bool:
 
 
 def numbers(text: str) -> Iterator[Span]:
-    """Card, identity and telephone numbers of a searchable text."""
+    """Yields the card, identity and telephone numbers of a searchable text."""
     for match in _ID.finditer(text):
         plain = re.sub(r"[ -]", "", match[0])
         if _PROVINCES.match(plain) and has_id_checksum(plain):
@@ -118,7 +118,7 @@ def _is_card(written: str, text: str, at: int) -> bool:
 
 
 def _is_other(text: str, start: int, end: int) -> bool:
-    """It is called something else, or stands for an amount."""
+    """True if the words call the number something else, or it is an amount."""
     ahead = before(text, start)
     if text[end : end + 1] == "@":  # the name in an address
         return True
@@ -128,7 +128,8 @@ def _is_other(text: str, start: int, end: int) -> bool:
 
 
 def may_be_phone(text: str, start: int, end: int) -> bool:
-    """For a number that a library takes for a telephone number: do the words say otherwise?
+    """Returns False if the words around a number say that it is not a telephone number, although a
+    library takes it for one.
 
     Without a ``+`` and without a word for a telephone, many other numbers look the same.
     """
@@ -140,7 +141,7 @@ def may_be_phone(text: str, start: int, end: int) -> bool:
 
 
 def _is_said_to_be_a_phone(match: re.Match[str], text: str) -> bool:
-    """A word for a telephone stands right before it, and nothing else is being counted."""
+    """True if a word for a telephone is right before it, and nothing is being counted."""
     digits = re.sub(r"\D", "", match[0])
     ahead = before(text, match.start(), most=14)
     if not _PHONE_WORDS.search(ahead) or not 7 <= len(digits) <= 15:

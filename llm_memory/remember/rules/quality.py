@@ -1,7 +1,7 @@
-"""Is a text worth a memory? Too short, filler, nothing but code, or a mere guess is not.
+"""Rejects texts not worth a memory: too short, filler, only code, or a mere guess.
 
-Refusing something that somebody wanted kept costs more than keeping a line of chatter: a text is
-refused only if *all* of it is chatter or code, or if the speaker calls it a guess and hedges it.
+Rejecting a text that the speaker wanted kept costs more than keeping a line of chatter: a text is
+rejected only if *all* of it is chatter or code, or if the speaker calls it a guess and hedges it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _LEAST = 4
 
 _WIDE = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]")
 
-# One piece of chatter. Longest first: what is left over after a piece must be chatter, too.
+# One piece of chatter. Longest first: the rest after a piece must be chatter, too.
 _FILLER = LazyPattern(
     r"(?:"
     r"不好意思|没关系|没问题|不客气|不用谢|知道了?啦?|明白了?|了解了?|收到了?|谢谢(?:你们?|您|"
@@ -48,7 +48,7 @@ _HEDGE = LazyPattern(
     r"i suppose|i think|i(?:'m| am) guessing|not sure|who knows|kind of|sort of|"
     r"it depends)(?![a-z])"
 )
-# Small words that carry nothing of their own beside a hedge.
+# Words without content of their own beside a hedge.
 _LITTLE = LazyPattern(
     r"我们?|你们?|他们?|她们?|它|是|会|有|这样?|那样?|也|都|就|还|不|很|太|觉得|感觉|"
     r"(?:i|it|is|so|that|this|he|she|they|we|you|be|do|does|yes|no|but|or|a|the|not|will|"
@@ -70,7 +70,7 @@ _LONGEST_GUESS = 80
 
 
 def flaw(judgment: str) -> RejectReason | None:
-    """Why a text is not worth a memory, None if it is."""
+    """Returns why a text is not worth a memory, None if it is."""
     words = _words(judgment)
     if _covered(words, _FILLER):
         return RejectReason.FILLER
@@ -82,7 +82,7 @@ def flaw(judgment: str) -> RejectReason | None:
 
 
 def _words(text: str) -> str:
-    """Lower case, every sign (but an apostrophe) a blank, single blanks."""
+    """Returns the text in lower case, with a single blank for signs other than apostrophes."""
     folded = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
     kept = (c if c.isalnum() or c == "'" else " " for c in folded)
     return " ".join("".join(kept).split())
@@ -94,7 +94,7 @@ def _weight(words: str) -> int:
 
 
 def _covered(words: str, *pieces: LazyPattern) -> bool:
-    """True if the text is nothing but such pieces. One pass; no piece is tried twice."""
+    """True if the text consists of such pieces only. One pass; no piece is tried twice."""
     at = 0
     while at < len(words):
         if words[at] == " ":
@@ -114,9 +114,9 @@ def _is_empty_guess(words: str) -> bool:
 
 
 def _is_guess(text: str) -> bool:
-    """Its speaker calls it a guess, and hedges it once more in other words.
+    """True if the speaker calls the text a guess, and hedges it once more in other words.
 
-    A long text says more than its guess; "not sure whether" is a worry, and that is a fact.
+    A long text has content besides its guess; "not sure whether" is a worry, which is a fact.
     """
     if len(text) > _LONGEST_GUESS or _WORRY.search(text):
         return False
@@ -166,10 +166,10 @@ _LONGEST_CODE = 4_000
 
 
 def is_code(text: str) -> bool:
-    """True if a text is code or data and not a word of prose.
+    """True if a text is code or data without any prose.
 
-    Every line must look like code, and one of them like nothing else: "from Beijing he moved" and
-    "import duties rose" are prose, "from math import pi" is not.
+    Every line must look like code, and one of them must be unmistakable: "from Beijing he moved"
+    and "import duties rose" are prose, "from math import pi" is not.
     """
     stripped = text.strip()
     if _FENCED.fullmatch(stripped):

@@ -83,18 +83,18 @@ _NOBODY = re.compile(
     r"(?:it|there|this|that|what|today|yesterday|but|so|you)\b|.*[?？]\s*$",
     re.IGNORECASE | re.DOTALL,
 )
-"""How a text begins, or a question ends, that says of nobody and nothing how it is."""
+"""Matches how a text begins, or a question ends, that does not describe a person or a thing."""
 _SCHEDULE = re.compile(
     r"[每逢](?:年|个?月|[个隔]?(?:周|星期|礼拜)|天|日|[早晚])|"
     r"\b(?:every|each)\s+(?:other\s+)?(?:day|week|weekday|weekend|month|morning|evening|night|"
     r"mon|tues|wednes|thurs|fri|satur|sun)|\bon\s+(?:\w+days|weekends)\b",
     re.IGNORECASE,
 )
-"""When something is, again and again."""
+"""Matches a recurring time."""
 _YEAR = re.compile("[0-9]{4}")
 _ANY_TIME = datetime(2000, 1, 1)  # noqa: DTZ001  (asked is only whether there is a day)
 _LONGEST_ORDER, _LONGEST_RULE = 400, 160
-"""Characters. What is longer has a 必须 somewhere, and is a page that somebody passed on."""
+"""Characters. A longer text is a forwarded page, which has a 必须 somewhere."""
 
 _BY_SUBJECT = frozenset({Topic.ENTITIES, Topic.PREFERENCES, Topic.DECISIONS, Topic.PATTERNS})
 _BY_KIND = {
@@ -110,12 +110,12 @@ _BY_WORDS = (
 
 
 def route(kind: MemoryKind, text: str, *, trusted: bool) -> Topic:
-    """The topic for a memory. Nobody but a trusted speaker reaches the instructions.
+    """Returns the topic for a memory. Only a trusted speaker reaches the instructions.
 
-    Tasks, skills and feelings go by their kind. Events go to the journal unless they tell of a
-    decision, or of when something is again and again. Knowledge goes by its words; where no word
-    says more it tells how somebody or something is, which is the entities' unless it has a day. A
-    text that would set aside what holds is no rule, whoever passed it on.
+    Tasks, skills and feelings are routed by kind. Events are routed to the journal unless they
+    state a decision or a recurring time. Knowledge is routed by its words; without a more specific
+    word it describes a person or a thing and is routed to the entities, unless it has a day. A text
+    that would override existing rules is no rule, with any speaker.
     """
     if kind in _BY_KIND:
         return _BY_KIND[kind]
@@ -132,8 +132,8 @@ def route(kind: MemoryKind, text: str, *, trusted: bool) -> Topic:
 
 
 def beside(former: Topic | None, kind: MemoryKind, text: str, *, trusted: bool) -> Topic:
-    """The topic for what takes the place of an entry: that entry's, where that is one by subject.
-    What was a task, and is done, is none; a journal is of its day."""
+    """Returns the topic for an entry's replacement: the former topic if it is one by subject. A
+    done task is no longer a task; a journal belongs to its day."""
     own = route(kind, text, trusted=trusted)
     stays = former in _BY_SUBJECT and own not in (Topic.INSTRUCTIONS, Topic.TASKS)
     return former if former is not None and stays else own
@@ -154,7 +154,7 @@ def _names_a_thing(text: str) -> bool:
 
 
 def _is_lasting(text: str) -> bool:
-    """Whether a text says of somebody or something how it is, and not what a day brought."""
+    """Returns whether a text describes a lasting state of a person or a thing, not an event."""
     if not text.strip() or len(text) > _LONGEST_RULE or order_like(text) is OrderLike.TAKEOVER:
         return False
     return _NOBODY.match(text) is None and not _has_day(text)

@@ -1,8 +1,8 @@
-"""Which files are better left alone until nobody writes to them any more.
+"""Finds files to defer until no program writes to them any more.
 
-An editor may empty a file and fill it again bit by bit, and a program that keeps folders the same
-may write into it in place. Whoever looks meanwhile misses entries that nobody deleted; and what he
-puts in the file's place would hide the rest that is still to be written.
+An editor may empty a file and fill it again bit by bit, and a sync client may write into it in
+place. Read meanwhile, the file lacks entries that were not deleted; and a rewrite would lose the
+rest that is still to be written.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from ...vault.models import Changes, FileKey, KnownEntry, SeenFile
 
 
 def files_to_defer(changes: Changes) -> set[FileKey]:
-    """The files of which something is gone, and those that something is to be written into. That
-    ids are to be given is another matter: what stands there is taken in meanwhile."""
+    """Returns the files with missing entries, and those that need a write other than ids: while a
+    file waits for ids only, its content is applied."""
     lost = {entry.file for entry in (*changes.vanished, *changes.held) if not entry.held}
     return lost | {key for key, repair in changes.repairs.items() if repair.mends}
 
@@ -22,8 +22,8 @@ def files_to_defer(changes: Changes) -> set[FileKey]:
 def tied(
     keys: Collection[FileKey], seen: Sequence[SeenFile], known: Sequence[KnownEntry]
 ) -> set[FileKey]:
-    """``keys``, and every file that shares an entry with one of them, and so on: what was done to
-    one of them cannot be told without the others."""
+    """Returns ``keys`` and, transitively, every file that shares an entry with one of them: a
+    change to one can only be explained with the others."""
     ids: dict[FileKey, set[str]] = {}
     for file in seen:
         ids.setdefault(file.key, set()).update(e.memory.memory_id for e in file.entries)

@@ -1,8 +1,8 @@
-"""The blocks of a Markdown text, by lines: enough of CommonMark and of GitHub's tables to know
+"""Finds the blocks of a Markdown text by lines: enough of CommonMark and GitHub's tables to know
 where a text may be cut, and which lines are headings.
 
-Not a full parser: what stands in a quotation or a list is seen through its marks, so that a fence
-or table in there is one, too, and a heading in there is none.
+Not a full parser: quotation and list marks are skipped, so that a fence or table inside counts, but
+a heading inside does not.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _HTML = re.compile(
 )
 _TAG = re.compile(" {0,3}</?[a-z]", re.IGNORECASE)
 _LONGEST_PREFIX = 200
-"""Characters at the beginning of a line that its kind is told by: a line may be a megabyte."""
+"""Characters at the beginning of a line that are examined: a line may be a megabyte."""
 _NESTED = 4
 _LONGEST_TITLE = 300
 _MOST_TITLE_LINES = 3
 
 
 class Kind(Enum):
-    """What a block is to whoever cuts a text."""
+    """The kind of a block, which decides whether it may be cut."""
 
     FRONT_MATTER = "front matter"
     HEADING = "heading"
@@ -56,13 +56,13 @@ class Block:
 
 
 def lines_of(text: str) -> tuple[str, ...]:
-    """The lines as editors number them, without byte order mark and line ends."""
+    """Returns the lines as editors number them, without byte order mark and line ends."""
     lines = _LINE_END.split(text.removeprefix(BOM))
     return tuple(lines if lines[-1] else lines[:-1])
 
 
 def blocks_of(lines: Sequence[str]) -> list[Block]:
-    """Every line is in exactly one block; they come in order."""
+    """Returns the blocks in order; every line is in exactly one."""
     blocks: list[Block] = []
     place = _front_matter_end(lines)
     if place:
@@ -75,7 +75,7 @@ def blocks_of(lines: Sequence[str]) -> list[Block]:
 
 
 def _front_matter_end(lines: Sequence[str]) -> int:
-    """Metadata between two lines of dashes at the very beginning; 0 where there is none."""
+    """Returns the end of metadata between two lines of dashes at the beginning; 0 if none."""
     if not lines or lines[0].rstrip() != "---":
         return 0
     for place in range(1, len(lines)):
@@ -100,7 +100,8 @@ def _block_at(lines: Sequence[str], start: int) -> Block:
 
 
 def _plain(lines: Sequence[str], start: int) -> Block:
-    """To the next blank line or other block; a heading, where a line of = or - is below."""
+    """Returns the block to the next blank line or other block; a heading if a line of = or - is
+    below."""
     if _is_rule(lines[start]):
         return Block(Kind.PLAIN, start, start + 1)
     contained = _starts_container(lines[start])
@@ -109,7 +110,7 @@ def _plain(lines: Sequence[str], start: int) -> Block:
     end = start + 1
     while end < len(lines) and not _interrupts(lines, end):
         line = lines[end]
-        # Who writes a rule right below a long paragraph means no heading.
+        # A rule right below a long paragraph does not make it a heading.
         may_be_title = may_be_title and end - start <= _MOST_TITLE_LINES
         if may_be_title and (underline := _SETEXT.match(line)) is not None:
             title = " ".join(" ".join(lines[start:end]).split())
@@ -149,7 +150,7 @@ def _interrupts(lines: Sequence[str], place: int) -> bool:
 
 
 def _atx(line: str) -> tuple[int, str] | None:
-    """Level and title of ``## title ##``."""
+    """Returns level and title of ``## title ##``."""
     match = _ATX.match(line)
     if match is None:
         return None
@@ -178,7 +179,8 @@ def _opening(line: str) -> _Opening | None:
 
 
 def _fence_end(lines: Sequence[str], start: int) -> int | None:
-    """Behind the closing mark, or where what the fence stands in ends; None if no fence begins."""
+    """Returns the line after the closing mark, or the end of the fence's container; None if no
+    fence begins."""
     opening = _opening(lines[start])
     if opening is None:
         return None
@@ -188,7 +190,7 @@ def _fence_end(lines: Sequence[str], start: int) -> int | None:
         if opening.quoted and not line.lstrip().startswith(">"):
             return place
         if not opening.quoted and line.strip() and _indent(line) < floor:
-            return place  # the list ends, and all that stands in it
+            return place  # the list ends, and all inside it
         inner = line.lstrip(" \t>") if opening.quoted else line.lstrip(" \t")
         near = opening.quoted or _indent(line) < opening.column + _NESTED
         rest = inner.rstrip(" \t")
@@ -198,7 +200,7 @@ def _fence_end(lines: Sequence[str], start: int) -> int | None:
 
 
 def _begins_table(lines: Sequence[str], start: int) -> bool:
-    """A row with a row of dashes below it."""
+    """True for a row with a row of dashes below it."""
     if start + 1 >= len(lines) or "|" not in lines[start]:
         return False
     below = lines[start + 1].strip(" \t>")
@@ -219,7 +221,7 @@ def _table_end(lines: Sequence[str], start: int) -> int:
 
 
 def _html_end(lines: Sequence[str], start: int) -> int | None:
-    """Behind a comment, or behind what is shown or run as it stands; None if none begins."""
+    """Returns the line after a comment or a raw HTML block; None if none begins."""
     match = _HTML.match(lines[start])
     if match is None:
         return None

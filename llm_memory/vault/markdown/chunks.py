@@ -1,4 +1,4 @@
-"""Markdown in pieces by heading, each small enough to be found for what it says."""
+"""Cuts Markdown by heading into pieces small enough for retrieval."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from .blocks import Block, Kind, blocks_of, lines_of, starts_item
 
 SIZE = 1200
-"""The size that a piece should not exceed, in bytes of UTF-8: 400 Han characters, or 1200 letters.
-Both are about 300 to 400 tokens, what small embedding models read at once."""
+"""The target size of a piece, in bytes of UTF-8: 400 Han characters, or 1200 letters. Both are
+about 300 to 400 tokens, what small embedding models read at once."""
 _LONGEST_HEADING = 120
 
 
@@ -18,10 +18,10 @@ class Chunk:
     """Lines ``first`` to ``last`` of a text, from 1.
 
     Attributes:
-        headings: The headings above it, the widest first, and its section's own.
+        headings: The headings above it, outermost first, and its section's own.
         level: Of its section's heading, 0 above the first heading.
         text: The lines, joined by ``\\n``.
-        heading_lines: So many of its lines are its section's own heading.
+        heading_lines: How many of its lines are its section's own heading.
     """
 
     headings: tuple[str, ...]
@@ -33,17 +33,17 @@ class Chunk:
 
     @property
     def body(self) -> str:
-        """Without the heading."""
+        """Returns the text without the heading."""
         return "\n".join(self.text.split("\n")[self.heading_lines :]).strip()
 
 
 def chunk_markdown(text: str, *, size: int = SIZE) -> tuple[Chunk, ...]:
-    """Every line of a text once, in order, in pieces of one section each.
+    """Returns every line of a text once, in order, in pieces of one section each.
 
-    A section is what stands under one heading, to the next heading of any level. One that is longer
-    than ``size`` is cut between paragraphs; a paragraph or list that is, between lines. A code
-    fence or a table is never cut, nor is a line, so that a piece may be longer than ``size``.
-    Metadata at the beginning (front matter) is a piece of its own.
+    A section is the text under one heading, to the next heading of any level. If it is longer than
+    ``size`` it is cut between paragraphs; a longer paragraph or list between lines. A code fence, a
+    table or a line is never cut, so a piece may be longer than ``size``. Metadata at the beginning
+    (front matter) is a piece of its own.
     """
     lines = lines_of(text)
     sizes = [len(line.encode("utf-8", "surrogatepass")) + 1 for line in lines]
@@ -65,7 +65,7 @@ def chunk_markdown(text: str, *, size: int = SIZE) -> tuple[Chunk, ...]:
 
 
 def _sections(blocks: Iterable[Block]) -> Iterator[list[Block]]:
-    """Front matter alone, then what stands above the first heading, then heading by heading."""
+    """Yields front matter, then the text above the first heading, then heading by heading."""
     section: list[Block] = []
     for block in blocks:
         if section and (block.kind is Kind.HEADING or section[0].kind is Kind.FRONT_MATTER):
@@ -79,8 +79,8 @@ def _sections(blocks: Iterable[Block]) -> Iterator[list[Block]]:
 def _packed(
     lines: Sequence[str], section: Sequence[Block], sizes: Sequence[int], size: int
 ) -> Iterator[tuple[int, int]]:
-    """Ranges of lines, as full as they may be. What is blank goes with what stands above it, and
-    a heading with what stands below."""
+    """Yields ranges of lines, as large as ``size`` permits. Blank lines stay with the text above, a
+    heading with the text below."""
     start = place = section[0].start
     used = 0
     said = False
@@ -97,8 +97,8 @@ def _packed(
 
 
 def _ends(lines: Sequence[str], block: Block, sizes: Sequence[int], size: int) -> Iterator[int]:
-    """Where the parts of a block end that are not cut: the whole block if it fits, or is a fence or
-    table, else a list's items, else lines."""
+    """Yields the ends of a block's uncut parts: the whole block if it fits, or is a fence or table,
+    else a list's items, else lines."""
     start = block.start
     if block.kind is Kind.PLAIN and sum(sizes[start : block.end]) > size:
         for place in range(start + 1, block.end):
@@ -118,8 +118,8 @@ def _by_lines(start: int, end: int, sizes: Sequence[int], size: int) -> Iterator
 
 
 def telling(chunks: Sequence[Chunk]) -> list[Chunk]:
-    """Those that are worth finding: with words in them, or a heading that nothing stands under.
-    (A heading over other headings is in their ``headings``.)"""
+    """Returns the chunks worth indexing: with words, or a heading with nothing below it. (A heading
+    over other headings is in their ``headings``.)"""
     found = []
     for number, chunk in enumerate(chunks):
         below = chunks[number + 1] if number + 1 < len(chunks) else None

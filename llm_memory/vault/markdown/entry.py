@@ -28,7 +28,7 @@ _SEPARATOR = " · "
 _CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz"
 _TIME_CHARS = 10
 _OUR_ID = 16
-# From 2001 to 2128: what lies outside was typed by hand.
+# From 2001 to 2128: an id outside this range was typed by hand.
 _FIRST_MS, _LAST_MS = 1_000_000_000_000, 5_000_000_000_000
 _ACTIVE = {"主动": True, "被动": False}
 _ORIGIN = {"谁": "who", "号": "person", "在": "conversation"}
@@ -36,7 +36,7 @@ _TRUSTED = {"是": True, "否": False}
 
 
 def render(memory: Memory) -> str:
-    """The entry's text, ending with a newline."""
+    """Returns the entry's text, ending with a newline."""
     lines = [f"## {escape_inline(memory.judgment)} ^{memory.memory_id}", *metadata_lines(memory)]
     if memory.reasoning:
         lines += ["", escape_body(memory.reasoning)]
@@ -44,7 +44,7 @@ def render(memory: Memory) -> str:
 
 
 def metadata_lines(memory: Memory) -> list[str]:
-    """What stands between heading and reasoning: lines that begin with ``> ``."""
+    """Returns the lines between heading and reasoning, each a Markdown quotation."""
     origin = memory.provenance
     about = [
         memory.kind.value,
@@ -74,23 +74,23 @@ def _named(name: str, value: str) -> list[str]:
 
 
 def heading_id(line: str) -> str | None:
-    """The id in an entry's heading, None for any other line."""
+    """Returns the id in an entry's heading, None for any other line."""
     match = _HEADING.fullmatch(line)
     return match["id"] if match else None
 
 
 def parse(text: str, *, fallback_time: datetime) -> Memory:
-    """Read one entry. Where a person left the time out, the id tells it if it is one of ours, else
-    ``fallback_time`` stands in.
+    """Read one entry. If a person omitted the time, it is taken from the id if that is one of ours,
+    else it is ``fallback_time``.
 
     Raises:
-        ValueError: if the first line is no entry heading.
+        ValueError: if the first line is not an entry heading.
     """
     return parse_entry(text, fallback_time=fallback_time)[0]
 
 
 def parse_entry(text: str, *, fallback_time: datetime) -> tuple[Memory, bool]:
-    """``parse``, and whether ``fallback_time`` stands in."""
+    """Returns ``parse``'s result, and whether ``fallback_time`` was used."""
     first, *rest = text.removesuffix("\n").split("\n")
     heading = _HEADING.fullmatch(first)
     if heading is None:
@@ -121,7 +121,7 @@ def parse_entry(text: str, *, fallback_time: datetime) -> tuple[Memory, bool]:
 
 
 def made_at(memory_id: str) -> datetime | None:
-    """When an id of ours was made: its first ten characters are milliseconds since 1970.
+    """Returns when an id of ours was made: its first ten characters are milliseconds since 1970.
 
     None for an id that a person made up.
     """
@@ -138,7 +138,7 @@ def made_at(memory_id: str) -> datetime | None:
 
 @dataclass(slots=True)
 class _Metadata:
-    """Takes metadata pieces one by one; what it doesn't know, or saw already, goes to extra."""
+    """Takes metadata pieces one by one; unknown and repeated ones are kept in ``extra``."""
 
     fields: dict[str, Any] = field(default_factory=dict)
     origin: dict[str, Any] = field(default_factory=dict)
@@ -180,7 +180,7 @@ class _Metadata:
 
 
 def _put(fields: dict[str, Any], name: str, value: object) -> bool:
-    """The first of a kind counts; True if this was it."""
+    """Set a field unless it is set. Returns whether it was set now."""
     if name in fields:
         return False
     fields[name] = value

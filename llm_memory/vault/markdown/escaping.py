@@ -28,7 +28,8 @@ def _code(character: str) -> str:
 
 
 def escape_inline(text: str, *, also: str = "") -> str:
-    """``text`` on one line, safe in a heading or a field. ``also``: more characters to escape."""
+    """Returns ``text`` on one line, safe in a heading or a field. ``also``: more characters to
+    escape."""
     escaped = text.replace("\\", "\\\\").replace("^m-", "\\^m-")
     for character in also:
         escaped = escaped.replace(character, "\\" + character)
@@ -41,15 +42,13 @@ def escape_inline(text: str, *, also: str = "") -> str:
 
 
 def escape_tags(tags: tuple[str, ...]) -> str:
-    """Tags, joined by commas. ``unescape_tags`` gives the same tuple back."""
+    """Returns tags joined by commas; ``unescape_tags`` is the inverse."""
     return ", ".join(escape_inline(tag, also="·,，") or EMPTY for tag in tags)
 
 
 def escape_body(text: str) -> str:
-    """``text`` as the lines below an entry's metadata; no line can open a heading or a fence.
-
-    Nor is the first one an item: a list right below a heading has an entry in each item.
-    """
+    """Returns ``text`` as the lines below an entry's metadata; no line can open a heading or a
+    fence. The first line is no list item: in a list right below a heading each item is an entry."""
     lines = [_escape_body_line(line) for line in text.split("\n")]
     lines[0] = _ITEM.sub(r"\1\\\2", lines[0], count=1)
     for edge in (0, -1):
@@ -59,7 +58,7 @@ def escape_body(text: str) -> str:
 
 
 def escape_opening(line: str) -> str:
-    """An escaped line that opens no heading, list, quotation, table, tag or fence."""
+    """Returns the line escaped: it opens no heading, list, quotation, table, tag or fence."""
     return _OPENING.sub(r"\1\\\2", line, count=1)
 
 
@@ -70,7 +69,7 @@ def _escape_body_line(line: str) -> str:
 
 
 def unescape(text: str) -> str:
-    """What an escaped text says."""
+    """Returns the text without its escapes."""
     return _ESCAPE.sub(_character, text)
 
 
@@ -86,6 +85,6 @@ def _character(match: re.Match[str]) -> str:
 
 
 def unescape_tags(text: str) -> tuple[str, ...]:
-    """The tags of a comma list; a person may write 全角 commas."""
+    """Returns the tags of a comma list; a person may write 全角 commas."""
     parts = (part.strip() for part in _TAG.findall(text))
     return tuple(unescape(part) for part in parts if part)

@@ -1,7 +1,7 @@
-"""What the bot may rewrite in a file that is a person's: the lines between two marks. Pure.
+"""The lines between two marks, which the bot may rewrite in a person's file. Pure.
 
-Every other byte stays: the byte order mark, line ends, and whatever stands before, behind and on
-the lines of the marks.
+Every other byte is kept: the byte order mark, line ends, and all text before, after and on the
+lines of the marks.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class Unmarked:
 
 @dataclass(frozen=True, slots=True)
 class Damaged:
-    """One mark without the other, more than two, or in the wrong order: whose is what, nobody can
-    say."""
+    """One mark without the other, more than two, or in the wrong order: the bot's lines cannot be
+    told from the person's."""
 
 
 def read(text: str) -> Marked | Unmarked | Damaged:
@@ -56,11 +56,11 @@ def read(text: str) -> Marked | Unmarked | Damaged:
 
 
 def put(text: str, content: str, *, title: str = "") -> str | None:
-    """The file with ``content`` between its marks, which are put behind it where it has none; None
+    """Returns the file with ``content`` between its marks, which are appended if it has none; None
     if they are damaged.
 
-    ``title`` stands above the marks of a file that is empty. What reads like the beginning of a
-    comment in ``content`` is written so that it is none: no line of it can be taken for a mark.
+    ``title`` is written above the marks of an empty file. Comment openings in ``content`` are
+    defused, so that no line of it can be taken for a mark.
     """
     found = read(text)
     if isinstance(found, Damaged):
@@ -77,14 +77,14 @@ def put(text: str, content: str, *, title: str = "") -> str | None:
 
 
 def content_of(text: str) -> str:
-    """What stands between the marks, with plain line ends; empty where there are none."""
+    """Returns the text between the marks, with plain line ends; empty if there are none."""
     found = read(text)
     return found.content.replace("\r\n", "\n") if isinstance(found, Marked) else ""
 
 
 def outside(text: str) -> str | None:
-    """What stands before and behind the marks, with plain line ends; None where they are damaged,
-    and nobody can say whose is what."""
+    """Returns the text before and after the marks, with plain line ends; None if the marks are
+    damaged."""
     own = text.removeprefix(BOM)
     found = read(own)
     if isinstance(found, Damaged):
@@ -96,7 +96,7 @@ def outside(text: str) -> str | None:
 
 
 def harmless(content: str) -> str:
-    """``content`` as ``put`` writes it, with plain line ends."""
+    """Returns ``content`` as ``put`` writes it, with plain line ends."""
     return "".join(line + "\n" for line in _lines(content))
 
 

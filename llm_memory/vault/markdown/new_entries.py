@@ -1,8 +1,8 @@
-"""What a person wrote into a topic file without an id, and where its id goes.
+"""Finds entries that a person wrote into a topic file without an id, and writes the ids.
 
 Three things are entries: a heading of level 2, an item of a list, a paragraph. A heading is one
-with all that stands below it, unless a list begins right below: then it is the list's title. The
-rest is left alone: other headings, quotations, tables, code, comments, rules, front matter.
+with all text below it, unless a list begins right below: then it is the list's title. The rest is
+not touched: other headings, quotations, tables, code, comments, rules, front matter.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .topic_file import HEADING, TopicFile, is_item, is_words, item_end, joins
 
 
 def plain_lines(file: TopicFile) -> tuple[int, ...]:
-    """The lines, from 0, that an id may be put behind: what they end is an entry then."""
+    """Returns the lines, from 0, that get an id at their end and so make an entry."""
     taken = [False] * len(file.lines)
     for entry in file.entries:
         taken[entry.start : entry.end] = [True] * (entry.end - entry.start)
@@ -36,7 +36,7 @@ def plain_lines(file: TopicFile) -> tuple[int, ...]:
 
 
 def _heads(file: TopicFile, block: Block, below: Block | None) -> bool:
-    """True if a heading is an entry with what stands below, and no title of a list."""
+    """True if a heading is an entry with the text below, and not a list's title."""
     line = file.lines[block.start]
     if not line.startswith(HEADING) or block.end - block.start > 1 or not block.title:
         return False
@@ -44,8 +44,8 @@ def _heads(file: TopicFile, block: Block, below: Block | None) -> bool:
 
 
 def _in_block(lines: tuple[str, ...], block: Block, taken: list[bool]) -> tuple[list[int], int]:
-    """The last lines of paragraphs and the first ones of items, and where the last of them ends:
-    an item may lie on in the blocks behind its own."""
+    """Returns the last lines of paragraphs and the first lines of items, and where the last of them
+    ends: an item may continue in later blocks."""
     found: list[int] = []
     place = block.start
     if lines[place].lstrip()[:1] in ("<", ">"):  # all of it, to the next blank line
@@ -66,7 +66,7 @@ def _in_block(lines: tuple[str, ...], block: Block, taken: list[bool]) -> tuple[
 
 
 def with_ids(file: TopicFile, ids: Mapping[int, str]) -> str:
-    """The file's text with an id at the end of each line that ``ids`` names; no word is touched."""
+    """Returns the file's text with an id at the end of each line in ``ids``; words are kept."""
     changed = {}
     for number, name in ids.items():
         line = file.lines[number]

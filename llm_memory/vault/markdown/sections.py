@@ -1,4 +1,4 @@
-"""The whole section that a piece was cut from."""
+"""Restores the section that a piece was cut from."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MOST = 12_000
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Lines ``first`` to ``last`` of the text, from 1; ``cut`` more belong to it."""
+    """Lines ``first`` to ``last`` of the text, from 1; ``cut`` more lines were left out."""
 
     text: str
     first: int
@@ -22,10 +22,10 @@ class Section:
 
 
 def section_of(chunks: Sequence[Chunk], piece: Chunk, *, most: int = MOST) -> Section:
-    """All under the heading that ``piece``, one of ``chunks``, stands under, subsections included.
+    """Returns all under the heading of ``piece``, one of ``chunks``, subsections included.
 
-    Where that is too much: the heading's own text; where that is, too: as many lines as fit, from
-    the piece on.
+    If that is too long: the heading's own text; if that is too long: as many lines as fit, from the
+    piece on.
     """
     place = chunks.index(piece)
     start = place

@@ -21,17 +21,17 @@ _ID = re.compile(rf"[ \t]+\^({ID_PATTERN})[ \t]*$")
 _NO_WORDS = re.compile(
     r"[ \t]*(?:[-*+]|\d{1,9}[.)])?[ \t]*$|\t| {4}| {0,3}(?:[#>|<]|```|~~~|[-=*_]{3,}[ \t]*$)"
 )
-"""Lines that are no line of a paragraph."""
+"""Matches lines that do not belong to a paragraph."""
 _QUOTE = re.compile(r"[ \t]*>")
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A memory and the lines ``[start, end)`` that it takes in its file.
+    """A memory and its lines ``[start, end)`` in the file.
 
-    Its words end before line ``rows``, its metadata before ``body``. ``lead`` is what stands
-    before the words: ``## ``, a list's ``- ``, or nothing for a paragraph. ``timeless``: nothing in
-    the entry tells its time, its file does.
+    Its words end before line ``rows``, its metadata before ``body``. ``lead`` is the prefix of the
+    words: two number signs, a list's dash, or nothing for a paragraph. ``timeless``: the entry has
+    no time, so the file's time counts.
     """
 
     memory: Memory
@@ -47,8 +47,8 @@ class Entry:
 class TopicFile:
     """The lines of a file, without their line ends, and the entries among them.
 
-    ``line_ends`` has one a line, mostly nothing for the last: a line that we leave alone keeps its
-    own. ``newline`` is the file's, for lines of ours; ``bom`` its byte order mark or nothing.
+    ``line_ends`` has one for each line, mostly empty for the last: a line that we do not change
+    keeps its own. ``newline`` is the file's, for our lines; ``bom`` its byte order mark or empty.
     """
 
     lines: tuple[str, ...]
@@ -58,11 +58,11 @@ class TopicFile:
     bom: str = ""
 
     def find(self, memory_id: str) -> Entry | None:
-        """The first entry with this id."""
+        """Returns the first entry with this id."""
         return next((e for e in self.entries if e.memory.memory_id == memory_id), None)
 
     def without(self, *entries: Entry) -> str:
-        """The file's text with these entries cut out; every other line stays as it is."""
+        """Returns the file's text without these entries; every other line is kept."""
         text, kept_from = self.bom, 0
         for entry in sorted(entries, key=lambda one: one.start):
             text += self._text(kept_from, entry.start)
@@ -70,10 +70,10 @@ class TopicFile:
         return text + self._text(kept_from, len(self.lines))
 
     def with_replaced(self, entry: Entry, memory: Memory) -> str:
-        """The file's text with ``memory`` in the entry's place.
+        """Returns the file's text with ``memory`` in the entry's place.
 
-        Words and reasoning that are the same stay as they were written, byte by byte. A paragraph
-        has no room for a reasoning: it becomes a heading.
+        Unchanged words and reasoning are kept byte by byte. A paragraph has no place for a
+        reasoning: it becomes a heading.
         """
         lead = entry.lead
         if memory.reasoning and not lead:
@@ -90,7 +90,7 @@ class TopicFile:
         return self.bom + self._text(0, entry.start) + whole + self._text(entry.end, None)
 
     def with_other_ids(self, ids: Mapping[Entry, str]) -> str:
-        """The file's text with other ids in the words of these entries."""
+        """Returns the file's text with other ids in these entries."""
         changed = {}
         for entry, memory_id in ids.items():
             last = entry.start if entry.lead else entry.rows - 1
@@ -98,16 +98,16 @@ class TopicFile:
         return self.with_lines(changed)
 
     def with_lines(self, changed: Mapping[int, str]) -> str:
-        """The file's text with some lines written anew, their line ends kept."""
+        """Returns the file's text with some lines replaced, their line ends kept."""
         pairs = enumerate(zip(self.lines, self.line_ends, strict=True))
         return self.bom + "".join(changed.get(number, line) + end for number, (line, end) in pairs)
 
     def digest(self, entry: Entry) -> str:
-        """Changes with whatever stands in the entry's lines, but for blank ones at its end."""
+        """Returns the digest of the entry's lines without blank ones at the end."""
         return digest("\n".join(self.lines[entry.start : entry.end]).rstrip())
 
     def plain_digest(self) -> str:
-        """Changes with whatever words stand outside the entries."""
+        """Returns the digest of the words outside the entries."""
         outside: list[str] = []
         place = 0
         for entry in self.entries:
@@ -139,29 +139,29 @@ class TopicFile:
 
 
 def digest(text: str | bytes) -> str:
-    """Sixteen hexadecimal digits: enough to tell two versions of one file or entry apart."""
+    """Returns sixteen hexadecimal digits: enough to distinguish versions of one file or entry."""
     raw = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     return hashlib.blake2b(raw, digest_size=_DIGEST_BYTES).hexdigest()
 
 
 class RunningDigest:
-    """The ``digest`` of bytes that grow at their end, without reading all of them anew."""
+    """The ``digest`` of growing bytes, computed incrementally."""
 
     def __init__(self, start: bytes) -> None:
         self._hash = hashlib.blake2b(start, digest_size=_DIGEST_BYTES)
 
     def add(self, more: bytes) -> None:
-        """They are longer now."""
+        """Add bytes at the end."""
         self._hash.update(more)
 
     @property
     def value(self) -> str:
-        """Of all so far."""
+        """Returns the digest of all bytes so far."""
         return self._hash.hexdigest()
 
 
 def behind(text: str, *memories: Memory) -> str:
-    """What to put behind a file's text to have ``memories`` in it, a blank line before each."""
+    """Returns what to append to a file's text to add ``memories``, a blank line before each."""
     newline = _newline_of(text)
     gap = "" if not text else newline if text.endswith("\n") else newline * 2
     if text.endswith("\r"):  # half of a line end: the other half was lost
@@ -170,13 +170,13 @@ def behind(text: str, *memories: Memory) -> str:
 
 
 def _newline_of(text: str) -> str:
-    """A text's own line end: that of its first line."""
+    """Returns the text's line end: that of its first line."""
     first, found, _ = text.partition("\n")
     return "\r\n" if found and first.endswith("\r") else "\n"
 
 
 def parse_file(text: str, *, fallback_time: datetime) -> TopicFile:
-    """Find the entries of a file. Text that belongs to none of them is left alone.
+    """Find the entries of a file. Text outside of them is kept as it is.
 
     An entry is a heading of level 2, an item of a list or a paragraph that ends with an id. Under
     its heading it reaches to the next entry, or to the next heading of level 1 or 2 that a person
@@ -198,7 +198,7 @@ def parse_file(text: str, *, fallback_time: datetime) -> TopicFile:
 
 
 def _starts(lines: tuple[str, ...]) -> list[tuple[int, str | None]]:
-    """Where entries begin, with what leads in their words; None for a heading of a person's."""
+    """Returns where entries begin, with their lead; None for a person's heading."""
     starts: list[tuple[int, str | None]] = []
     fence = ""
     for number, line in enumerate(lines):
@@ -221,7 +221,7 @@ def _has_words(text: str) -> bool:
 
 
 def _fence_after(fence: str, mark: str) -> str:
-    """The fence that is open below a line with ``mark``."""
+    """Returns the fence that is open below a line with ``mark``."""
     if not fence:
         return mark
     return "" if mark[0] == fence[0] and len(mark) >= len(fence) else fence
@@ -240,8 +240,8 @@ def _paragraph_start(lines: tuple[str, ...], number: int, first: int) -> int:
 
 
 def joins(above: str, below: str) -> bool:
-    """True if a paragraph goes on from one line to the next. A line that is indented where the next
-    is not belongs to an item."""
+    """True if a paragraph continues from one line to the next. An indented line above an unindented
+    one belongs to an item."""
     if not is_words(above) or not is_words(below) or _ID.search(above):
         return False
     return _indent(above) <= _indent(below)
@@ -290,7 +290,7 @@ def _after_quotes(lines: tuple[str, ...], place: int, end: int) -> int:
 
 
 def _before_list(lines: tuple[str, ...], body: int, end: int) -> int:
-    """Where the body ends: at once, if a list begins it. Its items are entries of their own."""
+    """Returns where the body ends: at once if it begins with a list, whose items are entries."""
     place = body
     while place < end and not lines[place].strip():
         place += 1
@@ -298,7 +298,7 @@ def _before_list(lines: tuple[str, ...], body: int, end: int) -> int:
 
 
 def item_end(lines: tuple[str, ...], start: int, end: int) -> int:
-    """Behind the last line that belongs to an item, for it is indented more than the item is."""
+    """Returns the line after an item's last line: its lines are indented more than the item."""
     last = place = start + 1
     while place < end and (
         not lines[place].strip() or _indent(lines[place]) > _indent(lines[start])
@@ -314,13 +314,13 @@ def _indent(line: str) -> int:
 
 
 def _is_wrapped(line: str) -> bool:
-    """A line that goes on with an item's words."""
+    """True for a line that continues an item's words."""
     bare = line.strip()
     return bool(bare) and not bare.startswith(">") and not _ITEM.match(bare)
 
 
 def _as_heading(words: tuple[str, ...], lead: str, rest: tuple[str, ...]) -> str:
-    """An entry's text, as if it stood under a heading."""
+    """Returns an entry's text in the form of a heading entry."""
     bare = [words[0].removeprefix(lead), *words[1:]]
     found = next(match for line in bare if (match := _ID.search(line)))
     kept = [_ID.sub("", line).strip() for line in bare]

@@ -1,4 +1,4 @@
-"""Reads the notes below the memory root. No link is followed, nothing is written."""
+"""Reads the notes below the memory root. Links are not followed, nothing is written."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from ..vault_tree import VaultTree
 from .models import NoteFolder, NotePlaces, Signature
 
 MAX_FILE = 1024 * 1024
-"""Bytes. What is larger is no note that anybody reads: a log, an export."""
+"""Bytes. A larger file is a log or an export rather than a note."""
 _REASONS = {"gb18030": "gb18030", "utf-16": "utf16"}
 if sys.platform == "win32":
     _FLAGS = os.O_RDONLY | os.O_BINARY
-else:  # nothing waits for the other end of a pipe, and the last step goes through no link
+else:  # does not block on a pipe, and does not follow a link in the last step
     _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
@@ -40,16 +40,17 @@ class MarkdownNotes:
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        # Its lock guards what the bot writes, and it writes no notes.
+        # The vault's lock guards the bot's writes; notes are only read.
         self._tree = VaultTree(root, contextlib.nullcontext())
         self._spelt: dict[Shelf, str] = {}
-        """Folders below ``roles/`` as the disk spells them: a Mac takes letters apart."""
+        """Folders below ``roles/`` as the disk spells them: macOS decomposes letters (NFD)."""
 
     def places(self) -> NotePlaces | None:
-        """Where notes may stand. None while the tree is away: its disk was taken out, say."""
+        """Returns where notes may be; None while the tree is unavailable (its disk was removed,
+        say)."""
         try:
             return self._places() if (self._root / "scopes").is_dir() else None
-        except OSError:  # nobody may look into it just now
+        except OSError:  # it cannot be read just now
             return None
 
     def _places(self) -> NotePlaces:
@@ -78,7 +79,7 @@ class MarkdownNotes:
         return NotePlaces(tuple(places), tuple(broken))
 
     def survey(self, place: NotePlace) -> NoteFolder:
-        """The files of a place, and when they were written."""
+        """Returns the files of a place and their signatures."""
         top = self._top(place)
         found = self._tree.survey(place) if isinstance(place, Scope) else survey(top)
         files: dict[str, Signature] = {}
@@ -90,7 +91,7 @@ class MarkdownNotes:
                 continue
             try:
                 status = path.lstat()
-            except OSError:  # gone since we heard of it
+            except OSError:  # removed since it was listed
                 continue
             if not stat.S_ISREG(status.st_mode):
                 continue
@@ -104,7 +105,7 @@ class MarkdownNotes:
         return NoteFolder(files, tuple(broken), whole=not found.shut)
 
     def read(self, place: NotePlace, path: str) -> tuple[NoteChunk, ...]:
-        """The pieces of a note that say something; none of a file that holds entries.
+        """Returns the pieces of a note worth indexing; none for a file of entries.
 
         Raises VaultFileBroken.
         """
@@ -115,7 +116,7 @@ class MarkdownNotes:
         return tuple(named for _, named in pieces)
 
     def section(self, chunk: NoteChunk) -> NoteSection | None:
-        """The section around a piece as its file is now; None if the piece is not there any more.
+        """Returns the section around a piece as its file is now; None if the piece was removed.
 
         Raises VaultFileBroken.
         """
@@ -151,7 +152,7 @@ class MarkdownNotes:
         if len(raw) > MAX_FILE:
             raise VaultFileBroken(path, "too_large")
         try:
-            # A person's editor may be in the middle of a character.
+            # A partial save may end in the middle of a character.
             return getincrementaldecoder("utf-8")().decode(raw), modified
         except UnicodeDecodeError as error:
             encoding = likely_encoding(raw)
@@ -160,7 +161,7 @@ class MarkdownNotes:
 
 
 def label_of(place: NotePlace) -> str:
-    """What a person is told about where a file stands."""
+    """Returns the place's name for notices."""
     return f"memory/{place.folder}" if isinstance(place, Shelf) else place.name
 
 
@@ -178,7 +179,8 @@ def _folders(parent: Path) -> list[Path]:
 
 
 def _bytes(path: Path) -> tuple[bytes, datetime]:
-    """At most one byte more than a note may have, and when it was written. Raises OSError."""
+    """Returns at most one byte more than a note may have, and when it was written. Raises
+    OSError."""
     descriptor = os.open(path, _FLAGS)
     with open(descriptor, "rb", buffering=0) as file:  # noqa: PTH123  (of a descriptor)
         status = os.fstat(descriptor)
@@ -193,22 +195,22 @@ def _bytes(path: Path) -> tuple[bytes, datetime]:
 
 
 def _moment(timestamp: float) -> datetime:
-    """In the machine's own time zone: a date is shown."""
+    """Returns the time in the machine's zone: its date is shown."""
     try:
         return datetime.fromtimestamp(timestamp).astimezone()
-    except (ValueError, OverflowError, OSError):  # some disks keep dates that no calendar has
+    except (ValueError, OverflowError, OSError):  # some disks keep invalid dates
         return datetime.fromtimestamp(0).astimezone()
 
 
 def _holds_entries(text: str) -> bool:
-    """True for a file of memories: what a person wrote between them belongs to it."""
+    """True for a file of memories: text between the entries belongs to it."""
     return "^m-" in text and bool(parse_file(text, fallback_time=_moment(0)).entries)
 
 
 def _named(
     place: NotePlace, path: str, chunks: tuple[Chunk, ...], modified: datetime
 ) -> Iterator[tuple[Chunk, NoteChunk]]:
-    """The pieces worth finding, with their ids."""
+    """Yields the pieces worth indexing, with their ids."""
     seen: dict[tuple[tuple[str, ...], str], int] = {}
     for chunk in telling(chunks):
         said = chunk.headings, chunk.text

@@ -14,7 +14,7 @@ type Signature = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class NotePlaces:
-    """The places that have a folder, and the folders that nobody can ever read."""
+    """The places that have a folder, and folders that no conversation can read."""
 
     places: tuple[NotePlace, ...]
     broken: tuple[FileReport, ...] = ()
@@ -24,7 +24,7 @@ class NotePlaces:
 class NoteFolder:
     """The files of a place that may be notes, by path.
 
-    ``whole`` is False where a folder could not be looked into: what is missing may be there.
+    ``whole`` is False if a folder could not be read: missing files may exist.
     """
 
     files: Mapping[str, Signature] = field(default_factory=dict)

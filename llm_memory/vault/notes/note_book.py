@@ -1,4 +1,4 @@
-"""Every piece of every note, in memory, by place and id: what recall may find beside memories."""
+"""Every piece of every note by place and id, in memory: recall searches it beside memories."""
 
 from __future__ import annotations
 
@@ -31,29 +31,29 @@ MOST_PIECES = 20_000
 _FILES = 50
 """Files read in one thread call."""
 _SLICE = 200
-"""Pieces told to the indexes between two looks at the event loop."""
+"""Pieces enqueued for the indexes before control returns to the event loop."""
 
 
 class NoteFollower(Protocol):
-    """An index that keeps up with the notes behind the bot. Returns at once."""
+    """An index that follows the notes in the background. Its methods return at once."""
 
     def enqueue(self, stored: NoteChunk) -> None:
-        """A piece is new."""
+        """A piece was added."""
         ...
 
     def enqueue_removal(self, stored: NoteChunk) -> None:
-        """A piece is gone."""
+        """A piece was removed."""
         ...
 
     def recheck(self) -> None:
-        """All notes were read for the first time: compare them with what it holds."""
+        """All notes were read for the first time: compare them with the index."""
         ...
 
 
 class NoteBook:
-    """The pieces of all places; every question names what the asker may see.
+    """The pieces of all places; every query names what the asker may see.
 
-    Touched from the event loop only. ``refresh`` is what keeps it up with the disk.
+    Used from the event loop only. ``refresh`` updates it from the disk.
     """
 
     def __init__(
@@ -79,20 +79,20 @@ class NoteBook:
         self._followers += followers
 
     def __len__(self) -> int:
-        """How many pieces there are, in all places."""
+        """Returns the number of pieces in all places."""
         return self._size
 
     def get(self, key: Key) -> NoteChunk | None:
-        """By place and id."""
+        """Returns the piece with this place and id, if any."""
         return self._pieces.get(key.scope, {}).get(key.memory_id)
 
     def find(self, note_id: str, scope_filter: ScopeFilter) -> NoteChunk | None:
-        """By id, among what the filter admits."""
+        """Returns the piece with this id if the filter admits it."""
         found = (self._pieces[name].get(note_id) for name in self._visible_names(scope_filter))
         return next((chunk for chunk in found if chunk is not None), None)
 
     def visible(self, scope_filter: ScopeFilter) -> Iterator[NoteChunk]:
-        """Everything that the filter admits, the reader's own scope first."""
+        """Yields all pieces that the filter admits, the reader's own scope first."""
         names = self._visible_names(scope_filter)
         return chain.from_iterable(self._pieces[name].values() for name in names)
 
@@ -101,19 +101,20 @@ class NoteBook:
         return [name for name in names if name in self._pieces and scope_filter.admits(name)]
 
     def all(self) -> Iterator[NoteChunk]:
-        """Every piece of every place: for the indexes, never for a reader."""
+        """Yields every piece of every place: for the indexes, never for a reader."""
         return chain.from_iterable(map(dict.values, self._pieces.values()))
 
     def folded(self, chunk: NoteChunk) -> str:
-        """What a piece says, ready to be looked through for words."""
+        """Returns a piece's text, folded for word searches."""
         return self._folded.get(key_of(chunk), "")
 
     def counts(self) -> dict[str, int]:
-        """How many pieces each place holds, by its name."""
+        """Returns the number of pieces by place name."""
         return {name: len(pieces) for name, pieces in self._pieces.items() if pieces}
 
     async def section(self, chunk: NoteChunk) -> NoteSection:
-        """The section around a piece, as its file is now; else what is known of the piece."""
+        """Returns the section around a piece as its file is now; if that fails, the piece as
+        known."""
         try:
             section = await asyncio.to_thread(self._source.section, chunk)
         except VaultFileBroken:
@@ -121,19 +122,19 @@ class NoteBook:
         return section or NoteSection(chunk, chunk.text, chunk.first, chunk.last)
 
     def clear(self) -> None:
-        """Let go of everything."""
+        """Remove everything."""
         self._pieces.clear()
         self._files.clear()
         self._folded.clear()
         self._size = 0
 
     async def refresh(self) -> None:
-        """Take in what changed on the disk, and tell the indexes. Files that look as they did are
-        not read again."""
+        """Read what changed on the disk, and update the indexes. Files with an unchanged signature
+        are not read again."""
         async with self._refreshing:
             found = await asyncio.to_thread(self._source.places)
             if found is None:
-                return  # the tree is away; what is known of it stays
+                return  # the tree is unavailable; what is known is kept
             self._reports.post(None, found.broken)
             for place in self._files.places():
                 if place not in found.places:
@@ -147,7 +148,7 @@ class NoteBook:
                     follower.recheck()
 
     async def _settle(self, place: NotePlace, folder: NoteFolder) -> None:
-        """Make what is known of a place equal to what stands there."""
+        """Make what is known of a place equal to its files."""
         files = self._files
         for path in files.gone(place, folder):
             await self._tell(*self._replace(place, Reading(path)))
@@ -158,7 +159,7 @@ class NoteBook:
                 known = files.get(place, reading.path)
                 signature = folder.files[reading.path]
                 if reading.problem == UNREADABLE and known.ids:
-                    continue  # for a moment, perhaps; it is tried again
+                    continue  # the failure may be temporary; it is tried again
                 wanted = int(reading.problem == TOO_MANY)
                 if self._size - len(known.ids) + len(reading.chunks) > self._most:
                     wanted = len(reading.chunks)
@@ -172,7 +173,7 @@ class NoteBook:
             logger.debug("笔记：{} 读了 {} 个文件，共 {} 段", place.name, len(changed), self._size)
 
     async def _read(self, place: NotePlace, paths: Sequence[str]) -> list[Reading]:
-        """Of files that there is no room for nothing is read."""
+        """Read files; one for which there is no room is reported unread."""
         if self._size >= self._most:
             known = [path for path in paths if self._files.get(place, path).ids]
             full = [Reading(path, problem=TOO_MANY) for path in paths if path not in known]
@@ -182,7 +183,7 @@ class NoteBook:
     def _replace(
         self, place: NotePlace, reading: Reading
     ) -> tuple[list[NoteChunk], list[NoteChunk]]:
-        """Take in what a file holds now. The pieces that are gone, and those that are new."""
+        """Store a file's present pieces. Returns the pieces removed and the pieces added."""
         pieces = self._pieces.setdefault(place.name, {})
         fresh = {chunk.note_id: chunk for chunk in reading.chunks}
         before = self._files.get(place, reading.path).ids
@@ -199,8 +200,8 @@ class NoteBook:
         return gone, new
 
     async def _tell(self, gone: Sequence[NoteChunk], new: Sequence[NoteChunk]) -> None:
-        """Not before all were read: an index that holds them from the last run is not to write
-        them anew. It compares then."""
+        """Update the indexes, but only once all notes were read: before that, an index that holds
+        them from the last run would write them again. It compares then."""
         if not self.scanned:
             return
         changes = [*((chunk, False) for chunk in gone), *((chunk, True) for chunk in new)]

@@ -1,4 +1,4 @@
-"""What was read of each file of notes, what is to be read again, and what its owner hears."""
+"""Tracks what was read of each note file, what to read again, and the notices about it."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from .markdown_notes import MarkdownNotes
 from .models import NoteFolder, Signature
 
 TOO_MANY = "too_many"
-"""Why a file is left out that is not broken."""
+"""The problem code of a file that is skipped but not broken."""
 UNREADABLE = "unreadable"
 _NEVER: Signature = (-1, -1, -1)
 _MOST_REPORTS = 20
-"""Warnings about one place: the owner of a thousand broken files needs no thousand lines."""
+"""The most warnings about one place: a thousand broken files must not post a thousand notices."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The pieces of a file, what each says, ready to be looked through, or why there are none."""
+    """The pieces of a file with their folded texts, or why there are none."""
 
     path: str
     chunks: tuple[NoteChunk, ...] = ()
@@ -35,7 +35,7 @@ class Reading:
 
 
 def read_files(source: MarkdownNotes, place: NotePlace, paths: Iterable[str]) -> list[Reading]:
-    """Blocks. What cannot be read is an answer, too."""
+    """Returns a reading for each path, also for unreadable files. Blocks."""
     found = []
     for path in paths:
         try:
@@ -49,8 +49,8 @@ def read_files(source: MarkdownNotes, place: NotePlace, paths: Iterable[str]) ->
 
 @dataclass(frozen=True, slots=True)
 class KnownFile:
-    """How a file looked when it was read, and the ids of its pieces. ``wanted``: it was left out,
-    and would have needed so much room."""
+    """A file's signature when it was read, and the ids of its pieces. ``wanted``: how many pieces
+    it needs room for if it was skipped."""
 
     signature: Signature = _NEVER
     ids: tuple[str, ...] = ()
@@ -59,17 +59,17 @@ class KnownFile:
 
 
 class KnownFiles:
-    """By place and path."""
+    """The known files by place and path."""
 
     def __init__(self) -> None:
         self._files: dict[NotePlace, dict[str, KnownFile]] = {}
 
     def places(self) -> tuple[NotePlace, ...]:
-        """Those with files."""
+        """Returns the places with files."""
         return tuple(self._files)
 
     def get(self, place: NotePlace, path: str) -> KnownFile:
-        """What is known of a file: nothing, of a new one."""
+        """Returns what is known of a file; an empty record for a new one."""
         return self._files.get(place, {}).get(path, KnownFile())
 
     def put(self, place: NotePlace, path: str, file: KnownFile) -> None:
@@ -77,44 +77,44 @@ class KnownFiles:
         self._files.setdefault(place, {})[path] = file
 
     def drop(self, place: NotePlace, path: str) -> None:
-        """Take out, if it is there."""
+        """Remove, if present."""
         files = self._files.get(place, {})
         files.pop(path, None)
         if not files:
             self._files.pop(place, None)
 
     def gone(self, place: NotePlace, folder: NoteFolder) -> list[str]:
-        """Known files that stand there no more, as far as anybody can tell."""
+        """Returns known files that were removed, as far as the folder could be read."""
         known = self._files.get(place, {})
         return [path for path in known if path not in folder.files] if folder.whole else []
 
     def changed(self, place: NotePlace, folder: NoteFolder, room: int) -> list[str]:
-        """Files that do not look as they did, and those that were left out and may fit now."""
+        """Returns files with a changed signature, and skipped ones that may fit now."""
         files = ((path, self.get(place, path), now) for path, now in folder.files.items())
         return [
             path for path, known, now in files if known.signature != now or 0 < known.wanted <= room
         ]
 
     def problems(self, place: NotePlace) -> Iterator[FileReport]:
-        """What is wrong with files that were looked at."""
+        """Yields the problems of files that were read."""
         for path, file in self._files.get(place, {}).items():
             if file.problem:
                 yield FileReport(_label(place), path, file.problem)
 
     def clear(self) -> None:
-        """Let go of everything."""
+        """Remove everything."""
         self._files.clear()
 
 
 class NoteReports:
-    """The notices about places: each says what is wrong now, and what was is taken down."""
+    """Posts one place's present problems as notices, and removes outdated ones."""
 
     def __init__(self, notices: NoticeBoard) -> None:
         self._notices = notices
         self._posted: dict[NotePlace | None, list[str]] = {}
 
     def post(self, place: NotePlace | None, broken: Sequence[FileReport]) -> None:
-        """About one place, or about the places themselves."""
+        """Post problems of one place, or of the places themselves."""
         subjects = []
         for report in broken[:_MOST_REPORTS]:
             subject = f"{report.scope}/{report.path}:{report.reason}"
@@ -129,5 +129,5 @@ class NoteReports:
 
 
 def _label(place: NotePlace) -> str:
-    """What a person is told about where a file stands."""
+    """Returns the place's name for notices."""
     return place.name if isinstance(place, Scope) else f"memory/{place.folder}"

@@ -1,9 +1,9 @@
-"""Which files are copies of others, made by a file manager or a sync client.
+"""Detects files that a file manager or a sync client copied.
 
-A copy is told by what is in it: most of its entries stand, with the same id and the same words, in
-another file of its scope, where they were first. Its name says nothing, but that a file which
-entries are routed to is none: what a person puts there is meant. A single entry that stands twice
-is a copied entry, unless the two files are the same byte by byte.
+A copy is detected by content: most of its entries are, with the same id and the same words, in
+another file of its scope, where they were first. Its name does not count, except that a topic file
+is never a copy: a person meant what is put there. A single entry that exists twice is a copied
+entry, unless the two files are the same byte by byte.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ...scopes.rules.note_files import is_topic_file
 from ..models import Copy, FileKey, KnownEntry, KnownFile, SeenFile
 
 type _Homes = dict[tuple[str, str], dict[FileKey, Memory]]
-"""By scope and id, the files in which an entry stands, and what it says there."""
+"""By scope and id, the files that contain an entry, and its version in each."""
 
 
 def copies_of(
@@ -25,9 +25,9 @@ def copies_of(
     entries: Sequence[KnownEntry],
     files: Mapping[FileKey, KnownFile],
 ) -> dict[FileKey, Copy]:
-    """The copies among the files ``seen``. ``entries`` are known of these files, and all whose ids
-    are in them; ``files`` are known of these and of the entries' files."""
-    # What has the plainer name is the original where nothing is known of either.
+    """Returns the copies among the files ``seen``. ``entries`` are the known entries of these files
+    and all with ids in them; ``files`` are the records of these files and the entries' files."""
+    # Of two unknown files, the one with the plainer name is the original.
     ordered = sorted(seen, key=_plainness)
     if not ordered or is_topic_file(ordered[-1].path):
         return {}
@@ -62,12 +62,12 @@ def _copy(
 ) -> Copy | None:
     if not file.entries or is_topic_file(file.path):
         return None
-    # What the bot does to the original meanwhile makes it no original of another file.
+    # If the bot changed the original since, an unchanged copy is still a copy.
     untouched = known is not None and known.is_copy and known.last == file.digest
     originals = Counter[FileKey]()
     for entry in file.entries:
         memory_id = entry.memory.memory_id
-        if (file.key, memory_id) in own:  # it lives here: nothing was copied over it
+        if (file.key, memory_id) in own:  # the entry belongs to this file: the file is no copy
             return None
         for key, memory in homes[file.scope.name, memory_id].items():
             first = key not in no_originals or (key, memory_id) in own
@@ -94,6 +94,6 @@ def _say_the_same(one: Memory, other: Memory) -> bool:
 def with_copies(
     changed: Iterable[FileKey], gone: Iterable[FileKey], copies: Mapping[FileKey, Copy]
 ) -> set[FileKey]:
-    """The copies of files that were changed or are gone: what they are may be another matter."""
+    """Returns the copies of changed and removed files: they may no longer be copies."""
     touched = {*changed, *gone}
     return {key for key, copy in copies.items() if not touched.isdisjoint(copy.originals)}

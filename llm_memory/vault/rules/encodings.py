@@ -1,4 +1,4 @@
-"""What a file that is no UTF-8 was probably saved as. A guess, for a hint to its owner."""
+"""Guesses the encoding of a file that is not UTF-8, for a hint to its owner."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _ASCII = bytes(range(0x80))
 _HAN = re.compile("[\u4e00-\u9fff]")
 _UNLIKELY = re.compile("[\x00-\x08\x80-\x9f\ue000-\uf8ff\ufffd]")
 _DAMAGED_UTF8 = 0.75
-"""Share of the bytes beyond ASCII that are UTF-8 all the same. Other encodings have few."""
+"""The share of valid UTF-8 among non-ASCII bytes above which a file is damaged UTF-8."""
 
 
 class Encoding(Enum):
@@ -21,7 +21,8 @@ class Encoding(Enum):
 
 
 def likely_encoding(raw: bytes) -> Encoding | None:
-    """The encoding of a file that is no UTF-8; None for damaged UTF-8 and what nobody knows."""
+    """Returns the encoding of a file that is not UTF-8; None for damaged UTF-8 and unknown
+    encodings."""
     if raw.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
         return Encoding.UTF_16 if _decoded(raw, Encoding.UTF_16) else None
     beyond = raw.translate(None, _ASCII)
@@ -34,7 +35,7 @@ def likely_encoding(raw: bytes) -> Encoding | None:
 
 
 def _decoded(raw: bytes, encoding: Encoding) -> str:
-    """The text, without a last character that is not whole; nothing if it is no text."""
+    """Returns the text without an incomplete last character; empty if decoding fails."""
     try:
         return getincrementaldecoder(encoding.value)().decode(raw)
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""What happened to the vault, told from how it was known and how it is found."""
+"""Finds what people did to the vault by comparing its known and its present state."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from .copies import copies_of
 from .stale_saves import Save, both_changed, says_otherwise
 
 HANDFUL: Final = 5
-"""So many entries must be gone before it counts as most of a scope."""
+"""The least number of missing entries that may count as most of a scope."""
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What was known of the files looked at.
+    """The known state of the compared files.
 
     Attributes:
-        files: Those that were changed or are gone, and those of ``entries``.
-        entries: Of those files, and every other one whose id is found in them.
+        files: Changed and removed files, and the files of ``entries``.
+        entries: The entries of those files, and all others whose id is found in them.
         counts: How many entries each scope had.
-        departed: What the bot took out lately.
-        archived: By scope and id, which of the entries that are missing in these files were
-            forgotten since they were written there; True if the archive has the same words.
+        departed: Entries that the bot removed lately.
+        archived: By scope and id, which of the entries missing in these files were forgotten since
+            they were written there; True if the archive has the same words.
     """
 
     files: Mapping[FileKey, KnownFile]
@@ -49,7 +49,7 @@ class Known:
 def compare(
     seen: Sequence[SeenFile], gone: Collection[FileKey], known: Known, now: float
 ) -> Changes:
-    """What was done to the files ``seen``, and to those that are ``gone``.
+    """Returns what was done to the files ``seen``, and to those that are ``gone``.
 
     ``now``: seconds since 1970.
     """
@@ -101,13 +101,13 @@ class _Comparison:
         by_file: dict[FileKey, list[KnownEntry]] = {}
         forgotten: list[KnownEntry] = []
         for entry in self._looked_at():
-            if self._is_placed(entry) or _where(entry) in self._left:
+            if self._is_placed(entry) or _place_of(entry) in self._left:
                 continue
             match self._known.archived.get((entry.scope, entry.memory_id)):
                 case None:
                     by_file.setdefault(entry.file, []).append(entry)
                 case True:
-                    self._left[_where(entry)] = entry
+                    self._left[_place_of(entry)] = entry
                 case False:
                     forgotten.append(entry)
         for key, file in self._seen.items():
@@ -153,7 +153,7 @@ class _Comparison:
     def _is_placed(self, entry: KnownEntry) -> bool:
         return (entry.scope, entry.memory_id) in self._placed
 
-    # Which of several entries with one id is the one, and which are copies
+    # Of several entries with one id, choose the original; the others are copies
 
     def _place(self) -> None:
         found: dict[str, list[tuple[SeenFile, int]]] = {}
@@ -164,12 +164,12 @@ class _Comparison:
             self._place_one(places, self._by_id.get(memory_id, []))
 
     def _place_one(self, places: list[tuple[SeenFile, int]], known: Sequence[KnownEntry]) -> None:
-        places = [place for place in places if not self._came_back(place, known)]
+        places = [place for place in places if not self._is_stale_revival(place, known)]
         if not known:
-            places = [place for place in places if not self._is_anothers(place)]
+            places = [place for place in places if not self._is_reworded_stale(place)]
         if not places:
             return
-        # What is held is missing there: it was cut before it was pasted here.
+        # A held entry is missing in its file: it was cut there and pasted here.
         stays = any(
             not e.held and e.file not in self._seen and e.file not in self._gone for e in known
         )
@@ -183,7 +183,7 @@ class _Comparison:
         file, number = owner
         before = next((e for e in known if e.file == file.key), known[0] if known else None)
         self._take(file, file.entries[number], before)
-        self._left |= {_where(e): e for e in known if e is not before}
+        self._left |= {_place_of(e): e for e in known if e is not before}
 
     def _note_clashes(
         self,
@@ -202,9 +202,9 @@ class _Comparison:
             if same and same_words(found.judgment) not in map(same_words, same):
                 self._clashes[file.key] = (*self._clashes.get(file.key, ()), found.memory_id)
 
-    def _came_back(self, place: tuple[SeenFile, int], known: Sequence[KnownEntry]) -> bool:
-        """Forgotten or moved by command, and an old buffer has it still. What left the scope to
-        which it was moved was brought back on purpose."""
+    def _is_stale_revival(self, place: tuple[SeenFile, int], known: Sequence[KnownEntry]) -> bool:
+        """True for an entry that was forgotten or moved by command, and that an old editor buffer
+        still had. If it also left the scope to which it was moved, a person brought it back."""
         file, number = place
         entry = file.entries[number]
         if self._departed.get((*file.key, entry.memory.memory_id)) != entry.digest:
@@ -214,9 +214,9 @@ class _Comparison:
         self._draft(file.key).cut.append((entry.memory.memory_id, entry.digest))
         return True
 
-    def _is_anothers(self, place: tuple[SeenFile, int]) -> bool:
-        """Other words than those that were forgotten or moved by command under this id: a person
-        changed them in an old buffer. The id stays with what may come back."""
+    def _is_reworded_stale(self, place: tuple[SeenFile, int]) -> bool:
+        """True for words other than those that were forgotten or moved by command under this id: a
+        person changed them in an old buffer. The id is kept for a restore."""
         file, number = place
         if (*file.key, file.entries[number].memory.memory_id) not in self._departed:
             return False
@@ -235,7 +235,7 @@ class _Comparison:
             if before.held:
                 self._back.append(before)
             if before.file != file.key:
-                self._left[_where(before)] = before
+                self._left[_place_of(before)] = before
                 if self._was_copy(file) and before.memory.judgment != seen.memory.judgment:
                     self._draft(file.key).taken_back.append(before)
             elif both_changed(before, seen):
@@ -244,20 +244,21 @@ class _Comparison:
         self._living.append((file, seen, before))
 
     def _was_copy(self, file: SeenFile) -> bool:
-        """A copy whose original is gone takes its place; how the entry was there is kept."""
+        """True for a former copy. If its original was removed it becomes the original, and
+        differing words of the former original are archived."""
         known = self._known.files.get(file.key)
         return known is not None and known.is_copy
 
-    # What became of the ones that are missing
+    # Explain the missing entries
 
     def _explain(self, file: SeenFile, missing: list[KnownEntry]) -> list[KnownEntry]:
-        """What is missing in a file, without what is only not where it was."""
+        """Returns the missing entries that have no other explanation."""
         rows = self._by_file.get(file.key, [])
         known = self._known.files.get(file.key)
         save = Save(file, known, rows, self._here.get(file.key, {}), self._now)
         undone = save.undid(missing)
-        explained = {_where(entry) for entry in self._still_there(file, missing)}
-        rest = [entry for entry in missing if _where(entry) not in explained]
+        explained = {_place_of(entry) for entry in self._still_there(file, missing)}
+        rest = [entry for entry in missing if _place_of(entry) not in explained]
         dropped = save.dropped(rest)
         if undone or dropped:
             self._draft(file.key).restored += undone
@@ -265,12 +266,12 @@ class _Comparison:
         on_purpose = [e for e in rows if save.is_back(e) and e not in undone]
         if on_purpose:
             self._draft(file.key).taken_back += filter(says_otherwise, on_purpose)
-        came_back = {_where(entry) for entry in dropped}
-        return [entry for entry in rest if _where(entry) not in came_back]
+        came_back = {_place_of(entry) for entry in dropped}
+        return [entry for entry in rest if _place_of(entry) not in came_back]
 
     def _still_there(self, file: SeenFile, missing: list[KnownEntry]) -> list[KnownEntry]:
-        """Their words are there, without the id: an editor that did not notice when it was added,
-        and in which a person may have typed on."""
+        """Returns missing entries whose words are present without the id: the editor's buffer did
+        not have the id yet, and a person may have typed on."""
         if not file.unnamed or not missing:
             return []
         pairs = matched(file.unnamed, missing)
@@ -289,8 +290,8 @@ class _Comparison:
 
 
 def matched(unnamed: Sequence[Memory], known: Sequence[KnownEntry]) -> dict[int, KnownEntry]:
-    """Which of the words without an id are those of which entry, by their numbers. The same words
-    first; then one that begins with the other, for a person may have typed on."""
+    """Match words without an id, by number, to known entries: equal words first, then words of
+    which one begins with the other, for a person may have typed on."""
     free = {number: same_words(memory.judgment) for number, memory in enumerate(unnamed)}
     found: dict[int, KnownEntry] = {}
     waiting = {entry.memory_id: entry for entry in known}
@@ -298,26 +299,26 @@ def matched(unnamed: Sequence[Memory], known: Sequence[KnownEntry]) -> dict[int,
         for entry in list(waiting.values()):
             words = same_words(entry.memory.judgment)
             for number, other in free.items():
-                if _are_words(other, words, exactly=exactly):
+                if _match(other, words, exactly=exactly):
                     found[number] = waiting.pop(entry.memory_id)
                     del free[number]
                     break
     return found
 
 
-def _where(entry: KnownEntry) -> tuple[str, str, str]:
+def _place_of(entry: KnownEntry) -> tuple[str, str, str]:
     return entry.scope, entry.path, entry.memory_id
 
 
 def _owner(places: list[tuple[SeenFile, int]], known: Sequence[KnownEntry]) -> tuple[SeenFile, int]:
-    """The first that is where it was known, rather with the same text; else the first."""
+    """Returns the first place in a known file, preferably with the same text; else the first."""
     digests = {entry.file: entry.digest for entry in known}
     stayed = [place for place in places if place[0].key in digests]
     same = [(f, n) for f, n in stayed if f.entries[n].digest == digests[f.key]]
     return next(iter(same or stayed or places))
 
 
-def _are_words(found: str, known: str, *, exactly: bool) -> bool:
+def _match(found: str, known: str, *, exactly: bool) -> bool:
     if exactly:
         return found == known
     return bool(found and known) and (found.startswith(known) or known.startswith(found))

@@ -1,17 +1,16 @@
-"""Whether a file was saved by somebody who did not know what the bot had written meanwhile.
+"""Detects a save from a stale editor buffer, which lacks what the bot wrote meanwhile.
 
-The bot appends to a file while a person has it open in an editor. What he saves then descends from
-an older version: entries that the bot appended since are missing in it, and nobody deleted them.
-They are told from deleted ones like this. A save that holds an entry of the bot's descends from a
-version at least as new as that entry, so all older ones that are missing were deleted. Of the ones
-that are newer than all that it holds, two things tell: if something else was changed by the same
-save, they are taken for missing (they come back; the worst is that a person deletes one twice). If
-nothing else was, a person did just that: he deleted them; unless the file is, byte by byte, an
-older version of the same hour.
+The bot appends to a file while a person has it open in an editor. The person's save then descends
+from an older version: it lacks the entries that the bot appended since, although the person did not
+delete them. The rules that distinguish them from deleted ones: A save that holds an entry of the
+bot's descends from a version at least as new as that entry, so all older missing entries were
+deleted. Missing entries newer than all that it holds: if the same save changed something else, they
+count as dropped (they are restored; at worst a person deletes one twice). If it changed nothing
+else, the person deleted them; unless the file is, byte by byte, an older version of the same hour.
 
-What the bot rewrote and the save has as it was before is told alike. A save that holds something
-which the bot appended after that knows of it: a person took it back. So he did if he changed
-nothing else. Nobody takes back by hand what only made an entry stronger.
+An entry that the bot rewrote and the save has in its former version is judged alike. If the save
+holds something that the bot appended after the rewrite, or changed nothing else, the person
+reverted it. A rewrite that only made an entry stronger is never taken for reverted by hand.
 """
 
 from __future__ import annotations
@@ -24,20 +23,20 @@ from ...models.data_models import Memory
 from ..models import BUFFER_SECONDS, EMPTY, KnownEntry, KnownFile, SeenEntry, SeenFile
 
 SAVED_AS_IT_WAS_SECONDS: Final = 3600.0
-"""So long after an append, a file that is as it was before counts as an old version of it."""
+"""For so long after an append, a file equal to its state before counts as a stale save."""
 _WORDS: Final = frozenset({"judgment", "reasoning"})
 
 
 @dataclass(frozen=True, slots=True)
 class Save:
-    """A file that somebody saved.
+    """A file that a person's editor saved.
 
     Attributes:
-        file: How it is.
-        known: How it was.
-        rows: The entries that it had.
-        here: The digests of its entries that are no copies, by id.
-        moment: When it is looked at, seconds since 1970.
+        file: Its present state.
+        known: Its known state.
+        rows: Its known entries.
+        here: The digests of its entries without copies, by id.
+        moment: The time of the comparison, seconds since 1970.
     """
 
     file: SeenFile
@@ -47,11 +46,11 @@ class Save:
     moment: float
 
     def lately(self, at: float) -> bool:
-        """An editor may still hold what was there before."""
+        """True while an editor may still hold a version from before ``at``."""
         return self.moment - at <= BUFFER_SECONDS
 
     def dropped(self, missing: Sequence[KnownEntry]) -> list[KnownEntry]:
-        """Those of the missing entries that nobody deleted."""
+        """Returns the missing entries that a stale save dropped."""
         versions, since = appended_since(self.file.digest, self.rows)
         there = self.here.keys() - since
         held = (e.appended for e in self.rows if e.memory_id in there)
@@ -76,13 +75,12 @@ class Save:
         return self.known is not None and self.known.last == self.file.digest
 
     def undid(self, missing: Sequence[KnownEntry]) -> list[KnownEntry]:
-        """The entries that the bot rewrote, and that are as they were before without anybody's
-        having meant it."""
+        """Returns the entries whose rewrite by the bot a stale save undid."""
         back = [e for e in self.rows if self.is_back(e)]
         return [e for e in back if not self._is_meant(e, back, missing)]
 
     def is_back(self, entry: KnownEntry) -> bool:
-        """The bot rewrote it, and it is as it was before."""
+        """True for an entry that the bot rewrote and that has its former text again."""
         if entry.prior is None or not self.lately(entry.rewritten_at):
             return False
         return self.here.get(entry.memory_id) == entry.prior_digest != entry.digest
@@ -103,7 +101,7 @@ class Save:
         return len(back) == 1 and not missing and not self._changed({entry.memory_id})
 
     def _changed(self, but: Collection[str] = ()) -> bool:
-        """Something was changed besides what is missing."""
+        """True if something changed besides the missing entries."""
         file, known = self.file, self.known
         if known is None or known.plain != file.plain or file.unnamed:
             return True
@@ -113,8 +111,8 @@ class Save:
 
 
 def appended_since(digest: str, rows: Sequence[KnownEntry]) -> tuple[set[str], set[str]]:
-    """The versions of a file from the one that a person saved last to that of ``digest``, and the
-    ids of what the bot has appended in between. ``rows`` are the file's entries."""
+    """Returns the versions of a file from the one that a person saved last to that of ``digest``,
+    and the ids that the bot appended in between. ``rows`` are the file's entries."""
     by_version: dict[str, list[KnownEntry]] = {}
     for entry in rows:
         if entry.appended:
@@ -129,7 +127,7 @@ def appended_since(digest: str, rows: Sequence[KnownEntry]) -> tuple[set[str], s
 
 
 def says_otherwise(entry: KnownEntry) -> bool:
-    """The bot has changed more of it than how strong it is."""
+    """True if the bot changed more of the entry than its strength."""
     if entry.prior is None:
         return False
     prior, ours = _merged(entry.prior), _merged(entry.memory)
@@ -137,7 +135,7 @@ def says_otherwise(entry: KnownEntry) -> bool:
 
 
 def both_changed(before: KnownEntry, seen: SeenEntry) -> bool:
-    """A person changed what the bot had rewritten, and did not know of that."""
+    """True if a person changed an entry without knowing of the bot's rewrite."""
     if before.prior is None or seen.digest in (before.digest, before.prior_digest):
         return False
     prior, ours, theirs = (_merged(m) for m in (before.prior, before.memory, seen.memory))
@@ -148,7 +146,7 @@ def both_changed(before: KnownEntry, seen: SeenEntry) -> bool:
 
 
 def _merged(memory: Memory) -> dict[str, object]:
-    """What both a person and the bot change."""
+    """Returns the fields that both a person and the bot change."""
     return {
         "judgment": memory.judgment,
         "reasoning": memory.reasoning,
