@@ -28,7 +28,7 @@ class Marked:
 
 @dataclass(frozen=True, slots=True)
 class Unmarked:
-    """No mark stands in the file."""
+    """The file has no marks."""
 
 
 @dataclass(frozen=True, slots=True)
