@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 
 from .settings import TIME_ZONE
 
+AHEAD = "SCOPED_MEMORY_AHEAD"
 _CODE = Path(__file__).parent / "moved_clock"
 
 
@@ -25,7 +26,7 @@ class MovedClock:
     @property
     def environment(self) -> Mapping[str, str]:
         """For the bot's process: Python runs what lies in the first folder when it starts."""
-        return {"PYTHONPATH": str(_CODE), "SCOPED_MEMORY_AHEAD": str(self._file)}
+        return {"PYTHONPATH": str(_CODE), AHEAD: str(self._file)}
 
     def move(self, **by: float) -> None:
         """From now on it is so much later: `move(days=1, hours=2)`."""

@@ -183,7 +183,10 @@ async def test_the_log_hears_of_the_beginning_and_the_end(
         scheduled = MemoryScopeMigration(rig.engine, Texts("zh-CN"))
         task = asyncio.create_task(scheduled.run())
         await until_done(rig)
-        await asyncio.sleep(0.05)
+        async with asyncio.timeout(30):
+            while not any("旧记忆已全部收进来" in line for line in lines):  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        await asyncio.sleep(0.05)  # and it is not said again
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
     assert any("还剩" in line and "收进旧记忆" in line for line in lines)

@@ -6,9 +6,13 @@ from collections.abc import AsyncIterator, Generator, Iterator
 import pytest
 import pytest_asyncio
 
+from astrbot_plugin_scoped_memory.harness.bot import AstrBotProcess
 from astrbot_plugin_scoped_memory.harness.places import Person, Place, group
 from astrbot_plugin_scoped_memory.harness.rig import Rig
 from astrbot_plugin_scoped_memory.tests.e2e.cast import ADMIN, MAP
+
+# Some sixty starts. Where a test names its Python, as the story does, nothing is imported before.
+AstrBotProcess.preforked = True
 
 _numbers = itertools.count(600_000)
 

@@ -1,0 +1,77 @@
+"""Forks an AstrBot for each line of its input: of a start, two thirds are the imports of libraries.
+
+A program, started by harness/bot.py for runs with many starts. It has imported what AstrBot asks of
+others, and nothing of AstrBot, which looks at its folder and environment while it is imported. A
+line is a JSON object with the bot's `root`, `log` and `environment`; the answer is its process id.
+"""
+
+import contextlib
+import ctypes
+import gc
+import importlib
+import json
+import os
+import runpy
+import signal
+import sys
+from pathlib import Path
+
+LIBRARIES = (
+    "aiohttp",
+    "anthropic",
+    "cryptography",
+    "dashscope",
+    "fastapi",
+    "google.genai",
+    "mcp",
+    "openai",
+    "sqlalchemy.ext.asyncio",
+    "sqlmodel",
+)
+"""The slowest of those that AstrBot imports in any case, and that no test hides from it."""
+
+
+def serve() -> bool:
+    """Forks until the input ends; returns True in each child, which is to become a bot."""
+    for line in sys.stdin:
+        with contextlib.suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        if os.fork() == 0:
+            _become(**json.loads(line))
+            return True
+    return False
+
+
+def _become(root: str, log: str, environment: dict[str, str]) -> None:
+    """What the kernel and Python do for `cd root; python -m astrbot.cli run >> log` before it
+    runs, in a session of its own."""
+    os.setsid()
+    set_parent_death_signal = 1
+    ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL)
+    print(os.getpid(), flush=True)
+    os.chdir(root)
+    os.environ.clear()
+    os.environ.update(environment)
+    output = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    for here, there in ((nothing, 0), (output, 1), (output, 2)):
+        os.dup2(here, there)
+    os.close(output)
+    os.close(nothing)
+    folders = [folder for folder in environment.get("PYTHONPATH", "").split(os.pathsep) if folder]
+    sys.path[:1] = [root, *folders]
+    for folder in folders:
+        custom = Path(folder) / "sitecustomize.py"
+        if custom.is_file():
+            runpy.run_path(str(custom))
+    sys.argv[:] = ["astrbot", "run"]
+
+
+if __name__ == "__main__":
+    for library in LIBRARIES:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(library)
+    gc.freeze()
+    if serve():
+        runpy.run_module("astrbot.cli", run_name="__main__", alter_sys=True)
