@@ -35,7 +35,7 @@ class Acquaintances:
             entries = (s for s in entries if s.memory.provenance.conversation == conversation)
         return familiar_people(entries, now.tzinfo)
 
-    def told_unasked(
+    def volunteered(
         self, entries: Iterable[StoredMemory], familiar: frozenset[str], asker: Actor | None
     ) -> list[StoredMemory]:
         """Returns the entries that may be shown unasked; ``asker`` is None for a text without a

@@ -63,7 +63,7 @@ class Catalogue:
         """Returns the number of memories in all scopes."""
         return sum(map(len, self._by_place.values()))
 
-    async def let_go(self) -> None:
+    async def release(self) -> None:
         """Release everything in slices: freeing a hundred thousand at once blocks the loop."""
         left = list(self.all())
         while left:

@@ -8,7 +8,7 @@ from itertools import islice
 
 from ..models.data_models import StoredMemory
 from ..models.passages import place_name
-from .rules.timeline import FARTHEST, local_day, written_day
+from .rules.timeline import MAX_ZONE_DIFFERENCE, local_day, written_day
 
 
 class DayIndex:
@@ -56,7 +56,7 @@ class DayIndex:
 
 def _between(days: Iterable[date], first: date, last: date) -> list[date]:
     """Returns the stored days that may hold matches: zones differ in their dates."""
-    reach: timedelta = FARTHEST
+    reach: timedelta = MAX_ZONE_DIFFERENCE
     # Compared by ordinals: the calendar's first and last days have no neighbours on one side.
     low, high = first.toordinal() - reach.days, last.toordinal() + reach.days
     return [day for day in days if low <= day.toordinal() <= high]

@@ -45,7 +45,7 @@ class UnreadTurns:
         self._vectors: Follower | None = None
         self._is_shown: Callable[[Unread], bool] = lambda _: True
 
-    def show_only(self, is_shown: Callable[[Unread], bool]) -> None:
+    def set_filter(self, is_shown: Callable[[Unread], bool]) -> None:
         """Set the filter for each recall: it hides what was corrected or paused meanwhile."""
         self._is_shown = is_shown
 

@@ -76,7 +76,7 @@ def assemble(
     hooks = LoopHooks(
         apply,
         busy=lambda: _busy(life, migrations, recall.indexing),
-        may_rotate=lambda: life.is_ready and not reconciler.misses_much,
+        may_rotate=lambda: life.is_ready and not reconciler.holds_deletions,
     )
     loop = make_loop(parts, settings, recall, remember, book, notices, clock, hooks, bylines)
     migrations.wait_for(loop.loop.sleep.over)

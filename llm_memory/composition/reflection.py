@@ -80,7 +80,7 @@ def make_loop(
         paces,
         acquaintances,
         clock,
-        bylines.company,
+        bylines.participants,
         writing.corrected,
     )
     queue = TurnQueue(

@@ -36,7 +36,7 @@ def owned(paths: EnginePaths, *, version: str = "") -> Iterator[None]:
         for lock in locks:
             lock.acquire()
         for folder in paths.owned:
-            PrivateFolder(folder).tighten()
+            PrivateFolder(folder).restrict_contents()
         vault = VaultFormat(paths.memory, paths.backups, version=version)
         vault.check()
         vault.upgrade()

@@ -103,7 +103,7 @@ class ArchiveStep:
                     if await self._strengthen(scope, departure, stored):
                         into = self._catalogue.get(Key(scope.name, departure.into))
                         if into is not None:
-                            await self._closings.hand_on(stored, into)
+                            await self._closings.repoint(stored, into)
                         await self._move([stored], Actor("", f"被 {departure.into} 取代"))
         if faded:
             async with self._living.writing:

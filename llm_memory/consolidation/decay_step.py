@@ -78,7 +78,9 @@ class DecayStep:
             settled = [fade.memory_id for fade in some if not self._is_weak(fade)]
             await asyncio.to_thread(self._store.drop_plans, scope.name, settled)
             await asyncio.sleep(0)
-        waiting = await self._let_go(run_id, scope, [fade for fade in plans if self._is_weak(fade)])
+        waiting = await self._archive_weak(
+            run_id, scope, [fade for fade in plans if self._is_weak(fade)]
+        )
         return DecayReport(weaker, stronger, waiting)
 
     async def _apply_all(self, fades: Sequence[StrengthChange]) -> list[int]:
@@ -123,7 +125,7 @@ class DecayStep:
             fade.weak and stored is not None and may_leave(stored) and stored.memory.strength < WEAK
         )
 
-    async def _let_go(self, run_id: str, scope: Scope, weak: Sequence[StrengthChange]) -> int:
+    async def _archive_weak(self, run_id: str, scope: Scope, weak: Sequence[StrengthChange]) -> int:
         """The weakest first, as many as may; how many stay for another night."""
         room = await self._archive_step.room(run_id, scope)
         chosen = sorted(weak, key=lambda fade: (fade.strength, fade.memory_id))[:room]

@@ -57,7 +57,9 @@ class IndexComparison:
         for number, stored in enumerate(list(self._passages.all())):
             key = key_of(stored)
             if indexed.pop(key, None) == record_hash(stored):
-                self._queue.settle([(key, stored)])  # told anew since the start, and there already
+                self._queue.mark_written(
+                    [(key, stored)]
+                )  # told anew since the start, and there already
             else:
                 self._queue.suggest(key, stored)
                 self._grown(1)

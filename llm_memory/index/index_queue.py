@@ -108,7 +108,7 @@ class IndexQueue:
         """The oldest entries; they stay on the list."""
         return list(islice(self._entries.items(), count))
 
-    def settle(self, entries: list[Entry]) -> None:
+    def mark_written(self, entries: list[Entry]) -> None:
         """Off the list, unless it changed again meanwhile."""
         for key, stored in entries:
             if key in self._entries and self._entries[key] is stored:

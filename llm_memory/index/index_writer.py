@@ -90,7 +90,7 @@ class IndexWriter:
             self._embedded += 1
             self._batch = min(self._batch * 2, self._most)
             await self._calls.run(self._store.upsert, [record_of(s) for s in living], vectors)
-        self._queue.settle(entries)
+        self._queue.mark_written(entries)
 
     async def vectors(
         self, passages: Sequence[Passage], embedder: Embedder, fingerprint: Fingerprint

@@ -246,7 +246,7 @@ class IndexingService:
                 breaker, decision = breaker.failed(
                     time.monotonic(), error.code, self._pace.retry_seconds
                 )
-                await self._let_go(error, rebuild=decision.rebuild)
+                await self._go_offline(error, rebuild=decision.rebuild)
                 await asyncio.sleep(decision.wait)
 
     async def _do_without(self) -> None:
@@ -270,7 +270,7 @@ class IndexingService:
             return False
         return True
 
-    async def _let_go(self, error: IndexUnavailable, *, rebuild: bool) -> None:
+    async def _go_offline(self, error: IndexUnavailable, *, rebuild: bool) -> None:
         """The vault answers meanwhile. A reopened store is compared with it from the start."""
         logger.debug("向量索引暂不可用：{}", error)
         self._faults.report_index(error)

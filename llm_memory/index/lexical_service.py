@@ -260,7 +260,7 @@ class LexicalService:
     async def _write(self, most: int) -> None:
         entries = self._queue.first(most)
         await self._call(lambda: self._put(entries))
-        self._queue.settle(entries)
+        self._queue.mark_written(entries)
         await asyncio.sleep(0)
 
     def _put(self, entries: list[Entry]) -> None:

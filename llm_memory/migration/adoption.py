@@ -179,7 +179,7 @@ class Adoption:
         # The words go before it is done: after a crash between, they would stay for good.
         await asyncio.to_thread(self._staging.finish, staged.batch)
         await asyncio.to_thread(self._store.put_job, replace(job, state=JobState.DONE))
-        await self._vectors.let_go(staged.batch)
+        await self._vectors.discard(staged.batch)
         self._report(staged, tally)
 
     async def _job(self, staged: StagedBatch) -> Job:

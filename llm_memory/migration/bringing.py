@@ -112,22 +112,24 @@ class Bringing:
         """What this person did last in this conversation, if it was to bring something."""
         return await self._editor.last_batch(requester)
 
-    async def take_back(self, deed: UndoRecord) -> BroughtBack:
+    async def take_back(self, undo_record: UndoRecord) -> BroughtBack:
         """What was brought goes back, as far as it is as it came. Raises StateUnavailable."""
-        source = await asyncio.to_thread(self._vault.named, deed.source)
-        back = _CarryBack(deed, source, self._store, self._vault, self._catalogue, self._living)
+        source = await asyncio.to_thread(self._vault.named, undo_record.source)
+        back = _CarryBack(
+            undo_record, source, self._store, self._vault, self._catalogue, self._living
+        )
         await self._run(back)
-        await asyncio.to_thread(self._take_turns_back, deed)
-        self._unread.drop_scope(deed.target)
-        await self._editor.settle_batch(deed)
-        return BroughtBack(deed.source, deed.target, back.done, back.left)
+        await asyncio.to_thread(self._take_turns_back, undo_record)
+        self._unread.drop_scope(undo_record.target)
+        await self._editor.drop_undo_batch(undo_record)
+        return BroughtBack(undo_record.source, undo_record.target, back.done, back.left)
 
-    def _take_turns_back(self, deed: UndoRecord) -> None:
-        added = self._store.added(deed.memory_id)
+    def _take_turns_back(self, undo_record: UndoRecord) -> None:
+        added = self._store.added(undo_record.memory_id)
         tickets = [one.memory_id for one in added if one.digest == _TURN]
-        back = self._turns.rescope(tickets, deed.target, deed.source)
-        keys = [Key(deed.target, ticket) for ticket in back]
-        self._store.mark_taken_back(deed.memory_id, keys)
+        back = self._turns.rescope(tickets, undo_record.target, undo_record.source)
+        keys = [Key(undo_record.target, ticket) for ticket in back]
+        self._store.mark_taken_back(undo_record.memory_id, keys)
 
 
 def _note(store: MigrationStore, batch: str, added: Sequence[Added]) -> None:
@@ -219,7 +221,7 @@ class _CarryBack(_Mover):
 
     def __init__(
         self,
-        deed: UndoRecord,
+        undo_record: UndoRecord,
         source: Scope | None,
         store: MigrationStore,
         vault: MarkdownVault,
@@ -227,7 +229,7 @@ class _CarryBack(_Mover):
         living: RecallableMemories,
     ) -> None:
         super().__init__(vault, living)
-        self._batch = deed.memory_id
+        self._batch = undo_record.memory_id
         self._source = source
         self._store = store
         self._catalogue = catalogue

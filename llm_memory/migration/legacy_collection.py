@@ -57,7 +57,7 @@ class LegacyCollection:
                 with translated("looking for an earlier collection"):
                     return self._find(self._client)
             except IndexUnavailable:
-                self._let_go()
+                self._disconnect()
                 raise
 
     def _find(self, client: Client) -> str:
@@ -113,9 +113,9 @@ class LegacyCollection:
 
     def close(self) -> None:
         with self._opening:
-            self._let_go()
+            self._disconnect()
 
-    def _let_go(self) -> None:
+    def _disconnect(self) -> None:
         self._client = self._collection = None
         self._connection.close()
 

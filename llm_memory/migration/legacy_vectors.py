@@ -58,7 +58,7 @@ class LegacyVectors:
                 for start in range(0, len(living), _SLICE):
                     await self.give(one.batch, living[start : start + _SLICE])
                 if one.done:
-                    await self.let_go(one.batch)
+                    await self.discard(one.batch)
         except (EmbeddingFailed, StateUnavailable) as error:
             logger.debug("旧向量用不上：{}", error)
 
@@ -85,7 +85,7 @@ class LegacyVectors:
             return 0
         return await asyncio.to_thread(self._put, batch, memories, stores, fingerprint)
 
-    async def let_go(self, batch: str) -> None:
+    async def discard(self, batch: str) -> None:
         """All of a batch is in the vault: what could be used was, as far as the embedder is known.
 
         Raises StateUnavailable.

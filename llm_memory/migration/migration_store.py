@@ -81,7 +81,7 @@ class SqliteMigrationStore:
         row = (*astuple(job)[:4], job.state.value, job.begun.isoformat(), job.detail)
         self._write("INSERT OR REPLACE INTO job VALUES (?, ?, ?, ?, ?, ?, ?)", [row])
 
-    def settle(self, job: str, outcomes: Sequence[Outcome]) -> None:
+    def note_outcomes(self, job: str, outcomes: Sequence[Outcome]) -> None:
         self._write(
             "INSERT OR REPLACE INTO outcome VALUES (?, ?, ?, ?, ?, ?, ?)",
             [
@@ -97,7 +97,7 @@ class SqliteMigrationStore:
         statement = "DELETE FROM outcome WHERE job = ? AND record_id = ?"
         self._write(statement, [(job, one) for one in record_ids])
 
-    def settled(self, job: str) -> frozenset[str]:
+    def ids_with_outcome(self, job: str) -> frozenset[str]:
         rows = self._rows("SELECT record_id FROM outcome WHERE job = ?", (job,))
         return frozenset(row[0] for row in rows)
 

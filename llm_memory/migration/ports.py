@@ -52,7 +52,7 @@ class MigrationStore(Protocol):
         """Add, or replace by name."""
         ...
 
-    def settle(self, job: str, outcomes: Sequence[Outcome]) -> None:
+    def note_outcomes(self, job: str, outcomes: Sequence[Outcome]) -> None:
         """Keep outcomes; of one record the last counts."""
         ...
 
@@ -60,7 +60,7 @@ class MigrationStore(Protocol):
         """Forget outcomes, of these records or of all, as if nobody had looked at them."""
         ...
 
-    def settled(self, job: str) -> frozenset[str]:
+    def ids_with_outcome(self, job: str) -> frozenset[str]:
         """The ids of the records that have an outcome."""
         ...
 

@@ -141,7 +141,7 @@ class RecordWalker:
         return tally
 
     def _left(self, name: str, listed: Sequence[str]) -> deque[str]:
-        settled = self._store.settled(name)
+        settled = self._store.ids_with_outcome(name)
         return deque(one for one in dict.fromkeys(listed) if one not in settled)
 
     async def _shielded(
@@ -169,7 +169,7 @@ class RecordWalker:
             logger.warning("{}：有 {} 条坏了，跳过：{}", walk.name, len(broken), told)
         # A crash before this line leaves records that are done and not counted: the next walk finds
         # them done and counts them then.
-        await asyncio.to_thread(self._store.settle, walk.name, outcomes)
+        await asyncio.to_thread(self._store.note_outcomes, walk.name, outcomes)
         tally = self._progress[walk.name].tally + counted(outcomes)
         self._progress[walk.name] = Progress(tally, left)
         return tally

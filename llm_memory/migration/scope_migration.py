@@ -163,7 +163,7 @@ class ScopeMigration:
                 self._listing.forget()
         there = self._job is not None and self.phase in (Phase.DONE, Phase.IDLE)
         if self._mode is MigrationMode.ON and there:
-            self._listing.go_on_looking(await self._call(self._store.settled, self.name))
+            self._listing.go_on_looking(await self._call(self._store.ids_with_outcome, self.name))
 
     @property
     def mode_on(self) -> bool:
@@ -238,7 +238,7 @@ class ScopeMigration:
         """Read the collection, have its records recalled already, and plan what becomes of each."""
         if await self.find() is None:
             raise IndexUnavailable("the earlier collection is gone", code=_GONE)
-        settled = await self._call(self._store.settled, self.name)
+        settled = await self._call(self._store.ids_with_outcome, self.name)
         self._first = await self._listing.make(settled, self._first)
         listed = self._listing.listed
         if listed and self._job is not None:
@@ -270,10 +270,10 @@ class ScopeMigration:
             for one in same
             if one.fate is Fate.BROKEN or one.record_id in patched
         ]
-        self._let_go(ids, {one.record_id for one in outcomes})
+        self._drop_pending(ids, {one.record_id for one in outcomes})
         return WalkBatch(tuple(outcomes))
 
-    def _let_go(self, ids: Sequence[str], done: set[str]) -> None:
+    def _drop_pending(self, ids: Sequence[str], done: set[str]) -> None:
         """What stands in the vault waits no more; nor does what somebody changed: it may be
         anybody's by now."""
         for name in ids:
@@ -377,7 +377,7 @@ class ScopeMigration:
         job = await self.find()
         if job is None:
             return Tally()
-        return await self._listing.dry_run(await self._call(self._store.settled, job.name))
+        return await self._listing.dry_run(await self._call(self._store.ids_with_outcome, job.name))
 
     async def close(self) -> None:
         """Let go of the server. ``run`` must have ended. Idempotent."""

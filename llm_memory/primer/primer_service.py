@@ -68,12 +68,12 @@ class PrimerService:
         settings: LoopSettings,
         acquaintances: Acquaintances,
         clock: Clock,
-        company: Callable[[Scope, str, Actor], Participants],
+        participants: Callable[[Scope, str, Actor], Participants],
         corrected: CorrectedStatements,
     ) -> None:
         """``company`` returns the people of a conversation, given its scope, id and speaker."""
         self._corrected = corrected
-        self._company = company
+        self._participants = participants
         self._acquaintances = acquaintances
         self._catalogue = catalogue
         self._seen = LastSeen(book)
@@ -106,8 +106,8 @@ class PrimerService:
             owner = await asyncio.to_thread(self._owners_words, scope)
             known = self._acquaintances.of(scope, now, conversation=conversation.umo)
             people = self._people(conversation, scope, actor, now, known)
-            company = self._company(scope, conversation.umo, actor)
-            entries = self._entries(scope_filter, now, known, actor, company.is_told)
+            participants = self._participants(scope, conversation.umo, actor)
+            entries = self._entries(scope_filter, now, known, actor, participants.is_told)
             made = await asyncio.to_thread(
                 _make, entries, people, owner, scope, now, written, token_budget
             )
@@ -193,7 +193,7 @@ class PrimerService:
             return found
 
         def told(entries: Iterable[StoredMemory]) -> list[StoredMemory]:
-            return self._acquaintances.told_unasked(entries, known, asker)
+            return self._acquaintances.volunteered(entries, known, asker)
 
         journal = [one for one in days if topic_of(one.path) is Topic.JOURNAL and is_told(one)]
         return _Entries(

@@ -13,7 +13,7 @@ from ..storage.loop_port import LoopBook, TurnStore
 from ..text.derived_ids import derived_id
 from .feedback_applier import SCOPE_GONE
 from .rules.due import is_due, may_pay, seconds_until_due
-from .rules.fair_shares import Allowance, in_order, taking_turns
+from .rules.fair_shares import Allowance, in_order, round_robin
 from .rules.prompt import MOST_TURNS, REPLY_TOKENS, how_many_fit
 from .rules.worth_reading import worth_of
 
@@ -164,7 +164,7 @@ class Batches:
         addressed = allowance is not None and not allowance.overhears
         speakers = () if len(parties) == len(line.parties) else [one.speaker for one in parties]
         first = self._turns.waiting(line, MOST_TURNS, addressed=addressed, speakers=speakers)
-        turns = taking_turns(first)
+        turns = round_robin(first)
         turns = turns[: how_many_fit(turns, self._settings.daily_tokens - REPLY_TOKENS)]
         chosen = tuple(turn for turn in first if turn in turns)
         batch_id = derived_id("b", *(turn.ticket_id for turn in chosen))

@@ -81,14 +81,14 @@ class FeedbackApplier:
         shown = (*before, *(one for one in found if one is not None), *meanwhile)
         return list({stored.pointer: stored for stored in shown}.values())[:_MOST_KNOWN]
 
-    async def settle(self, feedback: Feedback, ticket: Ticket) -> FeedbackReport:
+    async def apply(self, feedback: Feedback, ticket: Ticket) -> FeedbackReport:
         """Write what is new, count useful memories, delete the turns from the queue: in this order,
         so that a crash in between repeats work rather than losing it. If the disk refused a write,
         the turns stay in the queue."""
         async with self._lock:
-            return await self._settle(feedback, ticket)
+            return await self._apply(feedback, ticket)
 
-    async def _settle(self, feedback: Feedback, ticket: Ticket) -> FeedbackReport:
+    async def _apply(self, feedback: Feedback, ticket: Ticket) -> FeedbackReport:
         turns = await asyncio.to_thread(self._turns.turns, ticket.ids)
         if not turns:
             return FeedbackReport(known=False)

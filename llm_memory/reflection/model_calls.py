@@ -52,7 +52,7 @@ class ModelCalls:
         """Returns the model's label, empty without a model."""
         return self._chat.label if self._chat is not None and self._settings.reads_turns else ""
 
-    def nobody(self, conversation: str = "") -> Resting:
+    def unavailable_reason(self, conversation: str = "") -> Resting:
         """Returns why no model can be called for a conversation, or for any; NO if one can."""
         if self._chat is None or not self._settings.reads_turns:
             return Resting.OFF
@@ -67,7 +67,7 @@ class ModelCalls:
     ) -> Resting:
         """Returns why these turns of one conversation are not read now. ``urgent``: a caller waits
         for it, so backoff is skipped, but not the budget. Raises StateUnavailable."""
-        if unavailable := self.nobody(turns[0].conversation):
+        if unavailable := self.unavailable_reason(turns[0].conversation):
             return unavailable
         if not urgent and await self.seconds_to_wait() > 0:
             return Resting.BACKOFF

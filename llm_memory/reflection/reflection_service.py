@@ -141,7 +141,7 @@ class ReflectionService:
     def _resting(self) -> Resting:
         if not self._learns:
             return Resting.PAUSED_LEARNING
-        unavailable = self._model_calls.nobody()
+        unavailable = self._model_calls.unavailable_reason()
         if unavailable is Resting.OFF or self._pauses_known():
             return unavailable
         return Resting.PAUSES_UNKNOWN

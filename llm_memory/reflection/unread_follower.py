@@ -49,7 +49,7 @@ class UnreadFollower:
         self._uncorrected: dict[str, tuple[int, bool]] = {}
         """By ticket, the number of changes at the last check, and whether the turn was uncorrected
         then."""
-        unread.show_only(self._is_shown)
+        unread.set_filter(self._is_shown)
 
     async def follow(self) -> None:
         """Add what was queued, remove what no longer waits. Raises StateUnavailable."""

@@ -35,7 +35,7 @@ class Closings:
         self._recallable = recallable
         self._corrected = corrected
 
-    async def hand_on(self, former: StoredMemory, successor: StoredMemory) -> None:
+    async def repoint(self, former: StoredMemory, successor: StoredMemory) -> None:
         """Re-point entries that ``former`` settled to ``successor``, before ``former`` is archived.
         The caller holds the lock."""
         if place_name(former) != place_name(successor):

@@ -111,7 +111,7 @@ class CorrectedStatements:
         await self.drop(back)
         await self.note_many(found)
 
-    async def back_by_hand(self, entries: Iterable[tuple[str, Memory]]) -> None:
+    async def restored_by_hand(self, entries: Iterable[tuple[str, Memory]]) -> None:
         """Record what a person put back into the files, given as scope and entry."""
         kind = CorrectionKind.FORGOTTEN
         await self.drop([n for scope, memory in entries for n in self._same(kind, scope, memory)])

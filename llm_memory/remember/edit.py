@@ -141,68 +141,70 @@ class MemoryEditor:
             return Moved(moved, stored.scope.name)
         return moved
 
-    async def deed(self, requester: Requester, memory_id: str, source: Scope) -> UndoRecord | None:
+    async def undo_record(
+        self, requester: Requester, memory_id: str, source: Scope
+    ) -> UndoRecord | None:
         """Returns the last undo record of a memory in this scope; without an id, of this person in
         this conversation."""
         if memory_id:
-            found = await self._asked(lambda: self._vault.ledger.deeds(memory_id))
+            found = await self._asked(lambda: self._vault.ledger.undo_records(memory_id))
         elif requester.actor.person:
             person, conversation = requester.actor.person, requester.conversation
             found = await self._asked(
-                lambda: self._vault.ledger.deeds(person=person, conversation=conversation)
+                lambda: self._vault.ledger.undo_records(person=person, conversation=conversation)
             )
         else:
             found = []
         return next(
             (
-                deed
-                for deed in found
-                if deed.source == source.name and deed.kind is not UndoKind.BRING
+                undo_record
+                for undo_record in found
+                if undo_record.source == source.name and undo_record.kind is not UndoKind.BRING
             ),
             None,
         )
 
-    def standing(self, deed: UndoRecord) -> StoredMemory | None:
+    def standing(self, undo_record: UndoRecord) -> StoredMemory | None:
         """Returns the memory where the change left it; None if it is not there any more."""
-        return self._catalogue.get(Key(deed.target, deed.memory_id))
+        return self._catalogue.get(Key(undo_record.target, undo_record.memory_id))
 
     async def folders(self) -> list[str]:
         """Returns the names of the scopes that have a folder."""
         return [scope.name for scope in await asyncio.to_thread(self._vault.scopes)]
 
-    async def take_back(self, deed: UndoRecord) -> Undone | Rejected | None:
+    async def take_back(self, undo_record: UndoRecord) -> Undone | Rejected | None:
         """Undo an edit or a move."""
-        stored = self.standing(deed)
+        stored = self.standing(undo_record)
         if stored is None:
             return None
         back: StoredMemory | Rejected | None
-        if deed.kind is UndoKind.MOVE:
-            home = self._vault.named(deed.source)
+        if undo_record.kind is UndoKind.MOVE:
+            home = self._vault.named(undo_record.source)
             if home is None:
                 return None
-            back = await self._change(stored, lambda: self._back(stored, home, deed))
+            back = await self._change(stored, lambda: self._back(stored, home, undo_record))
         else:
-            back = await self._change(stored, lambda: self._unedited(stored, deed))
+            back = await self._change(stored, lambda: self._unedited(stored, undo_record))
         if isinstance(back, StoredMemory):
-            await self.settle(deed)
-            kind = _CORRECTION_OF[deed.kind]
-            await self._corrected.withdraw(kind, deed.source, deed.memory_id)
-            return Undone(back, moved=deed.kind is UndoKind.MOVE)
+            await self.drop_undo_record(undo_record)
+            kind = _CORRECTION_OF[undo_record.kind]
+            await self._corrected.withdraw(kind, undo_record.source, undo_record.memory_id)
+            return Undone(back, moved=undo_record.kind is UndoKind.MOVE)
         return back
 
-    def _back(self, stored: StoredMemory, home: Scope, deed: UndoRecord) -> StoredMemory:
+    def _back(self, stored: StoredMemory, home: Scope, undo_record: UndoRecord) -> StoredMemory:
         """Move an entry back as it left; later changes in the other scope stay there."""
-        return self._vault.move(self._unchanged(stored, deed), home)
+        return self._vault.move(self._unchanged(stored, undo_record), home)
 
-    def _unedited(self, stored: StoredMemory, deed: UndoRecord) -> StoredMemory | None:
+    def _unedited(self, stored: StoredMemory, undo_record: UndoRecord) -> StoredMemory | None:
         """Restore an entry's former words, unless a person has changed it since."""
-        return self._vault.unedit(self._unchanged(stored, deed))
+        return self._vault.unedit(self._unchanged(stored, undo_record))
 
-    def _unchanged(self, stored: StoredMemory, deed: UndoRecord) -> StoredMemory:
+    def _unchanged(self, stored: StoredMemory, undo_record: UndoRecord) -> StoredMemory:
         """Returns the entry as the change left it. Raises KeyError if it was changed since."""
         current = self._vault.current(stored)
-        if current is None or not deed.words or _words(current) != deed.words:
-            raise KeyError(deed.memory_id)
+        if current is None or not undo_record.words or _words(current) != undo_record.words:
+            raise KeyError(undo_record.memory_id)
         return current
 
     async def note(
@@ -216,8 +218,10 @@ class MemoryEditor:
         """Record a change for undo. A failure to record does not undo the change."""
         memory_id, target = stored.memory.memory_id, stored.scope.name
         person, conversation = requester.actor.person, requester.conversation
-        deed = UndoRecord(0, kind, memory_id, source.name, target, person, conversation, words)
-        await self._told(lambda: self._vault.ledger.add_undo_record(deed))
+        undo_record = UndoRecord(
+            0, kind, memory_id, source.name, target, person, conversation, words
+        )
+        await self._told(lambda: self._vault.ledger.add_undo_record(undo_record))
 
     async def note_batch(
         self, batch: str, source: Scope, target: Scope, requester: Requester
@@ -225,8 +229,8 @@ class MemoryEditor:
         """Record a batch that is about to be brought from one scope to another."""
         person, conversation = requester.actor.person, requester.conversation
         names = (batch, source.name, target.name)
-        deed = UndoRecord(0, UndoKind.BRING, *names, person, conversation)
-        await self._told(lambda: self._vault.ledger.add_undo_record(deed))
+        undo_record = UndoRecord(0, UndoKind.BRING, *names, person, conversation)
+        await self._told(lambda: self._vault.ledger.add_undo_record(undo_record))
 
     async def last_batch(self, requester: Requester) -> UndoRecord | None:
         """Returns the batch that this person had brought in this conversation, if that was the last
@@ -235,18 +239,20 @@ class MemoryEditor:
             return None
         person, conversation = requester.actor.person, requester.conversation
         found = await self._asked(
-            lambda: self._vault.ledger.deeds(person=person, conversation=conversation)
+            lambda: self._vault.ledger.undo_records(person=person, conversation=conversation)
         )
         return found[0] if found and found[0].kind is UndoKind.BRING else None
 
-    async def settle_batch(self, deed: UndoRecord) -> None:
+    async def drop_undo_batch(self, undo_record: UndoRecord) -> None:
         """Drop all undo records of a batch, which was undone."""
-        for one in await self._asked(lambda: self._vault.ledger.deeds(deed.memory_id)):
-            await self.settle(one)
+        for one in await self._asked(
+            lambda: self._vault.ledger.undo_records(undo_record.memory_id)
+        ):
+            await self.drop_undo_record(one)
 
-    async def settle(self, deed: UndoRecord) -> None:
+    async def drop_undo_record(self, undo_record: UndoRecord) -> None:
         """Drop the undo record of a change, which was undone."""
-        await self._told(lambda: self._vault.ledger.drop_undo_record(deed.number))
+        await self._told(lambda: self._vault.ledger.drop_undo_record(undo_record.number))
 
     async def _corrected_by(
         self,

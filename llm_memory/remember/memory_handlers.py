@@ -186,7 +186,7 @@ class MemoryHandlers:
     async def _put_away(self, former: StoredMemory, successor: StoredMemory) -> bool:
         memory = successor.memory
         by = Actor(memory.provenance.person, f"被 {memory.memory_id} 取代")
-        await self._closings.hand_on(former, successor)
+        await self._closings.repoint(former, successor)
         try:
             await asyncio.to_thread(self._vault.archive, former, by=by, at=memory.created_at)
         except (KeyError, VaultWriteFailed) as error:

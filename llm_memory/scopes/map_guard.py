@@ -51,7 +51,7 @@ class _Looked:
     scope_map: ScopeMap
     seen: frozenset[str]
     present: frozenset[str] | None
-    let_go: frozenset[str]
+    released: frozenset[str]
     known: frozenset[str]
     unnamed: frozenset[str]
     written_over: frozenset[str]
@@ -72,7 +72,7 @@ class MapGuard:
         self._notices = notices
         self._accounts = accounts
         self._present: frozenset[str] | None = None
-        self._let_go: frozenset[str] = frozenset()
+        self._released: frozenset[str] = frozenset()
         self._known: frozenset[str] = frozenset()
         self._unnamed: frozenset[str] = frozenset()
         self._offered: dict[str, str] = {}
@@ -129,12 +129,12 @@ class MapGuard:
         if known != before:
             state.know_scopes(known - before)
         noted = state.accounts_released()
-        let_go = noted - (present or frozenset())
-        if let_go != noted:  # one is back: to lose it again would be another loss
-            state.release_accounts(let_go)
+        released = noted - (present or frozenset())
+        if released != noted:  # one is back: to lose it again would be another loss
+            state.release_accounts(released)
         scope_map = replace(scope_map, held=health.held | written_over)
         unnamed = standing - known
-        return _Looked(scope_map, seen, present, let_go, known, unnamed, written_over)
+        return _Looked(scope_map, seen, present, released, known, unnamed, written_over)
 
     def _compare_marks(
         self, scope_map: ScopeMap, former: Collection[str], in_chat: frozenset[str]
@@ -158,7 +158,7 @@ class MapGuard:
         ):
             self._notices.clear(code)
         self.seen |= looked.seen
-        self._present, self._let_go = looked.present, looked.let_go
+        self._present, self._released = looked.present, looked.released
         self._known, self._unnamed = looked.known, looked.unnamed
         self._written_over = looked.written_over
         self._map = looked.scope_map
@@ -190,23 +190,23 @@ class MapGuard:
 
     async def confirm(self) -> int:
         """An admin says that the map is meant as it is: how many keys it was held back for."""
-        released = self._map.held | self._lost.keys
-        unnamed, let_go = self._unnamed, self._let_go | self._lost.names
-        await asyncio.to_thread(self._keep_confirmed, unnamed, let_go)
-        self._known, self._unnamed, self._let_go = self._known | unnamed, frozenset(), let_go
+        freed = self._map.held | self._lost.keys
+        unnamed, released = self._unnamed, self._released | self._lost.names
+        await asyncio.to_thread(self._keep_confirmed, unnamed, released)
+        self._known, self._unnamed, self._released = self._known | unnamed, frozenset(), released
         self._map = replace(self._map, held=frozenset())
         self._written_over = frozenset()
         self._notices.clear(NoticeCode.MAP_DAMAGED)
         self._notices.clear(NoticeCode.MAP_WRITTEN_OVER)
         self._weigh()
-        return len(released)
+        return len(freed)
 
-    def _keep_confirmed(self, known: frozenset[str], let_go: frozenset[str]) -> None:
+    def _keep_confirmed(self, known: frozenset[str], released: frozenset[str]) -> None:
         for key in self._written_over:
             self._state.set_mark(f"{_IN_CHAT}{key}", there=False)
         self._state.remember_map_keys(private_keys(self._map), lost=())
         self._state.know_scopes(known)
-        self._state.release_accounts(let_go)
+        self._state.release_accounts(released)
 
     @property
     def misses_keys(self) -> bool:
@@ -235,8 +235,8 @@ class MapGuard:
 
     def _weigh(self) -> None:
         """Compare the map with the bot accounts, and say what has changed."""
-        self._let_go -= self._present or frozenset()
-        lost = lost_accounts(self._map, self._present, self._let_go)
+        self._released -= self._present or frozenset()
+        lost = lost_accounts(self._map, self._present, self._released)
         withheld = None
         if lost.all_private:
             withheld = WhyCode.ACCOUNTS_GONE

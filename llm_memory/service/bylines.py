@@ -35,7 +35,7 @@ class Bylines:
         """Completes hits for one who reads them in a conversation."""
         return _Reader(self, scope_filter, conversation, asker).complete
 
-    def company(self, scope: Scope, conversation: str, asker: Actor | None) -> Participants:
+    def participants(self, scope: Scope, conversation: str, asker: Actor | None) -> Participants:
         """The people of a conversation: who asks, who has spoken in it, and, unless it is public,
         in its scope."""
         own = "" if scope.is_public else scope.name
@@ -74,7 +74,7 @@ class _Reader:
     scope_filter: ScopeFilter
     conversation: str
     asker: Actor | None
-    company: Participants | None = None
+    participants: Participants | None = None
 
     def complete(self, hit: Hit) -> Hit:
         """The hit with what its reader has to know of its speakers."""
@@ -98,7 +98,7 @@ class _Reader:
     def _is_stranger(self, stored: StoredMemory) -> bool:
         if not stored.scope.is_public:
             return False
-        if self.company is None:
+        if self.participants is None:
             own = self.scope_filter.scopes[0]
-            self.company = self.bylines.company(own, self.conversation, self.asker)
-        return not self.company.is_told(stored)
+            self.participants = self.bylines.participants(own, self.conversation, self.asker)
+        return not self.participants.is_told(stored)

@@ -203,23 +203,29 @@ class Corrections:
         named = pointed_id(memory_id) if memory_id else ""
         if isinstance(scope, Rejected) or named is None:
             return NotVisible(memory_id)
-        deed = await self._editor.deed(Requester(actor, view.conversation_id.umo), named, scope)
-        if deed is not None and deed.kind is UndoKind.MOVE and not actor.admin:
+        undo_record = await self._editor.undo_record(
+            Requester(actor, view.conversation_id.umo), named, scope
+        )
+        if undo_record is not None and undo_record.kind is UndoKind.MOVE and not actor.admin:
             return NotVisible(memory_id)  # whether it still lives there is not for everybody
-        standing = None if deed is None else self._editor.standing(deed)
-        if deed is not None and deed.kind is not UndoKind.FORGET and standing is not None:
-            if deed.kind is UndoKind.EDIT and not view.sees(standing):
+        standing = None if undo_record is None else self._editor.standing(undo_record)
+        if (
+            undo_record is not None
+            and undo_record.kind is not UndoKind.FORGET
+            and standing is not None
+        ):
+            if undo_record.kind is UndoKind.EDIT and not view.sees(standing):
                 return NotVisible(memory_id)
             if not actor.admin:
                 return self._access.refusal(standing, scope)
-            undone = await self._life.finish(self._editor.take_back(deed))
+            undone = await self._life.finish(self._editor.take_back(undo_record))
             return NotVisible(memory_id) if undone is None else undone
-        if not named and deed is None:
+        if not named and undo_record is None:
             return NotVisible(memory_id)
-        wanted = named or (deed.memory_id if deed else "")
+        wanted = named or (undo_record.memory_id if undo_record else "")
         outcome = await self._bring_back(wanted, scope, view, actor)
-        if isinstance(outcome, Restored) and deed is not None:
-            await self._editor.settle(deed)
+        if isinstance(outcome, Restored) and undo_record is not None:
+            await self._editor.drop_undo_record(undo_record)
         return outcome
 
     async def _bring_back(

@@ -47,7 +47,7 @@ from .opening_steps import (
     refusal,
     restrict_contents,
     restrict_folders,
-    settle_formats,
+    upgrade_formats,
 )
 
 
@@ -161,7 +161,7 @@ class Engine:
         # Before the index and a search import numpy at the same time, each half of it.
         with contextlib.suppress(ImportError):  # the notices of the indexes tell of it
             await asyncio.to_thread(parts.scanner.prepare)
-        await asyncio.to_thread(settle_formats, parts.formats)
+        await asyncio.to_thread(upgrade_formats, parts.formats)
         await asyncio.to_thread(parts.vault.open)
         scopes = await asyncio.to_thread(parts.vault.scopes)
         names = [scope.name for scope in scopes]
@@ -257,7 +257,7 @@ class Engine:
             with contextlib.suppress(OSError):
                 await asyncio.to_thread(lock.release)
         # Last: whoever opens the folder next need not wait for it.
-        await self.rooms.catalogue.let_go()
+        await self.rooms.catalogue.release()
         self.rooms.gc_freeze.release()
         logger.debug("记忆引擎已关闭")
 

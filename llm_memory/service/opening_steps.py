@@ -21,13 +21,13 @@ _LOCK_POLL_SECONDS = 0.2
 def restrict_folders(folders: Sequence[PrivateFolder]) -> None:
     """Blocks."""
     for folder in folders:
-        folder.shut()
+        folder.restrict_folder()
 
 
 def restrict_contents(folders: Sequence[PrivateFolder]) -> None:
     """Blocks."""
     for folder in folders:
-        folder.tighten()
+        folder.restrict_contents()
 
 
 async def own_folders(
@@ -49,7 +49,7 @@ async def own_folders(
                 await asyncio.sleep(_LOCK_POLL_SECONDS)
 
 
-def settle_formats(formats: Sequence[StoredFormat]) -> None:
+def upgrade_formats(formats: Sequence[StoredFormat]) -> None:
     """Upgrade what is older. All are looked at before one is changed. Blocks.
 
     Raises FormatNewer, UpgradeFailed.

@@ -100,7 +100,7 @@ class Writes:
         """Apply what was learned from a queued turn, inside the scope of that turn."""
         if not self._settings.scope_filter_enabled:
             return FeedbackReport(known=True, outcomes=(Rejected(RejectReason.LEARNING_PAUSED),))
-        return await self._life.finish(self._applier.settle(feedback, ticket))
+        return await self._life.finish(self._applier.apply(feedback, ticket))
 
     async def export(
         self, view: ConversationView, actor: Actor

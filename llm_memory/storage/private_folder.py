@@ -31,13 +31,13 @@ class PrivateFolder:
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def shut(self) -> None:
+    def restrict_folder(self) -> None:
         """Take the rights from the folder itself: from now on nobody else reaches what is in it.
         Blocks, for no longer than a look at one file takes."""
         if self._is_new():
             _take_from(str(self._path.resolve()))
 
-    def tighten(self) -> None:
+    def restrict_contents(self) -> None:
         """Take them from all that is in it, and note that this was done. Blocks."""
         if not self._is_new():
             return

@@ -21,8 +21,8 @@ from ..vault.models import (
     Place,
     RemovedEntry,
     Repair,
+    RepairedFile,
     SeenFile,
-    Settled,
 )
 from ..vault.rules.reconcile import Known, compare
 from .deletions import DeletionApplier
@@ -85,7 +85,7 @@ class ChangeApplier:
             changes, rows = await asyncio.to_thread(self._compare, seen, gone)
         self._reports.same_ids([*(file.key for file in seen), *gone], changes.clashes)
         await self._note_corrections(changes)
-        not_deleted = await self._deletions.let_go(changes, gone)
+        not_deleted = await self._deletions.apply(changes, gone)
         await self._leave_copies(seen, gone, changes, places)
         copied = [file for file in seen if file.key in changes.copies]
         seen = [file for file in seen if file.key not in changes.copies]
@@ -99,7 +99,7 @@ class ChangeApplier:
             settled = await asyncio.to_thread(self._settle, steps, name=False)
             for file, result in zip(some, settled, strict=True):
                 await self._take_in(file, changes, result)
-                if isinstance(result, Settled) and file.key not in not_deleted:
+                if isinstance(result, RepairedFile) and file.key not in not_deleted:
                     self._keep_stamp(places[file.key], waits=result.waits)
         await asyncio.to_thread(self._deletions.look_again, not_deleted)
         for key in gone:
@@ -154,7 +154,7 @@ class ChangeApplier:
             elif before.scope != scope or before.memory.judgment != memory.judgment:
                 changed.append((before.scope, before.memory, scope, memory))
         await self._record.changed_by_hand(changed)
-        await self._record.back_by_hand(back)
+        await self._record.restored_by_hand(back)
 
     def _still_being_written(self, changes: Changes, places: dict[FileKey, Place]) -> set[FileKey]:
         """Returns the files to defer that an editor may still be writing to."""
@@ -199,7 +199,7 @@ class ChangeApplier:
                 *self._departed(there - {row.memory_id for row in rows.values()}),
                 *self._corrected(seen, files, rows.keys()),
             ],
-            self._vault.buried(missing) if missing else {},
+            self._vault.archived_since_append(missing) if missing else {},
         )
         by_file: dict[FileKey, list[KnownEntry]] = {}
         for row in rows.values():
@@ -243,25 +243,25 @@ class ChangeApplier:
 
     def _settle(
         self, steps: Sequence[tuple[SeenFile, Repair, list[KnownEntry]]], *, name: bool
-    ) -> list[Settled | VaultWriteFailed | None]:
+    ) -> list[RepairedFile | VaultWriteFailed | None]:
         """Blocks."""
-        found: list[Settled | VaultWriteFailed | None] = []
+        found: list[RepairedFile | VaultWriteFailed | None] = []
         for file, repair, rows in steps:
             try:
-                found.append(self._vault.settle(file, repair, rows, name=name))
+                found.append(self._vault.write_repair(file, repair, rows, name=name))
             except VaultWriteFailed as error:
                 found.append(error)
         return found
 
     async def _take_in(
-        self, file: SeenFile, changes: Changes, settled: Settled | VaultWriteFailed | None
+        self, file: SeenFile, changes: Changes, settled: RepairedFile | VaultWriteFailed | None
     ) -> None:
         """Make a file's present entries recallable; drop entries that had another entry's id. What
         cannot be written on a full disk is recallable all the same."""
         repair = changes.repairs.get(file.key, Repair())
         if isinstance(settled, VaultWriteFailed):
             self._reports.not_written(settled)
-        if isinstance(settled, Settled):
+        if isinstance(settled, RepairedFile):
             memories: Sequence[Memory] = settled.living
         elif settled is not None or self._known_files.loading:
             memories = _unwritten(file, changes, repair)
@@ -322,7 +322,7 @@ class ChangeApplier:
         step = (file, changes.repairs.get(file.key, Repair()), rows.get(file.key, []))
         (settled,) = await asyncio.to_thread(self._settle, [step], name=True)
         await self._take_in(file, changes, settled)
-        if isinstance(settled, Settled):
+        if isinstance(settled, RepairedFile):
             self.unnamed.discard(place.key)
 
 

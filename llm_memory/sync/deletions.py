@@ -34,7 +34,7 @@ class DeletionApplier:
         self._reports = reports
         self._clock = clock
 
-    async def let_go(self, changes: Changes, gone: Collection[FileKey]) -> set[FileKey]:
+    async def apply(self, changes: Changes, gone: Collection[FileKey]) -> set[FileKey]:
         """Forget what vanished, record what is held. Returns the files for which that failed (a
         full disk takes no archive): they must be compared again."""
         if changes.vanished or changes.held:
@@ -79,7 +79,7 @@ class DeletionApplier:
             return
         at = self._clock().replace(microsecond=0)
         await self._corrected.forgotten_by_hand((e.scope, e.memory) for e in entries)
-        await asyncio.to_thread(self._vault.bury, entries, at=at)
+        await asyncio.to_thread(self._vault.archive_deleted, entries, at=at)
         keys = [(entry.scope, entry.memory_id) for entry in entries]
         await asyncio.to_thread(self._ledger.record, gone=keys)
         await self._known_files.drop(entries)

@@ -80,7 +80,7 @@ class Reconciler:
         self._change_applier.stopping = True
 
     @property
-    def misses_much(self) -> bool:
+    def holds_deletions(self) -> bool:
         """True if the files lack most of some scope, or were not compared yet."""
         return not self._compared or self._reports.is_held
 

@@ -63,7 +63,7 @@ class VaultArchive:
         noted = _noted(memory, _EDITED, by, at)
         self._writer.append_unnoted(scope, archive_path(path), noted)
 
-    def bury(self, entries: Sequence[KnownEntry], *, at: datetime) -> None:
+    def archive_deleted(self, entries: Sequence[KnownEntry], *, at: datetime) -> None:
         """Archive what a person deleted in the files, file by file. Raises VaultWriteFailed."""
         by_file: dict[tuple[str, str], list[KnownEntry]] = {}
         for entry in entries:
@@ -77,7 +77,7 @@ class VaultArchive:
         """Returns each copy of a forgotten entry, the one forgotten last at the end."""
         return _in_order(self._copies(scope, [memory_id]), _FORGOTTEN)
 
-    def buried(self, entries: Sequence[KnownEntry]) -> dict[tuple[str, str], bool]:
+    def archived_since_append(self, entries: Sequence[KnownEntry]) -> dict[tuple[str, str], bool]:
         """Returns, by scope and id, which of these were forgotten since they were last appended;
         True if the archive has the same words."""
         by_scope: dict[str, dict[str, KnownEntry]] = {}

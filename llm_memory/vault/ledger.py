@@ -154,25 +154,25 @@ class SqliteLedger:
     def end_move(self, memory_id: str) -> None:
         self._run("DELETE FROM moving WHERE memory_id = ?", (memory_id,))
 
-    def add_undo_record(self, deed: UndoRecord) -> None:
+    def add_undo_record(self, undo_record: UndoRecord) -> None:
         with self._transaction() as connection:
             made = connection.execute(
                 "INSERT INTO deed (kind, memory_id, scope, target, person, conversation, words)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?)",
                 (
-                    str(deed.kind),
-                    deed.memory_id,
-                    deed.source,
-                    deed.target,
-                    deed.person,
-                    deed.conversation,
-                    deed.words,
+                    str(undo_record.kind),
+                    undo_record.memory_id,
+                    undo_record.source,
+                    undo_record.target,
+                    undo_record.person,
+                    undo_record.conversation,
+                    undo_record.words,
                 ),
             )
             oldest = (made.lastrowid or 0) - _DEEDS_KEPT
             connection.execute("DELETE FROM deed WHERE number <= ?", (oldest,))
 
-    def deeds(
+    def undo_records(
         self, memory_id: str = "", *, person: str = "", conversation: str = ""
     ) -> list[UndoRecord]:
         rows = self._run(

@@ -113,11 +113,11 @@ class EntryLedger(Protocol):
         """It ended."""
         ...
 
-    def add_undo_record(self, deed: UndoRecord) -> None:
+    def add_undo_record(self, undo_record: UndoRecord) -> None:
         """Note what was done; its number is given here."""
         ...
 
-    def deeds(
+    def undo_records(
         self, memory_id: str = "", *, person: str = "", conversation: str = ""
     ) -> list[UndoRecord]:
         """Deeds, the last first: on one memory, or of one person in one conversation."""

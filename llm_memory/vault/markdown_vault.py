@@ -32,8 +32,8 @@ from .models import (
     Place,
     RemovedEntry,
     Repair,
+    RepairedFile,
     SeenFile,
-    Settled,
     VaultContent,
 )
 from .repair import VaultRepair
@@ -87,7 +87,7 @@ class MarkdownVault:
         """Returns the scopes that have a folder."""
         return tuple(scope for scope, _ in self._tree.folders() if scope is not None)
 
-    def strays(self) -> tuple[FileReport, ...]:
+    def illegal_folders(self) -> tuple[FileReport, ...]:
         """Returns folders whose name is no legal scope: they are not read."""
         return tuple(
             FileReport(name, "", "illegal_folder")
@@ -115,9 +115,9 @@ class MarkdownVault:
         """Returns the present stamps of files, None for a missing one."""
         return self._scan.stamps(keys)
 
-    def settle(
+    def write_repair(
         self, seen: SeenFile, repair: Repair, known: Sequence[KnownEntry], *, name: bool
-    ) -> Settled | None:
+    ) -> RepairedFile | None:
         """Write what a file needs after a person's save, and record its new state.
 
         Returns None if the file changed since it was seen. Without ``name`` no ids are given: a
@@ -130,7 +130,7 @@ class MarkdownVault:
                 self._archive.keep_edited(
                     seen.scope, entry.path, entry.memory, by=BY_HAND, at=self._at()
                 )
-            return self._repair.settle(seen, repair, known, name=name)
+            return self._repair.write_repair(seen, repair, known, name=name)
 
     def _archive_before_cut(self, seen: SeenFile, repair: Repair) -> None:
         """Entries that a stale save brought back were forgotten or moved, so their words exist
@@ -144,7 +144,7 @@ class MarkdownVault:
             and not self._stands_elsewhere(seen.scope, entry.memory)
         ]
         if lost:
-            self._archive.bury(lost, at=self._at())
+            self._archive.archive_deleted(lost, at=self._at())
 
     def _at(self) -> datetime:
         return self._moment().astimezone().replace(microsecond=0)
@@ -161,16 +161,16 @@ class MarkdownVault:
         )
         return any(there and says_the_same(there.memory, memory) for there in others)
 
-    def bury(self, entries: Sequence[KnownEntry], *, at: datetime) -> None:
+    def archive_deleted(self, entries: Sequence[KnownEntry], *, at: datetime) -> None:
         """Archive entries that a person deleted in the files. Raises VaultWriteFailed."""
         with self._lock:
-            self._archive.bury(entries, at=at)
+            self._archive.archive_deleted(entries, at=at)
 
-    def buried(self, entries: Sequence[KnownEntry]) -> dict[tuple[str, str], bool]:
+    def archived_since_append(self, entries: Sequence[KnownEntry]) -> dict[tuple[str, str], bool]:
         """Returns, by scope and id, which of these entries were archived since they were last
         appended; True if the archive has the same words."""
         with self._lock:
-            return self._archive.buried(entries)
+            return self._archive.archived_since_append(entries)
 
     def recently_removed(self, since: float) -> list[RemovedEntry]:
         """Returns what was forgotten by command after ``since`` (seconds since 1970) according to

@@ -164,7 +164,7 @@ class Repair:
     taken_back: tuple[KnownEntry, ...] = ()
 
     @property
-    def mends(self) -> bool:
+    def needs_rewrite(self) -> bool:
         """True if something other than ids must be written."""
         return bool(self.returned or self.restored or self.conflicts or self.cut)
 
@@ -267,7 +267,7 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class RepairedFile:
     """The recallable entries of a file after its repair. ``waits``: ids are still to be given."""
 
     living: tuple[Memory, ...]

@@ -11,7 +11,7 @@ from ..storage.files import ChangedMeanwhile, replace_durably
 from .fresh_ids import FreshIds
 from .markdown.new_entries import plain_lines, with_ids
 from .markdown.topic_file import Entry, TopicFile, behind, digest, parse_file
-from .models import KnownEntry, KnownFile, Repair, SeenFile, Settled
+from .models import KnownEntry, KnownFile, Repair, RepairedFile, SeenFile
 from .rules.reconcile import matched
 from .rules.stale_saves import appended_since
 from .scan import VaultScan
@@ -30,9 +30,9 @@ class VaultRepair:
         self._writer = writer
         self._ids = ids
 
-    def settle(
+    def write_repair(
         self, seen: SeenFile, repair: Repair, known: Sequence[KnownEntry], *, name: bool
-    ) -> Settled | None:
+    ) -> RepairedFile | None:
         """Write what the file needs and record its new state. Returns None if the file changed
         since it was seen. ``known``: the entries of this file. Without ``name``, no ids are given:
         a person may be typing.
@@ -107,7 +107,7 @@ class VaultRepair:
         known: Sequence[KnownEntry],
         *,
         waits: bool,
-    ) -> Settled:
+    ) -> RepairedFile:
         """Record the file. Returns its recallable entries, without copies that wait for an id."""
         copies = _places(seen, repair) if waits else set()
         before = {entry.memory_id: entry for entry in known}
@@ -143,7 +143,7 @@ class VaultRepair:
             after.timeless,
         )
         self._writer.ledger.record(files=[file], entries=rows)
-        return Settled(tuple(living), waits)
+        return RepairedFile(tuple(living), waits)
 
     def _unseen(self, seen: SeenFile, known: Sequence[KnownEntry]) -> set[str]:
         """Returns the entries whose last write by us is in no person's save yet: all if only the
@@ -173,4 +173,4 @@ def _places(seen: SeenFile, repair: Repair) -> set[int]:
 
 
 def _needs_writing(repair: Repair, *, name: bool) -> bool:
-    return repair.mends or (name and bool(repair.copied or repair.adopts))
+    return repair.needs_rewrite or (name and bool(repair.copied or repair.adopts))

@@ -34,7 +34,7 @@ async def test_others_have_their_turn_while_all_is_let_go_of() -> None:
 
     looking = asyncio.create_task(look())
     await asyncio.sleep(0)
-    await catalogue.let_go()
+    await catalogue.release()
     await looking
     assert len(seen) > COUNT / 300
     first, sees = everything[0], ScopeFilter((PUBLIC,))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.day_index import DayIndex
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.timeline import (
     DIGEST_TAG,
-    FARTHEST,
+    MAX_ZONE_DIFFERENCE,
     local_day,
     written_day,
 )
@@ -81,7 +81,10 @@ def test_the_shelf_gives_exactly_the_entries_of_the_days_in_any_zone(
     found = list(shelf.newest_first(["public"], start, end, zone, 99))
     wanted = [s for s in entries if start <= s.memory.created_at.astimezone(zone).date() <= end]
     assert sorted(s.memory.memory_id for s in found) == [s.memory.memory_id for s in wanted]
-    assert all(abs(written_day(stored) - local_day(stored, zone)) <= FARTHEST for stored in entries)
+    assert all(
+        abs(written_day(stored) - local_day(stored, zone)) <= MAX_ZONE_DIFFERENCE
+        for stored in entries
+    )
     assert list(shelf.newest_first(["家人"], start, end, zone, 99)) == []
     for stored in entries:
         shelf.remove(stored)

@@ -20,7 +20,7 @@ class Recorded:
     """An engine, and what the task runs beside it; it notes what is begun and what has ended."""
 
     def __init__(self) -> None:
-        self.deeds: list[str] = []
+        self.calls: list[str] = []
         self.ended: set[str] = set()
         self.all_began = asyncio.Event()
         self.service = SimpleNamespace(admin=SimpleNamespace(map_summary=self._map))
@@ -41,14 +41,14 @@ class Recorded:
     async def _takes(self, what: str) -> None:
         for _ in range(20):
             await asyncio.sleep(0)
-        self.deeds.append(what)
+        self.calls.append(what)
 
     def lasting(self, what: str) -> Any:
         """What goes on until it is cancelled."""
 
         async def go(*_: object) -> None:
-            self.deeds.append(what)
-            if len(self.deeds) == 7:
+            self.calls.append(what)
+            if len(self.calls) == 7:
                 self.all_began.set()
             try:
                 await asyncio.Event().wait()
@@ -73,9 +73,9 @@ async def test_old_memories_come_after_the_notes_were_read_and_end_with_the_task
     task = asyncio.create_task(owner.run())
     async with asyncio.timeout(20):
         await engine.all_began.wait()
-    deeds = engine.deeds
-    assert deeds[0] == "open"
-    assert deeds.index("open") < deeds.index("notes") < deeds.index("migrate")
+    calls = engine.calls
+    assert calls[0] == "open"
+    assert calls.index("open") < calls.index("notes") < calls.index("migrate")
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     assert engine.ended == {"follow", "migrate", "run", "reader", "nights"}

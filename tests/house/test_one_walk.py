@@ -11,7 +11,7 @@ WALKER = "llm_memory/migration/record_walker.py"
 
 # What a loop of its own would need: to note how far it is, to know what is left, to rest between
 # two batches as a walk does.
-OF_A_WALK = ("_store.settle", "_store.settled", "_pace.pause")
+OF_A_WALK = ("_store.note_outcomes", "_store.ids_with_outcome", "_pace.pause")
 WALKS = {
     "llm_memory/migration/adoption_walk.py": {"AdoptionWalk"},
     "llm_memory/migration/batch_undo.py": {"TakeBack", "BringBack"},
@@ -21,9 +21,9 @@ WALKS = {
 }
 LOOKS = {
     # Which records need not be read again.
-    "llm_memory/migration/scope_migration.py": {"_store.settled"},
+    "llm_memory/migration/scope_migration.py": {"_store.ids_with_outcome"},
     # Another store: of vectors, whose files are at rest.
-    "llm_memory/index/indexing_service.py": {"_store.settled"},
+    "llm_memory/index/indexing_service.py": {"_store.ids_with_outcome"},
 }
 
 
@@ -59,8 +59,8 @@ def test_all_that_comes_from_elsewhere_and_all_that_is_taken_back_is_a_walk() ->
 @pytest.mark.parametrize(
     "code",
     [
-        "async def f(self):\n    self._store.settle('x', [])",
-        "async def f(self):\n    await to_thread(self._store.settled, 'x')",
+        "async def f(self):\n    self._store.note_outcomes('x', [])",
+        "async def f(self):\n    await to_thread(self._store.ids_with_outcome, 'x')",
         "async def f(self):\n    await sleep(self._pace.pause(1))",
     ],
 )

@@ -302,14 +302,23 @@ async def play(lives: list[tuple[list[Step], str]], last: list[Step]) -> None:
         assert own.keys() == vectors(home.disk).keys() - home.unread
 
 
-deeds = [n for n in vars(Home) if n.startswith(("says", "hand_")) or n.endswith("a_note")]
-deeds += ["edits", "moves", "forgets", "restores", "looks", "waits", "says", "notes_something"]
-deeds += ["tells", "tells", "reads", "pauses", "takes_back"]
+actions = [n for n in vars(Home) if n.startswith(("says", "hand_")) or n.endswith("a_note")]
+actions += [
+    "edits",
+    "moves",
+    "forgets",
+    "restores",
+    "looks",
+    "waits",
+    "says",
+    "notes_something",
+]
+actions += ["tells", "tells", "reads", "pauses", "takes_back"]
 between = st.sampled_from(
     ["nothing", "nothing", "keep_a_copy", "put_the_copy_back", "lose_the_index"]
 )
 steps = st.lists(
-    st.tuples(st.sampled_from(deeds), st.integers(0, 5), st.integers(0, 5)), max_size=10
+    st.tuples(st.sampled_from(actions), st.integers(0, 5), st.integers(0, 5)), max_size=10
 )
 
 

@@ -32,7 +32,7 @@ ACTS: dict[str, Act] = {
     "remove": lambda queue, number: queue.remove(stored(number)),
     "suggest": lambda queue, number: queue.suggest(key_of(stored(number)), stored(number)),
     "suggest gone": lambda queue, number: queue.suggest(key_of(stored(number)), None),
-    "settle": lambda queue, number: queue.settle(queue.first(number)),
+    "settle": lambda queue, number: queue.mark_written(queue.first(number)),
     "park": lambda queue, _: [queue.park(entry) for entry in queue.first(1)] and None,
     "unpark": lambda queue, _: queue.unpark(),
     "postpone": lambda queue, _: [queue.postpone(entry) for entry in queue.first(1)] and None,
@@ -86,5 +86,5 @@ def test_a_lag_that_has_ended_follows_nothing() -> None:
     queue.put(stored(1))
     with queue.lag() as lag:
         pass
-    queue.settle(queue.first(1))
+    queue.mark_written(queue.first(1))
     assert not lag.left

@@ -38,9 +38,13 @@ def opened(path: Path) -> SqliteMigrationStore:
 def test_nothing_is_written_before_there_is_something_to_keep(tmp_path: Path) -> None:
     path = tmp_path / "state" / "migration.sqlite"
     store = opened(path)
-    assert (store.jobs(), store.settled("x"), store.tally("x")) == ((), frozenset(), Tally())
+    assert (store.jobs(), store.ids_with_outcome("x"), store.tally("x")) == (
+        (),
+        frozenset(),
+        Tally(),
+    )
     assert (store.before("x"), store.added("x"), store.dead_letters("x", 5)) == ((), (), ())
-    store.settle("x", [])
+    store.note_outcomes("x", [])
     store.close()
     assert list(tmp_path.iterdir()) == []
 
@@ -50,7 +54,7 @@ def test_what_is_kept_is_there_after_a_restart(tmp_path: Path) -> None:
     store = opened(path)
     job = Job("scope-1", "scope", "personal_memory_v1", "b-1", JobState.RUNNING, NOW)
     store.put_job(job)
-    store.settle(
+    store.note_outcomes(
         "scope-1",
         [
             Outcome("a", Fate.ADOPTED, True, "public", "m-a"),
@@ -66,7 +70,7 @@ def test_what_is_kept_is_there_after_a_restart(tmp_path: Path) -> None:
     store.close()
     store = opened(path)
     assert store.jobs() == (job,)
-    assert store.settled("scope-1") == {"a", "b", "c", "d", "e?"}
+    assert store.ids_with_outcome("scope-1") == {"a", "b", "c", "d", "e?"}
     assert store.tally("scope-1") == Tally(5, 1, 3, 1, 1, 1, 1)
     assert store.dead_letters("scope-1", 5) == (
         DeadLetter("scope-1", "c", "not_text", "quarantine"),
@@ -80,7 +84,7 @@ def test_what_is_kept_is_there_after_a_restart(tmp_path: Path) -> None:
     store.renew_added("b-1", [Added("public", "m-a", "new")])
     assert store.added("b-1", ["m-a"]) == (Added("public", "m-a", "new", "a"),)
     store.forget_outcomes("scope-1", ["a"])
-    assert "a" not in store.settled("scope-1")
+    assert "a" not in store.ids_with_outcome("scope-1")
     store.forget_outcomes("scope-1")
     assert store.tally("scope-1") == Tally()
     store.drop_before("scope-1", ["a"])
@@ -123,7 +127,7 @@ def test_a_broken_file_is_set_aside_and_a_locked_one_is_not(
     path.write_bytes(b"no database at all" * 100)
     store = SqliteMigrationStore(path)
     assert store.open() is False
-    store.settle("j", [Outcome("a", Fate.DONE)])
+    store.note_outcomes("j", [Outcome("a", Fate.DONE)])
     store.close()
     assert len(list(tmp_path.glob("migration.broken-*"))) == 1
     monkeypatch.setattr(SqliteMigrationStore, "WAIT_SECONDS", 0.05)
@@ -132,18 +136,18 @@ def test_a_broken_file_is_set_aside_and_a_locked_one_is_not(
     store = SqliteMigrationStore(path)
     assert store.open() is True
     with pytest.raises(StateUnavailable):
-        store.settle("j", [Outcome("b", Fate.DONE)])
+        store.note_outcomes("j", [Outcome("b", Fate.DONE)])
     other.execute("ROLLBACK")
     other.close()
-    store.settle("j", [Outcome("b", Fate.DONE)])
-    assert store.settled("j") == {"a", "b"}
+    store.note_outcomes("j", [Outcome("b", Fate.DONE)])
+    assert store.ids_with_outcome("j") == {"a", "b"}
     store.close()
 
 
 async def test_a_newer_file_keeps_the_engine_off_and_is_not_touched(tmp_path: Path) -> None:
     path = tmp_path / "state" / "migration.sqlite"
     store = opened(path)
-    store.settle("j", [Outcome("a", Fate.DONE)])
+    store.note_outcomes("j", [Outcome("a", Fate.DONE)])
     store.close()
     with sqlite3.connect(path) as connection:
         connection.execute("UPDATE meta SET value = ? WHERE name = 'format'", (str(FORMAT + 1),))

@@ -148,7 +148,7 @@ async def test_cancelled_in_a_batch_it_ends_that_batch_and_notes_it(
     go_on.set()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert store.settled("counting") == {"a", "b", "c"}
+    assert store.ids_with_outcome("counting") == {"a", "b", "c"}
 
 
 async def test_paused_it_lists_and_waits_but_not_where_a_person_asked(
@@ -181,4 +181,4 @@ async def test_where_one_record_after_the_other_fails_none_of_them_is_to_blame(
     with pytest.raises(KeyError):
         await RecordWalker(store, QUICK).run(walk)
     assert store.tally("counting").broken == 0
-    assert len(store.settled("counting")) == 10
+    assert len(store.ids_with_outcome("counting")) == 10

@@ -166,16 +166,16 @@ async def test_every_conversation_has_its_own_pause_and_its_own_scope(tmp_path: 
             await turn(plugin, hello(number))
         clock.now += 7 * HOURS
         family = await turn(plugin, hello(777))
-        company = await turn(plugin, hello(888))
+        shared_room = await turn(plugin, hello(888))
         public = await turn(plugin, hello(999))
         dm = await turn(plugin, FakeEvent.in_private(1002, "嗨"))
         assert dm == ""  # the first message there
         assert "全家搬到了杭州" in family
         assert "广场上有集市" in family
         assert "公司" not in family
-        assert "公司换了门禁" in company
-        assert "搬到了杭州" not in company
-        assert "过敏" not in company
+        assert "公司换了门禁" in shared_room
+        assert "搬到了杭州" not in shared_room
+        assert "过敏" not in shared_room
         assert "广场上有集市" in public
         for word in ("搬到了杭州", "门禁", "过敏", "房租", "中文"):
             assert word not in public

@@ -15,8 +15,8 @@ from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.fair_shares import
     Shares,
     choose_evicted,
     in_order,
+    round_robin,
     split,
-    taking_turns,
     told,
 )
 
@@ -161,6 +161,6 @@ def test_a_call_is_paid_by_its_speakers_by_what_they_said_and_no_token_is_lost()
 
 def test_speakers_take_turns() -> None:
     said = [turn(number, person, "话") for number, person in enumerate("aaabcb")]
-    assert [one.ticket_id for one in taking_turns(said)] == [
+    assert [one.ticket_id for one in round_robin(said)] == [
         f"t-{number}" for number in (0, 3, 4, 1, 5, 2)
     ]

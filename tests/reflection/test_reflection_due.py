@@ -13,9 +13,9 @@ from astrbot_plugin_scoped_memory.llm_memory.models.loop import WaitingLine
 from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.due import (
     ENDED,
     LONGEST_WAIT,
+    MIN_TURNS,
+    MIN_WORTH,
     MOST_CHARS,
-    PAYS,
-    WORTH,
     is_due,
     seconds_until_due,
 )
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.unit
 
 NOW = datetime(2026, 11, 20, 9, 0, tzinfo=UTC)
 IDLE = timedelta(minutes=10)
-LINE = WaitingLine("家人", "a:GroupMessage:1", "", PAYS, NOW - timedelta(hours=5), NOW)
+LINE = WaitingLine("家人", "a:GroupMessage:1", "", MIN_TURNS, NOW - timedelta(hours=5), NOW)
 
 
 def due(line: WaitingLine, worth: float, *, after: timedelta = timedelta()) -> bool:
@@ -32,17 +32,17 @@ def due(line: WaitingLine, worth: float, *, after: timedelta = timedelta()) -> b
 
 
 def test_what_pays_is_read_when_the_talk_rests_and_much_of_it_at_once() -> None:
-    assert not due(LINE, WORTH)
-    assert due(LINE, WORTH, after=IDLE)
-    assert not due(LINE, WORTH - 1, after=IDLE)
-    assert not due(replace(LINE, count=PAYS - 1), WORTH, after=IDLE)
+    assert not due(LINE, MIN_WORTH)
+    assert due(LINE, MIN_WORTH, after=IDLE)
+    assert not due(LINE, MIN_WORTH - 1, after=IDLE)
+    assert not due(replace(LINE, count=MIN_TURNS - 1), MIN_WORTH, after=IDLE)
     assert due(replace(LINE, count=1), 0.2, after=ENDED)
     assert due(replace(LINE, count=10), 0.0)
     assert due(replace(LINE, chars=MOST_CHARS), 0.0)
 
 
 def test_a_clock_that_went_back_makes_no_turn_younger() -> None:
-    assert due(LINE, WORTH, after=-IDLE)
+    assert due(LINE, MIN_WORTH, after=-IDLE)
     assert due(LINE, 0.2, after=-LONGEST_WAIT - timedelta(hours=5))
 
 

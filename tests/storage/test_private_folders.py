@@ -136,7 +136,7 @@ def test_a_link_is_not_followed_and_what_it_leads_to_left_alone(tmp_path: Path) 
     ours.mkdir()
     (ours / "link").symlink_to(outside, target_is_directory=True)
     (ours / "file.md").symlink_to(outside / "other.md")
-    PrivateFolder(ours).tighten()
+    PrivateFolder(ours).restrict_contents()
     assert mode(ours) == 0o700
     assert (mode(outside), mode(outside / "other.md")) == (0o755, 0o644)
 
@@ -152,8 +152,8 @@ def test_a_disk_that_takes_no_changes_is_no_failure(
     tmp_path.chmod(0o755)
     monkeypatch.setattr(os, "chmod", read_only)
     folder = PrivateFolder(tmp_path)
-    folder.shut()
-    folder.tighten()
+    folder.restrict_folder()
+    folder.restrict_contents()
     assert mode(tmp_path) == 0o755
 
 
@@ -171,7 +171,7 @@ def test_windows_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(
         "astrbot_plugin_scoped_memory.llm_memory.storage.private_folder.os.name", "nt"
     )
-    PrivateFolder(tmp_path).tighten()
+    PrivateFolder(tmp_path).restrict_contents()
     monkeypatch.undo()
     assert mode(tmp_path) == 0o755
     assert not (tmp_path / MARK).exists()

@@ -163,11 +163,13 @@ def faults(root: Path, count: int) -> list[str]:
         # The archive is written before the file: a kill in between leaves a second copy there,
         # of the same entry.
         copies = (path.read_text("utf-8") for path in archive.rglob("*.md"))
-        buried = len({one for copy in copies for one in re.findall(rf"## {text} \^(m-\w+)", copy)})
+        archived = len(
+            {one for copy in copies for one in re.findall(rf"## {text} \^(m-\w+)", copy)}
+        )
         alive = living.get(name, Counter())[text]
         taken_back = number + len(PLACES) < count and moves(number + len(PLACES))
-        if alive + buried != 1 or (buried and not taken_back):
-            wrong.append(f"{text}: {alive} alive, {buried} in the archive of {name}")
+        if alive + archived != 1 or (archived and not taken_back):
+            wrong.append(f"{text}: {alive} alive, {archived} in the archive of {name}")
     strangers = sum(living.values(), Counter()) - Counter(map(words, range(count)))
     wrong += [f"nobody said {text}" for text in strangers]
     wrong += [f"left over: {path}" for path in (root / "memory").rglob("*.tmp*")]

@@ -21,18 +21,18 @@ PEANUTS, TEA, KEY = "奶奶对花生过敏", "爷爷喜欢喝绿茶", "备用钥
 type UndoRecord = Callable[[Bot], None]
 
 
-async def after(root: Path, deed: UndoRecord, *, restart: bool) -> Bot:
+async def after(root: Path, action: UndoRecord, *, restart: bool) -> Bot:
     """A bot that knew two things of the family and one of work, after a person's deed."""
     async with living(root) as bot:
         await bot.says(PEANUTS)
         await bot.says(TEA)
         await bot.says("公司喜欢开晨会", WORK)
         if not restart:
-            deed(bot)
+            action(bot)
             await bot.look()
             bot.check()
             return bot
-        deed(bot)
+        action(bot)
     async with living(root) as bot:
         await bot.look()
         bot.check()
@@ -68,10 +68,10 @@ async def test_an_edited_entry_says_the_new_words(tmp_path: Path, restart: bool)
 async def test_a_deleted_entry_is_forgotten_and_can_be_brought_back(
     tmp_path: Path, restart: bool
 ) -> None:
-    def deed(bot: Bot) -> None:
+    def action(bot: Bot) -> None:
         edited(bot.file(), (block(bot.file(), PEANUTS), ""))
 
-    await after(tmp_path, deed, restart=restart)
+    await after(tmp_path, action, restart=restart)
     async with living(tmp_path) as bot:
         assert bot.texts() == [TEA]
         archived = bot.file("archive/preferences.md").read_text("utf-8")
@@ -93,13 +93,13 @@ async def test_a_deleted_file_is_forgotten(tmp_path: Path, restart: bool) -> Non
 async def test_an_entry_moved_to_another_scopes_file_belongs_to_it(
     tmp_path: Path, restart: bool
 ) -> None:
-    def deed(bot: Bot) -> None:
+    def action(bot: Bot) -> None:
         moved = block(bot.file(), PEANUTS)
         edited(bot.file(), (moved, ""))
         target = bot.file("preferences.md", WORK)
         target.write_text(target.read_text("utf-8") + "\n" + moved, "utf-8")
 
-    bot = await after(tmp_path, deed, restart=restart)
+    bot = await after(tmp_path, action, restart=restart)
     assert bot.texts() == [TEA]
     assert bot.texts(WORK) == sorted(["公司喜欢开晨会", PEANUTS])
     assert not bot.file("archive").exists()
@@ -109,10 +109,10 @@ async def test_an_entry_moved_to_another_scopes_file_belongs_to_it(
 async def test_a_file_moved_to_another_scopes_folder_belongs_to_it(
     tmp_path: Path, restart: bool
 ) -> None:
-    def deed(bot: Bot) -> None:
+    def action(bot: Bot) -> None:
         bot.file().rename(bot.file("家里的.md", WORK))
 
-    bot = await after(tmp_path, deed, restart=restart)
+    bot = await after(tmp_path, action, restart=restart)
     assert bot.texts() == []
     assert bot.texts(WORK) == sorted(["公司喜欢开晨会", PEANUTS, TEA])
     assert not bot.file("archive").exists()
@@ -205,12 +205,12 @@ async def test_without_a_ledger_the_files_are_read_all_the_same(
 
 @both
 async def test_a_renamed_scope_folder_is_another_scope(tmp_path: Path, restart: bool) -> None:
-    def deed(bot: Bot) -> None:
+    def action(bot: Bot) -> None:
         for number in range(6):
             (bot.folder() / f"{number}.md").write_text(f"## 第{number}件事 ^m-many{number}\n")
         bot.folder().rename(bot.folder().with_name("家"))
 
-    bot = await after(tmp_path, deed, restart=restart)
+    bot = await after(tmp_path, action, restart=restart)
     assert bot.texts() == []
     by_scope = bot.catalogue.counts()
     assert by_scope == {"家": 8, "公司": 1}
@@ -222,11 +222,11 @@ async def test_a_renamed_scope_folder_is_another_scope(tmp_path: Path, restart: 
 async def test_a_copied_entry_gets_an_id_of_its_own(
     tmp_path: Path, restart: bool, elsewhere: bool
 ) -> None:
-    def deed(bot: Bot) -> None:
+    def action(bot: Bot) -> None:
         scope = WORK if elsewhere else FAMILY
         bot.file("a-copy.md", scope).write_text(block(bot.file(), PEANUTS), "utf-8")
 
-    bot = await after(tmp_path, deed, restart=restart)
+    bot = await after(tmp_path, action, restart=restart)
     ids = [s.memory.memory_id for s in bot.catalogue.all() if s.memory.judgment == PEANUTS]
     assert len(set(ids)) == 2
     first = min(ids)  # ids sort by time
@@ -234,12 +234,12 @@ async def test_a_copied_entry_gets_an_id_of_its_own(
 
 
 async def test_an_entry_copied_within_its_file_leaves_the_first_its_id(tmp_path: Path) -> None:
-    def deed(bot: Bot) -> None:
+    def action(bot: Bot) -> None:
         path = bot.file()
         copy = block(path, PEANUTS).replace("花生", "虾")
         path.write_text(path.read_text("utf-8") + "\n" + copy, "utf-8")
 
-    bot = await after(tmp_path, deed, restart=False)
+    bot = await after(tmp_path, action, restart=False)
     assert bot.texts() == sorted([PEANUTS, TEA, "奶奶对虾过敏"])
     (first,) = [s for s in bot.catalogue.all() if s.memory.judgment == PEANUTS]
     assert f"{PEANUTS} ^{first.memory.memory_id}" in bot.file().read_text("utf-8")
@@ -254,11 +254,11 @@ async def test_what_a_person_writes_without_an_id_is_remembered(
         "- 门锁的电池一年一换\n\n弟弟在学小提琴，\n每周六上课。\n\n> 引用\n"
     )
 
-    def deed(bot: Bot) -> None:
+    def action(bot: Bot) -> None:
         path = bot.file()
         path.write_text(path.read_text("utf-8") + words, "utf-8")
 
-    bot = await after(tmp_path, deed, restart=restart)
+    bot = await after(tmp_path, action, restart=restart)
     assert bot.texts() == sorted(
         [PEANUTS, TEA, KEY, "女儿爱吃草莓，\n不爱吃葡萄", "门锁的电池一年一换",
          "弟弟在学小提琴，\n每周六上课。"]
@@ -273,10 +273,10 @@ async def test_what_a_person_writes_without_an_id_is_remembered(
 async def test_what_stands_in_a_file_of_a_persons_own_is_a_note_and_no_memory(
     tmp_path: Path,
 ) -> None:
-    def deed(bot: Bot) -> None:
+    def action(bot: Bot) -> None:
         bot.file("旅行.md").write_text("## 日本\n- 护照\n", "utf-8")
 
-    bot = await after(tmp_path, deed, restart=False)
+    bot = await after(tmp_path, action, restart=False)
     assert bot.texts() == sorted([PEANUTS, TEA])
     assert bot.file("旅行.md").read_text("utf-8") == "## 日本\n- 护照\n"
 
@@ -323,11 +323,11 @@ async def test_words_that_lose_their_id_get_it_back(tmp_path: Path) -> None:
              ".syncthing.entities.md.tmp", "entities.md.part", ".stfolder/x.md"],
 )  # fmt: skip
 async def test_an_editors_own_files_are_ignored(tmp_path: Path, name: str) -> None:
-    def deed(bot: Bot) -> None:
+    def action(bot: Bot) -> None:
         bot.file(name).parent.mkdir(exist_ok=True)
         bot.file(name).write_text("## 不是记忆 ^m-temp1\n", "utf-8")
 
-    bot = await after(tmp_path, deed, restart=False)
+    bot = await after(tmp_path, action, restart=False)
     assert bot.texts() == sorted([PEANUTS, TEA])
     assert bot.notices.standing() == ()
 
@@ -337,11 +337,11 @@ async def test_a_link_out_of_the_tree_is_never_followed(tmp_path: Path) -> None:
     outside.write_text("## 外面的事 ^m-outside\n\n- 没有编号\n", "utf-8")
     before = outside.read_bytes()
 
-    def deed(bot: Bot) -> None:
+    def action(bot: Bot) -> None:
         bot.file("entities.md").symlink_to(outside)
         bot.file("archive").symlink_to(tmp_path)
 
-    bot = await after(tmp_path, deed, restart=False)
+    bot = await after(tmp_path, action, restart=False)
     assert bot.texts() == sorted([PEANUTS, TEA])
     assert outside.read_bytes() == before
 

@@ -8,7 +8,7 @@ from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.chunks import (
     SIZE,
     Chunk,
     chunk_markdown,
-    telling,
+    worth_indexing,
 )
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.sections import section_of
 
@@ -163,12 +163,12 @@ def test_line_ends_and_a_byte_order_mark_are_no_part_of_a_piece() -> None:
 
 def test_nothing_is_in_an_empty_text() -> None:
     assert chunk_markdown("") == ()
-    assert telling(chunk_markdown("\n\n  \n")) == []
+    assert worth_indexing(chunk_markdown("\n\n  \n")) == []
 
 
 def test_a_heading_over_other_headings_is_not_worth_finding_and_one_alone_is() -> None:
     chunks = chunk_markdown("# 清单\n\n## 买牛奶\n\n## 寄包裹\n\n---\n")
-    assert [chunk.headings[-1] for chunk in telling(chunks)] == ["买牛奶", "寄包裹"]
+    assert [chunk.headings[-1] for chunk in worth_indexing(chunks)] == ["买牛奶", "寄包裹"]
 
 
 def test_a_section_holds_its_subsections_and_not_the_next_section() -> None:

@@ -12,7 +12,7 @@ from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.blocks import lines_
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.chunks import (
     Chunk,
     chunk_markdown,
-    telling,
+    worth_indexing,
 )
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.sections import section_of
 
@@ -107,7 +107,7 @@ def test_every_line_of_any_text_is_in_exactly_one_piece(
     chunks = chunk_markdown(text, size=size)
     check_cover(text, chunks)
     assert chunk_markdown(text, size=size) == chunks
-    for chunk in telling(chunks):
+    for chunk in worth_indexing(chunks):
         section = section_of(chunks, chunk, most=size)
         whole = "\n".join(lines_of(text)[section.first - 1 : section.last])
         assert section.text == whole or whole.startswith(section.text.removesuffix("…"))

@@ -35,13 +35,13 @@ class Fragile(Story):
     async def killed(
         self,
         moment: int,
-        deed: Callable[[], Coroutine[Any, Any, object]],
+        action: Callable[[], Coroutine[Any, Any, object]],
         done: Callable[[], None] = lambda: None,
     ) -> None:
         """Begin a deed, end at that moment, start again. ``done`` is what comes of it if the deed
         was done; without one nothing but what is known already may come of it."""
         with crash_at(1 + moment % DEPTH) as clockwork:
-            await deed()
+            await action()
         Fragile.kills += clockwork.struck
         self.bot.stop()
         self.bot = self.made()
@@ -62,11 +62,11 @@ class Fragile(Story):
         self.bot.stop()
         self.bot = self.made()
 
-        async def deed() -> None:
+        async def action() -> None:
             await self.bot.start()
             await self.rest()
 
-        await self.killed(one + two, deed)
+        await self.killed(one + two, action)
 
     async def killed_while_saying(self, one: int, two: int) -> None:
         if self.unlooked:
@@ -136,21 +136,21 @@ class Fragile(Story):
             self.alive.remove((stored.scope.name, stored.memory.judgment))
             self.alive.append((target.name, stored.memory.judgment))
 
-        async def deed() -> None:
+        async def action() -> None:
             self.bot.vault.move(stored, target)
 
-        await self.killed(two, deed, done)
+        await self.killed(two, action, done)
 
 
 killings = [name for name in vars(Fragile) if name.startswith("killed_")]
 hands = [name for name in acts if name.startswith("hand_")]
 moments = st.integers(0, DEPTH - 1)
-deeds = st.tuples(st.sampled_from(acts), moments, moments).map(lambda step: [step])
+actions = st.tuples(st.sampled_from(acts), moments, moments).map(lambda step: [step])
 deaths = st.tuples(st.sampled_from(killings), moments, moments).map(lambda step: [step])
 taken_in = st.tuples(st.sampled_from(hands), moments, moments, moments, moments).map(
     lambda s: [(s[0], s[1], s[2]), ("killed_while_looking", s[3], s[4])]
 )
-stories = st.lists(st.one_of(deeds, deaths, taken_in), max_size=12).map(
+stories = st.lists(st.one_of(actions, deaths, taken_in), max_size=12).map(
     lambda parts: [step for part in parts for step in part]
 )
 
@@ -164,12 +164,12 @@ def test_a_deed_that_was_cut_off_is_done_or_not_done_and_nothing_else_is_lost(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("deed", killings)
-def test_the_process_really_ends_at_the_first_moments_of_each_deed(deed: str) -> None:
+@pytest.mark.parametrize("action", killings)
+def test_the_process_really_ends_at_the_first_moments_of_each_deed(action: str) -> None:
     for moment in range(4):
         kills = Fragile.kills
         setting = [("says", 0, 0)] * 4 + [("forgets", 0, 0), ("looks", 0, 0)]
-        if deed in ("killed_while_looking", "killed_while_starting"):
+        if action in ("killed_while_looking", "killed_while_starting"):
             setting.append(("hand_deletes", 0, 0))
-        asyncio.run(play([*setting, (deed, 0, moment)], Fragile))
+        asyncio.run(play([*setting, (action, 0, moment)], Fragile))
         assert Fragile.kills == kills + 1, moment

@@ -70,16 +70,16 @@ def test_what_is_put_again_has_not_departed(ledger: SqliteLedger) -> None:
 
 def test_deeds_are_found_by_memory_or_by_who_did_them_where(ledger: SqliteLedger) -> None:
     for number, person in enumerate(["甲", "乙", "甲"]):
-        deed = UndoRecord(
+        undo_record = UndoRecord(
             0, UndoKind.EDIT, f"m-{number}", "家人", "家人", person, "a:GroupMessage:1"
         )
-        ledger.add_undo_record(deed)
-    mine = ledger.deeds(person="甲", conversation="a:GroupMessage:1")
-    assert [deed.memory_id for deed in mine] == ["m-2", "m-0"]
-    assert [deed.person for deed in ledger.deeds("m-1")] == ["乙"]
+        ledger.add_undo_record(undo_record)
+    mine = ledger.undo_records(person="甲", conversation="a:GroupMessage:1")
+    assert [undo_record.memory_id for undo_record in mine] == ["m-2", "m-0"]
+    assert [undo_record.person for undo_record in ledger.undo_records("m-1")] == ["乙"]
     ledger.drop_undo_record(mine[0].number)
-    assert [deed.memory_id for deed in ledger.deeds(person="甲")] == ["m-0"]
-    assert ledger.deeds(person="甲", conversation="elsewhere") == []
+    assert [undo_record.memory_id for undo_record in ledger.undo_records(person="甲")] == ["m-0"]
+    assert ledger.undo_records(person="甲", conversation="elsewhere") == []
 
 
 def test_every_table_says_whose_its_rows_are(ledger: SqliteLedger, tmp_path: Path) -> None:

@@ -221,7 +221,7 @@ def test_a_folder_whose_name_is_no_scope_is_reported_and_not_read(tree: Tree, na
     stray.mkdir()
     (stray / "entities.md").write_text(render(memory(2)), encoding="utf-8")
     assert tree.vault.scopes() == (FAMILY,)
-    assert [(r.scope, r.reason) for r in tree.vault.strays()] == [(name, "illegal_folder")]
+    assert [(r.scope, r.reason) for r in tree.vault.illegal_folders()] == [(name, "illegal_folder")]
 
 
 class TestLinks:
@@ -233,7 +233,7 @@ class TestLinks:
         tree.add(memory(1, "公司的事"), WORK)
         tree.folder().symlink_to(tree.folder(WORK), target_is_directory=True)
         assert tree.vault.scopes() == (WORK,)
-        assert [report.scope for report in tree.vault.strays()] == ["家人"]
+        assert [report.scope for report in tree.vault.illegal_folders()] == ["家人"]
         with pytest.raises(VaultWriteFailed):
             tree.vault.append(FAMILY, Topic.ENTITIES, memory(2))
         with pytest.raises(VaultWriteFailed):

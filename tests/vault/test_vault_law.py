@@ -170,13 +170,13 @@ class Story:
         if stored is not None and not self.unlooked:
             await self.crash(lambda: self.bot.vault.archive(stored, by=person(1), at=NOW))
 
-    async def crash(self, deed: Callable[[], object]) -> None:
+    async def crash(self, undo_record: Callable[[], object]) -> None:
         def end(*_: object) -> None:
             raise Crash
 
         with mock.patch.object(vault_writer, "replace_durably", end):
             try:
-                deed()
+                undo_record()
             except Crash:
                 pass
             else:

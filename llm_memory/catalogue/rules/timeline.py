@@ -16,7 +16,7 @@ DIGEST_TAG = "日记"
 """The tag of a day's digest; there is one for each scope and day."""
 MADE_OF_ENTRIES = "汇总：条目"
 """A field of a digest that no model wrote: it repeats what the day's entries say."""
-FARTHEST = timedelta(days=2)
+MAX_ZONE_DIFFERENCE = timedelta(days=2)
 """The largest difference between two zones' dates at one moment: zones are up to 26 hours apart,
 rounded up."""
 

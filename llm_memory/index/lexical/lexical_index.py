@@ -97,7 +97,7 @@ class SqliteLexicalIndex:
             try:
                 self._connect()
             except (sqlite3.Error, OSError) as error:
-                self._let_go()
+                self._close_connections()
                 if isinstance(error, OSError) or _code(error) in (*_BUSY, *_FULL):
                     raise _translated(error) from error
                 self._remove()
@@ -106,7 +106,7 @@ class SqliteLexicalIndex:
             try:
                 self._connect()
             except (sqlite3.Error, OSError) as error:
-                self._let_go()
+                self._close_connections()
                 raise _translated(error) from error
             return "fault"
 
@@ -261,7 +261,7 @@ class SqliteLexicalIndex:
 
     def discard(self) -> None:
         with self._writing, self._reading:
-            self._let_go()
+            self._close_connections()
             with _translating():
                 self._remove()
 
@@ -269,7 +269,7 @@ class SqliteLexicalIndex:
         for ending in _ENDINGS:
             self._path.with_name(self._path.name + ending).unlink(missing_ok=True)
 
-    def _let_go(self) -> None:
+    def _close_connections(self) -> None:
         for connection in (self._reader, self._writer):
             if connection is not None:
                 with contextlib.suppress(sqlite3.Error):
@@ -281,7 +281,7 @@ class SqliteLexicalIndex:
     def close(self) -> None:
         with self._writing, self._reading:
             self._closed = True
-            self._let_go()
+            self._close_connections()
         self._tokenizer.close()
 
 

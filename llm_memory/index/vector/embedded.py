@@ -77,7 +77,7 @@ class EmbeddedChroma:
             with translated("opening the index"):
                 return self._open()
         except BaseException:
-            self._let_go()
+            self._release()
             raise
 
     def _open(self) -> ClientAPI:
@@ -219,7 +219,7 @@ class EmbeddedChroma:
         finally:
             self._lock.release()
 
-    def _let_go(self) -> None:
+    def _release(self) -> None:
         try:
             self._end_chroma()
         finally:

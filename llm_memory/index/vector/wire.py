@@ -18,43 +18,43 @@ type Said = Any
 """What JSON can say."""
 
 
-def fingerprint_said(fingerprint: Fingerprint) -> Said:
+def fingerprint_to_wire(fingerprint: Fingerprint) -> Said:
     return [fingerprint.model, fingerprint.dim, fingerprint.revision]
 
 
-def fingerprint_heard(said: Said) -> Fingerprint:
+def fingerprint_from_wire(said: Said) -> Fingerprint:
     return Fingerprint(*said)
 
 
-def keys_said(keys: Sequence[Key]) -> Said:
+def keys_to_wire(keys: Sequence[Key]) -> Said:
     return [[key.scope, key.memory_id] for key in keys]
 
 
-def keys_heard(said: Said) -> list[Key]:
+def keys_from_wire(said: Said) -> list[Key]:
     return [Key(*key) for key in said]
 
 
-def hashes_said(hashes: Mapping[Key, str]) -> Said:
+def hashes_to_wire(hashes: Mapping[Key, str]) -> Said:
     return [[key.scope, key.memory_id, content_hash] for key, content_hash in hashes.items()]
 
 
-def hashes_heard(said: Said) -> dict[Key, str]:
+def hashes_from_wire(said: Said) -> dict[Key, str]:
     return {Key(scope, memory_id): content_hash for scope, memory_id, content_hash in said}
 
 
-def records_said(records: Sequence[IndexRecord]) -> Said:
+def records_to_wire(records: Sequence[IndexRecord]) -> Said:
     # Without the text: it is not stored.
     return [[r.key.scope, r.key.memory_id, r.content_hash, dict(r.metadata)] for r in records]
 
 
-def records_heard(said: Said) -> list[IndexRecord]:
+def records_from_wire(said: Said) -> list[IndexRecord]:
     return [
         IndexRecord(Key(scope, memory_id), "", content_hash, metadata)
         for scope, memory_id, content_hash, metadata in said
     ]
 
 
-def filter_said(scope_filter: ScopeFilter) -> Said:
+def filter_to_wire(scope_filter: ScopeFilter) -> Said:
     """Raises TypeError for what is no filter: nothing else may decide who reads what."""
     if type(scope_filter) is not ScopeFilter or type(scope_filter.everything) is not bool:
         raise TypeError(f"not a scope filter: {type(scope_filter).__name__}")
@@ -69,28 +69,28 @@ def filter_said(scope_filter: ScopeFilter) -> Said:
     }
 
 
-def filter_heard(said: Said) -> ScopeFilter:
+def filter_from_wire(said: Said) -> ScopeFilter:
     scopes = tuple(Scope.parse(name, derived=True) for name in said["scopes"])
     return ScopeFilter(
         scopes,
         everything=said["everything"],
-        shelves=tuple(_shelf_heard(name) for name in said["shelves"]),
+        shelves=tuple(_shelf_from_wire(name) for name in said["shelves"]),
     )
 
 
-def _shelf_heard(name: str) -> Shelf:
+def _shelf_from_wire(name: str) -> Shelf:
     shelf = Shelf.named(name)
     if shelf is None:
         raise ValueError(f"no shelf: {name!r}")
     return shelf
 
 
-def neighbours_said(neighbours: Neighbours) -> Said:
+def neighbours_to_wire(neighbours: Neighbours) -> Said:
     found = [[n.key.scope, n.key.memory_id, n.similarity] for n in neighbours.found]
     return {"found": found, "dropped": neighbours.dropped}
 
 
-def neighbours_heard(said: Said) -> Neighbours:
+def neighbours_from_wire(said: Said) -> Neighbours:
     found = tuple(
         Neighbour(Key(scope, memory_id), similarity)
         for scope, memory_id, similarity in said["found"]
@@ -98,7 +98,7 @@ def neighbours_heard(said: Said) -> Neighbours:
     return Neighbours(found, said["dropped"])
 
 
-def rows_said(vectors: Vectors | Sequence[Any]) -> tuple[list[int], bytes]:
+def rows_to_wire(vectors: Vectors | Sequence[Any]) -> tuple[list[int], bytes]:
     """Shape and bytes, float32."""
     import numpy as np
 
@@ -106,7 +106,7 @@ def rows_said(vectors: Vectors | Sequence[Any]) -> tuple[list[int], bytes]:
     return list(rows.shape), rows.tobytes()
 
 
-def rows_heard(shape: Sequence[int], body: bytes) -> np.ndarray[Any, np.dtype[np.float32]]:
+def rows_from_wire(shape: Sequence[int], body: bytes) -> np.ndarray[Any, np.dtype[np.float32]]:
     import numpy as np
 
     return np.frombuffer(body, dtype=np.float32).reshape(shape)

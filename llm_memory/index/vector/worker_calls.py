@@ -35,39 +35,41 @@ type Call = Callable[[Served, Mapping[str, Any], bytes], Iterator[Any]]
 
 def _use(served: Served, args: Mapping[str, Any], _: bytes) -> Iterator[bool]:
     if args["fingerprint"] is not None:
-        served.store.name_for(wire.fingerprint_heard(args["fingerprint"]))
+        served.store.name_for(wire.fingerprint_from_wire(args["fingerprint"]))
     yield served.store.use(args["collection"])
 
 
 def _upsert(served: Served, args: Mapping[str, Any], body: bytes) -> Iterator[None]:
-    served.store.upsert(wire.records_heard(args["records"]), wire.rows_heard(args["shape"], body))
+    served.store.upsert(
+        wire.records_from_wire(args["records"]), wire.rows_from_wire(args["shape"], body)
+    )
     yield None
 
 
 def _delete(served: Served, args: Mapping[str, Any], _: bytes) -> Iterator[None]:
-    served.store.delete(wire.keys_heard(args["keys"]))
+    served.store.delete(wire.keys_from_wire(args["keys"]))
     yield None
 
 
 def _hashes(served: Served, _args: Mapping[str, Any], _: bytes) -> Iterator[Any]:
-    said = wire.hashes_said(served.store.hashes())
+    said = wire.hashes_to_wire(served.store.hashes())
     for start in range(0, len(said), _PAGE):  # whoever takes them in can breathe between two
         yield said[start : start + _PAGE]
 
 
 def _query(served: Served, args: Mapping[str, Any], body: bytes) -> Iterator[Any]:
-    vector = wire.rows_heard(args["shape"], body)
-    found = served.store.query(vector, wire.filter_heard(args["filter"]), args["k"])
-    yield wire.neighbours_said(found)
+    vector = wire.rows_from_wire(args["shape"], body)
+    found = served.store.query(vector, wire.filter_from_wire(args["filter"]), args["k"])
+    yield wire.neighbours_to_wire(found)
 
 
 def _query_text(served: Served, args: Mapping[str, Any], body: bytes) -> Iterator[Any]:
-    scope_filter = wire.filter_heard(args["filter"])
-    common = wire.rows_heard(args["shape"], body)
+    scope_filter = wire.filter_from_wire(args["filter"])
+    common = wire.rows_from_wire(args["shape"], body)
     vector = apart_from(served.model.query(args["text"]), common)
     # If the process dies from here on the index is to blame, and not the model.
-    yield Rows(*wire.rows_said(vector))
-    yield wire.neighbours_said(served.store.query(vector, scope_filter, args["k"]))
+    yield Rows(*wire.rows_to_wire(vector))
+    yield wire.neighbours_to_wire(served.store.query(vector, scope_filter, args["k"]))
 
 
 def _announce(served: Served, args: Mapping[str, Any], _: bytes) -> Iterator[None]:
@@ -76,12 +78,12 @@ def _announce(served: Served, args: Mapping[str, Any], _: bytes) -> Iterator[Non
 
 
 def _load_model(served: Served, _args: Mapping[str, Any], _: bytes) -> Iterator[Any]:
-    yield wire.fingerprint_said(served.model.load())
+    yield wire.fingerprint_to_wire(served.model.load())
 
 
 def _embed(served: Served, args: Mapping[str, Any], _: bytes) -> Iterator[Rows]:
     embed = served.model.queries if args["is_query"] else served.model.documents
-    yield Rows(*wire.rows_said(embed(args["texts"])))
+    yield Rows(*wire.rows_to_wire(embed(args["texts"])))
 
 
 def _open_local(served: Served, args: Mapping[str, Any], _: bytes) -> Iterator[Any]:
@@ -91,7 +93,7 @@ def _open_local(served: Served, args: Mapping[str, Any], _: bytes) -> Iterator[A
 
 def _encode_local(served: Served, args: Mapping[str, Any], _: bytes) -> Iterator[Rows]:
     rows = served.local.encode(Which(*args["which"]), args["texts"], args["prompt"])
-    yield Rows(*wire.rows_said(rows))
+    yield Rows(*wire.rows_to_wire(rows))
 
 
 def _plain(call: Callable[..., Any], *names: str) -> Call:

@@ -109,45 +109,47 @@ class WorkerStore:
 
     def use(self, collection: str) -> bool:
         known = self._named.get(collection)
-        said = None if known is None else wire.fingerprint_said(known)
+        said = None if known is None else wire.fingerprint_to_wire(known)
         return bool(self._ask("use", {"collection": collection, "fingerprint": said}))
 
     def drop(self, collection: str) -> None:
         self._ask("drop", {"collection": collection})
 
     def upsert(self, records: Sequence[IndexRecord], vectors: Vectors) -> None:
-        shape, body = wire.rows_said(vectors)
-        self._ask("upsert", {"records": wire.records_said(records), "shape": shape}, body)
+        shape, body = wire.rows_to_wire(vectors)
+        self._ask("upsert", {"records": wire.records_to_wire(records), "shape": shape}, body)
 
     def delete(self, keys: Sequence[Key]) -> None:
-        self._ask("delete", {"keys": wire.keys_said(keys)})
+        self._ask("delete", {"keys": wire.keys_to_wire(keys)})
 
     def hashes(self) -> dict[Key, str]:
         found: dict[Key, str] = {}
         with self._translated():
             for page, _ in self._running().answers("hashes", {}):
-                found.update(wire.hashes_heard(page or ()))
+                found.update(wire.hashes_from_wire(page or ()))
         return found
 
     def count(self) -> int:
         return int(self._ask("count"))
 
     def query(self, vector: Vector, scope_filter: ScopeFilter, k: int) -> Neighbours:
-        shape, body = wire.rows_said(vector)
-        args = {"shape": shape, "filter": wire.filter_said(scope_filter), "k": k}
-        return wire.neighbours_heard(self._ask("query", args, body, seconds=self._query_seconds))
+        shape, body = wire.rows_to_wire(vector)
+        args = {"shape": shape, "filter": wire.filter_to_wire(scope_filter), "k": k}
+        return wire.neighbours_from_wire(
+            self._ask("query", args, body, seconds=self._query_seconds)
+        )
 
     def query_text(
         self, text: str, scope_filter: ScopeFilter, k: int, common: Sequence[float] = ()
     ) -> tuple[Vector, Neighbours]:
-        shape, body = wire.rows_said(common)
-        args = {"text": text, "shape": shape, "filter": wire.filter_said(scope_filter), "k": k}
+        shape, body = wire.rows_to_wire(common)
+        args = {"text": text, "shape": shape, "filter": wire.filter_to_wire(scope_filter), "k": k}
         answers = self._running().answers("query_text", args, body, seconds=self._query_seconds)
         with self._embeds(), self._translated(embeds=True):
             shape, body = next(answers)
         with self._translated():
             ((said, _),) = answers
-        return wire.rows_heard(shape, body), wire.neighbours_heard(said)
+        return wire.rows_from_wire(shape, body), wire.neighbours_from_wire(said)
 
     def announce(self, text: str) -> None:
         self._ask_model("announce", {"text": text}, _EMBEDDING_SECONDS)
@@ -162,14 +164,14 @@ class WorkerStore:
             with self._opening:
                 self._have_worker()
             said, _ = self._ask_model("load_model", {}, _LOADING_SECONDS)
-        return wire.fingerprint_heard(said)
+        return wire.fingerprint_from_wire(said)
 
     def embed(self, texts: Sequence[str], *, is_query: bool) -> Vectors:
         """Unit rows, shape ``(len(texts), dim)``. Raises EmbeddingFailed as ``load_model``."""
         args = {"texts": list(texts), "is_query": is_query}
         with _as_the_models():
             shape, body = self._ask_model("embed", args, _EMBEDDING_SECONDS)
-        return wire.rows_heard(shape, body)
+        return wire.rows_from_wire(shape, body)
 
     def open_local(self, which: Which) -> tuple[Which, Prompts, str]:
         """A local model, in the process, which is started if need be; its variant comes last.
@@ -188,7 +190,7 @@ class WorkerStore:
         args = {"which": which, "texts": list(texts), "prompt": prompt}
         with _as_the_models():
             shape, body = self._ask_model("encode_local", args, _EMBEDDING_SECONDS)
-        return wire.rows_heard(shape, body)
+        return wire.rows_from_wire(shape, body)
 
     def settled(self) -> None:
         self._ask("settled")

@@ -142,10 +142,10 @@ def weight_of(similarities: Sequence[Sequence[float]]) -> float:
 def deviation_of(similarities: Sequence[Sequence[float]]) -> float:
     """From the same: of each question's similarities to the answers of the others, around their
     own mean. 0 where there are none."""
-    strays: list[float] = []
+    illegal_folders: list[float] = []
     for place, row in enumerate(similarities):
         others = [value for at, value in enumerate(row) if at != place]
         if others:
             mean = fmean(others)
-            strays += [value - mean for value in others]
-    return pstdev(strays) if strays else 0.0
+            illegal_folders += [value - mean for value in others]
+    return pstdev(illegal_folders) if illegal_folders else 0.0

@@ -13,9 +13,9 @@ from typing import Final
 
 from ...models.loop import WaitingLine
 
-PAYS: Final = 7
+MIN_TURNS: Final = 7
 """So many turns pay for a call: the rest of its prompt costs as much as they do."""
-WORTH: Final = 6
+MIN_WORTH: Final = 6
 """The least worth of turns that pay for a call."""
 ENDED: Final = timedelta(days=7)
 """A conversation idle for so long counts as ended."""
@@ -27,7 +27,7 @@ MOST_CHARS: Final = 6_000
 
 def may_pay(line: WaitingLine, *, after_turns: int) -> bool:
     """Returns whether a line has enough turns for its worth to matter."""
-    return line.count >= min(PAYS, after_turns)
+    return line.count >= min(MIN_TURNS, after_turns)
 
 
 def is_due(
@@ -58,7 +58,7 @@ def seconds_until_due(
 
 
 def _pays(line: WaitingLine, worth: float, after_turns: int) -> bool:
-    return may_pay(line, after_turns=after_turns) and worth >= min(WORTH, after_turns)
+    return may_pay(line, after_turns=after_turns) and worth >= min(MIN_WORTH, after_turns)
 
 
 def wait_after(failures: int, retry_seconds: Sequence[float]) -> timedelta:

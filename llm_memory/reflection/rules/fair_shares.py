@@ -209,7 +209,7 @@ def party_of(turn: QueuedTurn) -> Party:
     return Party.of(turn.scope, turn.person, turn.conversation, admin=turn.admin)
 
 
-def taking_turns(turns: Sequence[QueuedTurn]) -> list[QueuedTurn]:
+def round_robin(turns: Sequence[QueuedTurn]) -> list[QueuedTurn]:
     """Returns the turns round-robin: the first of each speaker, then the second of each, and so
     on."""
     so_far: Counter[Party] = Counter()

@@ -45,23 +45,25 @@ class LostAccounts:
 
 
 def lost_accounts(
-    scope_map: ScopeMap, accounts: Collection[str] | None, let_go: Collection[str]
+    scope_map: ScopeMap, accounts: Collection[str] | None, released: Collection[str]
 ) -> LostAccounts:
     """Which keys of the map, those on hold included, name accounts that are gone.
 
     Args:
         accounts: The bot accounts that exist now; None where they are unknown, and then none is
             gone.
-        let_go: Accounts of which an admin has said that they are gone for good.
+        released: Accounts of which an admin has said that they are gone for good.
     """
     private = {
         key
         for key in private_keys(scope_map) | scope_map.held
-        if is_conversation_key(key) and account_of(key) not in let_go
+        if is_conversation_key(key) and account_of(key) not in released
     }
     illegal = {key for key, value in scope_map.entries.items() if isinstance(value, IllegalName)}
     gone = {
-        key for key in private | illegal if is_gone(key, accounts) and account_of(key) not in let_go
+        key
+        for key in private | illegal
+        if is_gone(key, accounts) and account_of(key) not in released
     }
     return LostAccounts(frozenset(gone), bool(private) and private <= gone)
 

@@ -16,7 +16,7 @@ def files_to_defer(changes: Changes) -> set[FileKey]:
     """Returns the files with missing entries, and those that need a write other than ids: while a
     file waits for ids only, its content is applied."""
     lost = {entry.file for entry in (*changes.vanished, *changes.held) if not entry.held}
-    return lost | {key for key, repair in changes.repairs.items() if repair.mends}
+    return lost | {key for key, repair in changes.repairs.items() if repair.needs_rewrite}
 
 
 def tied(

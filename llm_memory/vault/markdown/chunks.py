@@ -117,7 +117,7 @@ def _by_lines(start: int, end: int, sizes: Sequence[int], size: int) -> Iterator
     yield end
 
 
-def telling(chunks: Sequence[Chunk]) -> list[Chunk]:
+def worth_indexing(chunks: Sequence[Chunk]) -> list[Chunk]:
     """Returns the chunks worth indexing: with words, or a heading with nothing below it. (A heading
     over other headings is in their ``headings``.)"""
     found = []

@@ -18,7 +18,7 @@ from ...models.shelf import ROLES_FOLDER, SHARED, Shelf
 from ...models.vault_layout import is_recalled
 from ...scopes.rules.note_files import may_be_note, note_id
 from ..folder_walk import is_link, survey
-from ..markdown.chunks import Chunk, chunk_markdown, telling
+from ..markdown.chunks import Chunk, chunk_markdown, worth_indexing
 from ..markdown.sections import section_of
 from ..markdown.topic_file import parse_file
 from ..models import FileReport
@@ -212,7 +212,7 @@ def _named(
 ) -> Iterator[tuple[Chunk, NoteChunk]]:
     """Yields the pieces worth indexing, with their ids."""
     seen: dict[tuple[tuple[str, ...], str], int] = {}
-    for chunk in telling(chunks):
+    for chunk in worth_indexing(chunks):
         said = chunk.headings, chunk.text
         seen[said] = seen.get(said, 0) + 1
         identifier = note_id(place, path, chunk.headings, chunk.text, seen[said])

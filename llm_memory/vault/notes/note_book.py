@@ -26,7 +26,7 @@ from .note_files import (
     read_files,
 )
 
-MOST_PIECES = 20_000
+MAX_PIECES = 20_000
 """Pieces that are kept in memory, about 20 MB of them."""
 _FILES = 50
 """Files read in one thread call."""
@@ -61,7 +61,7 @@ class NoteBook:
         source: MarkdownNotes,
         notices: NoticeBoard,
         *,
-        most: int = MOST_PIECES,
+        most: int = MAX_PIECES,
     ) -> None:
         self._source = source
         self._followers: list[NoteFollower] = []

@@ -20,9 +20,9 @@ from ..models import (
     SeenFile,
 )
 from .copies import copies_of
-from .stale_saves import Save, both_changed, says_otherwise
+from .stale_saves import Save, both_changed, changed_content
 
-HANDFUL: Final = 5
+MIN_HELD: Final = 5
 """The least number of missing entries that may count as most of a scope."""
 
 
@@ -265,7 +265,7 @@ class _Comparison:
             self._draft(file.key).returned += dropped
         on_purpose = [e for e in rows if save.is_back(e) and e not in undone]
         if on_purpose:
-            self._draft(file.key).taken_back += filter(says_otherwise, on_purpose)
+            self._draft(file.key).taken_back += filter(changed_content, on_purpose)
         came_back = {_place_of(entry) for entry in dropped}
         return [entry for entry in rest if _place_of(entry) not in came_back]
 
@@ -285,7 +285,7 @@ class _Comparison:
         return {
             scope
             for scope, count in counts.items()
-            if count >= HANDFUL and count * 2 > self._known.counts.get(scope, 0)
+            if count >= MIN_HELD and count * 2 > self._known.counts.get(scope, 0)
         }
 
 

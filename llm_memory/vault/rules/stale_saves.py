@@ -88,7 +88,7 @@ class Save:
     def _is_meant(
         self, entry: KnownEntry, back: Sequence[KnownEntry], missing: Sequence[KnownEntry]
     ) -> bool:
-        if not says_otherwise(entry):
+        if not changed_content(entry):
             return False
         _, since = appended_since(self.file.digest, self.rows)
         there = self.here.keys() - since
@@ -126,7 +126,7 @@ def appended_since(digest: str, rows: Sequence[KnownEntry]) -> tuple[set[str], s
     return versions, found
 
 
-def says_otherwise(entry: KnownEntry) -> bool:
+def changed_content(entry: KnownEntry) -> bool:
     """True if the bot changed more of the entry than its strength."""
     if entry.prior is None:
         return False

@@ -29,24 +29,24 @@ def test_records_keys_and_hashes_arrive(
     pairs: list[tuple[Key, str]], metadata: dict[str, str]
 ) -> None:
     records = [IndexRecord(key, "not sent", content_hash, metadata) for key, content_hash in pairs]
-    heard = wire.records_heard(across(wire.records_said(records)))
+    heard = wire.records_from_wire(across(wire.records_to_wire(records)))
     assert [(r.key, r.content_hash, r.metadata) for r in heard] == [
         (key, content_hash, metadata) for key, content_hash in pairs
     ]
     keys = [key for key, _ in pairs]
-    assert wire.keys_heard(across(wire.keys_said(keys))) == keys
-    assert wire.hashes_heard(across(wire.hashes_said(dict(pairs)))) == dict(pairs)
+    assert wire.keys_from_wire(across(wire.keys_to_wire(keys))) == keys
+    assert wire.hashes_from_wire(across(wire.hashes_to_wire(dict(pairs)))) == dict(pairs)
 
 
 @given(st.builds(Fingerprint, ANY, st.integers(1, 5000), ANY))
 def test_a_fingerprint_arrives(fingerprint: Fingerprint) -> None:
-    assert wire.fingerprint_heard(across(wire.fingerprint_said(fingerprint))) == fingerprint
+    assert wire.fingerprint_from_wire(across(wire.fingerprint_to_wire(fingerprint))) == fingerprint
 
 
 @given(st.lists(st.tuples(KEYS, st.floats(-1, 1))), st.integers(0, 9))
 def test_neighbours_arrive(found: list[tuple[Key, float]], dropped: int) -> None:
     neighbours = Neighbours(tuple(Neighbour(*pair) for pair in found), dropped)
-    assert wire.neighbours_heard(across(wire.neighbours_said(neighbours))) == neighbours
+    assert wire.neighbours_from_wire(across(wire.neighbours_to_wire(neighbours))) == neighbours
 
 
 @pytest.mark.parametrize(
@@ -59,12 +59,12 @@ def test_neighbours_arrive(found: list[tuple[Key, float]], dropped: int) -> None
     ],
 )
 def test_a_filter_arrives_and_admits_the_same(scope_filter: ScopeFilter) -> None:
-    assert wire.filter_heard(across(wire.filter_said(scope_filter))) == scope_filter
+    assert wire.filter_from_wire(across(wire.filter_to_wire(scope_filter))) == scope_filter
 
 
 def test_vectors_arrive() -> None:
     rows = np.random.default_rng(1).normal(size=(3, 4))
-    shape, body = wire.rows_said(rows)
-    assert np.array_equal(wire.rows_heard(shape, body), rows.astype(np.float32))
-    shape, body = wire.rows_said(rows[0])
-    assert wire.rows_heard(shape, body).shape == (4,)
+    shape, body = wire.rows_to_wire(rows)
+    assert np.array_equal(wire.rows_from_wire(shape, body), rows.astype(np.float32))
+    shape, body = wire.rows_to_wire(rows[0])
+    assert wire.rows_from_wire(shape, body).shape == (4,)

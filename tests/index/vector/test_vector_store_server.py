@@ -321,17 +321,17 @@ def test_headers_open_the_door_of_a_proxy(server: ServerProcess) -> None:
 def test_a_secret_that_comes_back_in_an_answer_stays_out_of_every_text(
     server: ServerProcess, status: int
 ) -> None:
-    telling = threading.Event()
+    speaking = threading.Event()
 
     def door(request: BaseHTTPRequestHandler) -> Reply | None:
         key = request.headers.get("X-Key")
         said = f'{{"error":"NotFoundError","message":"you sent {key}"}}'
-        return Reply(status, said.encode()) if telling.is_set() else None
+        return Reply(status, said.encode()) if speaking.is_set() else None
 
     with standing_before(server.port, door) as url:
         store = store_at(url, {"X-Key": SECRET})
         with_records(store)
-        telling.set()
+        speaking.set()
         assert code_of(store.count)  # looks into the text, too
         store.reset()
         assert code_of(store.open)
