@@ -36,7 +36,7 @@ def make_vector_store(
     paths: EnginePaths, settings: EngineSettings, state: StateStore, worker: WorkerStore | None
 ) -> VectorStore:
     """At the server that the owner named, or in a folder of ours. A name that is no address means
-    neither: an index that is built elsewhere because of a typo would be nobody's wish.
+    neither: an index built elsewhere because of a typo is not wanted.
 
     Chroma over a folder lives in a process of its own, but where this Python can start none. The
     models on this machine live in that process, too, or beside a server in one where nothing else
@@ -48,7 +48,7 @@ def make_vector_store(
         native = NativeProbe("chromadb", CHROMA_TRIED, chroma_record(paths))
         return ChromaVectorStore(EmbeddedChroma(paths.index / "chroma", native=native))
     server = ChromaServer(settings.chroma_url or "", settings.chroma_headers, state.installation)
-    # A call to a server holds up nobody, so it may take its time.
+    # A call to a server blocks no other call, so it may take its time.
     return ChromaVectorStore(server, pace=WritePace(long=1.0))
 
 

@@ -27,7 +27,7 @@ from .paths import EnginePaths, local_now
 
 @contextmanager
 def owned(paths: EnginePaths, *, version: str = "") -> Iterator[None]:
-    """Sole use of a store whose formats are of this version, for whoever works on its files.
+    """Sole use of a store whose formats are of this version, for a program that works on its files.
 
     Raises DirectoryInUse while a bot has it open, FormatNewer, UpgradeFailed.
     """

@@ -93,7 +93,7 @@ def _private_peer(session: str) -> str:
 class Actor:
     """Who acts: for provenance, forget and edit.
 
-    ``person`` is ``<adapter>:<id>``, empty where the platform names nobody. ``spoke`` is False
+    ``person`` is ``<adapter>:<id>``, empty if the platform does not name one. ``spoke`` is False
     where the bot acts by itself on this person's behalf, as when a timer goes off: then nothing is
     the person's word, and ``admin`` is False.
     """
@@ -113,7 +113,7 @@ class SeenSender:
         scope: The conversation's scope then.
         adapter: The platform's type.
         group: The group's own id, empty outside groups.
-        peer: The person's id on the platform, empty where it names nobody.
+        peer: The person's id on the platform, empty if it gives none.
         name: What the person was called.
     """
 

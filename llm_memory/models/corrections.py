@@ -48,5 +48,5 @@ class Correction:
 
 
 def is_hand_edit(correction: Correction) -> bool:
-    """True for words that a person overwrote in a file: nobody's name is known."""
+    """True for words that a person overwrote in a file: the name is unknown."""
     return correction.kind is CorrectionKind.EDITED and not correction.by

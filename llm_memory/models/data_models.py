@@ -35,7 +35,7 @@ class Source(StrEnum):
     REFLECTION = "反思"
     IMPORT = "导入"
     AGENT = "机器人"
-    """An agent stored it to whom nobody spoke: a timer went off, a background task ended."""
+    """An agent stored it by itself: a timer went off, a background task ended."""
 
 
 class Topic(StrEnum):
@@ -53,7 +53,7 @@ class Topic(StrEnum):
 MIN_STRENGTH = 1
 MAX_STRENGTH = 100
 NO_TIME: Final = datetime(1970, 1, 1, tzinfo=UTC)
-"""Stands in for a time that nobody has noted."""
+"""Stands for an unknown time."""
 _ID: Final = re.compile(r"m-[0-9a-z]{4,32}")
 
 
@@ -112,17 +112,17 @@ class Memory:
 
     @property
     def model_worded(self) -> bool:
-        """True where nobody said it like this: it counts as no person's words."""
+        """True if no person said it like this: it counts as no person's words."""
         return MODEL_WORDED in self.extra
 
     @property
     def who(self) -> str:
-        """The name to show as the speaker's, empty where nobody said it like this."""
+        """The name to show as the speaker's, empty if no person said it like this."""
         return "" if self.model_worded else self.provenance.who
 
     @property
     def speaker(self) -> str:
-        """The id of the person whose words it is, empty for nobody's."""
+        """The id of the person whose words it is, empty for none."""
         unspoken = self.model_worded or self.provenance.source is Source.AGENT
         return "" if unspoken else self.provenance.person
 
@@ -208,7 +208,7 @@ class StoredMemory:
 
 @dataclass(frozen=True, slots=True)
 class MemoryDraft:
-    """What somebody wants remembered. The engine gives it its scope, id, time and file.
+    """What is to be remembered. The engine gives it its scope, id, time and file.
 
     ``said_at``: when it was said, aware, where that is known; else it is now. ``heard``: what the
     actor said in the turn in which a model made the draft; None where no model did. A model can be

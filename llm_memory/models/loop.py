@@ -215,7 +215,7 @@ class LoopStatus:
     """How the loop is doing. It names no words, and of people only the ids in ``shares``.
 
     Attributes:
-        provider: Who reads the turns: a provider's id, ``auto``, empty for nobody.
+        provider: Who reads the turns: a provider's id, ``auto``, empty for none.
         budget: Tokens a day, 0 for none.
         error: What went wrong last, empty once something went right.
         paused: Conversations that are off the record.

@@ -32,7 +32,7 @@ class Outcome:
 
     Attributes:
         record_id: As its source calls it; a walk's records have different ones.
-        patched: Whether its own metadata was filled in. None where nobody fills in any.
+        patched: Whether its own metadata was filled in. None where none is filled in.
         scope: The name of the scope that its words belong to; empty where that is unknown.
         memory_id: The memory that holds it now, empty if none does.
         reason: Why it is broken or quarantined: a stable code, never its words.

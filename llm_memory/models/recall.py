@@ -14,7 +14,7 @@ from .talk import NO_TALK, TalkUsed
 OFF_THE_RECORD = "off_the_record"
 """In a trace's notes: the conversation is paused, so nothing was looked for."""
 GIVEN_UP = "given_up"
-"""In a trace's notes: whoever asked did not wait for the end, so nothing was shown."""
+"""In a trace's notes: the asker did not wait for the end, so nothing was shown."""
 
 
 class Arm(StrEnum):
@@ -47,7 +47,7 @@ class Byline:
     Attributes:
         admin: The account is an admin's.
         account: A short mark of the account, ``?`` where none is known; empty where the name does.
-        elsewhere: Nobody of the reader's conversation has said it, and nobody vouches for it.
+        elsewhere: No person of the reader's conversation said it, and it is not vouched for.
     """
 
     admin: bool = False
@@ -66,12 +66,12 @@ class Hit:
         scope_name: The scope the memory is stored in, or the shelf of a note.
         relevance: 0 to 1, above the floor; comparable within one recall only.
         tokens: An estimate of what the preview costs in a prompt.
-        person: The id of the person whose words it is, empty for nobody known. Never shown.
-        unvouched: Nobody vouches for it, and it was not said by the one who asks.
+        person: The id of the person whose words it is, empty if unknown. Never shown.
+        unvouched: It is not vouched for, and the asker did not say it.
         closed: Something that was said later has settled it.
         also: What others have said just so: shown in the same line, by their names.
         earlier: Another memory found says something newer of the same thing.
-        journal: It sums a day up: nobody has said it in these words.
+        journal: It sums a day up; no person said it in these words.
     """
 
     memory_id: str
@@ -94,7 +94,7 @@ class Hit:
 
     @property
     def is_note(self) -> bool:
-        """True for a piece of a note: nobody said it, and ``headings`` stand above it."""
+        """True for a piece of a note: no speaker said it, and ``headings`` stand above it."""
         return self.memory_id.startswith("n-")
 
 

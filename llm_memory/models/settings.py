@@ -140,10 +140,10 @@ class VaultPace:
 
     Attributes:
         debounce_seconds: After a change, until nothing more changes for so long.
-        quiet_seconds: So long nobody may have written to a file before something is written into it
+        quiet_seconds: So long a file must be unchanged before something is written into it
             for him, or before what is missing in it is taken for deleted.
-        scan_seconds: Between two looks where nobody tells of changes.
-        rare_scan_seconds: Between two looks where somebody does, lest he miss one.
+        scan_seconds: Between two scans where no watcher reports changes.
+        rare_scan_seconds: Between two scans where a watcher does, for what it may miss.
     """
 
     debounce_seconds: float = 1.5
@@ -187,7 +187,7 @@ class LoopSettings:
     """What the memory loop does by itself, and how often.
 
     Attributes:
-        reads_turns: False: nobody learns from turns, and none is queued.
+        reads_turns: False: no model reads turns, and none is queued.
         daily_tokens: What its calls may cost a day, prompt and answer together.
         after_turns: So many turns of a conversation are read together.
         idle_minutes: A conversation that has been silent so long is read, however little was said.
@@ -242,7 +242,7 @@ class EngineSettings:
         chroma_headers: Sent with every request to it. They hold secrets.
         model_mirror: Where a model that is not on disk comes from; empty for the hub. None where
             the panel holds what is no address: then nothing is fetched.
-        privacy_mode: What becomes of secrets and numbers that somebody wants remembered.
+        privacy_mode: What becomes of secrets and numbers in what is to be remembered.
         adopt_legacy: Bring what other plugins left on this machine.
         chroma_collection: Where on that server a pre-scope plugin keeps its memories; empty for
             nowhere.

@@ -57,7 +57,7 @@ def _percent(match: re.Match[str]) -> str:
 
 
 def _persona(folder: str) -> str:
-    """Whose folder it is, empty where it is nobody's."""
+    """The persona whose folder it is, empty for none."""
     try:
         raw = _ESCAPE.sub(lambda match: bytes((int(match[1], 16),)), folder.encode())
         return raw.decode("utf-8", "surrogatepass")

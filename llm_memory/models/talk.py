@@ -14,7 +14,7 @@ class Voice(StrEnum):
     BOT = "bot"
     """Its answer to the asker."""
     QUOTED = "quoted"
-    """The message that the asker replies to with the question itself, whoever wrote it."""
+    """The message that the asker replies to with the question itself, of any author."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ class Task:
     Attributes:
         title: What is to be done, without a checkbox.
         done: It is.
-        done_on: Since which day, ``YYYY-MM-DD``; empty where nobody wrote it down.
-        done_by: Who said so; empty where nobody wrote it down.
+        done_on: Since which day, ``YYYY-MM-DD``; empty if not noted.
+        done_by: Who said so; empty if not noted.
         progress: How far it has come; may be empty.
         next_step: What comes next; may be empty.
         last_done: When it was done the last time, for one that has come again.

@@ -32,7 +32,7 @@ class Turn:
         recalled: The ids of the memories that were shown to the model for it.
         said_at: Aware; now, where it is not told.
         view: What the conversation could see when the turn began, as ``CognitiveService.view`` told
-            then; empty where nobody asked.
+            then; empty if it was not asked.
         history: The id of the chat history that the model was given, empty where there is none.
     """
 
@@ -52,7 +52,7 @@ class QueuedTurn:
     Attributes:
         persona: The persona in force, empty for none and for one that could not be told.
         observed_at: When it was said. Aware, in the bot's time zone.
-        person: ``<adapter>:<id>`` of who spoke, empty where the platform names nobody.
+        person: ``<adapter>:<id>`` of the speaker, empty if the platform does not name one.
         who: The speaker's name then.
         map_key: What the owner's map, and a pause, call the conversation by.
         admin: The speaker was an admin then.
@@ -91,8 +91,8 @@ class Ticket:
 @dataclass(frozen=True, slots=True)
 class NotObserved:
     """Nothing was queued. ``why``: the conversation learns nothing; ``note`` says what else it is:
-    ``paused``, ``off`` (nobody reads turns), ``empty``, ``full`` (the queue), ``not_written``,
-    ``pauses_unknown`` (nobody knows who was paused)."""
+    ``paused``, ``off`` (no model reads turns), ``empty``, ``full`` (the queue), ``not_written``,
+    ``pauses_unknown`` (which conversations are paused is unknown)."""
 
     why: Why | None = None
     note: str = ""
@@ -124,7 +124,7 @@ ResumeOutcome = Resumed | NotAllowed
 class Contradiction:
     """What was remembered is not so any more: ``draft`` says how it is.
 
-    ``ticket_id``: of the turn in which it was said, empty where nobody knows.
+    ``ticket_id``: of the turn in which it was said, empty if unknown.
     """
 
     memory_id: str

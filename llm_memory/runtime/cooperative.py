@@ -14,7 +14,7 @@ _GIVEN_SECONDS: Final = 0.000_1
 def cooperative[T](items: Iterable[T]) -> Iterator[T]:
     """The items, with a moment for other threads after each millisecond of work on them. Blocks.
 
-    From a thread that computes, whoever wants the interpreter gets it after 5 ms
+    From a thread that computes, another thread gets the interpreter after 5 ms
     (``sys.getswitchinterval``); and a recall asks for it anew after each row of SQLite. So two
     seconds of work behind the bot that never stops would make 20 ms of recall ten times as long.
     """

@@ -62,7 +62,7 @@ class GcFreeze:
                 gc.enable()
 
     def enqueue_removal(self, _: StoredMemory) -> None:
-        """It is let go of as soon as nobody holds it, set apart or not."""
+        """It is freed with its last reference, frozen or not."""
 
     def release(self) -> None:
         """The collector looks at everything again. Idempotent."""

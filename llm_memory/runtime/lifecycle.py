@@ -28,12 +28,12 @@ class Lifespan:
         self._opened.set()
 
     def loaded(self) -> None:
-        """The vault is read: whoever waits may go on."""
+        """The vault is read: waiting callers go on."""
         self._opened.set()
         self._loaded.set()
 
     def failed(self, reason: EngineOff) -> None:
-        """The vault cannot be opened: whoever waits gets this."""
+        """The vault cannot be opened: waiting callers get this error."""
         self._off = reason
         self.loaded()
 

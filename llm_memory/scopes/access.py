@@ -113,7 +113,7 @@ class Access:
         return ScopeFilter.reading_as(scope, shelves=self._own_shelves(conversation_id))
 
     def _own_shelves(self, conversation_id: ConversationId) -> tuple[Shelf, ...]:
-        """What the bot learned from the person of this private chat, and from nobody else."""
+        """What the bot learned from the person of this private chat, and from no other person."""
         if conversation_id.kind is not ConversationKind.PRIVATE:
             return ()
         known = conversation_id.adapter and conversation_id.peer
@@ -148,7 +148,7 @@ class Access:
 
     def trusts(self, actor: Actor | None, view: ConversationView, scope: Scope) -> bool:
         """An admin; in a private chat, its person, for a scope that is this chat's alone. Never an
-        agent to whom nobody spoke."""
+        agent that acts by itself."""
         if actor is None or not actor.spoke:
             return False
         where = view.conversation_id
@@ -156,7 +156,7 @@ class Access:
         return actor.admin or (in_person and self._book.owns_alone(where, scope))
 
     def as_seen_by(self, actor: Actor | None, hits: Sequence[Hit]) -> tuple[Hit, ...]:
-        """The hits as they are told to a person: what he said himself needs nobody to vouch."""
+        """The hits as they are told to a person: one's own words need no voucher."""
         if actor is None:
             return tuple(hits)
         same = self._book.same_person

@@ -45,7 +45,7 @@ class _Looked:
     """A map that was read and compared with the state.
 
     ``written_over``: keys set in chat that a map saved in the panel lacks. Its page was opened
-    before, or they are not wanted any more: nobody can tell, so they are on hold.
+    before, or they are not wanted any more: which is unknown, so they are on hold.
     """
 
     scope_map: ScopeMap

@@ -53,7 +53,7 @@ class Origins:
         self._written.add(seen)
 
     async def completed(self, parsed: ConversationId, adapter: str | None) -> ConversationId:
-        """``parsed`` with what its string hides, ``hidden`` where nobody's message has told it.
+        """``parsed`` with what its string hides, ``hidden`` if no person's message has told it.
 
         Args:
             adapter: The type of the account, None where it is unknown.
@@ -65,7 +65,7 @@ class Origins:
         name is empty where it was told in another scope than the conversation has now.
 
         Args:
-            sender: The id of the person who set the timer, empty where the job names nobody.
+            sender: The id of the person who set the timer, empty if the job names none.
         """
         resolution = self._book.resolve(conversation_id)
         if isinstance(resolution, Refused):

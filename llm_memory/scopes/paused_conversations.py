@@ -135,7 +135,8 @@ class PausedConversations:
             return True
 
     async def confirm(self) -> bool:
-        """An admin has said again who is paused: whoever is not, is open. False if that was known.
+        """An admin has confirmed the pauses: conversations that are not paused are open. False if
+        that was known.
 
         Raises StateUnavailable.
         """

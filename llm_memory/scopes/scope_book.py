@@ -80,7 +80,7 @@ class ScopeBook:
 
     def open(self, folders: Collection[str]) -> None:
         """Read the map and compare it with what the state remembers, and with the scopes that have
-        a folder. What may have been lost is published only once somebody says that it was meant."""
+        a folder. What may have been lost is published only once an admin confirms the map."""
         self._guard.open(folders)
         self._public_peers = self._state.public_peers()
         self._admin_was_told = self._state.has_mark(_STRANGERS_TOLD)
@@ -256,7 +256,7 @@ class ScopeBook:
         )
 
     def _accounts_by_peer(self) -> dict[str, set[str]]:
-        """The bot accounts that somebody has written to privately, by that person's id."""
+        """The bot accounts that a person has written to privately, by that person's id."""
         found: dict[str, set[str]] = {}
         for umo in self._guard.seen:
             with contextlib.suppress(InvalidConversationId):
@@ -298,14 +298,14 @@ class ScopeBook:
 
     def shelves_of(self, conversation: str, person: str) -> tuple[Shelf, ...]:
         """Where a private chat's person reads what the bot learned from them alone; none in a
-        group, whoever speaks there."""
+        group, for any speaker."""
         if not is_private_chat(conversation):
             return ()
         owners = self.ids_of(person) | {conversation}
         return tuple(Shelf.of_person(owner) for owner in sorted(owners))
 
     def ids_of(self, person: str) -> frozenset[str]:
-        """All ids of a person, given one of them; none for nobody."""
+        """All ids of a person, given one of them; none for an empty one."""
         return ids_of(person, self._settings.identity_links)
 
     def summary(self) -> MapSummary:

@@ -57,8 +57,8 @@ class CognitiveService:
     """Takes a ConversationId, derives the scope, and does what is asked inside it.
 
     Every method waits until the vault is read, but recall: that answers from what has been read so
-    far. Nobody waits for the index. After ``close`` every method raises EngineClosed, and EngineOff
-    where the vault could not be opened.
+    far. No call waits for the index. After ``close`` every method raises EngineClosed, and
+    EngineOff where the vault could not be opened.
     """
 
     def __init__(
@@ -132,7 +132,7 @@ class CognitiveService:
                 of them, whatever the limit is. The budget holds.
             context: What was said just before, the earliest first. Lines of another view than the
                 conversation has now are not used; see ``Talk`` for what is made of the others.
-            in_talk: The query is a message somebody sent, not a search: it may ask for nothing.
+            in_talk: The query is a person's message, not a search: it may ask for nothing.
         """
         await self._life.begun(patience=self._settings.load_seconds)
         return await self._recalls.recall(
@@ -173,7 +173,7 @@ class CognitiveService:
             written: How it will be written; the budget counts the tokens of that.
             token_budget: For all that is written; None for the setting's.
 
-        Raises StateUnavailable where nobody can tell when the last turn was.
+        Raises StateUnavailable if the time of the last turn is unknown.
         """
         view = await self._view(conversation_id)
         budget = self._settings.loop.prime_tokens if token_budget is None else token_budget
@@ -187,7 +187,7 @@ class CognitiveService:
         self, change: TaskChange, *, conversation_id: ConversationId, actor: Actor
     ) -> TaskReport | Rejected:
         """Add tasks to the conversation's own scope, say that some are done, or list those that it
-        sees. None is ever dropped. Whoever speaks there may."""
+        sees. None is ever dropped. Every speaker there may."""
         view = await self._view(conversation_id)
         return await self._writes.update_tasks(change, view, actor)
 
@@ -196,7 +196,7 @@ class CognitiveService:
         return self._recalls.explain(await self._view(conversation_id))
 
     def last_recalls(self) -> list[Told]:
-        """Of every conversation, the newest first: for whoever owns the files."""
+        """Of every conversation, the newest first: for the owner of the files."""
         return self._recalls.last()
 
     async def expand(self, pointer: str, *, conversation_id: ConversationId) -> Expansion:
@@ -286,17 +286,17 @@ class CognitiveService:
         return await self._conversations.pause(await self._view(conversation_id), actor)
 
     async def resume(self, *, conversation_id: ConversationId, actor: Actor) -> ResumeOutcome:
-        """On the record again, by whoever may pause it. Raises StateUnavailable."""
+        """On the record again, by a person who may pause it. Raises StateUnavailable."""
         await self._life.ready()
         return await self._conversations.resume(conversation_id, actor)
 
     def paused_since(self, conversation_id: ConversationId) -> datetime | None:
-        """When it went off the record; None where it is on it, or nobody can tell yet."""
+        """When it went off the record; None where it is on it, or that is not known yet."""
         return self._conversations.paused_since(conversation_id)
 
     async def confirm_pauses(self, *, actor: Actor) -> bool | None:
-        """Conversations that nobody has paused since their pauses were lost are open. False where
-        none were lost; None for anybody but an admin. Raises StateUnavailable."""
+        """Conversations that were not paused again since their pauses were lost are open. False
+        where none were lost; None for anybody but an admin. Raises StateUnavailable."""
         await self._life.ready()
         return await self._conversations.confirm_pauses(actor)
 
@@ -310,7 +310,7 @@ class CognitiveService:
         return await self._conversations.origins.completed(parsed, adapter)
 
     async def on_behalf_of(self, conversation_id: ConversationId, sender: str) -> SeenSender | None:
-        """For whom an agent acts to whom nobody spoke; see ``Origins.on_behalf_of``."""
+        """For whom an agent acts that woke by itself; see ``Origins.on_behalf_of``."""
         await self._life.begun()
         return await self._conversations.origins.on_behalf_of(conversation_id, sender)
 
@@ -338,7 +338,7 @@ class CognitiveService:
         Args:
             limit: So many at most, None for all.
             said_by: Only what this person said, by any of the person's accounts.
-            naming: Only what holds each of these words, or was said by somebody of that name.
+            naming: Only what holds each of these words, or was said by a person of that name.
         """
         view = await self._view(conversation_id)
         return self._recalls.newest(view, limit=limit, said_by=said_by, naming=naming)
@@ -347,7 +347,7 @@ class CognitiveService:
         self, *, conversation_id: ConversationId, actor: Actor
     ) -> list[StoredMemory]:
         """The rules of this conversation's scope that were learned from an admin's talk, each told
-        once, to an admin; nobody else is told."""
+        once, to an admin alone."""
         return await self._conversations.new_rules(await self._view(conversation_id), actor)
 
     async def describe(self, *, conversation_id: ConversationId) -> ScopeReport:
@@ -358,7 +358,7 @@ class CognitiveService:
         self, *, conversation_id: ConversationId, actor: Actor
     ) -> Exported | NotTransferred | NotAllowed | Rejected:
         """All living memories that the conversation sees, its own scope's and the public ones, in a
-        new file below ``exports/``: for admins, for nobody else reaches that folder."""
+        new file below ``exports/``: for admins, who alone reach that folder."""
         return await self._writes.export(await self._view(conversation_id), actor)
 
     async def import_(
@@ -384,7 +384,7 @@ class CognitiveService:
         new: bool,
         anyway: bool = False,
     ) -> Imported | NotTransferred | Rejected:
-        """The same for whoever owns the files, from an open file into a scope that he names.
+        """The same for the owner of the files, from an open file into a scope by its name.
 
         Args:
             new: The scope may be one that has no folder yet.

@@ -256,7 +256,7 @@ class Engine:
         for lock in parts.locks:
             with contextlib.suppress(OSError):
                 await asyncio.to_thread(lock.release)
-        # Last: whoever opens the folder next need not wait for it.
+        # Last: the next process that opens the folder need not wait for it.
         await self.rooms.catalogue.release()
         self.rooms.gc_freeze.release()
         logger.debug("记忆引擎已关闭")

@@ -112,7 +112,7 @@ class Recalls:
                 line=None if line is None else lambda hit: line(complete(hit)),
             )
         explanations.note(umo, query, recall.trace)
-        if only is None:  # a comparison shows nobody anything
+        if only is None:  # a comparison is not shown to a person
             manager.show(recall.hits)
         hits = self._access.as_seen_by(actor, recall.hits)
         return replace(recall, hits=tuple(map(complete, hits)))

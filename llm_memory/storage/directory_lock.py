@@ -129,7 +129,7 @@ class DirectoryLock:
 
 
 def _locked(path: Path, locking: FileLocking) -> FileIO | None:
-    """The locked file; None if somebody removed it meanwhile, and it has to be made again."""
+    """The locked file; None if it was removed meanwhile and has to be made again."""
     file = FileIO(path, "a+", opener=opener)
     locked = current = False
     try:

@@ -57,7 +57,7 @@ class DiskSpace:
         return self._left - need >= (self._reserve if reserve is None else reserve)
 
     def take(self, need: int) -> None:
-        """Somebody is about to write so many bytes.
+        """Reserve so many bytes for a write.
 
         Raises:
             IndexFull: they would not leave the reserve free.

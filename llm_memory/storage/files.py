@@ -32,7 +32,7 @@ def append_durably(path: Path, payload: bytes) -> None:
         # cut.
         with when_free(lambda: path.open("ab", buffering=0)) as file:
             before = file.seek(0, os.SEEK_END)
-            made = fresh and before == 0  # somebody else may have written to it by now
+            made = fresh and before == 0  # another program may have written to it by now
             try:
                 _write_all(file, payload)
                 os.fsync(file.fileno())
@@ -93,7 +93,7 @@ ABSENT: Final[Stamp] = (0, 0, 0)
 
 
 class ChangedMeanwhile(Exception):
-    """Somebody wrote to a file after we had read it."""
+    """Another program wrote to a file after we had read it."""
 
 
 def stamp_of(status: os.stat_result) -> Stamp:

@@ -50,7 +50,7 @@ class SqliteLoopFile:
         except sqlite3.DatabaseError as error:
             if not is_broken(error):
                 raise  # locked, a full disk: the file itself is fine
-            # Turns that nobody has read are lost with it, and no memory: it is kept for its owner.
+            # Unread turns are lost with it, and no memory: it is kept for its owner.
             set_aside(self._path)
             self._connection = self._connect()
             return False

@@ -213,7 +213,7 @@ class LoopBook(Protocol):
         ...
 
     def fact(self, name: str) -> str:
-        """A value kept under a name, empty for none. Nobody's words are kept here."""
+        """A value kept under a name, empty for none. No person's words are kept here."""
         ...
 
     def put_fact(self, name: str, value: str) -> None:

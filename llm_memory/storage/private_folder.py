@@ -32,7 +32,7 @@ class PrivateFolder:
         self._path = path
 
     def restrict_folder(self) -> None:
-        """Take the rights from the folder itself: from now on nobody else reaches what is in it.
+        """Take the rights from the folder itself: from now on no other user reaches what is in it.
         Blocks, for no longer than a look at one file takes."""
         if self._is_new():
             _take_from(str(self._path.resolve()))

@@ -42,7 +42,7 @@ class StateStore(Protocol):
         ...
 
     def lost_map_keys(self) -> frozenset[str]:
-        """Private keys that went all at once and that nobody gave back yet."""
+        """Private keys that went all at once and were not given back yet."""
         ...
 
     def remember_map_keys(self, keys: Iterable[str], *, lost: Iterable[str]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 
 def ids_of(person: str, links: Mapping[str, str]) -> frozenset[str]:
-    """The ids that one person speaks under, by the owner's links; none for nobody."""
+    """The ids that one person speaks under, by the owner's links; none for an empty id."""
     if not person:
         return frozenset()
     own = links.get(person, person)

@@ -38,7 +38,7 @@ def _key(key: object, value: object) -> str:
 
 
 def as_entry(key: str, value: object) -> tuple[str, object]:
-    """A key and its value without what pasting brings along: blanks, what nobody can see, and a
+    """A key and its value without what pasting brings along: blanks, invisible characters, and a
     whole line ``id → scope`` in one of the two fields."""
     key = clean(key)
     beside = clean(value) if isinstance(value, str) else value

@@ -61,7 +61,7 @@ def read_scope_map(raw: Mapping[str, object], folders: Collection[str]) -> Scope
     """Check each entry of ``raw``; ``folders`` are the scope names that stand on disk.
 
     A name that differs only in case from a folder (else from an earlier entry) is illegal: on a
-    disk that folds case the two would be one. Blanks around a key, and what nobody can see in it,
+    disk that folds case the two would be one. Blanks around a key, and invisible characters in it,
     come from pasting and go, a whole line ``id → scope`` in one field is read as it is meant, and a
     kind of conversation may be written short (``group``): a key that was written as AstrBot writes
     it wins.
@@ -117,7 +117,7 @@ def _is_mappable(folder: str) -> bool:
 @dataclass(frozen=True, slots=True)
 class MapHealth:
     """``held``: keys on hold now. For the next comparison: ``lost``, all that an accident took and
-    nobody gave back, and ``remembered``, the private keys of the last map that had any."""
+    were not given back, and ``remembered``, the private keys of the last map that had any."""
 
     held: frozenset[str]
     lost: frozenset[str]
@@ -144,7 +144,7 @@ def judge_map(
 
     Args:
         met: Keys that a conversation has had. Another one was a typo and its loss is none, if the
-            map names private conversations now: somebody has corrected it. None counts all as met.
+            map names private conversations now: its owner has corrected it. None counts all as met.
         accounts: The bot accounts that exist now: a key of another one is back, too, once the same
             conversation is mapped under an account that does. None where they are unknown.
     """
@@ -173,8 +173,8 @@ def odd_keys(
 ) -> list[MapFault]:
     """Keys that look mistyped, with the conversation id that they seem to mean.
 
-    That is: no id at all; a bot account that does not exist or, where nobody can tell, that no
-    message ever came from; or all but the same as a seen id. A well-formed key that is merely
+    That is: no id at all; a bot account that does not exist or, if the accounts are unknown, from
+    which no message ever came; or all but the same as a seen id. A well-formed key that is merely
     unseen is a conversation that has not spoken yet.
     """
     spoken = frozenset(seen)

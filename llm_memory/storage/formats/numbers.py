@@ -15,7 +15,7 @@ _LONGEST = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """A format's number, and the version that first wrote it: empty where nobody said."""
+    """A format's number, and the version that first wrote it: empty if unknown."""
 
     format: int
     written_by: str = ""

@@ -30,7 +30,7 @@ def peek(path: Path) -> Iterator[sqlite3.Connection]:
                     shutil.copyfile(source, folder / source.name)
                 connection = sqlite3.connect(folder / path.name)
         if connection is None:
-            # "immutable": SQLite believes that nobody else writes, and locks nothing.
+            # "immutable": SQLite assumes that no other program writes, and locks nothing.
             connection = sqlite3.connect(f"{path.resolve().as_uri()}?immutable=1", uri=True)
         stack.callback(connection.close)
         yield connection
