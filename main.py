@@ -34,7 +34,7 @@ _FIRST = 10_000
 """Of hooks: one that stops the event keeps it from those behind it."""
 _LAST = -10_000
 _LOADING_SECONDS = 10.0
-"""How long somebody who says something waits for a plugin that still loads. Loading takes a second
+"""How long a speaker waits for a plugin that still loads. Loading takes a second
 or two after AstrBot's start, during which the bot would otherwise not have been there at all."""
 _PATIENCE = "scoped_memory_patience"
 """The extra of an event that holds how many of these seconds are left."""

@@ -259,7 +259,7 @@ class _Reader:
 
     def collection(self, name: str, default: str) -> str:
         """A pre-scope plugin's collection; empty for none, and for what can be no such name: ours
-        hold copies of a vault, which must never be taken for somebody's memories."""
+        hold copies of a vault, which must never be taken for a person's memories."""
         value = self.text(name, default)
         if not value or (_COLLECTION.fullmatch(value) and not value.startswith(_OUR_COLLECTIONS)):
             return value

@@ -1,4 +1,4 @@
-"""One turn: recall, inject; and, when it is finished, queue it for whoever reads turns."""
+"""One turn: recall, inject; and, when it is finished, queue it for the reflection."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class DeepMind:
             actor,
             history,
             context,
-            # What AstrBot tells itself, a timer that goes off, is nobody who comes back.
+            # A timer of AstrBot's that goes off is no person who comes back.
             primed=plugin.turns.is_a_persons(event),
         )
         if start.contact is not None:
@@ -165,7 +165,7 @@ class DeepMind:
         plugin = self._plugin
         turns = plugin.turns
         recalled = turns.recalled(event)
-        # Something was shown, and nobody knows under which map: that is another one than now.
+        # Something was shown under an unknown map: that counts as another one than now.
         view = turns.view(event) or (_UNKNOWN if recalled else "")
         turn = Turn(
             await turns.actor(event),

@@ -58,7 +58,7 @@ type Newest = Callable[[], Awaitable[PluginContext | None]]
 
 
 async def _never(*_: object) -> None:
-    """Where nobody reopens."""
+    """For a plugin that is not reopened."""
 
 
 class PluginContext:
@@ -181,7 +181,7 @@ class PluginContext:
 
     def _missing_providers(self) -> list[ConfigWarning]:
         """Settings that name a provider which is not there now. Until AstrBot has loaded its
-        providers, nobody knows."""
+        providers, which ones is unknown."""
         if not self._providers_came:
             return []
         reranker, chat, missing = self._reranker, self._chat, []

@@ -1,4 +1,4 @@
-"""Which memory somebody means by what stands behind a command."""
+"""Which memory a person means by what stands behind a command."""
 
 from __future__ import annotations
 
@@ -73,6 +73,6 @@ class MemoryReference:
 
 
 def shown_words(texts: Texts, memory: Memory) -> str:
-    """The beginning of what a memory says, as somebody's words where it reads like an order."""
+    """The beginning of what a memory says, as a quotation where it reads like an order."""
     words = safe(preview(memory.judgment, _PREVIEW))
     return texts.say("inject.quoted", text=words) if memory.quoted else words

@@ -77,7 +77,7 @@ class MigrationCommands:
 
     async def _status(self) -> str:
         engine = await self._plugin.status()
-        if not engine.ready:  # nobody has looked yet, or will
+        if not engine.ready:  # the stores were not looked at yet
             with suppress(TimeoutError, EngineClosed):
                 async with asyncio.timeout(_STATUS_SECONDS):
                     await self._plugin.service.admin.map_summary()

@@ -10,7 +10,7 @@ from ..replies.loop_text import moment
 from ..services.injection_service import safe
 
 _JUST_NOW = timedelta(minutes=10)
-"""Asked again so soon after one, somebody wants to know how it went."""
+"""Asked again so soon after one, the admin wants to know how it went."""
 _NOW = frozenset({"now", "again", "再来", "再来一次", "立即"})
 _STATUS = frozenset({"status", "状态"})
 _ERRORS = 5

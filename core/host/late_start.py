@@ -76,7 +76,7 @@ class LateStart[Code, Parts: Closable]:
         self._up.set()
 
     async def within(self, seconds: float) -> Parts | None:
-        """The parts, waited for so long. That somebody asks means that AstrBot is up."""
+        """The parts, waited for so long. That they are asked for means that AstrBot is up."""
         self._up.set()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
@@ -92,7 +92,7 @@ class LateStart[Code, Parts: Closable]:
             between: What is done while there is nothing. Raises nothing.
         """
         while self._task is not None and not self._task.done():
-            await asyncio.wait([self._task])  # two at a time would leave parts that nobody closes
+            await asyncio.wait([self._task])  # two at a time would leave parts unclosed
         if self._closed:
             return
         old, self.here = self.here, None

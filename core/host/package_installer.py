@@ -1,7 +1,7 @@
 """What requirements.txt names and Python lacks is installed behind, once for each version.
 
 The plugin loads without it: an installation takes minutes, or fails where there is no package
-index, and neither keeps the bot waiting. After a failure somebody else decides when to try again.
+index, and neither keeps the bot waiting. After a failure the owner decides when to try again.
 """
 
 from __future__ import annotations

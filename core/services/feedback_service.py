@@ -15,7 +15,7 @@ class FeedbackService:
         self._engine = engine
 
     async def queue(self, turn: Turn, conversation_id: ConversationId) -> ObserveOutcome:
-        """A finished turn onto the durable queue; whoever reads turns hears of it.
+        """Put a finished turn onto the durable queue and wake the reflection.
 
         Raises EngineClosed, EngineOff.
         """

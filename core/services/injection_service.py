@@ -27,7 +27,7 @@ def fence(hits: Sequence[Hit], texts: Texts) -> str:
 def hit_line(hit: Hit, texts: Texts) -> str:
     """One recalled memory: date, speaker, a word where something newer was said and where nobody
     vouches for it, pointer, preview. One piece of a note: the word for it, date, headings, pointer,
-    preview; what a memory's line begins with is a date, whoever spoke."""
+    preview; what a memory's line begins with is a date, for any speaker."""
     if hit.is_note:
         about = [texts.say("inject.note"), f"{hit.created_at:%Y-%m-%d}"]
         about += [note_title(hit.headings)] if hit.headings else []
@@ -46,7 +46,7 @@ def hit_line(hit: Hit, texts: Texts) -> str:
 
 def speakers(said: Sequence[Hit], texts: Texts) -> str:
     """Who said it, each once, with what stands behind the name; of a day's journal that it is one,
-    and a word where nobody is known."""
+    and a word where no speaker is known."""
     if said[0].journal:
         return texts.say("inject.journal")
     named = [f"{as_one_name(safe(hit.who))}{byline(hit.byline, texts)}" for hit in said if hit.who]
@@ -56,7 +56,7 @@ def speakers(said: Sequence[Hit], texts: Texts) -> str:
 
 def byline(about: Byline, texts: Texts) -> str:
     """What stands behind a speaker's name, between brackets that no name can hold: an admin, the
-    account, and that nobody here has said it. Empty where the name alone is enough."""
+    account, and that no person here has said it. Empty where the name alone is enough."""
     if about.admin:
         said = [texts.say("inject.admin")]
     elif about.account == UNKNOWN:

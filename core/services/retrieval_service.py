@@ -32,7 +32,7 @@ class RetrievalService:
         self._plugin = plugin
 
     async def announce(self, query: str, conversation_id: ConversationId) -> None:
-        """``begin_turn`` will be asked this in a moment. Whatever goes wrong, nobody waits."""
+        """``begin_turn`` will be asked this in a moment. No failure holds up the turn."""
         if self._plugin.config.auto_inject_topk == 0 or not query:
             return
         with contextlib.suppress(EngineClosed, EngineOff):  # a reload, or the notice has said it
@@ -52,7 +52,7 @@ class RetrievalService:
         one a day, and the primer after a pause, each empty if the deadline passes first.
 
         The budgets are for all that is written, the words around the memories too. ``primed`` is
-        False where nobody comes back: a timer that goes off.
+        False where no person comes back: a timer that goes off.
         """
         config, texts = self._plugin.config, self._plugin.texts
         loop = config.engine.loop

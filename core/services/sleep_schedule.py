@@ -165,7 +165,7 @@ class SleepSchedule:
         return self._sleep.report
 
     def ask(self, reason: str = COMMAND) -> bool:
-        """Make a run now, or as soon as may be. False where nobody is there to make it."""
+        """Make a run now, or as soon as may be. False where no task can make it."""
         if not self._running:
             return False
         self._reason = reason
@@ -219,7 +219,7 @@ class SleepSchedule:
         try:
             missed = self._at is not None and await self._sleep.missed(self._at)
             unfinished = await self._sleep.is_unfinished()
-        except ScopedMemoryError:  # nobody knows when the last one was; a notice has said why
+        except ScopedMemoryError:  # when the last one was is unknown; a notice has said why
             missed = unfinished = False
         self.looked.set()
         if missed or unfinished:

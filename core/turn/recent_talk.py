@@ -43,8 +43,8 @@ class RecentTalk:
         self._talks: OrderedDict[tuple[str, str, str], deque[Said]] = OrderedDict()
 
     def note(self, conversation: ConversationId, person: str, said: Said) -> None:
-        """A turn is finished. Nothing is kept of a turn of which nobody knows what it could see, or
-        of whom in a group nobody knows who he is."""
+        """A turn is finished. Nothing is kept of a turn whose view is unknown, or
+        of an unknown speaker in a group."""
         key = _key(conversation, person)
         if key is None or not said.view:
             return
@@ -64,7 +64,7 @@ class RecentTalk:
         self, conversation: ConversationId, person: str, history: str
     ) -> tuple[ContextLine, ...]:
         """What this person said last, and what the bot answered, the earliest first: of the same
-        chat history alone, for whoever begins a new one begins anew."""
+        chat history alone, for a person who begins a new one begins anew."""
         key = _key(conversation, person)
         turns = self._talks.get(key, ()) if key is not None else ()
         return tuple(

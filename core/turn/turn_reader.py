@@ -93,8 +93,8 @@ class TurnReader:
 
     @staticmethod
     def place(event: AstrMessageEvent) -> ConversationId:
-        """Where a person's event comes from, but for the persona, which nobody is asked for: until
-        AstrBot makes the request, somebody may choose another one."""
+        """Where a person's event comes from, but for the persona, which is not asked for: until
+        AstrBot makes the request, another one may be chosen."""
         umo = event.unified_msg_origin
         try:
             parsed = ConversationId.parse(umo)
@@ -219,7 +219,7 @@ class TurnReader:
 
     @staticmethod
     def began(event: AstrMessageEvent) -> datetime | None:
-        """When that was, None where nobody looked."""
+        """When that was, None if it was not noted."""
         found = event.get_extra(_BEGAN)
         return found if isinstance(found, datetime) else None
 
@@ -230,7 +230,7 @@ class TurnReader:
 
     @staticmethod
     def view(event: AstrMessageEvent) -> str:
-        """The mark, empty where nobody looked."""
+        """The mark, empty if it was not noted."""
         return str(event.get_extra(_VIEW) or "")
 
     @staticmethod

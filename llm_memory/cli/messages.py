@@ -28,7 +28,7 @@ class Refusal(Exception):
 
 
 def say(text: str) -> None:
-    """A line for whoever asked."""
+    """Print a line for the caller."""
     sys.stdout.write(f"{text}\n")
 
 

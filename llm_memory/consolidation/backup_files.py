@@ -100,7 +100,7 @@ class DailyBackups:
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         try:
             shutil.copyfile(source, target, follow_symlinks=False)
-        except (FileNotFoundError, PermissionError):  # gone, or nobody may read it
+        except (FileNotFoundError, PermissionError):  # gone, or not readable
             target.unlink(missing_ok=True)
             self._copied.pop(path, None)
             return

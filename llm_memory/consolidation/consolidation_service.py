@@ -91,7 +91,7 @@ class ConsolidationService:
         """When the last one ended."""
         self._counted_from: datetime | None = None
         self.next_at: datetime | None = None
-        """When the next is due, as whoever schedules it says."""
+        """When the next is due, as the scheduler says."""
 
     @property
     def sleeping(self) -> bool:
@@ -123,7 +123,7 @@ class ConsolidationService:
 
     def is_due(self, at: tuple[int, int], *, early: timedelta = timedelta()) -> bool:
         """True if a run is due, and none was made since. An autumn night has its hour twice, and
-        somebody may have set a clock back."""
+        a clock may have been set back."""
         counted = self._counted_from
         return counted is None or was_missed(self._clock() + early, at, counted)
 
@@ -142,7 +142,7 @@ class ConsolidationService:
             reason: Who asks; see ``SleepReport``.
             patient: Wait for another time while the index is built; else nothing is merged.
 
-        Whoever is cancelled while it goes on has waited for the step that was under way.
+        A caller that is cancelled meanwhile waits for the step under way.
         """
         postponed = self._postponed(patient=patient)
         if postponed is not Postponed.NO:
@@ -193,7 +193,7 @@ class ConsolidationService:
             await asyncio.to_thread(self._store.end, report)
             self.slept_at = report.ended
             await self._count_from(self._clock())
-        except Exception as error:  # noqa: BLE001  (whoever asked, and the next night, go on)
+        except Exception as error:  # noqa: BLE001  (the caller, and the next night, go on)
             logger.error("夜间整理没有做成，下次接着做：{!r}", error)
             self._failed(str(error))
             unavailable = Postponed.UNAVAILABLE
@@ -246,7 +246,7 @@ class ConsolidationService:
         self, report: SleepReport, step: SleepStep, scope: Scope, work: Step
     ) -> SleepReport:
         """One step in one scope. What fails is told, tried again the next night, and stops nothing
-        else but for the store: without that nobody would know how far the run is."""
+        else but for the store: without that it is unknown how far the run is."""
         try:
             report = await work(report, scope)
         except (StateUnavailable, EngineClosed):

@@ -150,7 +150,7 @@ class DayJournals:
         """The digest with whose words it was made of, as far as that decides who is told of it
         unasked: one person's, or only those of people that the scope has known for days.
 
-        ``speakers``: person ids, an empty one for nobody known.
+        ``speakers``: person ids, an empty one for an unknown speaker.
         """
         if len(speakers) == 1:
             (person,) = speakers
@@ -160,7 +160,7 @@ class DayJournals:
         return memory
 
     async def _examined(self, scope: Scope, day: date, words: str, now: datetime) -> Memory | None:
-        """The digest as it may be stored: nobody vouches for it. None for what is refused."""
+        """The digest as it may be stored: it is unvouched. None for what is refused."""
         tags = (DIGEST_TAG,)
         draft = MemoryDraft(words, tags=tags, kind=MemoryKind.EVENT, source=Source.REFLECTION)
         passed = await self._checks.examine(draft, scope)

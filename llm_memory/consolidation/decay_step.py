@@ -102,7 +102,7 @@ class DecayStep:
     async def _apply(self, fade: StrengthChange) -> int:
         """By how much the strength was changed: by nothing where it is right already, or somebody
         else has changed it since it was weighed."""
-        async with self._living.writing:  # one at a time: whoever remembers something comes between
+        async with self._living.writing:  # one at a time: other writes come between
             return await self._write(fade)
 
     async def _write(self, fade: StrengthChange) -> int:
@@ -119,7 +119,7 @@ class DecayStep:
         return fade.strength - fade.base
 
     def _is_weak(self, fade: StrengthChange) -> bool:
-        """Still to leave: nobody has made it stronger, or kept it on purpose."""
+        """Still to leave: it was not strengthened, or kept on purpose."""
         stored = self._catalogue.get(Key(fade.scope, fade.memory_id))
         return (
             fade.weak and stored is not None and may_leave(stored) and stored.memory.strength < WEAK

@@ -35,7 +35,7 @@ class Postponed(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SleepReport:
-    """What a run did, in numbers: it holds nobody's words.
+    """What a run did, in numbers: it holds no words.
 
     Attributes:
         run_id: Empty where nothing ran.

@@ -187,7 +187,7 @@ def _changed_lines(source: LineSource, changed: Changed) -> Iterator[str]:
 
 
 def _record(line: Line) -> Record:
-    """Raises TransferFailed for a line that nobody can read: it may hold anything."""
+    """Raises TransferFailed for an unreadable line: it may hold anything."""
     try:
         if line.fault is None:
             return read_line(line.text)

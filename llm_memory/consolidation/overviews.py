@@ -25,7 +25,7 @@ from .rules.overview import memory_page
 KEPT: Final = 3
 """Former texts of each page."""
 _TRIES: Final = 5
-"""So often a page is written where somebody else writes to it meanwhile."""
+"""How often a page is written again that an editor writes to meanwhile."""
 _ID: Final = re.compile(ID_PATTERN)
 _TITLES: Final = {MEMORY_PAGE: "记忆概览", PRIMER_PAGE: "开场摘要"}
 

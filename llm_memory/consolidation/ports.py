@@ -84,7 +84,7 @@ class SleepStore(Protocol):
         ...
 
     def drop_journals(self, before: date) -> None:
-        """Nobody asks for days before this one any more."""
+        """Days before this one are not asked for any more."""
         ...
 
 

@@ -150,7 +150,7 @@ class IndexingService:
         """``neighbours`` will be asked of this text in a moment. Where the index's own process
         embeds, it begins already; elsewhere each call may cost money, and none is made.
 
-        Never raises for a broken index or embedder: that is said to whoever asks.
+        Never raises for a broken index or embedder: the query itself raises.
         """
         index = self._embedder.beside_index if self._embedder else None
         if index is None or self.state is not IndexState.READY:
@@ -346,7 +346,7 @@ class IndexingService:
                     continue
                 expected = len(self._passages) - self._queue.parked
                 if await self._calls.run(self._store.count) != expected:
-                    await self._compare()  # somebody else has been at it
+                    await self._compare()  # another program has written to it
                     if self._queue:
                         continue
                 await self._calls.run(self._store.settled)

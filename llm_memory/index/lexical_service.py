@@ -172,7 +172,7 @@ class LexicalService:
             self._notices.post(Notice(NoticeCode.LEXICAL_OFF, params={"detail": str(fault)}))
 
     def _went_well(self) -> None:
-        if self._faults and not self._unanswered:  # what opens and answers nobody is not well
+        if self._faults and not self._unanswered:  # what opens and answers no query is not well
             self._faults = 0
             self._notices.clear(NoticeCode.LEXICAL_OFF)
 

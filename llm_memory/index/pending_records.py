@@ -3,7 +3,7 @@
 A pre-scope plugin's record stands here under the scope and the id that its memory will have, from
 the moment it was seen until its batch stands in the vault. So an index that has it need not have it
 anew, nothing is ever found twice, and every filter applies to it as to any memory. When the walk
-ends nothing is left here: what carries no scope then is nobody's.
+ends nothing is left here: what carries no scope then belongs to none.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ SLOW: Final = "slow"
 HANGS: Final = "hangs"
 """The code where so many queries are still out that no more are asked."""
 CLOSED: Final = "closed"
-"""The code of a call to what was let go of meanwhile. Nobody is to blame."""
+"""The code of a call to a store that was closed meanwhile: no fault."""
 _MOST_LATE: Final = 2
 _AT_ONCE: Final = 3
 """Queries under way; others wait for their turn, and their deadline runs."""
@@ -108,7 +108,7 @@ class StoreCalls:
                 result = call()
             except BaseException as raised:  # noqa: BLE001  (whatever it was, its caller hears it)
                 error = raised
-            with contextlib.suppress(RuntimeError):  # the loop has ended: nobody listens
+            with contextlib.suppress(RuntimeError):  # the loop has ended
                 loop.call_soon_threadsafe(give, result, error)
 
         threading.Thread(target=work, name="scoped-memory-index", daemon=True).start()

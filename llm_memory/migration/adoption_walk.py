@@ -63,7 +63,7 @@ class AdoptionWalk:
         places: dict[Scope, dict[str, Memory]] = {}
         first: dict[tuple[str, str], str] = {}
         for planned, memory in rows:
-            if memory is None:  # it was in the vault before, and somebody took the batch back
+            if memory is None:  # it was in the vault before, and the batch was taken back
                 continue
             scope = planned_scope(planned.scope)
             places.setdefault(scope, {})[planned.memory_id] = memory
@@ -84,7 +84,7 @@ class AdoptionWalk:
         there = {i: stored for i in ids if (stored := self._living(i)) is not None}
         gone = forgotten | self._archived
         fresh = [memories[i] for i in memories if i not in there and i not in gone]
-        # Noted before it stands there: whoever takes the batch back must know of all of it.
+        # Noted before it is written: taking the batch back needs all of it.
         added = [
             Added(scope.name, m.memory_id, entry_digest(m), first[scope.name, m.memory_id])
             for m in fresh

@@ -84,7 +84,7 @@ class TakeBack:
         return WalkBatch()
 
     def _taken_before(self, keys: Sequence[Key]) -> Sequence[Key]:
-        """Those that we archived before a crash, and nobody else. Blocks."""
+        """Those that we archived before a crash. Blocks."""
         by_scope: dict[str, set[str]] = {}
         for key in keys:
             by_scope.setdefault(key.scope, set()).add(key.memory_id)

@@ -139,7 +139,7 @@ def _note(store: MigrationStore, batch: str, added: Sequence[Added]) -> None:
 
 
 class _Mover:
-    """Moves one memory at a time: nobody who writes waits for more than that."""
+    """Moves one memory at a time: no write waits for more than that."""
 
     def __init__(self, vault: MarkdownVault, living: RecallableMemories) -> None:
         self._vault = vault

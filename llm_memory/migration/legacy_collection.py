@@ -33,7 +33,7 @@ class LegacyCollection:
         Args:
             connection: Opened and closed here.
             name: The collection's. One that is named as ours are is taken for one of ours: it
-                holds a copy of a vault, and nobody's records.
+                holds a copy of a vault, and no plugin's records.
         """
         self._connection = connection
         self._name = name

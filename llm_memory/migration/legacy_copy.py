@@ -1,4 +1,4 @@
-"""Copying a store that somebody else may be writing to, and that may be full of holes."""
+"""Copying a store that another program may be writing to, and that may be full of holes."""
 
 from __future__ import annotations
 

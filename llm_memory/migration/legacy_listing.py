@@ -1,4 +1,4 @@
-"""Somebody else's records as a walk lists them: read a page at a time, judged, recalled already,
+"""Another plugin's records as a walk lists them: read a page at a time, judged, recalled already,
 and planned."""
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _AHEAD_SECONDS: Final = 0.1
 _AHEAD_RECORDS: Final = 60
 _MOST_PIECES: Final = 16
 _MOST_LATE: Final = 3
-"""Answers that came late, after which nobody waits for one: the collection is too large for it."""
+"""Late answers, after which none is waited for: the collection is too large for it."""
 
 
 class OwnThreads:
@@ -242,7 +242,7 @@ class LegacyListing:
     def forgotten(
         self, places: Collection[tuple[str, str]], scopes: Mapping[str, Scope]
     ) -> set[tuple[str, str]]:
-        """Those that somebody has forgotten since an earlier walk brought them, here or where they
+        """Those that a person has forgotten since an earlier walk brought them, here or where they
         were moved. What lives is not asked for. Blocks."""
         elsewhere = {place for place in places if place[1] in self._archived}
         by_scope: dict[str, set[str]] = {}

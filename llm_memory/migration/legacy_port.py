@@ -29,7 +29,7 @@ class FoundStore:
 
     Attributes:
         name: The same at each start; names records apart, and tells the owner which it is.
-        mark: Changes when somebody writes to it.
+        mark: Changes when it is written to.
         place: Where it stands, for the one who found it.
     """
 
@@ -83,7 +83,7 @@ class LegacyStores(Protocol):
         ...
 
     def give_up(self) -> None:
-        """Nobody waits any more for what other threads read now: it soon fails there."""
+        """What other threads read now is given up: it soon fails there."""
         ...
 
 

@@ -89,7 +89,7 @@ def chroma(folder: Path, vectors: str) -> Iterator[Record]:
 
 
 class _Vectors:
-    """Kept beside the records; None where nobody wants any."""
+    """Kept beside the records; None where none are wanted."""
 
     def __init__(self, path: str) -> None:
         self._database = sqlite3.connect(path) if path else None
@@ -336,7 +336,7 @@ WAYS: dict[str, Callable[[Path, str], Iterator[Record]]] = {
 
 
 def end_with_parent() -> None:
-    """The other end of our standard input closes when whoever started us is gone."""
+    """The other end of our standard input closes when our parent process is gone."""
     os.read(0, 1)
     os._exit(1)
 

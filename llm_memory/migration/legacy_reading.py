@@ -101,7 +101,7 @@ class LegacyReading:
             await asyncio.to_thread(stack.close)  # what was copied may take a while to remove
 
     def close(self) -> None:
-        """What a thread still reads is given up: nobody waits for it."""
+        """What a thread still reads is given up."""
         self._stores.give_up()
 
     async def read(self, stores: Sequence[FoundStore], folder: str) -> Reading:

@@ -63,7 +63,7 @@ class LegacyVectors:
             logger.debug("旧向量用不上：{}", error)
 
     def _space(self) -> Fingerprint | None:
-        """None where there is no embedder, and while nobody knows."""
+        """None without an embedder, and while that is not known yet."""
         return None if self._embedder is None else self._fingerprint or self._ready()
 
     def _with_vectors(self) -> list[StagedBatch]:

@@ -124,14 +124,14 @@ class Migrations:
         return {job.name: (job, self._store.tally(job.name)) for job in self._store.jobs()}
 
     async def run(self) -> None:
-        """Bring everything to its end; then again whenever somebody asks. Until cancelled."""
+        """Bring everything to its end; then again whenever asked. Until cancelled."""
         while True:
             self._again.clear()
             await self.run_once()
             await self._again.wait()
 
     async def run_once(self) -> None:
-        """Bring everything to its end, or until somebody interrupts it."""
+        """Bring everything to its end, or until it is interrupted."""
         async with self._turn:
             self._walking = asyncio.create_task(self._run_all(), name="scoped-memory-migration")
             try:
@@ -167,7 +167,7 @@ class Migrations:
     @property
     def going(self) -> bool:
         """Records are being brought, or a person has what was brought undone. Not while a source is
-        waited for: nobody knows for how long."""
+        waited for: for how long is unknown."""
         status = self.status()
         brings = status.state is MigrationState.RUNNING and not status.waiting
         return self._undoing > 0 or brings
@@ -177,7 +177,7 @@ class Migrations:
         self._walker.others_done = others_done
 
     def status(self) -> MigrationStatus:
-        """Now. Asks nobody, so it costs nothing."""
+        """Now, from memory."""
         tally, remaining = Tally(), 0
         for name, (_, stored) in self._known.items():
             progress = self._walker.progress(name)
@@ -280,7 +280,7 @@ class Migrations:
         return total
 
     async def dead_letters(self, limit: int) -> list[DeadLetter]:
-        """What was left behind, with the reasons: for whoever owns the files."""
+        """What was left behind, with the reasons: for the owner of the files."""
         found: list[DeadLetter] = []
         for name in self._known:
             found += await asyncio.to_thread(self._store.dead_letters, name, limit - len(found))

@@ -1,4 +1,4 @@
-"""Records of somebody else's, and what is remembered about walking over them."""
+"""Other plugins' records, and what is remembered about walking over them."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class MigrationStore(Protocol):
         ...
 
     def forget_outcomes(self, job: str, record_ids: Collection[str] | None = None) -> None:
-        """Forget outcomes, of these records or of all, as if nobody had looked at them."""
+        """Forget outcomes, of these records or of all, as if they had not been looked at."""
         ...
 
     def ids_with_outcome(self, job: str) -> frozenset[str]:

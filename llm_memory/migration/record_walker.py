@@ -24,7 +24,7 @@ from .ports import MigrationStore, Walk
 
 _TELL_SECONDS: Final = 10.0
 _SHOWN: Final = 64
-"""Characters of somebody else's id in a line of the log."""
+"""Characters of a foreign id in a line of the log."""
 _TOO_MANY: Final = 50
 """Single records in a row that fail unexpectedly: then it is no record's fault."""
 
@@ -49,7 +49,7 @@ class RecordWalker:
         self._going.set()
         self._progress: dict[str, Progress] = {}
         self.others_done: Callable[[], Awaitable[None]] = _at_once
-        """Waits for whoever else goes over all memories; awaited before each batch."""
+        """Waits for the other task that goes over all memories; awaited before each batch."""
 
     @property
     def paused(self) -> bool:
@@ -84,7 +84,7 @@ class RecordWalker:
         return tuple(one.waiting for one in self._progress.values() if one.waiting)
 
     def forget(self, name: str) -> None:
-        """Nothing is known of a walk any more: somebody took back what it did."""
+        """Nothing is known of a walk any more: what it did was taken back."""
         self._progress.pop(name, None)
 
     async def run(self, walk: Walk, *, though_paused: bool = False) -> Tally:

@@ -53,7 +53,7 @@ class ScopeReversal:
             }
 
         self._collection.change(ids, decide)
-        # Looked at by nobody, from now on, and patched by nobody.
+        # From now on no walk looks at it or patches it.
         self._store.forget_outcomes(job, ids)
         self._store.drop_before(job, ids)
         self.restored += len(there)

@@ -48,11 +48,11 @@ from .rules.legacy_plan import Planned
 
 KIND: Final = "scope"
 _GONE: Final = "gone"
-"""Why it waits: whoever deleted the collection may bring it back."""
+"""Why it waits: the owner who deleted the collection may bring it back."""
 _RESTORING: Final = "restoring"
 """In a job's detail while its reverse is unfinished."""
 _ROUNDS: Final = 3
-"""A record that somebody writes while we look at it is looked at again, so often."""
+"""How often a record that is written meanwhile is read again."""
 _WORDS_SECONDS: Final = 0.1
 
 
@@ -225,7 +225,7 @@ class ScopeMigration:
         await self._walker.rest(began)
 
     async def _until_in_words(self) -> None:
-        """Done is what is found by words. An index that is broken holds nobody up: recall has other
+        """Done is what is found by words. A broken index holds up no walk: recall has other
         ways then."""
         while True:
             if not self._words.catches_up:
@@ -298,7 +298,7 @@ class ScopeMigration:
             Added(scope, memory_id, entry_digest(memory), first[scope, memory_id])
             for (scope, memory_id), memory in memories.items()
         ]
-        # Noted before it stands there: whoever takes the batch back must know of all of it.
+        # Noted before it is written: taking the batch back needs all of it.
         await self._call(self._store.keep_added, batch, fresh)
         by_scope: dict[str, list[Memory]] = {}
         for (scope, _), memory in memories.items():
@@ -357,7 +357,7 @@ class ScopeMigration:
         found = await self.find() if job.kind == KIND else None
         if found is None or found.name != job.name:
             return None
-        # First of all: after a crash nobody patches anew what is being restored.
+        # First of all: after a crash what is being restored is not patched anew.
         restoring = replace(found, state=JobState.REVERSED, detail=_RESTORING)
         await self._call(self._store.put_job, restoring)
         self.phase = Phase.REVERSED

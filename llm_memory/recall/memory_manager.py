@@ -101,7 +101,7 @@ class MemoryManager:
 
         Args:
             context: What was said before the query in the view that the filter is of.
-            in_talk: The query is a message somebody sent, not a search: it may ask for nothing.
+            in_talk: The query is a person's message, not a search: it may ask for nothing.
             days: A question about days alone may be answered by one memory for each of so many,
                 whatever the limit is.
             asker: Who asks: 我 is that person.
@@ -281,7 +281,7 @@ class MemoryManager:
         return about.known(memories, self._passages.folded)
 
     def show(self, hits: Iterable[Hit]) -> None:
-        """Whoever asked is shown these: an access of each memory."""
+        """The asker is shown these: an access of each memory."""
         self._uses.show(self._passages.get(Key(hit.scope_name, hit.memory_id)) for hit in hits)
 
     async def feedback(

@@ -52,7 +52,7 @@ class Ask:
 
 def readable(query: str) -> str:
     """What can be asked of a message: of a long one the beginning and the end, for a question
-    stands at either. Empty where nobody could see anything in it."""
+    stands at either. Empty where nothing in it is visible."""
     text = clean(query)
     if len(text) <= MAX_QUERY:
         return text
@@ -71,7 +71,7 @@ def read_question(
 ) -> Ask:
     """``query`` is readable; ``weight`` tells the embedder's share for a language; ``links`` who is
     the same person; ``context`` what was said before, the earliest first, in the same view;
-    ``in_talk`` that the query is a message somebody sent, not a search."""
+    ``in_talk`` that the query is a person's message, not a search."""
     times = find_times(query, now)
     subject = without_times(query, times)
     talk = talk_for(query, subject, context, now) if context else Talk()

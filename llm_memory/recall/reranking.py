@@ -25,7 +25,7 @@ _AT_ONCE = ("gone", "no_time")
 
 class Reranked(NamedTuple):
     """The candidates, in the reranker's order where ``label`` names it; else as they were, and
-    ``note`` says why if somebody was asked."""
+    ``note`` says why if the reranker was asked."""
 
     best: Sequence[Candidate]
     label: str = ""
@@ -115,7 +115,7 @@ class Reranking:
             task.exception()  # seen, so that asyncio does not print it for an abandoned call
 
     def clear(self) -> None:
-        """End calls that nobody waits for any more."""
+        """Cancel calls whose caller is gone."""
         for task in self._running:
             task.cancel()
 

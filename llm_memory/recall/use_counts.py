@@ -46,7 +46,7 @@ class UseCounts:
         return self._counts.get(key, 0)
 
     def of_passage(self, passage: Passage) -> int:
-        """The same of a passage, whoever may read it."""
+        """The same of a passage, for any reader."""
         return self.of(entry_key(passage) if isinstance(passage, StoredMemory) else key_of(passage))
 
     def show(self, passages: Iterable[Passage | None]) -> None:

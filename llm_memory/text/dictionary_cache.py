@@ -49,7 +49,7 @@ def load_words(file: BufferedIOBase, cache: Path | None) -> WordCounts:
         return kept
     with _DIGESTING:
         kept = None if cache is None else _kept(cache, source)
-        if kept is not None:  # whoever came first has kept it
+        if kept is not None:  # another thread has kept it
             return kept
         file.seek(0)
         memory = digest(file, source)

@@ -9,7 +9,7 @@ import unicodedata
 from ..models.data_models import Memory
 
 # Controls but tab and newline; zero-width space, word joiner, byte order mark; direction overrides;
-# tag characters (they smuggle text that nobody sees); lone surrogates. Joiners stay: emoji and
+# tag characters (they smuggle invisible text); lone surrogates. Joiners stay: emoji and
 # several scripts are written with them.
 _INVISIBLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u2060\ufeff\u202a-\u202e\u2066-\u2069"
@@ -20,7 +20,7 @@ _LATIN_CHARS_PER_TOKEN = 4
 
 
 def clean(text: str) -> str:
-    """``text`` without what nobody can see, line ends as ``\\n``, blanks trimmed at both ends."""
+    """``text`` without invisible characters, line ends as ``\\n``, blanks trimmed at both ends."""
     return _INVISIBLE.sub("", text.replace("\r\n", "\n").replace("\r", "\n")).strip()
 
 

@@ -107,7 +107,7 @@ def _noun(text: str, ends: Sequence[int], asked: re.Match[str]) -> Iterator[tupl
 
 def _attribute(text: str, ends: Sequence[int], match: re.Match[str]) -> Iterator[tuple[Span, bool]]:
     """The noun before 是什么; before 是 and another question word only behind 的, where it is
-    somebody's or something's: 展览是哪天 asks about the show, 她的生日是哪天 about her."""
+    a person's or a thing's: 展览是哪天 asks about the show, 她的生日是哪天 about her."""
     start, end = match.span("kind")
     owned = match["before"] == "的"
     if not owned:

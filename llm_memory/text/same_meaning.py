@@ -1,7 +1,7 @@
 """Which differences between two statements mean nothing: the only ones that a merge forgives.
 
 Pure data. Whatever is not listed here makes two statements different, so a number, a negation, a
-name or an object that nobody thought of can never be merged away.
+name or an object that no list foresaw can never be merged away.
 """
 
 from __future__ import annotations

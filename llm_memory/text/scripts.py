@@ -53,7 +53,7 @@ _UNSPACED = frozenset({"THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN", "JAVANESE",
 
 
 def normalise(text: str) -> str:
-    """NFKC and lower case, without characters that nobody sees.
+    """NFKC and lower case, without invisible characters.
 
     Zero-width characters and variation selectors go, so that a name typed with one inside is the
     same name. The result is in NFKC; ``normalise(normalise(t)) == normalise(t)``.

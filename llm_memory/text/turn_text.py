@@ -61,7 +61,7 @@ def spoken(text: str) -> str:
         left = clean(_BLANKS.sub(_fewer, _without(left)))
         if left == before:
             return left
-    # Whoever nests what is taken out so deeply has nothing to say.
+    # A text that nests what is taken out so deeply says nothing.
     return "" if _TAG.search(left) or _DATA.search(left) else left
 
 

@@ -41,7 +41,7 @@ def write_lines(path: Path, lines: Iterable[str]) -> None:
     try:
         try:
             make_folder(path.parent)
-            # Everybody's words of a scope stand in it: nobody else on the machine may read it.
+            # It holds a whole scope's words: no other user of the machine may read it.
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
             descriptor = os.open(temporary, flags, 0o600)
             with open(descriptor, "w", encoding="utf-8", newline="\n") as file:  # noqa: PTH123

@@ -241,7 +241,7 @@ class StoreTree:
             self._tell_all()
 
     def _tell_again(self, scope: Scope, target: Path) -> None:
-        """A restore that was cut off wrote it, and told nobody."""
+        """A restore that was cut off wrote it, and did not tell the ledger."""
         if self._known((scope.name, self._tree.relative(scope, target))) is None:
             self._tell(scope, target, None, None)
 

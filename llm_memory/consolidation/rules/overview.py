@@ -1,7 +1,7 @@
 """MEMORY.md: what a scope remembers, for people who look at its folder. Pure.
 
 Nothing in it is an order to anybody: only what somebody vouches for stands under the standing
-instructions, and whatever nobody vouches for stands between quotation marks with its speaker.
+instructions, and whatever is unvouched stands between quotation marks with its speaker.
 """
 
 from __future__ import annotations

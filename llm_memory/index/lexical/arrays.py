@@ -27,7 +27,7 @@ NONE: Final = -1
 
 POSTING: Final = [("offset", "<u2"), ("text", "u1"), ("context", "u1")]
 FRAME: Final = [("text", "<u2"), ("both", "<u2"), ("session", "<i4"), ("before", "<i4")]
-"""Lengths in tokens of the text and of text and context together, both 0 where nobody is; the
+"""Lengths in tokens of the text and of text and context together, both 0 for an empty slot; the
 session's number; the number of the document before it in the session, or ``NONE``."""
 
 type Counts = tuple[int, int]
@@ -57,7 +57,7 @@ def changed_postings(blob: bytes, gone: Collection[int], new: Mapping[int, Count
 
 
 def empty_frame() -> Rows:
-    """A block in which nobody is."""
+    """A block of empty slots."""
     import numpy as np
 
     rows = np.zeros(BLOCK, dtype=FRAME)

@@ -322,7 +322,7 @@ def coverages(
         held[token.places] = 0.0
     lengths = documents.text[places]
     most = CARRIED if carried else MOST
-    if carried:  # what nobody has spoken of cannot be meant
+    if carried:  # what was never spoken of cannot be meant
         asked &= np.array(holding) > 0
     shares: list[float] = coverage(weights, asked, demand, holds, lengths, most).tolist()
     return shares

@@ -59,7 +59,7 @@ class Documents:
     """What is searched, N documents.
 
     Attributes:
-        text: Shape ``(N,)``, tokens of the text, 0 where nobody is.
+        text: Shape ``(N,)``, tokens of the text, 0 for an empty slot.
         both: Shape ``(N,)``, tokens of text and context.
         session: Shape ``(N,)``, numbers from 0.
         before: Shape ``(N,)``, the document before in the session, or -1.

@@ -33,7 +33,7 @@ class MergeThresholds:
 
 
 CAUTIOUS = MergeThresholds(reinforce=0.92, replace=0.85)
-"""For a model that nobody has measured."""
+"""For a model without measured thresholds."""
 
 ANY = MergeThresholds(reinforce=1e-6, replace=1e-6)
 """For neighbours that were proposed by their words: the guards look at each of them."""

@@ -32,7 +32,7 @@ class Gate:
             self._changed.notify_all()
 
     def close(self) -> None:
-        """Let nobody in any more, and wait until the last one is out. Idempotent."""
+        """Admit no further call, and wait until the last one has ended. Idempotent."""
         with self._changed:
             self._closed = True
             self._changed.wait_for(lambda: self._inside == 0)

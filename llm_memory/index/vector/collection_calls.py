@@ -73,7 +73,7 @@ def nearest(
 
 
 def neighbourhood(vector: Vector, limit: int, collection: Collection) -> list[tuple[str, float]]:
-    """Ids and distances of the nearest ``limit`` records, whoever may see them."""
+    """Ids and distances of the nearest ``limit`` records, of any reader."""
     answer = collection.query(query_embeddings=[vector], n_results=limit, include=["distances"])
     distances = answer["distances"] or [[]]
     return list(zip(answer["ids"][0], distances[0], strict=True))

@@ -37,7 +37,7 @@ class Described(Protocol):
 
 
 def ours(collection: Described, owner: str) -> bool:
-    """Made by us, for what its name says. Where there is no owner, nobody else is there."""
+    """Made by us, for what its name says. Where there is no owner, no other program is there."""
     if not owner:
         return collection.name.startswith(PREFIX)
     about = collection.metadata or {}

@@ -52,7 +52,7 @@ class Connection(Protocol):
 
     @property
     def owner(self) -> str:
-        """Who we are where others may store things, too; empty where nobody else can."""
+        """Who we are where others may store things, too; empty where no other can."""
         ...
 
     def open(self) -> Client:

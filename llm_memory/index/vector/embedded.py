@@ -163,7 +163,7 @@ class EmbeddedChroma:
 
     @property
     def owner(self) -> str:
-        return ""  # the directory's lock says that nobody else is here
+        return ""  # the directory's lock says that no other process is here
 
     @property
     def set_aside(self) -> str:

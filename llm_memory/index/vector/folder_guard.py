@@ -114,7 +114,7 @@ class FolderGuard:
         size = sum(size for size, _ in seal_of(self._folder).values())
         finding = self._prober.look(self._folder, self._settings, size)
         if finding.verdict is Verdict.HANGS:
-            self._raise_if_busy()  # somebody else may have come meanwhile
+            self._raise_if_busy()  # another program may have opened it meanwhile
         return finding
 
     def _judge(self, finding: Finding) -> None:
@@ -136,7 +136,7 @@ class FolderGuard:
 
     def _raise_if_busy(self) -> None:
         """Ask SQLite, while Chroma does not have the file: Chroma would wait for its lock for
-        minutes, in a thread that nobody can end."""
+        minutes, in a thread that cannot be ended."""
         try:
             with closing(
                 sqlite3.connect(
@@ -202,7 +202,7 @@ class FolderGuard:
 
     def _look_around(self, collections: int) -> None:
         """More segments than collections: the rest are of collections that were dropped. Fewer
-        segments than before: somebody took them out, and Chroma has not noticed."""
+        segments than before: they were taken out, and Chroma has not noticed."""
         with suppress(OSError):
             present = self._present()
             self._doubted = self._doubted or not self._segments <= present
@@ -215,7 +215,7 @@ class FolderGuard:
     def _sealed_now(self, version: str) -> Health:
         """What lies there is believed to be sound, unless there was a fault.
 
-        With orphans among the segments there is no seal: whoever looks into the folder next sweeps
+        With orphans among the segments there is no seal: the next probe of the folder sweeps
         them.
         """
         try:

@@ -32,7 +32,8 @@ _LAYOUTS: Final = {"linux": "hhqqi4x", "darwin": "qqihh"}
 
 
 class ForeignLock:
-    """Of one file. Elsewhere than on Linux and macOS, where it cannot be told, nobody is there.
+    """Of one file. Elsewhere than on Linux and macOS, where it cannot be told, none
+    counts as there.
 
     ``close`` only when Chroma has closed the file: closing any handle of it gives up the locks that
     this process holds on it.
@@ -52,7 +53,7 @@ class ForeignLock:
         self._handle: int | None = None
 
     def open(self) -> None:
-        """The file must be there. Idempotent; without a right to look nobody is there."""
+        """The file must be there. Idempotent; without a right to look none counts as there."""
         if self._layout and self._handle is None:
             try:
                 self._handle = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
@@ -60,10 +61,10 @@ class ForeignLock:
                 self._handle = None
 
     def wait(self, *, to_write: bool) -> None:
-        """Until nobody is in the way of a reader, or of a writer.
+        """Wait until no other program blocks a reader, or a writer.
 
         Raises:
-            IndexUnavailable: ``busy``, somebody still is.
+            IndexUnavailable: ``busy``, another program still does.
         """
         waited = 0.0
         while self._held(to_write=to_write):
@@ -76,7 +77,8 @@ class ForeignLock:
         if self._handle is None:
             return False
         fcntl: Any = importlib.import_module("fcntl")
-        # A reader minds whoever writes the pages or is about to; a writer minds readers as well.
+        # A reader is blocked by a program that writes the pages or is about to; a writer also by
+        # readers.
         kind = fcntl.F_WRLCK if to_write else fcntl.F_RDLCK
         first = _PENDING if to_write else _SHARED
         try:

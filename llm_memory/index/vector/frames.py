@@ -25,7 +25,7 @@ class Frame:
 
 
 def write_frame(stream: BinaryIO, frame: Frame) -> None:
-    """Send it, whole. Raises OSError (or ValueError for a closed stream): nobody listens."""
+    """Send it, whole. Raises OSError (or ValueError for a closed stream): the other end is gone."""
     head = json.dumps(frame.head, separators=(",", ":")).encode()
     stream.write(_LENGTHS.pack(len(head), len(frame.body)))
     stream.write(head)

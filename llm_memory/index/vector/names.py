@@ -47,7 +47,7 @@ def record_id(key: Key) -> str:
     Ids of foreign form, which only :func:`parse_id` makes keys of, come back as they were.
 
     Raises:
-        ValueError: the key is nobody's.
+        ValueError: the key has no scope.
     """
     if not key.scope and _is_foreign(key.memory_id):
         return key.memory_id
@@ -57,7 +57,7 @@ def record_id(key: Key) -> str:
 
 
 def parse_id(identifier: str) -> Key:
-    """The key of a record. An id that is not ours has no scope: nobody sees it."""
+    """The key of a record. An id that is not ours has no scope: no reader sees it."""
     if _is_foreign(identifier):
         return Key("", identifier)
     scope, _, memory_id = identifier.partition("/")

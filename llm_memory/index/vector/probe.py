@@ -258,7 +258,7 @@ def look_for_excess(query: Callable[..., Any], samples: list[Any], known: set[st
 
 
 def end_with_parent() -> None:
-    """The other end of our standard input closes when whoever started us is gone."""
+    """The other end of our standard input closes when our parent process is gone."""
     os.read(0, 1)
     os._exit(1)
 

@@ -33,7 +33,7 @@ class Verdict(StrEnum):
     MISSING = "missing"
     NATIVE = "native"
     UNKNOWN = "unknown"
-    """No child could be started, or it was ended by somebody else."""
+    """No child could be started, or another program ended it."""
 
     @property
     def broken(self) -> bool:

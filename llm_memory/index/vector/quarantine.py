@@ -77,7 +77,7 @@ def set_aside(
         earlier = []
     sweep([*found, *earlier])
     left = [path.name for path in found if os.path.lexists(path) and not is_segment(path)]
-    if left:  # a folder of segments that no database knows harms nobody
+    if left:  # a folder of segments that no database knows does no harm
         raise IndexUnavailable(f"cannot be moved or deleted: {left[0]}", code=STUCK)
 
 

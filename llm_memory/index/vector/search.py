@@ -122,7 +122,7 @@ class Search:
         """None where fewer than ``k`` visible ones are near enough to be sure of them.
 
         Ids are enough to begin with, for they name the scope; the few that may be visible are then
-        looked at. Those of other scopes are nothing to count: nobody asked Chroma to omit them.
+        looked at. Those of other scopes are nothing to count: Chroma was not asked to omit them.
         """
         reach = max(_LEAST, _SEEN_IN * k)
         limit = max(_EF_SEARCH, _BREADTH * k)

@@ -41,7 +41,7 @@ class ChromaServer:
         Args:
             url: ``http(s)://host[:port][/path]``; empty where the owner's setting is unusable.
             headers: For a proxy in front of the server, which has no authentication of its own.
-            owner: Who we are: the same at each start, and nobody else's. Asked once.
+            owner: Who we are: the same at each start, and of no other installation. Asked once.
             seconds: See DEADLINE.
         """
         self._url = url
@@ -57,7 +57,7 @@ class ChromaServer:
 
     @property
     def owner(self) -> str:
-        """Raises IndexUnavailable: whoever keeps it cannot say."""
+        """Raises IndexUnavailable if the state cannot be read."""
         if not self._owner:
             try:
                 self._owner = self._ask_owner()

@@ -4,7 +4,7 @@
 
 OPTIONS is JSON: ``folder``, the index; ``native``, where the answer of the native probe is kept;
 ``path``, where packages are found, for a Python that does not look at PYTHONPATH; ``greeting``,
-what whoever started us expects to hear first.
+what the parent process expects to hear first.
 
 Embedded Chroma holds the interpreter's lock from the beginning of a call to its end, does not give
 back what it took, and may end the process that opens a broken folder; so may a model's native
@@ -89,7 +89,7 @@ class Worker:
     def _send(self, head: Mapping[str, Any], body: bytes = b"") -> None:
         from .frames import Frame, write_frame
 
-        # Nobody listens any more: our input has ended, too.
+        # The parent does not listen any more: our input has ended, too.
         with contextlib.suppress(OSError, ValueError), self._sending:
             write_frame(self._output, Frame(head, body))
 
@@ -99,7 +99,7 @@ class Asked(Exception):
 
 
 def run(options: Mapping[str, Any]) -> None:
-    """Serve a store over the folder until nobody asks any more, and end the process."""
+    """Serve a store over the folder until the parent asks no more, and end the process."""
     from ...log import logger
     from ..embedding.bundled.bundled_model import BundledModel
     from ..embedding.encoder import probed_libraries
@@ -155,7 +155,7 @@ def _model_probe(folder: Path, package: BundledPackage) -> NativeProbe:
 
 
 def _stay_awake(over: threading.Event, nowhere: TextIO) -> None:
-    """Where Chroma hangs and holds the interpreter's lock, nobody here hears that the bot is gone.
+    """Where Chroma hangs and holds the interpreter's lock, no Python thread here notices that the bot is gone.
     A thread of C's ends us then: it is put off as long as Python runs."""
     while not over.is_set():
         faulthandler.dump_traceback_later(_ASLEEP_SECONDS, exit=True, file=nowhere)

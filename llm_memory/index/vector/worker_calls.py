@@ -53,7 +53,7 @@ def _delete(served: Served, args: Mapping[str, Any], _: bytes) -> Iterator[None]
 
 def _hashes(served: Served, _args: Mapping[str, Any], _: bytes) -> Iterator[Any]:
     said = wire.hashes_to_wire(served.store.hashes())
-    for start in range(0, len(said), _PAGE):  # whoever takes them in can breathe between two
+    for start in range(0, len(said), _PAGE):  # the receiver may do other work between two
         yield said[start : start + _PAGE]
 
 

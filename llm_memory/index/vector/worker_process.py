@@ -38,7 +38,7 @@ _LEVELS: Final[Mapping[str, Callable[..., None]]] = {
 class WorkerEnded(Exception):
     """The process is not there any more; the text says how it ended.
 
-    ``crashed``: it died of what it did, and not because somebody ended it.
+    ``crashed``: it died of what it did, and not because it was ended.
     """
 
     def __init__(self, message: str, *, crashed: bool = False) -> None:
@@ -94,7 +94,7 @@ class WorkerProcess:
         self._mute = threading.Timer(greeting_seconds, self.kill)
         self._mute.daemon = True
         self._mute.start()
-        # Each pipe has a thread of its own: whoever asks waits for an answer, and for nothing else.
+        # Each pipe has a thread of its own: a caller waits for its answer, and for nothing else.
         self._overhearing = _thread(self._read_stderr, errors)
         _thread(self._listen, output)
         _thread(self._speak, self._input)
@@ -221,7 +221,7 @@ class WorkerProcess:
         self._release()
 
     def leave(self) -> None:
-        """Tell it that nobody asks any more: it closes what it has and ends, in its own time."""
+        """Tell it that no call follows: it closes what it has and ends, in its own time."""
         # Told, and not only hung up on: a process that the bot has forked may hold the other end.
         self._outbox.put(Frame({"id": 0, "call": END, "args": {}}))
         self._outbox.put(None)

@@ -37,7 +37,7 @@ _EMBEDDING_SECONDS: Final = 120.0
 _LETTING_GO_SECONDS: Final = 10.0
 _ENDING_SECONDS: Final = 6.0
 _LEAVING_SECONDS: Final = 30.0
-"""For a process to end that nobody waits for."""
+"""For a process to end without a caller waiting."""
 
 
 def worker_command(folder: Path, native: Path) -> tuple[str, ...]:
@@ -65,7 +65,7 @@ class WorkerStore:
         """
         Args:
             command: Starts the process.
-            folder: Where the index lies, for whoever has it cleared; None where it is elsewhere.
+            folder: Where the index lies, for ``clear``; None where it is elsewhere.
             start: Starts it, and raises OSError if it cannot.
             query_seconds: After this long without an answer the process is ended.
         """
@@ -304,7 +304,7 @@ class WorkerStore:
 
 @contextlib.contextmanager
 def _as_the_models() -> Iterator[None]:
-    """Whoever asks the model knows of no index."""
+    """A caller of the model knows of no index."""
     try:
         yield
     except IndexUnavailable as error:

@@ -119,7 +119,7 @@ def judge(record: Foreign, now: datetime) -> Judged:
 
 def judge_recallable(record: Foreign, now: datetime, scope_of: ScopeOf) -> Judged:
     """By the rules for LivingMemory's documents: what was said in a conversation belongs to its
-    scope, and where that cannot be told, to nobody's."""
+    scope, and where that cannot be told, to no one's."""
     fields = dict(record.fields or {})
     persona = read_text(fields.get("persona_id")).strip()
     known = {
@@ -141,7 +141,7 @@ def judge_recallable(record: Foreign, now: datetime, scope_of: ScopeOf) -> Judge
     found = replace(
         found, role=persona, provenance=replace(found.provenance, conversation=read_text(where))
     )
-    if "metadata" in fields:  # it could not be read, so nobody knows whose words these are
+    if "metadata" in fields:  # it could not be read: whose words these are is unknown
         return quarantined(found, None, "unreadable_metadata")
     if session is None or where in _OF_ALL:
         return adopted(PUBLIC, found, stated=True)

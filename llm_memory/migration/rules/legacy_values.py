@@ -1,4 +1,4 @@
-"""Reading single values of somebody else's records: whatever stands there, there is an answer."""
+"""Reading single values of other plugins' records: whatever stands there, there is an answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A question that has to go through somebody or something else: 小明的老板爱喝什么. Pure.
+"""A question that has to go through another person or thing: 小明的老板爱喝什么. Pure.
 
 The memory 小明的老板是老周 shares 小明的老板 with it; what it says beside, 老周, is put in
 its place, and asked next: 老周 爱喝什么.

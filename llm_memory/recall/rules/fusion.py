@@ -24,7 +24,7 @@ def min_max_scaled[K: Hashable](
     More than 1 where the nearest stands out as nothing does by chance: then it outweighs words.
 
     Args:
-        deviation: What chance alone gives, see ``Scale``; 0 where nobody knows.
+        deviation: What chance alone gives, see ``Scale``; 0 if unknown.
     """
     if not similarities:
         return {}

@@ -1,6 +1,6 @@
 """Which of several statements of one thing comes first: the newest; of history the oldest. Pure.
 
-What somebody said in March is no lie because it was said otherwise in May; but who reads both
+A statement of March is no lie because it was said otherwise in May; but who reads both
 without a hint takes the first for the answer.
 """
 
@@ -196,7 +196,7 @@ def newest_first(
     is how something is now, what was said last of that which it names.
 
     Args:
-        is_unread: Tells what nobody has compared with what it corrects. That comes before it
+        is_unread: Tells what was not compared yet with what it corrects. That comes before it
             however few words of the question it has, and beside it if it was below the floor.
     """
     asked = content(question)

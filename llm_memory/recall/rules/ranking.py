@@ -19,7 +19,7 @@ from .diversity import Novelty
 from .excerpt import excerpt
 
 _NOTE_STRENGTH = 50
-"""As a memory has that nobody weighed."""
+"""Of a memory that was not weighed."""
 
 
 _FIRST = 5
@@ -182,9 +182,9 @@ def _considered(candidate: Candidate, dropped: DropReason | None) -> Considered:
 
 
 _QUOTATION_TOKENS = 12
-"""What it costs to say of a hit that it is somebody's words and no instruction."""
+"""Tokens for saying of a hit that it is a quotation and no instruction."""
 _UNVOUCHED_TOKENS = 5
-"""What it costs to say of a hit that nobody vouches for it, or that it is settled or outdated."""
+"""Tokens for saying of a hit that it is unvouched, settled or outdated."""
 
 
 def _order(candidate: Candidate) -> tuple[float, int, float]:

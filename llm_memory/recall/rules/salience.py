@@ -22,7 +22,7 @@ _BY_PRECISION = {
 }
 """What a match of the date named is worth: the more exact, the more."""
 SPEAKER = 1.5
-"""What somebody said whom the question names, or who asks about themselves."""
+"""Words of a speaker whom the question names, or who asks about themselves."""
 SALIENCE = 0.15
 _HALF_LIFE_DAYS = 30.0
 _MIDDLE = 50
@@ -39,7 +39,7 @@ _LEAST_NAME = 2
 
 
 def is_first_person(query: str) -> bool:
-    """True for a question in which somebody speaks of themselves."""
+    """True for a question in which the asker speaks of themselves."""
     return _FIRST_PERSON.search(query) is not None
 
 
@@ -67,7 +67,7 @@ def time_factor(span: TimeSpan | None) -> float:
 
 
 def named_speaker(query: str, passages: Collection[Passage]) -> str:
-    """Who of those that speak is named in a question; empty for nobody, and for several."""
+    """Who of those that speak is named in a question; empty for none, and for several."""
     folded = _folded(query)
     named = {name for name in {said_by(p) for p in passages} if _is_named(_folded(name), folded)}
     if len(named) > 1:

@@ -69,7 +69,7 @@ def _one(group: Sequence[Candidate]) -> Candidate:
 
 
 def _doubt(candidate: Candidate) -> bool:
-    """False for what somebody vouches for: it is that one's line. The first of equals is taken."""
+    """False for what is vouched for: it is that speaker's line. The first of equals is taken."""
     passage = candidate.passage
     return not (isinstance(passage, StoredMemory) and passage.memory.provenance.vouched)
 

@@ -1,6 +1,6 @@
-"""What somebody says to correct what was said before, by its words alone. Pure.
+"""Recognises by its words alone what corrects an earlier statement. Pure.
 
-Whoever reads the turns settles what they correct. Until then the old statement stands as it was,
+The reflection decides what they correct. Until then the old statement stands as it was,
 and may share far more words with a question than the few that change it: 盘点又改了，提前到28号.
 """
 

@@ -1,6 +1,6 @@
 """What of the talk before belongs to a question. Pure.
 
-``那他呢？`` asks for what was spoken of before. Whoever tells a story says a part of it in each
+``那他呢？`` asks for what was spoken of before. A person who tells a story says a part of it in each
 message. And ``哈哈`` or ``好的`` asks for nothing, whatever was said before.
 """
 
@@ -18,7 +18,7 @@ from ...text.turn_text import spoken
 from .relevance import is_about_time_alone
 
 LONGEST_AGO = timedelta(minutes=30)
-"""What was said before is no context: whoever comes back begins anew."""
+"""What was said before is no context: a person who comes back begins anew."""
 MOST_LINES = 3
 """Earlier messages of the asker."""
 MOST_CHARS = 200
@@ -48,7 +48,7 @@ _OF_US = re.compile(
     r"[我你您俺咱]|大家|人家|群|聊|日记|\b(?:i|me|my|you|your|we|us|our|everybody|everyone)\b",
     re.IGNORECASE,
 )
-"""What asks of the speaker, the bot or the whole talk points to nobody who was spoken of."""
+"""What asks of the speaker, the bot or the whole talk points to no person who was spoken of."""
 _QUESTION = re.compile(r"[?？]\s*$|[呢吗么]\W*$")
 _CONNECTING = re.compile(
     "为(?:什么|何|啥)|怎么[样办]?|如何|咋|后来|然后|之后|接着|结果|还有|其[他它]|别的|另外?|现在|"

@@ -71,7 +71,7 @@ def resolve_dates(text: str, now: datetime, *, weekdays: bool = False) -> str:
     time, is resolving once.
 
     Args:
-        text: What somebody said at ``now``.
+        text: What was said at ``now``.
         now: Local time of the speaker.
         weekdays: It tells of one event or task: a bare 周六, 周末, "on Saturday" is the coming one,
             unless its sentence tells of every week, or of what is over; behind a date, the first

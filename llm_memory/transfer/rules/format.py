@@ -152,7 +152,7 @@ def _memory(fields: dict[str, Any], read: JsonFields) -> MemoryRecord:
     missing = frozenset(name for name in ("id", "created_at") if not read.has(name))
     scope = read.text("scope", "")
     if read.text("memory_scope", scope) != scope and read.has("scope"):
-        raise LineBroken(LineFault.WRONG, "memory_scope")  # two scopes: nobody can say which
+        raise LineBroken(LineFault.WRONG, "memory_scope")  # two scopes: which one is unknown
     memory = Memory.from_dict(fields)
     return MemoryRecord(
         scope=read.text("memory_scope", scope),

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 LABEL: Final = "bundled"
 _AT_ONCE: Final = 2
-"""Documents between two looks at whether somebody asks."""
+"""Documents between two looks at whether a query waits."""
 _MOST_AHEAD: Final = 4
 """Queries that were announced and never asked: their words stay no longer than this."""
 _LONGEST_TEXT: Final = 2000
-"""Characters. What a memory is about stands in them, and more would hold up whoever waits."""
+"""Characters. What a memory is about stands in them, and more would hold up waiting queries."""
 
 
 @dataclass(frozen=True, slots=True)

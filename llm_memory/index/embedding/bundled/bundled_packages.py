@@ -39,7 +39,7 @@ class BundledPackage:
 
     @property
     def version(self) -> str:
-        """As installed; empty where nobody says."""
+        """As installed; empty if unknown."""
         try:
             return importlib.metadata.version(self.distribution)
         except importlib.metadata.PackageNotFoundError:

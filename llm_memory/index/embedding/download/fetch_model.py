@@ -59,7 +59,7 @@ def place(mirror: str, environment: Mapping[str, str]) -> tuple[str, str]:
 
 
 def end_with_parent() -> None:
-    """The other end of our standard input closes when whoever started us is gone."""
+    """The other end of our standard input closes when our parent process is gone."""
     os.read(0, 1)
     os._exit(1)
 

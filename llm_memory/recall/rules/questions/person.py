@@ -45,7 +45,7 @@ _IN_TIME: Final = frozenset({MemoryKind.EVENT, MemoryKind.TASK})
 
 
 def person_asked(text: str) -> str | None:
-    """The name of the one who is asked about, ``me`` for whoever asks; None for other texts."""
+    """The name of the one who is asked about, ``me`` for the asker; None for other texts."""
     for sentence in bare_sentences(text):
         for pattern in _QUESTIONS:
             if (found := pattern.fullmatch(sentence)) is not None:
@@ -74,7 +74,7 @@ class About:
         """What tells of the person, and how it is ordered: facts before events, what begins with
         the name before what holds it and what the person said, then the newest.
 
-        Empty for a name that nobody speaks under, and with which no memory begins: then it is the
+        Empty for a name that no speaker has, and with which no memory begins: then it is the
         name of a thing, and what merely holds the word is no answer.
         """
         found: dict[StoredMemory, float] = {}
