@@ -20,7 +20,8 @@ from .trace_log import MOST_QUERY, TraceLog
 
 
 class Explanations:
-    """Of the last recalls. Their words are looked up when an explanation is asked for, within the asker's view."""
+    """Of the last recalls. Their words are looked up when an explanation is asked for, within the
+    asker's view."""
 
     def __init__(
         self, passages: Passages, preview_chars: int, clock: Callable[[], datetime]

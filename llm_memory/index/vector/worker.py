@@ -155,8 +155,8 @@ def _model_probe(folder: Path, package: BundledPackage) -> NativeProbe:
 
 
 def _stay_awake(over: threading.Event, nowhere: TextIO) -> None:
-    """Where Chroma hangs and holds the interpreter's lock, no Python thread here notices that the bot is gone.
-    A thread of C's ends us then: it is put off as long as Python runs."""
+    """Where Chroma hangs and holds the interpreter's lock, no Python thread here notices that
+    the bot is gone. A thread of C's ends us then: it is put off as long as Python runs."""
     while not over.is_set():
         faulthandler.dump_traceback_later(_ASLEEP_SECONDS, exit=True, file=nowhere)
         over.wait(_LOOK_SECONDS)

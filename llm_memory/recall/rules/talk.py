@@ -1,7 +1,7 @@
 """What of the talk before belongs to a question. Pure.
 
-``那他呢？`` asks for what was spoken of before. A person who tells a story says a part of it in each
-message. And ``哈哈`` or ``好的`` asks for nothing, whatever was said before.
+``那他呢？`` asks for what was spoken of before. A person who tells a story says a part of it in
+each message. And ``哈哈`` or ``好的`` asks for nothing, whatever was said before.
 """
 
 from __future__ import annotations
