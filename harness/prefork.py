@@ -18,7 +18,6 @@ from pathlib import Path
 
 LIBRARIES = (
     "aiohttp",
-    "anthropic",
     "cryptography",
     "dashscope",
     "fastapi",

@@ -32,7 +32,7 @@ ACTS: dict[str, Act] = {
     "remove": lambda queue, number: queue.remove(stored(number)),
     "suggest": lambda queue, number: queue.suggest(key_of(stored(number)), stored(number)),
     "suggest gone": lambda queue, number: queue.suggest(key_of(stored(number)), None),
-    "settle": lambda queue, number: queue.mark_written(queue.first(number)),
+    "mark_written": lambda queue, number: queue.mark_written(queue.first(number)),
     "park": lambda queue, _: [queue.park(entry) for entry in queue.first(1)] and None,
     "unpark": lambda queue, _: queue.unpark(),
     "postpone": lambda queue, _: [queue.postpone(entry) for entry in queue.first(1)] and None,

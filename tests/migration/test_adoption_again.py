@@ -101,7 +101,7 @@ async def test_a_walk_that_is_repeated_brings_nothing_where_it_was_moved_away(
     others = stores_of(simple.root, simple.plugins)
     async with running(simple.root, others=others, settings=ADOPTING) as rig:
         with monkeypatch.context() as patched:
-            patched.setattr(rig.engine._parts.migrations, "settle", lambda *_: None)
+            patched.setattr(rig.engine._parts.migrations, "note_outcomes", lambda *_: None)
             patched.setattr(rig.engine._parts.staging, "finish", _killed)
             await rig.engine.migrations.run_once()
         await move_and_forget(rig)

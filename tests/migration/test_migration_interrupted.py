@@ -99,7 +99,7 @@ async def test_cancelled_at_any_call_it_goes_on_and_counts_each_record_once(
     await settled(tmp_path, source)
 
 
-STEPS = ("keep_added", "append_many", "keep_before", "change", "settle")
+STEPS = ("keep_added", "append_many", "keep_before", "change", "note_outcomes")
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -258,7 +258,7 @@ async def test_what_was_forgotten_or_moved_before_a_restart_does_not_come_back(
     admin = person(9, admin=True)
     async with running(tmp_path, legacy=source, settings=SMALL) as rig:
         # All is in the vault, and nobody has noted that it is.
-        monkeypatch.setattr(rig.engine._parts.migrations, "settle", lambda *_: None)
+        monkeypatch.setattr(rig.engine._parts.migrations, "note_outcomes", lambda *_: None)
         await rig.engine.migrations.run_once()
         service = rig.engine.service
         for number, acts in ((5, ["forget"]), (6, ["move"]), (7, ["move", "forget"])):

@@ -219,7 +219,7 @@ async def test_where_the_archive_takes_nothing_the_rest_of_the_file_is_recalled(
             bot.stop()
         edited(bot.file(), (block(bot.file(), PEANUTS), ""), ("绿茶", "红茶"))
         with monkeypatch.context() as patch:
-            patch.setattr(VaultArchive, "bury", full)
+            patch.setattr(VaultArchive, "archive_deleted", full)
             if restart:
                 bot = Bot(tmp_path)
                 await bot.start()
@@ -247,7 +247,7 @@ async def test_what_a_file_needs_and_cannot_be_written_lives_all_the_same(
         await bot.says(DOG)
     bot.file().write_text(buffer.replace("花生", "核桃"), "utf-8")
     with monkeypatch.context() as patch:
-        patch.setattr(VaultRepair, "settle", full)
+        patch.setattr(VaultRepair, "write_repair", full)
         async with living(tmp_path) as bot:
             assert bot.texts() == sorted(["奶奶对核桃过敏", DOG])
     async with living(tmp_path) as bot:
