@@ -57,9 +57,8 @@ class IndexComparison:
         for number, stored in enumerate(list(self._passages.all())):
             key = key_of(stored)
             if indexed.pop(key, None) == record_hash(stored):
-                self._queue.mark_written(
-                    [(key, stored)]
-                )  # told anew since the start, and there already
+                # It was put on the list since the start, and is in the index already.
+                self._queue.mark_written([(key, stored)])
             else:
                 self._queue.suggest(key, stored)
                 self._grown(1)

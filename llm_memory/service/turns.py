@@ -130,15 +130,16 @@ class Turns:
             view = self._access.view(conversation_id)
         except Exception as error:  # noqa: BLE001  (whatever it is, the turn goes on without)
             mark, recall, primer = error, error, error
-        else:
+        # Before the rest: a turn that is given up has come all the same.
+        contact = None
+        if actor.spoke:
+            contact = self._life.start(self._conversations.meet(conversation_id, actor, view))
+        if view is not None:
             mark, recall, primer = await asyncio.gather(
                 _until(deadline, self.mark(view, request.history, empty=request.empty_history)),
                 _until(deadline, self._recall(request, view, actor)),
                 _until(deadline, self._primer(request, view, actor)),
             )
-        contact = None
-        if actor.spoke:
-            contact = self._life.start(self._conversations.meet(conversation_id, actor, view))
         parts = {TurnPart.VIEW: mark, TurnPart.RECALL: recall, TurnPart.PRIMER: primer}
         return TurnStart(
             mark if isinstance(mark, str) else "",
