@@ -7,6 +7,9 @@ from enum import StrEnum
 
 from ..errors import InvalidConversationId
 
+AGENT_ACCOUNT = "mcp"
+"""Where a platform's conversations have the id of a bot account, those of coding agents have this."""
+
 
 class ConversationKind(StrEnum):
     """The middle part of a ``unified_msg_origin``; anything unknown is OTHER."""
@@ -62,6 +65,12 @@ class ConversationId:
     def session(self) -> str:
         """The last part of ``umo``."""
         return self.umo.split(":", 2)[2]
+
+    @property
+    def is_agent(self) -> bool:
+        """True for a coding agent that asks from outside the bot: ``mcp:project:<name>``. A bot
+        account that is called so keeps its groups and private chats."""
+        return self.account == AGENT_ACCOUNT and self.kind is ConversationKind.OTHER
 
     @property
     def map_key(self) -> str:

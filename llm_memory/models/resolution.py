@@ -34,6 +34,9 @@ class WhyCode(StrEnum):
     UNKNOWN_ORIGIN = "unknown_origin"
     MALFORMED_ID = "malformed_id"
     NO_ADAPTER = "no_adapter"
+    AGENT_UNMAPPED = "agent_unmapped"
+    """A coding agent's conversation that the map does not name."""
+    AGENT_POLICY = "agent_policy"
 
 
 @dataclass(frozen=True, slots=True)

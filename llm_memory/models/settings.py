@@ -29,6 +29,16 @@ class GroupScope(StrEnum):
     PER_GROUP = "per-group"
 
 
+class AgentScope(StrEnum):
+    """Which scope the unmapped conversation of a coding agent has."""
+
+    MAPPED_ONLY = "mapped-only"
+    """None: it reads public and writes nothing. So it is with a bot."""
+    PER_PROJECT = "per-project"
+    """``mcp:global:…`` is public, each ``mcp:project:<name>`` has a scope of its own. So it is in a
+    home, where agents are the only readers."""
+
+
 class MigrationMode(StrEnum):
     """Whether records of a pre-scope plugin that state no scope are recalled as public ones before
     they stand in the vault. They are brought there whatever it is."""
@@ -94,6 +104,7 @@ class ScopeSettings:
     dm_scope_by_account: Mapping[str, DmScope | None] | None = field(
         default_factory=lambda: MappingProxyType({})
     )
+    agent_scope: AgentScope = AgentScope.MAPPED_ONLY
 
     def dm_policy(self, account: str) -> DmScope | None:
         """The policy for unmapped private chats of a bot account."""
@@ -225,6 +236,7 @@ class EngineSettings:
         dm_scope: None where the panel holds a value that is no policy.
         dm_scope_by_account: The same for single bot accounts; None where it is no table.
         group_scope: As ``dm_scope``.
+        agent_scope: Which scope an unmapped ``mcp:`` conversation has.
         scope_filter_enabled: False is the emergency downgrade: reads see all, learning pauses.
         preview_chars: The longest preview, characters.
         relevance_floor: The least probability, 0 to 1, that a memory answers; None takes 0.5.
@@ -256,6 +268,7 @@ class EngineSettings:
     dm_scope: DmScope | None = DmScope.PUBLIC
     dm_scope_by_account: Mapping[str, DmScope | None] | None = field(default_factory=dict)
     group_scope: GroupScope | None = GroupScope.PUBLIC
+    agent_scope: AgentScope = AgentScope.MAPPED_ONLY
     identity_links: Mapping[str, str] = field(default_factory=dict)
     scope_filter_enabled: bool = True
     preview_chars: int = 240

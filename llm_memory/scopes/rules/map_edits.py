@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from ...models.conversation import ConversationId
 from ...text.normalising import clean
-from .map_keys import canonical_key, is_conversation_key, is_persona_key
+from .map_keys import canonical_key, is_agent_key, is_conversation_key, is_persona_key
 
 _ARROW = re.compile(r"\s*(?:→|⇒|->|=>)\s*")
 _TO_FILL_IN = frozenset({"域名", "记忆域", "scope"})
@@ -58,6 +58,6 @@ def _line(text: str) -> tuple[str, str]:
     """The id and the scope of a line; empty ones for what is no such line."""
     left, *behind = _ARROW.split(text, maxsplit=1)
     key = canonical_key(left)
-    if behind and (is_conversation_key(key) or is_persona_key(key)):
+    if behind and (is_conversation_key(key) or is_persona_key(key) or is_agent_key(key)):
         return left, behind[0]
     return "", ""

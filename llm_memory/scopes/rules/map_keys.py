@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable
 from typing import Final
 
-from ...models.conversation import ConversationId, ConversationKind
+from ...models.conversation import AGENT_ACCOUNT, ConversationId, ConversationKind
 
 PERSONA_PREFIX: Final = "persona:"
 _KINDS: Final = {str(kind).lower(): kind for kind in ConversationKind} | {
@@ -50,10 +50,17 @@ def is_persona_key(key: str) -> bool:
     return named != key and bool(named) and not is_conversation_key(key)
 
 
+def is_agent_key(key: str) -> bool:
+    """True for ``mcp:project:<name>``, the key of a coding agent's conversation."""
+    parts = key.split(":", 2)
+    named = len(parts) == 3 and all(part and part == part.strip() for part in parts)
+    return named and parts[0] == AGENT_ACCOUNT and not is_conversation_key(key)
+
+
 def is_unreadable(key: str) -> bool:
-    """True for what is the key of no conversation and no persona. A blank beside a separator is
+    """True for what is the key of no conversation, persona or agent. A blank beside a separator is
     none that AstrBot writes."""
-    if is_persona_key(key):
+    if is_persona_key(key) or is_agent_key(key):
         return False
     return not is_conversation_key(key) or any(part != part.strip() for part in key.split(":", 2))
 

@@ -15,6 +15,7 @@ from .map_edits import as_entry
 from .map_keys import (
     account_of,
     canonical_key,
+    is_agent_key,
     is_conversation_key,
     is_gone,
     is_persona_key,
@@ -182,7 +183,7 @@ def odd_keys(
     known = {account_of(seen_id) for seen_id in ids} if accounts is None else accounts
     faults = []
     for key, value in scope_map.entries.items():
-        if key in spoken or is_persona_key(key):
+        if key in spoken or is_persona_key(key) or is_agent_key(key):
             continue
         closest, odd = _closest(key, ids), KeyFault.UNMET
         if meant := meant_by(key, ids, accounts):
@@ -207,7 +208,7 @@ def near_keys(
     """Keys that no conversation has had, and that look as if they meant the one with these ids."""
     faults = []
     for key, value in scope_map.entries.items():
-        if key in own or key in seen or is_persona_key(key):
+        if key in own or key in seen or is_persona_key(key) or is_agent_key(key):
             continue
         close = meant_by(key, own, accounts) or next(
             (one for one in own if _all_but_same(key, one)), ""

@@ -12,7 +12,14 @@ from ...errors import InvalidScope
 from ...models.conversation import ConversationId, ConversationKind
 from ...models.resolution import ReadPublicOnly, Refused, Resolution, Usable, Why, WhyCode
 from ...models.scope import PUBLIC, Scope
-from ...models.settings import DmScope, GroupScope, IllegalName, ScopeMap, ScopeSettings
+from ...models.settings import (
+    AgentScope,
+    DmScope,
+    GroupScope,
+    IllegalName,
+    ScopeMap,
+    ScopeSettings,
+)
 from .map_keys import PERSONA_PREFIX, chat_of, is_persona_key, seems_to_mean, without_account
 
 
@@ -33,6 +40,8 @@ def resolve(conversation_id: ConversationId, settings: ScopeSettings) -> Resolut
     )
     if found is not None:
         return found
+    if conversation_id.is_agent:
+        return _agent(conversation_id, settings)
     if conversation_id.hidden:
         # Its group's key, or a policy's scope, might be its own: public would publish it.
         return ReadPublicOnly(Why(WhyCode.UNKNOWN_ORIGIN))
@@ -90,7 +99,7 @@ def _own_keys(conversation_id: ConversationId) -> Iterator[tuple[WhyCode, str]]:
     """Keys of the conversation itself, the most exact first."""
     umo, group = conversation_id.umo, conversation_id.group
     yield WhyCode.MAPPED, umo
-    if conversation_id.kind is not ConversationKind.PRIVATE:
+    if conversation_id.kind is not ConversationKind.PRIVATE and not conversation_id.is_agent:
         yield from _parents(umo)
         if group and conversation_id.kind is ConversationKind.GROUP:
             own = f"{conversation_id.account}:{ConversationKind.GROUP}:{group}"
@@ -167,6 +176,29 @@ def _group(conversation_id: ConversationId, settings: ScopeSettings) -> Resoluti
     # A topic shares its group's scope: both are the same people, and the map works that way, too.
     chat = chat_of(group)
     return Usable(_derive("group", chat, [policy, conversation_id.account, chat]), why)
+
+
+def _agent(conversation_id: ConversationId, settings: ScopeSettings) -> Resolution:
+    """What no policy for people reaches: to a bot, public is what everybody reads."""
+    if settings.agent_scope is AgentScope.MAPPED_ONLY:
+        return ReadPublicOnly(Why(WhyCode.AGENT_UNMAPPED, conversation_id.umo))
+    why = Why(WhyCode.AGENT_POLICY, settings.agent_scope)
+    _, level, name = conversation_id.umo.split(":", 2)
+    match level:
+        case "global":
+            return Usable(PUBLIC, why)
+        case "project":
+            return Usable(_project_scope(name), why)
+        case _:
+            return ReadPublicOnly(Why(WhyCode.AGENT_UNMAPPED, conversation_id.umo))
+
+
+def _project_scope(name: str) -> Scope:
+    """``project-<name>``, or one with a hash where that is no legal name."""
+    try:
+        return Scope.parse(f"project-{name}")
+    except InvalidScope:
+        return _derive("project", name, ["project", name])
 
 
 def _unknown_kind(conversation_id: ConversationId, settings: ScopeSettings) -> Resolution:
