@@ -15,6 +15,7 @@ from ..models.settings import EngineSettings
 from ..models.status import IndexState
 from ..models.turns import Feedback, FeedbackReport, Ticket
 from ..reflection.model_histories import ModelHistories
+from ..remember.contradictions import ContradictingWrites
 from ..runtime.lifecycle import Lifespan
 from ..runtime.notice_board import NoticeBoard
 from ..scopes.access import Access
@@ -189,6 +190,7 @@ def _make_service(
         access,
         book,
         remember.handlers,
+        ContradictingWrites(remember.handlers, remember.near),
         loop.learning,
         remember.editor,
         remember.tasks,

@@ -8,7 +8,7 @@ from enum import StrEnum
 from ..errors import InvalidConversationId
 
 AGENT_ACCOUNT = "mcp"
-"""Where a platform's conversations have the id of a bot account, those of coding agents have this."""
+"""The account of coding agents' conversations, where others have that of a bot."""
 
 
 class ConversationKind(StrEnum):

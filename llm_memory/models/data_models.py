@@ -213,7 +213,9 @@ class MemoryDraft:
     ``said_at``: when it was said, aware, where that is known; else it is now. ``heard``: what the
     actor said in the turn in which a model made the draft; None where no model did. A model can be
     talked into a draft by what it has read, and then its actor vouches for nothing. A request for
-    silence in it counts for the draft.
+    silence in it counts for the draft. ``topic``: the file that its maker asks for; words, kind and
+    trust decide where that is None, or not for this speaker. ``corrects``: it takes the place of
+    what it contradicts for certain, for no reflection will read it; see ``Stored.conflict``.
     """
 
     judgment: str
@@ -227,6 +229,8 @@ class MemoryDraft:
     context: str = ""
     said_at: datetime | None = None
     heard: str | None = None
+    topic: Topic | None = None
+    corrects: bool = False
 
 
 class PrivateKind(StrEnum):
@@ -262,10 +266,12 @@ class RejectReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """Acknowledged: on disk and recallable from now on. ``redacted``: what was hidden in it."""
+    """Acknowledged: on disk and recallable from now on. ``redacted``: what was hidden in it.
+    ``conflict``: what it may contradict, where the draft asked; that stands as it stood."""
 
     memory: StoredMemory
     redacted: tuple[PrivateKind, ...] = ()
+    conflict: StoredMemory | None = None
 
 
 @dataclass(frozen=True, slots=True)

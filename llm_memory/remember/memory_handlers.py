@@ -30,6 +30,7 @@ from ..models.data_models import (
     Source,
     Stored,
     StoredMemory,
+    Topic,
 )
 from ..models.key import Key
 from ..models.notices import NoticeCode
@@ -114,7 +115,7 @@ class MemoryHandlers:
                 logger.debug("没有记：说过之后有人忘掉、改过或移走了它")
                 return Rejected(RejectReason.CORRECTED)
             try:
-                outcome = await self._settle(scope, memory, near, former)
+                outcome = await self._settle(scope, memory, near, former, passed.draft.topic)
             except VaultWriteFailed as error:
                 return not_written(error, self._notices)
             self._notices.clear(NoticeCode.VAULT_UNWRITABLE)
@@ -135,19 +136,24 @@ class MemoryHandlers:
         return await asyncio.to_thread(ask, scope.name, memory, said_at)
 
     async def _settle(
-        self, scope: Scope, memory: Memory, near: Decision, former: StoredMemory | None
+        self,
+        scope: Scope,
+        memory: Memory,
+        near: Decision,
+        former: StoredMemory | None,
+        topic: Topic | None,
     ) -> Stored | Reinforced | Replaced:
         # Again: another write may have stored it while the embedder was asked.
         known = self._said_before(scope, memory)
         stored = known or (near.stored if isinstance(near, Reinforce | Replace) else None)
         current = await self._unchanged(stored) if stored else None
         if current is None:
-            return await self._append(scope, memory, former)
+            return await self._append(scope, memory, former, topic)
         if known or isinstance(near, Reinforce):
             active = current.memory.active or memory.active
             again = memory.active or await self._is_open_again(current, memory)
             reinforced = await self._reinforce(current, active=active, again=again)
-            return reinforced or await self._append(scope, memory, former)
+            return reinforced or await self._append(scope, memory, former, topic)
         return await self._supersede(current, memory)
 
     def _said_before(self, scope: Scope, memory: Memory) -> StoredMemory | None:
@@ -197,8 +203,11 @@ class MemoryHandlers:
 
     async def supersede(self, former: StoredMemory, successor: StoredMemory) -> bool:
         """Archive an entry that ``successor``, an entry of its scope on disk, replaces. Returns
-        False if that failed, or a person has changed its words or deleted it."""
+        False if that failed, a person has changed its words or deleted it, or the successor is gone
+        meanwhile: two that replace each other must not both go."""
         async with self._lock:
+            if self._catalogue.get(entry_key(successor)) is None:
+                return False
             current = await self._unchanged(former)
             return current is not None and await self._put_away(current, successor)
 
@@ -233,11 +242,15 @@ class MemoryHandlers:
         return bool(await asyncio.to_thread(self._vault.forgotten, scope, [memory_id]))
 
     async def _append(
-        self, scope: Scope, memory: Memory, former: StoredMemory | None = None
+        self,
+        scope: Scope,
+        memory: Memory,
+        former: StoredMemory | None = None,
+        wanted: Topic | None = None,
     ) -> Stored:
         obeyed = memory.provenance.trusted and not memory.quoted
         place = None if former is None else topic_of(former.path)
-        topic = beside(place, memory.kind, memory.judgment, trusted=obeyed)
+        topic = beside(place, memory.kind, memory.judgment, trusted=obeyed, wanted=wanted)
         stored = await asyncio.to_thread(self._vault.append, scope, topic, memory)
         self._recallable.take(stored)
         logger.debug("记住了 {} -> {}", stored.memory.memory_id, stored.path)

@@ -72,6 +72,17 @@ class NearDuplicates:
         own = stored.memory.memory_id
         return [(other, similarity) for other, similarity in near if other.memory.memory_id != own]
 
+    async def sharing_words(self, stored: StoredMemory) -> list[StoredMemory]:
+        """Returns what of a memory's own scope shares the most words with it, whoever said it; none
+        while the word index cannot answer."""
+        try:
+            async with asyncio.timeout(self._seconds):
+                near = await self._sharing_words(stored)
+        except (TimeoutError, IndexUnavailable):
+            return []
+        found = (self._catalogue.at(key) for key in near if key.scope == place_name(stored))
+        return [one for one in found if one is not None and key_of(one) != key_of(stored)]
+
     @property
     def thresholds(self) -> MergeThresholds | None:
         """Returns the embedder's thresholds, None while no index can compare."""

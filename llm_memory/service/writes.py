@@ -18,6 +18,7 @@ from ..models.tasks import TaskAction, TaskChange, TaskReport
 from ..models.transfer import Exported, Imported, NotTransferred
 from ..models.turns import Feedback, FeedbackReport, Ticket
 from ..reflection.feedback_applier import FeedbackApplier
+from ..remember.contradictions import ContradictingWrites
 from ..remember.edit import MemoryEditor, Requester
 from ..remember.memory_handlers import MemoryHandlers
 from ..runtime.lifecycle import Lifespan
@@ -39,6 +40,7 @@ class Writes:
         access: Access,
         book: ScopeBook,
         handlers: MemoryHandlers,
+        contradicting: ContradictingWrites,
         applier: FeedbackApplier,
         editor: MemoryEditor,
         tasks: TaskList,
@@ -50,6 +52,7 @@ class Writes:
         self._access = access
         self._book = book
         self._handlers = handlers
+        self._contradicting = contradicting
         self._applier = applier
         self._editor = editor
         self._tasks = tasks
@@ -68,8 +71,9 @@ class Writes:
         scope = self._recording(view)
         if isinstance(scope, Rejected):
             return scope
+        writer = self._contradicting if draft.corrects else self._handlers
         return await self._life.finish(
-            self._handlers.write(
+            writer.write(
                 draft,
                 scope,
                 conversation=view.conversation_id.umo,

@@ -131,10 +131,19 @@ def route(kind: MemoryKind, text: str, *, trusted: bool) -> Topic:
     return Topic.ENTITIES if _names_a_thing(text) or _is_lasting(text) else Topic.JOURNAL
 
 
-def beside(former: Topic | None, kind: MemoryKind, text: str, *, trusted: bool) -> Topic:
+def beside(
+    former: Topic | None,
+    kind: MemoryKind,
+    text: str,
+    *,
+    trusted: bool,
+    wanted: Topic | None = None,
+) -> Topic:
     """Returns the topic for an entry's replacement: the former topic if it is one by subject. A
-    done task is no longer a task; a journal belongs to its day."""
-    own = route(kind, text, trusted=trusted)
+    done task is no longer a task; a journal belongs to its day. ``wanted`` decides in place of the
+    words, but leads only a trusted speaker to the instructions."""
+    refused = wanted is Topic.INSTRUCTIONS and not trusted
+    own = route(kind, text, trusted=trusted) if wanted is None or refused else wanted
     stays = former in _BY_SUBJECT and own not in (Topic.INSTRUCTIONS, Topic.TASKS)
     return former if former is not None and stays else own
 
