@@ -168,3 +168,11 @@ class ChatFailed(ScopedMemoryError):
     The message begins with a stable code: ``gone``, ``timeout``, ``refused`` (it wants no more
     calls now), ``failed``, ``empty``.
     """
+
+
+class OwnerGone(ScopedMemoryError):
+    """The process that owns a store does not answer any more; what it was asked may be done."""
+
+
+class NoOwner(ScopedMemoryError):
+    """No process has the store open that is to be followed, or none that answers."""

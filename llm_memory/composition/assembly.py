@@ -27,6 +27,7 @@ from ..service.conversations import Conversations
 from ..service.corrections import Corrections
 from ..service.engine import Engine, EngineRooms
 from ..service.engine_parts import EngineParts
+from ..service.file_reading import FileReading
 from ..service.recalls import Recalls
 from ..service.scope_admin import ScopeAdmin
 from ..service.turns import Turns
@@ -195,6 +196,7 @@ def _make_service(
         remember.editor,
         remember.tasks,
         Transfer(parts.transfers, catalogue, remember.handlers, clock, parts.version),
+        loop.overviews,
         loop.paused_conversations,
         life,
     )
@@ -220,7 +222,17 @@ def _make_service(
         unread,
         migrations.run_aside,
     )
+    files = FileReading(recalls, parts.pages, recall.notes, loop.paused_conversations)
     admin = ScopeAdmin(settings, book, former, bringing, remember.editor, reconciler, life)
     return CognitiveService(
-        settings, life, access, turns, recalls, writes, corrections, conversations, admin
+        settings,
+        life,
+        access,
+        turns,
+        recalls,
+        files,
+        writes,
+        corrections,
+        conversations,
+        admin,
     )

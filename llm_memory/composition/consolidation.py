@@ -17,7 +17,6 @@ from ..consolidation.nightly_backup import NightlyBackup
 from ..consolidation.overviews import Overviews
 from ..consolidation.ports import SleepStore
 from ..consolidation.purging import Purging
-from ..models.scope import Scope
 from ..remember.closings import Closings
 from ..remember.corrected_journals import CorrectedJournals
 from ..remember.corrected_statements import CorrectedStatements
@@ -37,6 +36,7 @@ def make_consolidation(
     turns: TurnStore,
     loop_file: LoopFile,
     pages: ScopePagesOnDisk,
+    overviews: Overviews,
     backup: NightlyBackup,
     vault: MarkdownVault,
     catalogue: Catalogue,
@@ -50,10 +50,9 @@ def make_consolidation(
     learns: bool,
     busy: Callable[[], Postponed],
     may_rotate: Callable[[], bool],
-    primer: Callable[[Scope], str],
 ) -> ConsolidationService:
-    """``primer`` fills PRIMER.md of a scope; ``may_rotate`` is False while files are missing that
-    an older backup may still have; ``learns`` while memories may be changed by themselves."""
+    """``may_rotate`` is False while files are missing that an older backup may still have;
+    ``learns`` while memories may be changed by themselves."""
     closings = Closings(vault, catalogue, living, corrected)
     departures = ArchiveStep(store, vault, catalogue, living, closings, clock)
     parts = ConsolidationParts(
@@ -71,7 +70,7 @@ def make_consolidation(
             acquaintances,
             clock,
         ),
-        Overviews(pages, catalogue, corrected, notices, primer),
+        overviews,
         backup,
         Purging(vault, catalogue, living, corrected, turns, loop_file, backup),
     )

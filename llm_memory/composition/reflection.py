@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ..catalogue.acquaintances import Acquaintances
 from ..consolidation.models import Postponed
 from ..consolidation.nightly_backup import NightlyBackup
+from ..consolidation.overviews import Overviews
 from ..models.settings import EngineSettings
 from ..primer.primer_service import PrimerService
 from ..reflection.batch_reader import Apply, BatchReader
@@ -41,6 +42,7 @@ class LoopParts:
     learning: FeedbackApplier
     paused_conversations: PausedConversations
     primer: PrimerService
+    overviews: Overviews
     backup: NightlyBackup
 
 
@@ -112,12 +114,14 @@ def make_loop(
         version=parts.version,
         settings=parts.carried_settings,
     )
+    overviews = Overviews(parts.pages, catalogue, writing.corrected, notices, primer.overview)
     sleep = make_consolidation(
         store=parts.sleep_store,
         book=parts.loop_book,
         turns=parts.turns,
         loop_file=parts.loop_file,
         pages=parts.pages,
+        overviews=overviews,
         backup=backup,
         vault=parts.vault,
         catalogue=catalogue,
@@ -131,7 +135,6 @@ def make_loop(
         learns=settings.scope_filter_enabled,
         busy=hooks.busy,
         may_rotate=hooks.may_rotate,
-        primer=primer.overview,
     )
     batches = Batches(parts.turns, parts.loop_book, paces)
     asking = ModelCalls(parts.chat, spending, parts.loop_book, paces, clock)
@@ -172,4 +175,4 @@ def make_loop(
         reflection,
         sleep,
     )
-    return LoopParts(loop, queue, learning, paused_conversations, primer, backup)
+    return LoopParts(loop, queue, learning, paused_conversations, primer, overviews, backup)

@@ -216,6 +216,7 @@ class MemoryDraft:
     silence in it counts for the draft. ``topic``: the file that its maker asks for; words, kind and
     trust decide where that is None, or not for this speaker. ``corrects``: it takes the place of
     what it contradicts for certain, for no reflection will read it; see ``Stored.conflict``.
+    ``key``: drafts with the same one are one write; empty for none.
     """
 
     judgment: str
@@ -231,6 +232,7 @@ class MemoryDraft:
     heard: str | None = None
     topic: Topic | None = None
     corrects: bool = False
+    key: str = ""
 
 
 class PrivateKind(StrEnum):

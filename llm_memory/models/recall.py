@@ -201,6 +201,21 @@ class ExpandedNote:
 
 
 @dataclass(frozen=True, slots=True)
+class FileText:
+    """What a pointer, or a path, leads to, as far as the reader may see it.
+
+    Attributes:
+        path: Relative to the scope's folder, or to the memory root for ``shared/``.
+        text: Its lines, joined by ``\\n``.
+        first: Number of the first line, from 1.
+    """
+
+    path: str
+    text: str
+    first: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class PointerNotVisible:
     """No such entry for this conversation, whether or not it exists elsewhere."""
 

@@ -88,6 +88,16 @@ class Scope:
         object.__setattr__(scope, "_name", name)
         return scope
 
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _source: object, _handler: object) -> object:
+        """How pydantic, which carries values between processes, writes and checks a scope."""
+        from pydantic_core import core_schema
+
+        return core_schema.no_info_plain_validator_function(
+            lambda name: name if isinstance(name, cls) else cls.parse(name, derived=True),
+            serialization=core_schema.to_string_ser_schema(),
+        )
+
     @property
     def name(self) -> str:
         """The name as it stands on disk and in the index."""

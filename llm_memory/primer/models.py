@@ -64,3 +64,12 @@ class Primed:
     scopes: tuple[str, ...]
     memories: int
     tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """Where things stand, for a reader who asks. ``shared``: the notes that everybody reads, a file
+    with its headings each."""
+
+    primer: Primer = Primer()
+    shared: tuple[str, ...] = ()

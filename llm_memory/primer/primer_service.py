@@ -57,6 +57,12 @@ class Written:
     words: Callable[[str], str]
 
 
+AS_MARKDOWN = Written(
+    lambda hit: markdown_line(hit) + "\n", lambda part, names: "## 最近几天\n\n\n", str
+)
+"""A list item for each memory below a heading for each section."""
+
+
 class PrimerService:
     """Takes an already resolved scope filter. Reads the catalogue and one file, no index."""
 
@@ -103,14 +109,7 @@ class PrimerService:
         if before is None or now - before < pause:
             return Primer()
         try:
-            owner = await asyncio.to_thread(self._owners_words, scope)
-            known = self._acquaintances.of(scope, now, conversation=conversation.umo)
-            people = self._people(conversation, scope, actor, now, known)
-            participants = self._participants(scope, conversation.umo, actor)
-            entries = self._entries(scope_filter, now, known, actor, participants.is_told)
-            made = await asyncio.to_thread(
-                _make, entries, people, owner, scope, now, written, token_budget
-            )
+            made = await self.at_once(conversation, scope_filter, actor, written, token_budget)
         except asyncio.CancelledError:  # the turn timed out: the next one gets the primer
             self._seen.take_back(conversation.umo, before)
             raise
@@ -118,6 +117,27 @@ class PrimerService:
         if made.sections:
             self._note(conversation, scope_filter, made, Primed(now, now - before, (), 0, 0))
         return replace(made, away=now - before)
+
+    async def at_once(
+        self,
+        conversation: ConversationId,
+        scope_filter: ScopeFilter,
+        actor: Actor,
+        written: Written,
+        token_budget: int,
+    ) -> Primer:
+        """Returns where things stand now, whenever the last turn was, and notes no turn."""
+        if scope_filter.everything:
+            return Primer()
+        now, scope = self._clock(), scope_filter.scopes[0]
+        owner = await asyncio.to_thread(self._owners_words, scope)
+        known = self._acquaintances.of(scope, now, conversation=conversation.umo)
+        people = self._people(conversation, scope, actor, now, known)
+        participants = self._participants(scope, conversation.umo, actor)
+        entries = self._entries(scope_filter, now, known, actor, participants.is_told)
+        return await asyncio.to_thread(
+            _make, entries, people, owner, scope, now, written, token_budget
+        )
 
     def primed(self, conversation: str, scope_filter: ScopeFilter) -> Primed | None:
         """Returns the last primer of a conversation if the reader still sees its sources."""
@@ -133,12 +153,9 @@ class PrimerService:
         own = ScopeFilter((scope,))
         known = self._acquaintances.of(scope, now)
         people = [] if scope.is_public else self._speakers(scope, now, known)
-        written = Written(
-            lambda hit: markdown_line(hit) + "\n", lambda part, names: "## 最近几天\n\n\n", str
-        )
         entries = self._entries(own, now, known, None)
         budget = self._settings.prime_tokens
-        return primer_markdown(_make(entries, people, "", scope, now, written, budget))
+        return primer_markdown(_make(entries, people, "", scope, now, AS_MARKDOWN, budget))
 
     def clear(self) -> None:
         """Clear the caches."""

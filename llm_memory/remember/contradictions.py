@@ -22,12 +22,24 @@ class ContradictingWrites:
         self._near = near
 
     async def write(
-        self, draft: MemoryDraft, scope: Scope, *, conversation: str, trusted: bool, role: str
+        self,
+        draft: MemoryDraft,
+        scope: Scope,
+        *,
+        conversation: str,
+        trusted: bool,
+        role: str,
+        memory_id: str = "",
     ) -> RememberOutcome:
         """As ``MemoryHandlers.write``. Returns Replaced where the draft contradicts what the same
         speaker said for certain, ``Stored.conflict`` where it may contradict anything else."""
         outcome = await self._handlers.write(
-            draft, scope, conversation=conversation, trusted=trusted, role=role
+            draft,
+            scope,
+            conversation=conversation,
+            trusted=trusted,
+            role=role,
+            memory_id=memory_id,
         )
         if not isinstance(outcome, Stored):
             return outcome

@@ -21,7 +21,9 @@ from ..models.recall import (
     Arm,
     Expansion,
     Explained,
+    FileText,
     Hit,
+    PointerNotVisible,
     Recall,
     Told,
 )
@@ -39,7 +41,7 @@ from ..models.turns import (
     Ticket,
     Turn,
 )
-from ..primer.models import Primed, Primer
+from ..primer.models import Overview, Primed, Primer
 from ..primer.primer_service import Written
 from ..runtime.lifecycle import Lifespan
 from ..scopes.access import Access, ConversationView
@@ -47,6 +49,7 @@ from ..scopes.scope_book import FirstContact
 from ..transfer.ports import LineSource
 from .conversations import Conversations
 from .corrections import Corrections
+from .file_reading import FileReading
 from .recalls import Recalls
 from .scope_admin import ScopeAdmin
 from .turns import TurnRequest, Turns, TurnStart
@@ -68,6 +71,7 @@ class CognitiveService:
         access: Access,
         turns: Turns,
         recalls: Recalls,
+        files: FileReading,
         writes: Writes,
         corrections: Corrections,
         conversations: Conversations,
@@ -78,6 +82,7 @@ class CognitiveService:
         self._access = access
         self._turns = turns
         self._recalls = recalls
+        self._files = files
         self._writes = writes
         self._corrections = corrections
         self._conversations = conversations
@@ -202,6 +207,28 @@ class CognitiveService:
     async def expand(self, pointer: str, *, conversation_id: ConversationId) -> Expansion:
         """The whole entry, or section of a note, behind a pointer that the conversation may see."""
         return await self._recalls.expand(pointer, await self._view(conversation_id))
+
+    async def read(
+        self, where: str, *, conversation_id: ConversationId
+    ) -> FileText | PointerNotVisible:
+        """What a pointer leads to, or a file of the conversation's own scope or of ``shared/`` by
+        its path, without what the conversation may not see. What is absent and what is not to be
+        seen are answered alike."""
+        return await self._files.read(where, await self._view(conversation_id))
+
+    async def overview(
+        self, *, conversation_id: ConversationId, actor: Actor, token_budget: int
+    ) -> Overview:
+        """Where things stand, for a reader who asks: rules, tasks, the last days, as
+        ``primer_markdown`` writes them, and the headings of ``shared/``. Notes no turn."""
+        view = await self._view(conversation_id)
+        primer = await self._turns.overview(view, actor, token_budget)
+        return Overview(primer, self._files.shared_headings(view))
+
+    async def refresh_overview(self, *, conversation_id: ConversationId) -> None:
+        """Write MEMORY.md and PRIMER.md of the conversation's own scope anew, as the nightly run
+        does. Raises VaultWriteFailed."""
+        await self._writes.refresh_overview(await self._view(conversation_id))
 
     async def forget(
         self,

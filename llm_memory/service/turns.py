@@ -13,7 +13,7 @@ from ..models.recall import Hit, Recall, Trace
 from ..models.talk import ContextLine
 from ..models.turns import NotObserved, ObserveOutcome, Turn
 from ..primer.models import Primed, Primer
-from ..primer.primer_service import PrimerService, Written
+from ..primer.primer_service import AS_MARKDOWN, PrimerService, Written
 from ..reflection.model_histories import ModelHistories
 from ..reflection.turn_queue import TurnQueue
 from ..runtime.lifecycle import Lifespan
@@ -185,6 +185,21 @@ class Turns:
         primer = await self._primers.prime(
             view.conversation_id, scope_filter, actor, shown, token_budget
         )
+        return self._as_shown(primer, actor, complete)
+
+    async def overview(self, view: ConversationView, actor: Actor, token_budget: int) -> Primer:
+        """Where things stand in the conversation, whenever its last turn was; empty where it sees
+        nothing."""
+        scope_filter, umo = view.readable, view.conversation_id.umo
+        if scope_filter is None or self._paused_conversations.since(view.conversation_id):
+            return Primer()
+        primer = await self._primers.at_once(
+            view.conversation_id, scope_filter, actor, AS_MARKDOWN, token_budget
+        )
+        complete = self._bylines.reader(scope_filter, umo, actor)
+        return self._as_shown(primer, actor, complete)
+
+    def _as_shown(self, primer: Primer, actor: Actor, complete: Callable[[Hit], Hit]) -> Primer:
         sections = (
             replace(
                 section, hits=tuple(map(complete, self._access.as_seen_by(actor, section.hits)))

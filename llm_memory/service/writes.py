@@ -3,6 +3,7 @@ files."""
 
 from __future__ import annotations
 
+from ..consolidation.overviews import Overviews
 from ..errors import InvalidScope
 from ..models.conversation import Actor
 from ..models.data_models import (
@@ -11,6 +12,8 @@ from ..models.data_models import (
     Rejected,
     RejectReason,
     RememberOutcome,
+    Stored,
+    StoredMemory,
 )
 from ..models.scope import Scope
 from ..models.settings import EngineSettings
@@ -27,6 +30,7 @@ from ..scopes.paused_conversations import PausedConversations
 from ..scopes.rules.move_target import target_scope
 from ..scopes.scope_book import ScopeBook
 from ..tasks.task_list import TaskList, TaskRequester
+from ..text.derived_ids import derived_id
 from ..transfer.conversation_transfer import Terms, Transfer
 from ..transfer.ports import LineSource
 
@@ -45,6 +49,7 @@ class Writes:
         editor: MemoryEditor,
         tasks: TaskList,
         transfer: Transfer,
+        overviews: Overviews,
         paused_conversations: PausedConversations,
         life: Lifespan,
     ) -> None:
@@ -57,6 +62,7 @@ class Writes:
         self._editor = editor
         self._tasks = tasks
         self._transfer = transfer
+        self._overviews = overviews
         self._paused_conversations = paused_conversations
         self._life = life
 
@@ -71,6 +77,11 @@ class Writes:
         scope = self._recording(view)
         if isinstance(scope, Rejected):
             return scope
+        memory_id = derived_id("m", scope.name, draft.key) if draft.key else ""
+        if memory_id and isinstance(
+            known := await self._handlers.stands(scope, memory_id), StoredMemory
+        ):
+            return Stored(known)
         writer = self._contradicting if draft.corrects else self._handlers
         return await self._life.finish(
             writer.write(
@@ -79,6 +90,7 @@ class Writes:
                 conversation=view.conversation_id.umo,
                 trusted=self._access.trusts(draft.actor, view, scope),
                 role=view.conversation_id.persona or "",
+                memory_id=memory_id,
             )
         )
 
@@ -99,6 +111,12 @@ class Writes:
         by = TaskRequester(scope, Requester(actor, where.umo), trusted, where.persona or "")
         outcomes = await self._life.finish(self._tasks.change(change, by, seen))
         return self._tasks.report(seen, outcomes)
+
+    async def refresh_overview(self, view: ConversationView) -> None:
+        """Write the pages of the conversation's own scope, if it has one."""
+        scope = self._recording(view)
+        if isinstance(scope, Scope):
+            await self._life.finish(self._overviews.run(scope))
 
     async def feedback(self, feedback: Feedback, ticket: Ticket) -> FeedbackReport:
         """Apply what was learned from a queued turn, inside the scope of that turn."""

@@ -1,0 +1,131 @@
+"""Reads what a pointer or a path leads to, as far as a conversation may see it."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import unicodedata
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import groupby
+
+from ..catalogue.rules.pointers import pointed_id
+from ..errors import VaultFileBroken, VaultWriteFailed
+from ..models.data_models import StoredMemory
+from ..models.recall import Expanded, ExpandedNote, FileText, PointerNotVisible
+from ..models.scope import Scope, ScopeFilter
+from ..models.shelf import SHARED, SHARED_FOLDER
+from ..models.vault_layout import MEMORY_PAGE, PRIMER_PAGE, is_recalled
+from ..scopes.access import ConversationView
+from ..scopes.paused_conversations import PausedConversations
+from ..vault.markdown.entry import render
+from ..vault.markdown.topic_file import parse_file
+from ..vault.notes.note_book import NoteBook
+from ..vault.scope_pages import ScopePagesOnDisk
+from .recalls import Recalls
+
+_LONGEST_PATH = 300
+_FALLBACK_TIME = datetime(1970, 1, 1, tzinfo=UTC)
+_PAGES = (MEMORY_PAGE, PRIMER_PAGE)
+_IDS = re.compile(r"(?:号|在)：(?:(?! · ).)*(?: · |$)")
+"""Of a person and a conversation, in an entry's metadata: a reader sees names."""
+
+
+class FileReading:
+    """A path opens a file of the conversation's own scope or of ``shared/``, and no other. What is
+    absent and what is another's are answered alike."""
+
+    def __init__(
+        self,
+        recalls: Recalls,
+        pages: ScopePagesOnDisk,
+        notes: NoteBook,
+        paused_conversations: PausedConversations,
+    ) -> None:
+        self._recalls = recalls
+        self._pages = pages
+        self._notes = notes
+        self._paused_conversations = paused_conversations
+
+    async def read(self, where: str, view: ConversationView) -> FileText | PointerNotVisible:
+        """Returns an entry or a section by its pointer, a whole file by its path."""
+        seen = view.readable
+        if seen is None or self._paused_conversations.since(view.conversation_id):
+            return PointerNotVisible(where)
+        if pointed_id(where) is not None:
+            return await self._pointed(where, view)
+        path = legal_path(where)
+        if path is None:
+            return PointerNotVisible(where)
+        if path.startswith(f"{SHARED_FOLDER}/"):
+            return self._shared(path, seen) or PointerNotVisible(where)
+        found = await asyncio.to_thread(self._of_scope, seen.scopes[0], path, view)
+        return found or PointerNotVisible(where)
+
+    async def _pointed(self, where: str, view: ConversationView) -> FileText | PointerNotVisible:
+        match await self._recalls.expand(where, view):
+            case Expanded(stored):
+                origin = replace(stored.memory.provenance, person="", conversation="")
+                shown = replace(stored.memory, provenance=origin)
+                return FileText(stored.path, render(shown).rstrip("\n"))
+            case ExpandedNote(section):
+                return FileText(section.chunk.file, section.text, section.first)
+            case PointerNotVisible() as absent:
+                return absent
+
+    def _shared(self, path: str, seen: ScopeFilter) -> FileText | None:
+        if SHARED not in seen.shelves:
+            return None
+        chunks = self._notes.visible(ScopeFilter((), shelves=(SHARED,)))
+        mine = sorted((one for one in chunks if one.file == path), key=lambda one: one.first)
+        if not mine:
+            return None
+        return FileText(path, "\n".join(chunk.text for chunk in mine), mine[0].first)
+
+    def _of_scope(self, scope: Scope, path: str, view: ConversationView) -> FileText | None:
+        """Blocks."""
+        try:
+            page = self._pages.read(scope, path)
+        except (VaultWriteFailed, VaultFileBroken, OSError):
+            return None
+        if page is None:
+            return None
+        try:
+            file = parse_file(page.raw.decode(), fallback_time=_FALLBACK_TIME)
+        except (UnicodeDecodeError, VaultFileBroken):
+            return None
+        lines = list(file.lines)
+        for entry in reversed(file.entries):
+            if view.sees(StoredMemory(scope, path, entry.memory)):
+                rows = slice(entry.rows, entry.body)
+                lines[rows] = [_IDS.sub("", line) for line in lines[rows]]
+            else:
+                del lines[entry.start : entry.end]
+        return FileText(path, "\n".join(lines).rstrip("\n"))
+
+    def shared_headings(self, view: ConversationView) -> tuple[str, ...]:
+        """Returns a line for each file of ``shared/``: its path, and its widest headings."""
+        seen = view.readable
+        if seen is None or SHARED not in seen.shelves:
+            return ()
+        chunks = self._notes.visible(ScopeFilter((), shelves=(SHARED,)))
+        lines = []
+        for path, of_file in groupby(chunks, key=lambda chunk: chunk.file):
+            headings = dict.fromkeys(one.headings[0] for one in of_file if one.headings)
+            lines.append(f"{path}: {' · '.join(headings)}" if headings else path)
+        return tuple(lines)
+
+
+def legal_path(text: str) -> str | None:
+    """Returns a path inside a scope's folder, or below ``shared/``, in the form NFC. None for what
+    is absolute, leads upwards, is hidden or archived, has a drive or a control character."""
+    path = unicodedata.normalize("NFC", text.strip())
+    if not path or len(path) > _LONGEST_PATH or not path.isprintable():
+        return None
+    if any(mark in path for mark in '\\:~*?"<>|') or path.startswith("/"):
+        return None
+    parts = path.split("/")
+    if any(not part or part.startswith(".") or part != part.strip(" .") for part in parts):
+        return None
+    is_page = path in _PAGES
+    return path if is_page or is_recalled(path) else None

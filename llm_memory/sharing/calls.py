@@ -1,0 +1,126 @@
+"""The calls that go from one process to another, and how their values are written as JSON.
+
+pydantic reads the annotations of ``SharedMemory``, so that a value is checked where it arrives, and
+a method that changes changes here, too.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, Final, get_args, get_type_hints
+
+from pydantic import TypeAdapter, ValidationError
+
+from ..errors import InvalidConversationId
+from ..models.conversation import Actor, ConversationId
+from ..models.data_models import MemoryDraft, Source
+from .ports import SharedMemory
+
+PROTOCOL: Final = 1
+"""Changes with whatever an older program would misread."""
+AGENT: Final = "mcp:agent"
+"""The person that coding agents are: their words are nobody's whom the store knows."""
+_LONGEST_NAME: Final = 40
+_LONGEST_KEY: Final = 100
+
+
+class BadCall(Exception):
+    """The call cannot be made; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One method: its parameters, and what it may answer, by the names of the types."""
+
+    parameters: Mapping[str, TypeAdapter[Any]]
+    required: frozenset[str]
+    answers: Mapping[str, TypeAdapter[Any]]
+
+
+@cache
+def call(name: str) -> Call:
+    """Raises BadCall for a name that is none."""
+    method = getattr(SharedMemory, name, None)
+    if name.startswith("_") or not inspect.iscoroutinefunction(method):
+        raise BadCall(f"no such call: {name}")
+    hints = get_type_hints(method)
+    answer = hints.pop("return")
+    answers = get_args(answer) if isinstance(answer, UnionType) else (answer,)
+    taken = inspect.signature(method).parameters
+    hints["conversation_id"] = str
+    return Call(
+        {parameter: TypeAdapter(hint) for parameter, hint in hints.items()},
+        frozenset(n for n, one in taken.items() if n != "self" and one.default is one.empty),
+        {one.__name__: TypeAdapter(one) for one in answers},
+    )
+
+
+def encode_arguments(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns what ``decode_arguments`` reads."""
+    known = call(name).parameters
+    plain = {**arguments, "conversation_id": str(arguments["conversation_id"])}
+    return {key: known[key].dump_python(value, mode="json") for key, value in plain.items()}
+
+
+def decode_arguments(name: str, raw: object) -> dict[str, Any]:
+    """Returns the arguments as an agent may give them: it acts for itself alone, vouches for
+    nothing, and speaks in a conversation of its own. Raises BadCall."""
+    known = call(name)
+    if not isinstance(raw, Mapping):
+        raise BadCall("the arguments are no object")
+    if unknown := sorted(set(map(str, raw)) - set(known.parameters)):
+        raise BadCall(f"unknown argument: {unknown[0]}")
+    if missing := sorted(known.required - set(raw)):
+        raise BadCall(f"missing argument: {missing[0]}")
+    try:
+        values = {key: known.parameters[key].validate_python(value) for key, value in raw.items()}
+        where = ConversationId.parse(values["conversation_id"])
+    except (ValidationError, InvalidConversationId, ValueError) as error:
+        raise BadCall(f"{type(error).__name__} in the arguments of {name}") from error
+    if not where.is_agent:
+        raise BadCall("not the conversation of a coding agent")
+    values["conversation_id"] = where
+    if isinstance(values.get("actor"), Actor):
+        values["actor"] = as_agent(values["actor"])
+    if isinstance(values.get("draft"), MemoryDraft):
+        values["draft"] = _as_agents(values["draft"])
+    return values
+
+
+def as_agent(actor: Actor | None) -> Actor:
+    """Returns the agent under the name that its program gave."""
+    return Actor(AGENT, actor.name[:_LONGEST_NAME] if actor else "")
+
+
+def _as_agents(draft: MemoryDraft) -> MemoryDraft:
+    return replace(
+        draft,
+        source=Source.TOOL,
+        actor=as_agent(draft.actor),
+        heard=None,
+        said_at=None,
+        key=draft.key[:_LONGEST_KEY],
+    )
+
+
+def encode_answer(name: str, value: object) -> dict[str, Any]:
+    """Returns what ``decode_answer`` reads: the name of the value's type, and the value."""
+    kind = type(value).__name__
+    return {"type": kind, "value": call(name).answers[kind].dump_python(value, mode="json")}
+
+
+def decode_answer(name: str, raw: object) -> Any:
+    """Raises BadCall for what is no answer to this call."""
+    answers = call(name).answers
+    if not isinstance(raw, Mapping) or raw.get("type") not in answers:
+        raise BadCall(f"no answer to {name}")
+    if raw["type"] == NoneType.__name__:
+        return None
+    try:
+        return answers[str(raw["type"])].validate_python(raw.get("value"))
+    except ValidationError as error:
+        raise BadCall(f"a damaged answer to {name}") from error

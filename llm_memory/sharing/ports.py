@@ -1,0 +1,43 @@
+"""What a program may ask of a store that is its own or another process's."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from ..models.conversation import Actor, ConversationId
+from ..models.data_models import MemoryDraft, Rejected, RememberOutcome
+from ..models.recall import FileText, PointerNotVisible, Recall
+from ..models.tasks import TaskChange, TaskReport
+from ..primer.models import Overview
+
+
+class SharedMemory(Protocol):
+    """Of ``CognitiveService``, what a coding agent is given. See there for each method."""
+
+    async def remember(
+        self, draft: MemoryDraft, *, conversation_id: ConversationId
+    ) -> RememberOutcome: ...
+
+    async def recall(
+        self,
+        query: str,
+        *,
+        conversation_id: ConversationId,
+        limit: int,
+        token_budget: int,
+        actor: Actor | None = None,
+    ) -> Recall: ...
+
+    async def update_tasks(
+        self, change: TaskChange, *, conversation_id: ConversationId, actor: Actor
+    ) -> TaskReport | Rejected: ...
+
+    async def read(
+        self, where: str, *, conversation_id: ConversationId
+    ) -> FileText | PointerNotVisible: ...
+
+    async def overview(
+        self, *, conversation_id: ConversationId, actor: Actor, token_budget: int
+    ) -> Overview: ...
+
+    async def refresh_overview(self, *, conversation_id: ConversationId) -> None: ...

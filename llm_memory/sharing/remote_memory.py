@@ -1,0 +1,125 @@
+"""A follower's side: the store of another process, by the calls that its owner answers."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import json
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final
+
+from ..errors import NoOwner, OwnerGone, ScopedMemoryError
+from ..models.conversation import Actor, ConversationId
+from ..models.data_models import MemoryDraft, Rejected, RememberOutcome
+from ..models.recall import FileText, PointerNotVisible, Recall
+from ..models.tasks import TaskChange, TaskReport
+from ..primer.models import Overview
+from .calls import PROTOCOL, BadCall, decode_answer, encode_arguments
+from .endpoint import Endpoint
+
+_AT_ONCE: Final = 64
+"""Calls under way; more wait."""
+CALL_SECONDS: Final = 30.0
+
+
+class RemoteMemory:
+    """Has no engine and knows no scope. Every method raises OwnerGone where the owner does not
+    answer, and ScopedMemoryError with what it said where it refused."""
+
+    def __init__(self, endpoint: Endpoint, *, seconds: float = CALL_SECONDS) -> None:
+        """Raises NoOwner for an owner of another protocol. ``seconds``: the most a call takes."""
+        if endpoint.protocol != PROTOCOL:
+            raise NoOwner(
+                f"the owner speaks protocol {endpoint.protocol}, this program {PROTOCOL}: "
+                "both must be of one version"
+            )
+        self._endpoint = endpoint
+        self._seconds = seconds
+        # Threads of its own: a call that waits must not take one that others need.
+        self._threads = ThreadPoolExecutor(_AT_ONCE, "owner")
+
+    def close(self) -> None:
+        """Let go of the threads; a call under way ends by itself."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def remember(
+        self, draft: MemoryDraft, *, conversation_id: ConversationId
+    ) -> RememberOutcome:
+        answer: RememberOutcome = await self._call(
+            "remember", draft=draft, conversation_id=conversation_id
+        )
+        return answer
+
+    async def recall(
+        self,
+        query: str,
+        *,
+        conversation_id: ConversationId,
+        limit: int,
+        token_budget: int,
+        actor: Actor | None = None,
+    ) -> Recall:
+        answer: Recall = await self._call(
+            "recall",
+            query=query,
+            conversation_id=conversation_id,
+            limit=limit,
+            token_budget=token_budget,
+            actor=actor,
+        )
+        return answer
+
+    async def update_tasks(
+        self, change: TaskChange, *, conversation_id: ConversationId, actor: Actor
+    ) -> TaskReport | Rejected:
+        answer: TaskReport | Rejected = await self._call(
+            "update_tasks", change=change, conversation_id=conversation_id, actor=actor
+        )
+        return answer
+
+    async def read(
+        self, where: str, *, conversation_id: ConversationId
+    ) -> FileText | PointerNotVisible:
+        answer: FileText | PointerNotVisible = await self._call(
+            "read", where=where, conversation_id=conversation_id
+        )
+        return answer
+
+    async def overview(
+        self, *, conversation_id: ConversationId, actor: Actor, token_budget: int
+    ) -> Overview:
+        answer: Overview = await self._call(
+            "overview", conversation_id=conversation_id, actor=actor, token_budget=token_budget
+        )
+        return answer
+
+    async def refresh_overview(self, *, conversation_id: ConversationId) -> None:
+        await self._call("refresh_overview", conversation_id=conversation_id)
+
+    async def _call(self, name: str, **arguments: Any) -> Any:
+        body = json.dumps(encode_arguments(name, arguments)).encode()
+        loop = asyncio.get_running_loop()
+        status, answer = await loop.run_in_executor(self._threads, self._post, name, body)
+        if status == http.HTTPStatus.OK:
+            try:
+                return decode_answer(name, answer)
+            except BadCall as error:
+                raise OwnerGone(str(error)) from error
+        said = answer.get("error") if isinstance(answer, dict) else None
+        if status in (http.HTTPStatus.UNAUTHORIZED, http.HTTPStatus.SERVICE_UNAVAILABLE):
+            raise OwnerGone(said or f"status {status}")  # another owner has this port by now
+        raise ScopedMemoryError(said or f"status {status}")
+
+    def _post(self, name: str, body: bytes) -> tuple[int, Any]:
+        """Blocks. Raises OwnerGone."""
+        owner = self._endpoint
+        connection = http.client.HTTPConnection(owner.host, owner.port, timeout=self._seconds)
+        headers = {"Authorization": f"Bearer {owner.token}", "Content-Type": "application/json"}
+        try:
+            connection.request("POST", f"/v{PROTOCOL}/{name}", body, headers)
+            response = connection.getresponse()
+            return response.status, json.loads(response.read())
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            raise OwnerGone(str(error) or type(error).__name__) from error
+        finally:
+            connection.close()
