@@ -15,6 +15,7 @@ ScopedMemoryError
 ├── StateUnavailable      the state file cannot be read or written now
 ├── IndexUnavailable      the vector index cannot answer; recall goes on without it
 │   └── IndexFull         it takes no more, for want of disk space; what is in it can be asked
+├── HomeError             a home's settings or a project's name cannot be used
 ├── EmbeddingFailed       no vectors for this text now; recall and writes go on without them
 └── RerankFailed          no other order for these texts now; recall keeps its own
 
@@ -87,6 +88,11 @@ class UpgradeFailed(ScopedMemoryError):
         super().__init__(f"{path}: {detail}")
         self.path = path
         self.detail = detail
+
+
+class HomeError(ScopedMemoryError):
+    """A home's settings, a project's name or a folder of theirs cannot be used. The message is one
+    line for the person at the command line, in two languages."""
 
 
 class VaultError(ScopedMemoryError):

@@ -11,10 +11,15 @@ from ..storage.local_zone import MACHINE_ZONE
 
 @dataclass(frozen=True, slots=True)
 class EnginePaths:
-    """Where the engine keeps things. ``memory`` may lie elsewhere; the index stays."""
+    """Where the engine keeps things. ``memory`` may lie elsewhere; the index stays.
+
+    ``owns_memory`` is False for the Markdown of a project that others may use or commit: no lock is
+    put there, and its modes stay. ``data`` must then be the only data folder of that ``memory``.
+    """
 
     data: Path
     memory: Path
+    owns_memory: bool = True
 
     @classmethod
     def under(cls, data: Path, memory_root: Path | None = None) -> EnginePaths:
@@ -25,7 +30,8 @@ class EnginePaths:
     def owned(self) -> tuple[Path, ...]:
         """The folders that one process alone may use, without those that lie in another."""
         data, memory = self.data.resolve(), self.memory.resolve()
-        return (data,) if memory.is_relative_to(data) else (data, memory)
+        alone = not self.owns_memory or memory.is_relative_to(data)
+        return (data,) if alone else (data, memory)
 
     @property
     def index(self) -> Path:

@@ -1,0 +1,159 @@
+"""Which project a folder belongs to, and that nothing of the engine's own lies in it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from unicodedata import normalize
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from astrbot_plugin_scoped_memory.llm_memory.composition.engine import build_engine
+from astrbot_plugin_scoped_memory.llm_memory.errors import HomeError, InvalidScope
+from astrbot_plugin_scoped_memory.llm_memory.home.project import (
+    Project,
+    find_project,
+    home_paths,
+    name_of,
+    project_paths,
+)
+from astrbot_plugin_scoped_memory.llm_memory.models.conversation import ConversationId
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import MemoryDraft, Stored
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
+from astrbot_plugin_scoped_memory.llm_memory.models.settings import EngineSettings
+
+pytestmark = [pytest.mark.unit, pytest.mark.property]
+
+
+@pytest.fixture
+def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "users" / "lin"
+    folder.mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(folder))
+    monkeypatch.setenv("USERPROFILE", str(folder))
+    return folder
+
+
+def made(*folders: Path) -> Path:
+    for folder in folders:
+        folder.mkdir(parents=True)
+    return folders[-1]
+
+
+def test_the_marked_folder_upwards_is_the_project(user: Path) -> None:
+    root = user / "code" / "shop"
+    deep = made(root / ".scoped-memory", root / "lib" / ".git", root / "lib" / "src")
+    assert find_project(deep) == Project("shop", root, own_store=False)
+    made(root / ".scoped-memory" / "memory")
+    assert find_project(deep) == Project("shop", root, own_store=True)
+    assert find_project(deep, "店铺") == Project("店铺", root, own_store=True)
+
+
+def test_else_the_nearest_repository_is(user: Path) -> None:
+    root = user / "code" / "shop"
+    deep = made(user / "code" / ".git", root / "src")
+    (root / ".git").write_text("gitdir: elsewhere\n")  # a worktree
+    assert find_project(deep) == Project("shop", root, own_store=False)
+
+
+def test_nothing_at_or_above_the_users_folder_is_a_project(user: Path) -> None:
+    made(user / ".scoped-memory" / "memory")
+    made(user.parent / ".scoped-memory" / "memory")
+    here = made(user / ".git", user / "notes")
+    assert find_project(here) is None
+    assert find_project(user) is None
+    assert find_project(user.parent) is None
+    assert find_project(here, "notes") == Project("notes", here, own_store=False)
+    assert find_project(user, "me") == Project("me", user, own_store=False)
+
+
+def test_a_link_is_no_mark_and_no_store(user: Path) -> None:
+    theirs = made(user / "other" / "memory").parent
+    root = made(user / "shop")
+    (root / ".scoped-memory").symlink_to(theirs, target_is_directory=True)
+    assert find_project(root) is None
+    (root / ".scoped-memory").unlink()
+    (root / ".scoped-memory").mkdir()
+    (root / ".scoped-memory" / "memory").symlink_to(theirs / "memory", target_is_directory=True)
+    assert find_project(root) == Project("shop", root, own_store=False)
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="gives a folder away")
+def test_another_users_folder_above_takes_in_no_project(user: Path) -> None:
+    root = made(user / "open" / ".scoped-memory", user / "open" / "shop")
+    os.chown(user / "open" / ".scoped-memory", 12345, 12345)
+    assert find_project(root) is None
+
+
+def test_an_illegal_name_is_an_error(user: Path) -> None:
+    for name in ("a b", "..", "public", "quarantine", "dm-1", "con"):
+        with pytest.raises(HomeError, match="illegal project name"):
+            find_project(user, name)
+
+
+names = st.one_of(
+    st.text(min_size=1, max_size=120),
+    st.text("aA猫 .-_é", min_size=1, max_size=90),
+    st.sampled_from(["public", "Public", "dm-x", "group-1", "con", "...", "-", "a b", "a.b", "ab"]),
+)
+
+
+def folder_named(name: str) -> Path:
+    return Path("/", name.replace("/", "∕").replace("\0", "␀"))
+
+
+@given(names)
+def test_every_folder_has_a_legal_name_that_is_not_public(name: str) -> None:
+    folder = folder_named(name)
+    found = name_of(folder)
+    assert not Scope.parse(found).is_public
+    assert name_of(folder) == found
+    try:
+        legal = not Scope.parse(folder.name).is_public
+    except InvalidScope:
+        legal = False
+    assert (found == folder.name) is legal
+
+
+@given(names, names)
+def test_two_folder_names_never_become_one(one: str, other: str) -> None:
+    first, second = folder_named(one), folder_named(other)
+    same = normalize("NFC", first.name) == normalize("NFC", second.name)
+    assert (name_of(first) == name_of(second)) is same
+
+
+async def test_a_projects_store_puts_markdown_into_the_project_and_nothing_else(
+    user: Path,
+) -> None:
+    home, root = user / "home", user / "shop"
+    made(root / ".scoped-memory" / "memory" / "scopes" / "public")
+    (root / ".scoped-memory").chmod(0o755)
+    (root / ".scoped-memory" / "memory").chmod(0o755)
+    project = find_project(root)
+    assert project is not None
+    paths = project_paths(home, project)
+    assert paths.data.is_relative_to(home)
+    assert paths != project_paths(home, Project("shop", user / "elsewhere", own_store=True))
+    engine = build_engine(paths, EngineSettings(), remembers=False)
+    await engine.open()
+    try:
+        stored = await engine.service.remember(
+            MemoryDraft("收银台用 PostgreSQL 存订单"),
+            conversation_id=ConversationId.parse("cli:FriendMessage:1"),
+        )
+        assert isinstance(stored, Stored)
+    finally:
+        await engine.close()
+    left = {path.name for path in root.rglob("*") if path.is_file()}
+    assert {name for name in left if not name.endswith(".md")} <= {".format.json"}
+    assert any(name.endswith(".md") for name in left)
+    assert (root / ".scoped-memory" / "memory").stat().st_mode & 0o777 == 0o755
+    assert (paths.data / "owner.lock").exists()
+
+
+def test_the_homes_own_store_lies_in_the_home(tmp_path: Path) -> None:
+    paths = home_paths(tmp_path)
+    assert (paths.data, paths.memory) == (tmp_path, tmp_path / "memory")
+    assert paths.owned == (tmp_path.resolve(),)

@@ -1,0 +1,299 @@
+"""A home's settings in layers: the later wins, what is wrong is told, and a repository may set
+nothing that could send memories away."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from astrbot_plugin_scoped_memory.llm_memory.errors import HomeError
+from astrbot_plugin_scoped_memory.llm_memory.home.embedding_key import key_source, read_key
+from astrbot_plugin_scoped_memory.llm_memory.home.places import default_home
+from astrbot_plugin_scoped_memory.llm_memory.home.setting_values import READERS
+from astrbot_plugin_scoped_memory.llm_memory.home.settings import (
+    OF_A_PROJECT,
+    HomeSettings,
+    LoadedSettings,
+    load_settings,
+)
+from astrbot_plugin_scoped_memory.llm_memory.models.settings import PrivacyMode
+
+pytestmark = [pytest.mark.unit, pytest.mark.property]
+
+KEY = "sk-test-0123456789abcdef"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    root = tmp_path / "work"
+    (root / ".scoped-memory").mkdir(parents=True)
+    (tmp_path / "home").mkdir()
+    return root
+
+
+def load(project: Path, environ: Mapping[str, str] = {}, **flags: str) -> LoadedSettings:
+    home = {"SCOPED_MEMORY_HOME": str(project.parent / "home")}
+    return load_settings(flags=flags, environ={**home, **environ}, cwd=project)
+
+
+def in_home(project: Path, text: str) -> Path:
+    return write(project.parent / "home" / "config.toml", text)
+
+
+def in_project(project: Path, text: str) -> Path:
+    return write(project / ".scoped-memory" / "config.toml", text)
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text, "utf-8")
+    return path
+
+
+def test_every_key_has_a_default_and_a_reader() -> None:
+    assert [field.name for field in fields(HomeSettings)] == list(READERS)
+
+
+def test_each_layer_covers_the_one_before_and_says_so(project: Path) -> None:
+    read = load(project)
+    assert (read.settings.max_tokens, read.origins["max_tokens"]) == (1500, "default")
+    home = in_home(project, "max_tokens = 1000\n")
+    read = load(project)
+    assert (read.settings.max_tokens, read.origins["max_tokens"]) == (1000, str(home))
+    own = in_project(project, "max_tokens = 900\n")
+    read = load(project)
+    assert (read.settings.max_tokens, read.origins["max_tokens"]) == (900, str(own))
+    environ = {"SCOPED_MEMORY_MAX_TOKENS": "800"}
+    read = load(project, environ)
+    assert read.settings.max_tokens == 800
+    assert read.origins["max_tokens"] == "SCOPED_MEMORY_MAX_TOKENS"
+    read = load(project, environ, max_tokens="700")
+    assert (read.settings.max_tokens, read.origins["max_tokens"]) == (700, "--max-tokens")
+    assert read.warnings == ()
+
+
+def test_the_home_is_where_the_flag_the_environment_or_the_platform_says(tmp_path: Path) -> None:
+    def home(environ: Mapping[str, str], **flags: str) -> Path:
+        return load_settings(flags=flags, environ=environ, cwd=tmp_path).settings.home
+
+    there = {"HOME": "/h", "SCOPED_MEMORY_HOME": "~/m"}
+    assert home(there) == Path("/h/m")
+    assert home(there, home="here") == tmp_path / "here"
+    assert default_home({"HOME": "/h"}, "linux") == Path("/h/.local/share/scoped-memory")
+    assert default_home({"HOME": "/h", "XDG_DATA_HOME": "/d"}, "linux") == Path("/d/scoped-memory")
+    assert default_home({"HOME": "/h", "XDG_DATA_HOME": "d"}, "linux") == default_home(
+        {"HOME": "/h"}, "linux"
+    )
+    assert default_home({"HOME": "/h"}, "darwin").parts[-3:] == (
+        "Library",
+        "Application Support",
+        "scoped-memory",
+    )
+    assert default_home({"USERPROFILE": "/u", "LOCALAPPDATA": "/l"}, "win32") == Path(
+        "/l/scoped-memory"
+    )
+
+
+def test_an_unknown_key_is_named_with_the_one_that_was_meant(project: Path) -> None:
+    file = in_home(project, f'max_token = 500\nembedding_key = "{KEY}"\n')
+    read = load(project, {"SCOPED_MEMORY_EMBEDING": KEY, "SCOPED_MEMORY_ZZZ": "1"})
+    assert read.settings == load(project).settings
+    assert f"{file}: " in read.warnings[0]
+    assert read.warnings[0].endswith("did you mean max_tokens?")
+    assert "embedding_key" in read.warnings[1]
+    assert read.warnings[2].endswith("did you mean embedding?")
+    assert "zzz" in read.warnings[3]
+    assert KEY not in "".join(read.warnings)
+
+
+WRONG = [
+    "max_tokens = true", 'max_tokens = "many"', "max_tokens = 99", "max_tokens = 8001",
+    "max_tokens = 1.5", "max_tokens = [500]", "language = 3", 'language = "fr"',
+    'privacy_mode = "none"', "embedding = false", 'embedding = "bundeled"', "embedding_model = {}",
+    'embedding_url = "ftp://a"', 'embedding_url = "not an address"', 'embedding_url = "https://[::"',
+    'embedding_url = "https://user:word@example.org/v1"', 'embedding_url = "https://e.org/?k=s"',
+    'embedding_key_env = "sk-live-aB3"', 'embedding_key_env = ""', 'embedding_key_file = "absent"',
+    'embedding_model = "a\\nb"',
+    'embedding = "' + "x" * 999 + '"', "project = 5", 'home = "elsewhere"',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("line", WRONG)
+def test_a_wrong_value_is_told_and_the_layer_before_stays(project: Path, line: str) -> None:
+    plain = load(project)
+    in_home(project, line + "\n")
+    read = load(project)
+    assert read.settings == plain.settings
+    assert read.origins == plain.origins
+    assert len(read.warnings) == 1
+    value = line.partition(" = ")[2].strip('"')
+    assert len(value) < 6 or value not in read.warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("content", "place"),
+    [
+        (b"a = 1\nmax_tokens = = 2\n", "line 2, column 14"),
+        (b"max_tokens = ", "line 1, column 14"),
+        (b'# ok\nlanguage = "\xff"\n', "line 2, column 13"),
+    ],
+)
+@pytest.mark.parametrize("whose", ["home", "project"])
+def test_broken_toml_is_one_line_with_file_line_and_column(
+    project: Path, content: bytes, place: str, whose: str
+) -> None:
+    folder = project.parent / "home" if whose == "home" else project / ".scoped-memory"
+    file = folder / "config.toml"
+    file.write_bytes(content)
+    with pytest.raises(HomeError) as caught:
+        load(project)
+    text = str(caught.value)
+    assert str(file) in text
+    assert place in text
+    assert "\n" not in text
+
+
+def test_a_file_from_notepad_is_read(project: Path) -> None:
+    in_home(project, "\ufeffmax_tokens = 500\r\n")
+    assert load(project).settings.max_tokens == 500
+
+
+def test_a_file_that_is_too_deep_or_too_large_is_refused_in_words(project: Path) -> None:
+    in_project(project, "project = " + "[" * 30_000)
+    with pytest.raises(HomeError, match="deep"):
+        load(project)
+    in_project(project, "#" * 70_000)
+    with pytest.raises(HomeError, match="large"):
+        load(project)
+
+
+HOSTILE = {
+    "home": '"/tmp/theirs"',
+    "embedding": '"http"',
+    "embedding_url": '"https://evil.example/v1"',
+    "embedding_model": '"theirs"',
+    "embedding_key_env": '"AWS_SECRET_ACCESS_KEY"',
+    "embedding_key_file": '"key"',
+    "privacy_mode": '"off"',
+}
+
+
+def test_the_projects_file_sets_four_keys_and_no_others(project: Path) -> None:
+    assert set(HOSTILE) | OF_A_PROJECT == set(READERS)
+    (project / ".scoped-memory" / "key").write_text(KEY)
+    (project / ".scoped-memory" / "key").chmod(0o600)
+    plain = load(project)
+    own = 'project = "theirs"\nlanguage = "zh"\nmax_tokens = 200\nprimer_tokens = 300\n'
+    in_project(project, own + "".join(f"{key} = {value}\n" for key, value in HOSTILE.items()))
+    read = load(project)
+    for key in HOSTILE:
+        assert getattr(read.settings, key) == getattr(plain.settings, key)
+        assert read.origins[key] == plain.origins[key]
+        assert any(key in warning for warning in read.warnings)
+    assert len(read.warnings) == len(HOSTILE)
+    settings = read.settings
+    assert (settings.project, settings.language) == ("theirs", "zh")
+    assert (settings.max_tokens, settings.primer_tokens) == (200, 300)
+
+
+json_values = st.one_of(st.integers(), st.booleans(), st.text("abcdefghijklmnop /:.-", max_size=20))
+
+
+@given(st.dictionaries(st.sampled_from([*READERS, "endpoint", "embedding-url"]), json_values))
+def test_no_projects_file_moves_what_is_the_homes(
+    tmp_path_factory: pytest.TempPathFactory, content: dict[str, object]
+) -> None:
+    root = tmp_path_factory.mktemp("r")
+    (root / ".scoped-memory").mkdir()
+    plain = load_settings(flags={}, environ={"HOME": "/h"}, cwd=root).settings
+    lines = (
+        f'"{key}" = {str(value).lower() if isinstance(value, bool) else value!r}\n'
+        for key, value in content.items()
+        if key != "project"
+    )
+    (root / ".scoped-memory" / "config.toml").write_text("".join(lines), "utf-8")
+    read = load_settings(flags={}, environ={"HOME": "/h"}, cwd=root).settings
+    for key in HOSTILE:
+        assert getattr(read, key) == getattr(plain, key)
+
+
+def test_a_link_in_the_projects_place_is_not_read(project: Path, tmp_path: Path) -> None:
+    theirs = write(tmp_path / "elsewhere.toml", "max_tokens = 200\n")
+    (project / ".scoped-memory" / "config.toml").symlink_to(theirs)
+    read = load(project)
+    assert read.settings.max_tokens == 1500
+    assert "link" in read.warnings[0]
+
+
+def test_a_terminal_escape_and_a_flood_of_keys_do_not_reach_the_terminal(project: Path) -> None:
+    keys = '"\\u001b[2J" = 1\n' + "".join(f"k{number} = 1\n" for number in range(1000))
+    in_project(project, keys)
+    warnings = load(project).warnings
+    assert len(warnings) < 60
+    assert "\x1b" not in "".join(warnings)
+
+
+def test_an_illegal_project_name_is_an_error_that_names_its_place(project: Path) -> None:
+    for name in ("a b", "../x", "public", "dm-1", "x" * 65):
+        with pytest.raises(HomeError, match="SCOPED_MEMORY_PROJECT"):
+            load(project, {"SCOPED_MEMORY_PROJECT": name})
+    file = in_project(project, 'project = "public"\n')
+    with pytest.raises(HomeError) as caught:
+        load(project)
+    assert str(file) in str(caught.value)
+
+
+def test_a_model_folder_is_found_from_where_it_was_said(project: Path) -> None:
+    model = project.parent / "home" / "models" / "small"
+    model.mkdir(parents=True)
+    in_home(project, 'embedding = "models/small"\nprivacy_mode = "reject"\n')
+    settings = load(project).settings
+    assert settings.embedding == str(model)
+    assert settings.privacy_mode is PrivacyMode.REJECT
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a user's files are private there")
+def test_a_key_file_that_others_can_read_is_refused(project: Path) -> None:
+    file = write(project.parent / "home" / "key", KEY + "\n")
+    in_home(project, 'embedding_key_file = "key"\n')
+    file.chmod(0o640)
+    read = load(project)
+    assert read.settings.embedding_key_file is None
+    assert "chmod 600" in read.warnings[0]
+    file.chmod(0o600)
+    read = load(project)
+    assert read.settings.embedding_key_file == file
+    assert read_key(read.settings, {}) == KEY
+    assert KEY not in key_source(read.settings, {})
+    file.chmod(0o644)  # since then
+    with pytest.raises(HomeError, match="others"):
+        read_key(read.settings, {})
+
+
+def test_the_key_comes_from_the_named_variable_and_is_never_shown(project: Path) -> None:
+    in_home(project, 'embedding_key_env = "MY_KEY"\n')
+    settings = load(project).settings
+    assert read_key(settings, {"MY_KEY": KEY, "OPENAI_API_KEY": "other"}) == KEY
+    assert read_key(settings, {}) == ""
+    shown = key_source(settings, {"MY_KEY": KEY})
+    assert "MY_KEY" in shown
+    assert KEY not in shown
+    assert shown != key_source(settings, {})
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a file's modes are those of POSIX")
+def test_a_key_file_with_other_bytes_says_so_without_quoting_them(project: Path) -> None:
+    file = project.parent / "home" / "key"
+    file.write_bytes(b"secret\xff")
+    file.chmod(0o600)
+    in_home(project, 'embedding_key_file = "key"\n')
+    with pytest.raises(HomeError) as caught:
+        read_key(load(project).settings, {})
+    assert "secret" not in repr(caught.value)
+    assert caught.value.__cause__ is None
