@@ -30,7 +30,7 @@ SOURCES := .
 environment = python=$$(PYTHON='$(PYTHON)' bash scripts/find_python.sh) && "$$python" scripts/environment.py $(1) $(2)
 
 .PHONY: help demo test quick soak coverage lint types contracts fmt docs logo zip slim-zip clean \
-	env-demo env-dev env-full env-oldest
+	env-demo env-dev env-full env-oldest env-agent env-node
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -39,7 +39,7 @@ demo: env-demo ## play the story in a real AstrBot and leave it running (ARGS=--
 	@echo "The demo runs without sentence-transformers, which is optional and large: vectors come from the bundled model."
 	@$(BIN)/python scripts/demo.py $(ARGS)
 
-test: env-full env-oldest lint types contracts ## everything, as CI runs it
+test: env-full env-oldest env-agent env-node lint types contracts ## everything, as CI runs it
 	@$(PYTEST) -n $(JOBS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 quick: env-dev ## unit and property tests with few examples; starts no AstrBot, loads no model
@@ -49,7 +49,7 @@ quick: env-dev ## unit and property tests with few examples; starts no AstrBot, 
 		'scoped_memory\.(core|tools)|tests\.support\.(plugin|turn_plugin)|(import|from) astrbot[ .]' \
 		$$(grep -rlE --include='test_*.py' 'pytest\.mark\.(unit|property)' tests))
 
-soak: env-full env-oldest ## load on engine and AstrBot, many kill -9, every law over many examples (ARGS="--seed 7")
+soak: env-full env-oldest env-agent ## load on engine and AstrBot, many kill -9, every law over many examples (ARGS="--seed 7")
 	@$(PYTEST) -q $(SOAKS) -m "soak or hypothesis" --timeout=3600 --hypothesis-profile=soak $(ARGS)
 
 coverage: env-full ## branch coverage of core, tools and the engine, without the end-to-end tests
@@ -86,8 +86,8 @@ slim-zip: ## dist/: the same without local models' packages, for small servers
 
 clean: ## remove what was built; environments too with `make clean ALL=1`
 	@rm -rf build dist .pytest_cache .hypothesis .mypy_cache .ruff_cache .grimp_cache .import_linter_cache
-	@find . -name __pycache__ -type d -not -path './.venv*' -prune -exec rm -rf {} +
-	@$(if $(ALL),rm -rf .venv .venv-oldest,true)
+	@find . -name __pycache__ -type d -not -path './.venv*' -not -path './.node/*' -prune -exec rm -rf {} +
+	@$(if $(ALL),rm -rf .venv .venv-oldest .venv-agent .node,true)
 
 env-demo:
 	@$(call environment,.venv,demo)
@@ -100,3 +100,10 @@ env-full:
 
 env-oldest:
 	@$(call environment,.venv-oldest,oldest)
+
+# What a machine with a coding agent has: the engine's wheel and the newest mcp, no AstrBot.
+env-agent:
+	@$(call environment,.venv-agent,agent)
+
+env-node: env-full
+	@$(BIN)/python scripts/inspector.py

@@ -18,7 +18,10 @@ from types import ModuleType
 
 ROOT = Path(__file__).resolve().parent.parent
 NAME = "astrbot_plugin_scoped_memory"
-MADE = ("build", "dist", "__pycache__", ".git", ".venv*", ".hypothesis", ".*_cache", "*.egg-info")
+MADE = (
+    "build", "dist", "__pycache__", ".git", ".venv*", ".node", ".hypothesis", ".*_cache",
+    "*.egg-info",
+)  # fmt: skip
 MEMBERS = ("__init__.py", "main.py", "core", "tools", "llm_memory", "harness")
 
 

@@ -48,6 +48,52 @@ def test_a_changed_requirement_is_installed(
     assert [call[0] for call in installed] == ["astrbot>=4.28", "astrbot>=99"]
 
 
+def test_a_changed_engine_is_installed_again_where_its_wheel_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "checkout"
+    (root / "llm_memory" / "recall").mkdir(parents=True)
+    for name in ("pyproject.toml", "metadata.yaml", "llm_memory/recall/rule.py", "README.md"):
+        (root / name).write_text("1", encoding="utf-8")
+    installed: list[list[str]] = []
+    monkeypatch.setattr(environment, "ROOT", root)
+    monkeypatch.setattr(environment, "_make", lambda folder: folder / "bin" / "python")
+    monkeypatch.setattr(environment, "_install", lambda *call: installed.append(call[2]))
+    environment.prepare(tmp_path, "agent")
+    environment.prepare(tmp_path, "agent")
+    assert installed == [["mcp>=2,<3", str(root)]]
+    for name, again in (
+        ("pyproject.toml", True),
+        ("metadata.yaml", True),
+        ("llm_memory/recall/rule.py", True),
+        ("llm_memory/recall/new.py", True),
+        ("llm_memory/recall/rule.cpython-312.pyc", False),
+        ("README.md", False),
+    ):
+        (root / name).write_text("2", encoding="utf-8")
+        assert environment.is_ready(tmp_path, "agent") is not again, name
+        environment.prepare(tmp_path, "agent")
+        assert environment.is_ready(tmp_path, "agent")
+    (root / "llm_memory" / "recall" / "new.py").unlink()
+    assert not environment.is_ready(tmp_path, "agent")
+    assert len(installed) == 5
+
+
+@pytest.mark.parametrize("uv_works", [True, False])
+def test_uv_and_pip_take_the_checkout_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, uv_works: bool
+) -> None:
+    python = tmp_path / "bin" / "python"
+    note = tmp_path / "calls"
+    executable(python, f'[ "$1" = -c ] || echo "pip: $*" >>"{note}"')
+    executable(python.with_name("uv"), f'echo "uv: $*" >>"{note}"; exit {int(not uv_works)}')
+    environment._install(tmp_path, python, ["mcp>=2,<3", str(environment.ROOT)])
+    uv, *pip = note.read_text(encoding="utf-8").splitlines()
+    assert "--reinstall-package scoped-memory mcp>=2,<3" in uv
+    # pip builds a folder at every call and puts it in the place of what is there.
+    assert pip == ([] if uv_works else [f"pip: -m pip install mcp>=2,<3 {environment.ROOT}"])
+
+
 def find_python(path: str, home: Path, **extra: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         ["bash", str(ROOT / "scripts" / "find_python.sh")],
