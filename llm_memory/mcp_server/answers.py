@@ -1,0 +1,174 @@
+"""What the memory answered, in words for an agent. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from ..models.data_models import (
+    Reinforced,
+    Rejected,
+    RememberOutcome,
+    Replaced,
+    StoredMemory,
+)
+from ..models.recall import FileText, Hit
+from ..models.tasks import TaskReport
+from ..primer.models import Overview
+from ..text.normalising import estimate_tokens, one_line
+from .arguments import AskedTask
+from .levels import Level
+from .texts import Texts
+
+_PREVIEW: Final = 160
+"""Characters of a memory that an answer names."""
+
+
+def fit(head: str, lines: Sequence[str], budget: int, texts: Texts) -> str:
+    """Returns the lines that fit below the head, each whole. A line that does not fit is passed
+    over, and that there is more is said within the budget."""
+    more = texts.say("more", tokens=budget)
+    left = budget - estimate_tokens(f"{head}\n")
+    reserve = estimate_tokens(f"{more}\n")
+    taken, missed = [], False
+    costs = [estimate_tokens(f"{line}\n") for line in lines]
+    whole = sum(costs) <= left
+    for line, cost in zip(lines, costs, strict=True):
+        if cost <= (left if whole else left - reserve):
+            taken.append(line)
+            left -= cost
+        else:
+            missed = True
+    return "\n".join([*([head] if head else []), *taken, *([more] if missed else [])])
+
+
+def search_line(hit: Hit, level: Level, texts: Texts) -> str:
+    """Returns a hit as a line: date, who, the words, what is to be known of them, its pointer."""
+    marks = [
+        texts.say(code)
+        for code, holds in (
+            ("earlier", hit.earlier),
+            ("closed", hit.closed),
+            ("quoted", hit.quoted),
+        )
+        if holds
+    ]
+    who = " ".join(part for part in (f"{hit.created_at:%Y-%m-%d}", one_line(hit.who)) if part)
+    above = " › ".join(hit.headings)
+    said = one_line(f"{above}: {hit.preview}" if above else hit.preview)
+    behind = f" [{', '.join(marks)}]" if marks else ""
+    return f"- {who}: {said}{behind} ({level.shown(hit)})"
+
+
+def log_answer(
+    outcome: RememberOutcome, level: Level, texts: Texts, *, stored: str = "stored"
+) -> tuple[str, bool]:
+    """Returns what became of a statement, and whether it was not stored."""
+    if isinstance(outcome, Rejected):
+        detail, where = outcome.detail, level.conversation
+        return texts.say(f"reject_{outcome.reason}", detail=detail, conversation=where), True
+    where = _pointer(outcome.memory, level)
+    if isinstance(outcome, Replaced):
+        former = outcome.former
+        text = texts.say(
+            "replaced",
+            where=where,
+            former=_preview(former),
+            former_id=former.memory.memory_id,
+        )
+    elif isinstance(outcome, Reinforced):
+        text = texts.say("reinforced", where=where)
+    else:
+        text = texts.say(stored, where=where)
+        if outcome.conflict is not None:
+            older = _pointer(outcome.conflict, level)
+            text += "\n" + texts.say("conflict", former=_preview(outcome.conflict), where=older)
+    if outcome.redacted:
+        text += "\n" + texts.say("redacted")
+    return text, False
+
+
+def _pointer(stored: StoredMemory, level: Level) -> str:
+    return f"{level.label(stored.scope.name)}/{stored.pointer}"
+
+
+def _preview(stored: StoredMemory) -> str:
+    return one_line(stored.memory.judgment)[:_PREVIEW]
+
+
+def overview_lines(found: Overview, level: Level, texts: Texts) -> list[str]:
+    """Returns the sections of an overview, a heading and a line for each memory."""
+    lines: list[str] = []
+    for section in found.primer.sections:
+        lines.append(f"## {texts.say(f'part_{section.part}')}")
+        lines += [one_line(word) for word in section.words]
+        lines += [search_line(hit, level, texts) for hit in section.hits]
+    if found.shared:
+        lines.append(f"## {texts.say('part_shared')}")
+        lines += [f"- {one_line(line)}" for line in found.shared]
+    return lines
+
+
+def task_lines(
+    fates: Iterable[tuple[AskedTask, TaskReport | Rejected]],
+    report: TaskReport | Rejected,
+    level: Level,
+    texts: Texts,
+) -> tuple[list[str], bool]:
+    """Returns what became of each task and what is open, and whether one was refused."""
+    lines, failed = [], False
+    for task, answer in fates:
+        if isinstance(answer, Rejected):
+            failed = True
+            said = texts.say(
+                f"reject_{answer.reason}", detail=answer.detail, conversation=level.conversation
+            )
+            lines.append(f"- {one_line(task.title)[:_PREVIEW]}: {said}")
+            continue
+        for outcome in answer.outcomes:
+            said = texts.say(f"fate_{outcome.fate}")
+            if outcome.rejected is not None:
+                failed = True
+                reason = f"reject_{outcome.rejected.reason}"
+                said += ": " + texts.say(
+                    reason, detail=outcome.rejected.detail, conversation=level.conversation
+                )
+            lines.append(f"- {one_line(task.title)[:_PREVIEW]}: {said}")
+    if isinstance(report, Rejected):
+        return lines, True
+    if not report.open:
+        return [*lines, texts.say("tasks_none")], failed
+    lines.append(texts.say("tasks_open", count=len(report.open)))
+    lines += [f"- [ ] {_preview(stored)} ({_pointer(stored, level)})" for stored in report.open]
+    return lines, failed
+
+
+def numbered(
+    found: FileText, path: str, first: int, last: int | None, budget: int, texts: Texts
+) -> tuple[str, bool]:
+    """Returns lines of a text with their numbers, as many as fit; False where there are none."""
+    lines = found.text.split("\n")
+    end = found.first + len(lines) - 1
+    start = max(first, found.first)
+    if start > end:
+        return texts.say("no_lines", path=path, total=end), False
+    wanted = lines[start - found.first : None if last is None else last - found.first + 1]
+    left = budget - estimate_tokens(path) - 40
+    taken: list[str] = []
+    for number, line in enumerate(wanted, start=start):
+        shown = f"{number:>4}  {line}"
+        cost = estimate_tokens(f"{shown}\n")
+        if cost > left:
+            if taken:
+                break
+            shown, cost = shown[: max(left, 0)], left  # one line longer than all that may be said
+        taken.append(shown)
+        left -= cost
+    reached = start + len(taken) - 1
+    head = texts.say("lines", path=path, first=start, last=reached, total=end)
+    behind = []
+    if reached < start + len(wanted) - 1:
+        behind = [
+            texts.say("go_on", left=end - reached, path=path, next=reached + 1, end=end)
+        ]
+    return "\n".join([head, *taken, *behind]), True

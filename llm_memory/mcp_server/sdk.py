@@ -1,0 +1,129 @@
+"""The MCP server over the SDK, whose lines 1.x and 2.x differ here and nowhere else."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections.abc import Mapping
+from importlib import metadata
+from typing import Any, Final, cast
+
+from .texts import Texts
+from .tools import MemoryTools
+
+NAME: Final = "scoped-memory"
+LEAST: Final = (1, 23)
+"""Since then a loopback server refuses foreign hosts by itself."""
+
+
+class NoSdk(Exception):
+    """The package ``mcp`` is missing, or too old; the text says which."""
+
+
+def check_sdk() -> None:
+    """Raises NoSdk."""
+    try:
+        version = metadata.version("mcp")
+    except metadata.PackageNotFoundError:
+        raise NoSdk("没有 mcp 包 / the package mcp is missing: pip install 'mcp>=1.23,<3'") from None
+    numbers = tuple(int(part) for part in version.split(".")[:2] if part.isdecimal())
+    if numbers < LEAST:
+        raise NoSdk(
+            f"mcp {version} 太旧 / the package mcp {version} is too old: pip install 'mcp>=1.23,<3'"
+        )
+
+
+def make_server(tools: MemoryTools, texts: Texts, version: str, **options: Any) -> Any:
+    """Returns a server that offers the tools. ``options`` are the SDK's own."""
+    from mcp.types import CallToolResult, ToolAnnotations  # noqa: PLC0415
+
+    base, takes_version = _server_class()
+
+    class Server(base):  # type: ignore[misc, valid-type]
+        async def call_tool(
+            self, name: str, arguments: dict[str, Any] | None, *_context: object
+        ) -> CallToolResult:
+            """Arguments are checked by us, in our words, and nothing is raised."""
+            answer = await tools.call(name, arguments)
+            content = [{"type": "text", "text": answer.text}]
+            return CallToolResult.model_validate({"content": content, "isError": answer.failed})
+
+    more = {"version": version} if takes_version else {}
+    server = Server(NAME, instructions=texts.say("instructions"), **more, **options)
+    reads = ToolAnnotations(readOnlyHint=True, openWorldHint=False)
+    writes = ToolAnnotations(
+        readOnlyHint=False, destructiveHint=False, idempotentHint=True, openWorldHint=False
+    )
+    for function, hints in _definitions(reads, writes).items():
+        server.tool(
+            description=texts.plain(function.__name__), annotations=hints, structured_output=False
+        )(function)
+
+    @server.resource("memory://primer", name="primer", mime_type="text/markdown")  # type: ignore[untyped-decorator]
+    async def primer() -> str:
+        return (await tools.call("memory_primer", {})).text
+
+    return server
+
+
+def _server_class() -> tuple[Any, bool]:
+    """Returns the SDK's class, and whether it takes our version."""
+    try:
+        from mcp.server.fastmcp import FastMCP  # noqa: PLC0415  (1.x)
+    except ModuleNotFoundError:
+        from mcp.server.mcpserver import MCPServer  # noqa: PLC0415  (2.x)
+
+        return MCPServer, True
+    return FastMCP, False
+
+
+def _definitions(reads: object, writes: object) -> Mapping[Any, object]:
+    """The signatures that clients are shown. ``Server.call_tool`` answers in their place."""
+
+    async def memory_primer() -> str:
+        raise NotImplementedError
+
+    async def memory_search(
+        query: str, scope: str | None = None, max_tokens: int | None = None
+    ) -> str:
+        raise NotImplementedError
+
+    async def memory_log(content: str, type: str | None = None) -> str:  # noqa: A002
+        raise NotImplementedError
+
+    async def memory_session_end(summary: str) -> str:
+        raise NotImplementedError
+
+    async def memory_update_tasks(tasks_json: str) -> str:
+        raise NotImplementedError
+
+    async def memory_read(path: str) -> str:
+        raise NotImplementedError
+
+    return {
+        memory_primer: reads,
+        memory_search: reads,
+        memory_log: writes,
+        memory_session_end: writes,
+        memory_update_tasks: writes,
+        memory_read: reads,
+    }
+
+
+def keep_stdout_for_the_protocol() -> None:
+    """Whatever prints, prints to stderr from now on; the SDK's stdio server alone finds the real
+    stdout, as the buffer of ``sys.stdout``. The line 2.x does so by itself, too."""
+    wire = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    sys.stdout = cast("Any", _StderrBeforeTheWire(sys.stderr.buffer, wire))
+
+
+class _StderrBeforeTheWire(io.TextIOWrapper):
+    def __init__(self, stderr: Any, wire: Any) -> None:
+        super().__init__(io.FileIO(os.dup(stderr.fileno()), "w"), "utf-8", "replace", line_buffering=True)  # type: ignore[arg-type]
+        self._wire = wire
+
+    @property
+    def buffer(self) -> Any:
+        return self._wire

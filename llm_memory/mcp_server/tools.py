@@ -1,0 +1,268 @@
+"""The six tools: arguments checked, the memory asked, its answer put in words."""
+
+from __future__ import annotations
+
+import secrets
+import unicodedata
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ..errors import InvalidConversationId, NoOwner, ScopedMemoryError
+from ..log import logger
+from ..models.conversation import Actor
+from ..models.data_models import MemoryDraft, MemoryKind, Topic
+from ..models.recall import FileText, Hit, Recall
+from ..models.tasks import TaskAction, TaskChange
+from ..sharing.calls import AGENT
+from .answers import (
+    fit,
+    log_answer,
+    numbered,
+    overview_lines,
+    search_line,
+    task_lines,
+)
+from .arguments import BadArgument, checked, read_tasks, token_budget
+from .levels import GLOBAL, PROJECT, Level, Levels
+from .places import Place, parse_place
+from .texts import Texts
+
+_MOST_HITS: Final = 50
+_TOKENS_A_HIT: Final = 40
+_LONGEST_QUERY: Final = 2_000
+_LONGEST_SUMMARY: Final = 2_000
+"""Characters: what is longer is split into a judgment and its reasoning."""
+READ_TOKENS: Final = 8_000
+_TYPES: Final[Mapping[str, tuple[MemoryKind, Topic | None, str]]] = {
+    "preference": (MemoryKind.KNOWLEDGE, Topic.PREFERENCES, GLOBAL),
+    "instruction": (MemoryKind.KNOWLEDGE, Topic.INSTRUCTIONS, GLOBAL),
+    "entity": (MemoryKind.KNOWLEDGE, Topic.ENTITIES, GLOBAL),
+    "decision": (MemoryKind.KNOWLEDGE, Topic.DECISIONS, PROJECT),
+    "pattern": (MemoryKind.SKILL, Topic.PATTERNS, PROJECT),
+    "task": (MemoryKind.TASK, Topic.TASKS, PROJECT),
+    "journal": (MemoryKind.EVENT, Topic.JOURNAL, PROJECT),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """``failed``: nothing was done, or nothing is there."""
+
+    text: str
+    failed: bool = False
+
+
+class MemoryTools:
+    """Of one client. ``actor`` is the agent, under its program's name."""
+
+    def __init__(
+        self,
+        levels: Levels,
+        texts: Texts,
+        *,
+        client: Callable[[], str] = str,
+        max_tokens: int = 1_500,
+        primer_tokens: int = 800,
+    ) -> None:
+        """``client`` returns the name of the program that asks."""
+        self._levels = levels
+        self._texts = texts
+        self._client = client
+        self._max_tokens = max_tokens
+        self._primer_tokens = primer_tokens
+        self._tools: Mapping[str, Callable[..., Awaitable[Answer]]] = {
+            "memory_primer": self.primer,
+            "memory_search": self.search,
+            "memory_log": self.log,
+            "memory_session_end": self.session_end,
+            "memory_update_tasks": self.update_tasks,
+            "memory_read": self.read,
+        }
+
+    async def call(self, name: str, arguments: Mapping[str, Any] | None) -> Answer:
+        """Answer a call. Never raises but for a cancelled caller."""
+        tool = self._tools.get(name)
+        say = self._texts.say
+        try:
+            if tool is None:
+                raise BadArgument("unknown_tool", name=name[:60])
+            answer = await tool(**checked(name, arguments))
+        except BadArgument as error:
+            answer = Answer(say(error.code, **error.details), failed=True)
+        except NoOwner as error:
+            answer = Answer(say("no_owner", detail=error), failed=True)
+        except (ScopedMemoryError, OSError) as error:
+            answer = Answer(say("failed", detail=error), failed=True)
+        except Exception as error:  # noqa: BLE001  (a client gets words, whatever it is)
+            logger.error("工具 {} 出错：{!r}", name, error)
+            answer = Answer(say("unexpected", detail=type(error).__name__), failed=True)
+        return Answer(_sendable(answer.text), answer.failed)
+
+    @property
+    def _actor(self) -> Actor:
+        return Actor(AGENT, self._client())
+
+    async def primer(self) -> Answer:
+        """What a session begins with: instructions, tasks, the last days, headings of notes."""
+        budget = self._primer_tokens
+        asked = self._levels.asked
+        lines: list[str] = []
+        for level in asked:
+            found = await level.memory.overview(
+                conversation_id=level.conversation,
+                actor=self._actor,
+                token_budget=budget // len(asked),
+            )
+            lines += overview_lines(found, level, self._texts)
+        if not lines:
+            return Answer(self._texts.say("empty"))
+        return Answer(fit(self._texts.say("data"), lines, budget, self._texts))
+
+    async def search(self, query: str, scope: str | None, max_tokens: int | None) -> Answer:
+        """The relevant memories of one level or both, best first, within the budget."""
+        budget = token_budget(max_tokens, self._max_tokens)
+        wanted = (scope or "all").strip().lower()
+        hits: list[tuple[Hit, Level]] = []
+        for level in self._searched(wanted):
+            recall = await self._recall(query[:_LONGEST_QUERY], level, budget)
+            hits += ((hit, level) for hit in recall.hits)
+        if wanted == PROJECT:
+            hits = [(hit, level) for hit, level in hits if level.label(hit.scope_name) == PROJECT]
+        if not hits:
+            return Answer(self._texts.say("nothing"))
+        # The sort is stable, and the project's come first.
+        hits.sort(key=lambda found: -found[0].relevance)
+        lines = [search_line(hit, level, self._texts) for hit, level in hits]
+        return Answer(fit(self._texts.say("data"), lines, budget, self._texts))
+
+    def _searched(self, scope: str) -> tuple[Level, ...]:
+        if scope == "all":
+            return self._levels.asked
+        if scope not in (PROJECT, GLOBAL):
+            raise BadArgument("no_scope")
+        level = self._levels.named(scope)
+        if level is None:
+            raise BadArgument("no_project")
+        return (level,)
+
+    async def _recall(self, query: str, level: Level, budget: int) -> Recall:
+        return await level.memory.recall(
+            query,
+            conversation_id=level.conversation,
+            limit=min(max(budget // _TOKENS_A_HIT, 3), _MOST_HITS),
+            token_budget=budget,
+            actor=self._actor,
+        )
+
+    async def log(self, content: str, type: str | None) -> Answer:  # noqa: A002  (the tool's own)
+        """Store one statement where its type belongs."""
+        known = _TYPES.get((type or "").strip().lower())
+        kind, topic, where = known or (MemoryKind.KNOWLEDGE, None, PROJECT)
+        level = self._written(where)
+        said = ""
+        if type and known is None:
+            said = self._texts.say("unknown_type", type=type.strip()[:40])
+        if topic is Topic.INSTRUCTIONS:
+            topic, said = None, self._texts.say("untaken_type")
+        draft = MemoryDraft(
+            content,
+            kind=kind,
+            topic=topic,
+            actor=self._actor,
+            corrects=True,
+            key=secrets.token_hex(16),
+        )
+        outcome = await level.memory.remember(draft, conversation_id=level.conversation)
+        text, failed = log_answer(outcome, level, self._texts)
+        return Answer(f"{text}\n{said}" if said else text, failed)
+
+    def _written(self, name: str) -> Level:
+        if name == GLOBAL and self._levels.writes_global:
+            return self._levels.everywhere
+        return self._levels.nearest
+
+    async def session_end(self, summary: str) -> Answer:
+        """Write the journal of the day, then the overview pages."""
+        level = self._levels.nearest
+        judgment, reasoning = _split(summary)
+        draft = MemoryDraft(
+            judgment,
+            reasoning,
+            kind=MemoryKind.EVENT,
+            topic=Topic.JOURNAL,
+            actor=self._actor,
+            key=secrets.token_hex(16),
+        )
+        outcome = await level.memory.remember(draft, conversation_id=level.conversation)
+        text, failed = log_answer(outcome, level, self._texts, stored="session")
+        try:
+            await level.memory.refresh_overview(conversation_id=level.conversation)
+        except ScopedMemoryError as error:
+            text = f"{text}\n{self._texts.say('pages_left', detail=error)}"
+        return Answer(text, failed)
+
+    async def update_tasks(self, tasks_json: str) -> Answer:
+        """Add, change and complete tasks; those that are not named stay."""
+        level, fates = self._levels.nearest, []
+        asked = read_tasks(tasks_json)
+        for task in asked:
+            action = TaskAction.DONE if task.done else TaskAction.ADD
+            change = TaskChange(action, (task.title,), task.progress, task.next_step)
+            fates.append((task, await self._change(level, change)))
+        report = await self._change(level, TaskChange(TaskAction.LIST))
+        lines, failed = task_lines(fates, report, level, self._texts)
+        return Answer(fit("", lines, READ_TOKENS, self._texts), failed)
+
+    async def _change(self, level: Level, change: TaskChange) -> Any:
+        return await level.memory.update_tasks(
+            change, conversation_id=level.conversation, actor=self._actor
+        )
+
+    async def read(self, path: str) -> Answer:
+        """A memory, a section or a file, with its lines numbered."""
+        place = parse_place(path)
+        for level in self._read_from(place):
+            try:
+                found = await level.memory.read(place.where, conversation_id=level.conversation)
+            except InvalidConversationId:
+                continue
+            if isinstance(found, FileText):
+                return self._numbered(found, level, place)
+        return Answer(self._texts.say("absent", path=_shown(path)), failed=True)
+
+    def _read_from(self, place: Place) -> tuple[Level, ...]:
+        if place.level:
+            level = self._levels.named(place.level)
+            return (level,) if level else ()
+        both = (self._levels.project, self._levels.everywhere)
+        return tuple(level for level in both if level)
+
+    def _numbered(self, found: FileText, level: Level, place: Place) -> Answer:
+        shared = found.path.startswith("shared/")
+        path = found.path if shared else f"{level.name}/{found.path}"
+        text, there = numbered(found, path, place.first, place.last, READ_TOKENS, self._texts)
+        return Answer(text, failed=not there)
+
+
+def _split(summary: str) -> tuple[str, str]:
+    """Returns judgment and reasoning: of a long text the first paragraph, and the rest."""
+    text = summary.strip()
+    if len(text) <= _LONGEST_SUMMARY:
+        return text, ""
+    first, _, rest = text.partition("\n\n")
+    if len(first) > _LONGEST_SUMMARY:
+        cut = first.rfind(" ", 0, _LONGEST_SUMMARY)
+        cut = cut if cut > 0 else _LONGEST_SUMMARY
+        first, rest = first[:cut], f"{first[cut:].strip()}\n\n{rest}"
+    return first.strip(), rest.strip()
+
+
+def _shown(path: str) -> str:
+    """What a client wrote, as far as it can stand in a line."""
+    return "".join(c for c in path[:80] if unicodedata.category(c)[0] != "C")
+
+
+def _sendable(text: str) -> str:
+    """A lone surrogate cannot be sent."""
+    return text.encode("utf-8", "replace").decode()
