@@ -25,7 +25,6 @@ import json
 import os
 import sys
 import tempfile
-import urllib.request
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -44,6 +43,9 @@ from embedders import embedder_named  # noqa: E402
 from labelled_rows import rows  # noqa: E402
 
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.provider import ProviderEmbedder  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.service.embedding_service import (  # noqa: E402
+    EmbeddingService,
+)
 from astrbot_plugin_scoped_memory.llm_memory.index.lexical.lexical_index import SqliteLexicalIndex  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.index.lexical_records import lexical_record  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.index.rules.deduplication import (  # noqa: E402
@@ -231,39 +233,11 @@ def table(figures: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-class Service:
-    """OpenAI's embeddings protocol, as much of it as is needed here."""
-
-    def __init__(self, url: str, model: str) -> None:
-        self.label = f"provider:{model}"
-        self.model = model
-        self.dim = 0
-        self._url = url.rstrip("/") + "/embeddings"
-
-    async def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
-        return await asyncio.to_thread(self._ask, texts)
-
-    def _ask(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
-        found: list[Sequence[float]] = []
-        for start in range(0, len(texts), 10):  # the smallest batch that a common service allows
-            body = {"model": self.model, "input": list(texts[start : start + 10])}
-            request = urllib.request.Request(  # noqa: S310  (the developer names it)
-                self._url,
-                json.dumps(body).encode(),
-                {
-                    "Content-Type": "application/json",
-                    "Authorization": f"Bearer {os.environ.get('EMBEDDING_API_KEY', '')}",
-                },
-            )
-            with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
-                found += [row["embedding"] for row in json.load(answer)["data"]]
-        return found
-
-
 def embedder_for(which: str, scratch: Path) -> Embedder:
     if which.startswith(("http://", "https://")):
         url, _, model = which.partition("#")
-        return ProviderEmbedder(Service(url, model))
+        key = os.environ.get("EMBEDDING_API_KEY", "")
+        return ProviderEmbedder(EmbeddingService(url, model, key=key, seconds=60))
     return embedder_named(which, scratch)
 
 

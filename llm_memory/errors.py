@@ -17,6 +17,7 @@ ScopedMemoryError
 │   └── IndexFull         it takes no more, for want of disk space; what is in it can be asked
 ├── HomeError             a home's settings or a project's name cannot be used
 ├── EmbeddingFailed       no vectors for this text now; recall and writes go on without them
+├── InvalidService        an embedding service's address, model or key that cannot be used
 └── RerankFailed          no other order for these texts now; recall keeps its own
 
 Expected results (a refused draft, a memory that is not visible) are values, not errors.
@@ -159,6 +160,11 @@ class EmbeddingFailed(ScopedMemoryError):
     def code(self) -> str:
         """What the message begins with: ``timeout``, ``language``, …"""
         return str(self).partition(":")[0]
+
+
+class InvalidService(ScopedMemoryError):
+    """An embedding service's address, model or key cannot be used. The message says which and why,
+    and holds no key."""
 
 
 class RerankFailed(ScopedMemoryError):

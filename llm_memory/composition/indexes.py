@@ -16,6 +16,7 @@ from ..index.embedding.native_probe import NativeProbe
 from ..index.embedding.ports import Embedder
 from ..index.embedding.provider import ProviderEmbedder, RawEmbedder
 from ..index.embedding.remote_model import RemoteModel
+from ..index.embedding.service.embedding_service import EmbeddingService
 from ..index.ports import VectorStore
 from ..index.vector.embedded import CHROMA_TRIED, EmbeddedChroma
 from ..index.vector.server import ChromaServer
@@ -105,6 +106,15 @@ def model_on_disk(paths: EnginePaths, *, torch: bool) -> Path | None:
 def provider_embedder(raw: RawEmbedder, settings: EngineSettings) -> Embedder:
     """An embedding service of the host."""
     return _checked(ProviderEmbedder(raw), settings, prepare_seconds=settings.embed_write_seconds)
+
+
+def service_embedder(
+    address: str, model: str, settings: EngineSettings, *, key: str = ""
+) -> Embedder:
+    """An embedding service at an address, for programs without a host that has one. Asks nothing
+    yet. Raises InvalidService."""
+    raw = EmbeddingService(address, model, key=key, seconds=settings.embed_write_seconds)
+    return provider_embedder(raw, settings)
 
 
 def _checked(

@@ -40,7 +40,8 @@ class Embedder(Protocol):
 
     @property
     def label(self) -> str:
-        """What the status shows: ``lexical``, ``bundled``, ``provider:<id>``, ``local:<name>``."""
+        """What the status shows: ``lexical``, ``bundled``, ``provider:<id>``, ``local:<name>``,
+        ``service:<host>``."""
         ...
 
     @property

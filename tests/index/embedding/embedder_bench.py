@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
@@ -17,15 +18,19 @@ from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local.local_model i
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Embedder
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.provider import ProviderEmbedder
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.remote_model import RemoteModel
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.service.embedding_service import (
+    EmbeddingService,
+)
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import (
     WorkerStore,
     worker_command,
 )
 from astrbot_plugin_scoped_memory.tests.fakes.raw_embedder import FakeRawEmbedder
+from astrbot_plugin_scoped_memory.tests.support.embedding_server import EmbeddingServer
 from astrbot_plugin_scoped_memory.tests.support.tiny_model import make_tiny_model
 from astrbot_plugin_scoped_memory.tests.support.tiny_onnx import make_tiny_onnx
 
-KINDS = ("provider", "bundled", "tiny-onnx", "remote-onnx", "tiny-model", "minilm")
+KINDS = ("provider", "service", "bundled", "tiny-onnx", "remote-onnx", "tiny-model", "minilm")
 MODEL_KINDS = frozenset({"bundled", "tiny-model", "minilm"})
 """They load real weights."""
 
@@ -39,8 +44,10 @@ class EmbedderBench:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._ends = ExitStack()
         self._kinds: dict[str, Callable[[], Embedder]] = {
             "provider": lambda: ProviderEmbedder(FakeRawEmbedder()),
+            "service": self._service,
             "bundled": self._bundled,
             "tiny-onnx": lambda: self._local(self.tiny_onnx()),
             "remote-onnx": self._remote,
@@ -50,6 +57,16 @@ class EmbedderBench:
 
     def make(self, kind: str) -> CheckedEmbedder:
         return CheckedEmbedder(self._kinds[kind](), query_seconds=60.0, write_seconds=60.0)
+
+    def _service(self) -> Embedder:
+        server = EmbeddingServer(dim=128)
+        server.start()
+        self._ends.callback(server.stop)
+        return ProviderEmbedder(EmbeddingService(server.url, "small"))
+
+    def close(self) -> None:
+        """Stop the services that embedders were made for."""
+        self._ends.close()
 
     def tiny_model(self) -> Path:
         folder = self.folder / "tiny"
@@ -92,10 +109,12 @@ def main() -> None:
     import json
 
     async def vectors(texts: list[str]) -> list[list[float]]:
-        embedder = EmbedderBench(Path(sys.argv[2])).make(sys.argv[1])
+        bench = EmbedderBench(Path(sys.argv[2]))
+        embedder = bench.make(sys.argv[1])
         fingerprint = await embedder.prepare()
         rows = [*await embedder.embed_documents(texts), await embedder.embed_query(texts[0])]
         await embedder.close()
+        bench.close()
         return [[fingerprint.dim, fingerprint.revision], *(row.tolist() for row in rows)]
 
     print(json.dumps(asyncio.run(vectors(json.load(sys.stdin)))))  # noqa: T201  (its output)

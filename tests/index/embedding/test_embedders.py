@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
 import numpy as np
 import pytest
@@ -34,8 +34,10 @@ CANNOT_READ_CHINESE = "minilm"
 
 
 @pytest.fixture(scope="session")
-def bench(tmp_path_factory: pytest.TempPathFactory) -> EmbedderBench:
-    return EmbedderBench(tmp_path_factory.mktemp("models"))
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbedderBench]:
+    made = EmbedderBench(tmp_path_factory.mktemp("models"))
+    yield made
+    made.close()
 
 
 @pytest_asyncio.fixture(

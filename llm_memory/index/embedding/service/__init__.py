@@ -1,0 +1,4 @@
+"""An embedding service at an address, for programs that no host application brings one.
+
+Entry: ``EmbeddingService``.
+"""

@@ -1,0 +1,80 @@
+"""A service's key: where it comes from, and that it goes nowhere else."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from ....errors import InvalidService
+
+_LONGEST: Final = 4096
+"""Bytes of a key file. Real keys are a tenth of it; anything longer is another file."""
+
+
+class ApiKey:
+    """A key whose text is in no representation of it. An empty one is false."""
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str) -> None:
+        """Raises InvalidService for a text that no request can carry."""
+        if not all("!" <= character <= "~" for character in text):
+            raise InvalidService(
+                "密钥里有空格、换行或不是 ASCII 的字符 / the key holds spaces, line breaks or "
+                "characters that are not ASCII"
+            )
+        self._text = text
+
+    def __bool__(self) -> bool:
+        return bool(self._text)
+
+    def __repr__(self) -> str:
+        return "ApiKey(***)" if self._text else "ApiKey()"
+
+    def __reduce__(self) -> str:
+        raise TypeError("a key is not copied or stored")
+
+    def bearer(self) -> str:
+        """Returns the value of the header ``Authorization``."""
+        return f"Bearer {self._text}"
+
+
+def key_from(environ: Mapping[str, str], variable: str, file: Path | None) -> str:
+    """Returns the key in the environment variable, else the one in the file, else an empty string.
+
+    Args:
+        environ: The environment.
+        variable: Its variable's name; empty for none.
+        file: A file with the key alone; None for none. On POSIX its owner alone may read it.
+
+    Raises:
+        InvalidService: the file is missing, holds something else than one key, or others than its
+            owner may read it.
+    """
+    found = environ.get(variable, "").strip() if variable else ""
+    return found if found or file is None else _read(file)
+
+
+def _read(file: Path) -> str:
+    if not file.is_file():
+        raise _refused("没有这个文件 / is no file", file)
+    try:
+        with file.open("rb") as opened:
+            status = os.fstat(opened.fileno())
+            content = opened.read(_LONGEST + 1)
+    except OSError as error:
+        raise _refused(f"读不了 / cannot be read ({type(error).__name__})", file) from None
+    if os.name == "posix" and stat.S_IMODE(status.st_mode) & 0o077:
+        raise _refused("别人也能读，先 chmod 600 / can be read by others, chmod 600 it first", file)
+    # Whatever is no text becomes characters that no key has: a decoding error would quote it.
+    text = content.decode("utf-8-sig", errors="replace").strip()
+    if not text or len(content) > _LONGEST or len(text.split()) > 1 or not text.isascii():
+        raise _refused("里面要只有密钥 / must hold the key and nothing else", file)
+    return text
+
+
+def _refused(why: str, file: Path) -> InvalidService:
+    return InvalidService(f"密钥文件 / the key file: {why}: {file}")

@@ -1,0 +1,448 @@
+"""An embedding service over HTTP, in all the states it can be in: a real server on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import io
+import logging
+import struct
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler
+from typing import Any
+
+import numpy as np
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory.composition.indexes import service_embedder
+from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed, InvalidService
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.checked import CheckedEmbedder
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Embedder
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.provider import ProviderEmbedder
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.service.embedding_service import (
+    EmbeddingService,
+)
+from astrbot_plugin_scoped_memory.llm_memory.index.rules.deduplication import CAUTIOUS
+from astrbot_plugin_scoped_memory.llm_memory.models.settings import EngineSettings
+from astrbot_plugin_scoped_memory.tests.support.embedding_server import (
+    Act,
+    Asked,
+    EmbeddingServer,
+    answer,
+    says,
+    serving,
+)
+
+pytestmark = pytest.mark.unit
+
+CANARY = "sk-canary-5f0d1c"
+TEXTS = ["Anna prefers green tea", "the printer needs paper", "奶奶对花生过敏"]
+
+
+@pytest.fixture
+def server() -> Iterator[EmbeddingServer]:
+    with serving() as running:
+        yield running
+
+
+def raw(server: EmbeddingServer, seconds: float = 10.0) -> EmbeddingService:
+    return EmbeddingService(server.url, "small", key=CANARY, seconds=seconds)
+
+
+def whole(server: EmbeddingServer, model: str = "small") -> Embedder:
+    return service_embedder(server.url, model, EngineSettings(), key=CANARY)
+
+
+async def test_texts_become_the_vectors_of_the_service(server: EmbeddingServer) -> None:
+    embedder = whole(server)
+    fingerprint = await embedder.prepare()
+    assert (fingerprint.model, fingerprint.dim) == (f"service:127.0.0.1:{server.port}/small", 64)
+    assert embedder.label == f"service:127.0.0.1:{server.port}"
+    vectors = await embedder.embed_documents(TEXTS)
+    for row, text in zip(vectors, TEXTS, strict=True):
+        expected = np.array(server.vector(text))
+        assert np.allclose(row, expected / np.linalg.norm(expected), atol=1e-6)
+    asked = server.asked[-1]
+    assert asked.body == {"model": "small", "input": TEXTS}
+    assert asked.headers["Authorization"] == f"Bearer {CANARY}"
+    assert asked.headers["Content-Type"] == "application/json"
+
+
+async def test_without_a_key_none_is_shown(server: EmbeddingServer) -> None:
+    await EmbeddingService(server.url, "small").embed(TEXTS)
+    assert "Authorization" not in server.asked[-1].headers
+
+
+async def test_it_is_measured_as_any_unknown_model(server: EmbeddingServer) -> None:
+    embedder = whole(server)
+    assert embedder.merge_thresholds == CAUTIOUS
+    await embedder.prepare()
+    assert embedder.merge_thresholds != CAUTIOUS
+
+
+async def test_other_models_and_other_hosts_have_other_fingerprints(
+    server: EmbeddingServer,
+) -> None:
+    with serving() as other:
+        found = [
+            await embedder.prepare()
+            for embedder in (whole(server), whole(server, "large"), whole(other))
+        ]
+    assert len(set(found)) == 3
+
+
+def rows_of(server: EmbeddingServer, change: Callable[[list[Any]], Any]) -> Act:
+    """A good answer, changed."""
+    return lambda handler, asked: answer(handler, 200, {"data": change(server.rows(asked.texts))})
+
+
+def encoded(row: dict[str, Any]) -> dict[str, Any]:
+    packed = struct.pack(f"<{len(row['embedding'])}f", *row["embedding"])
+    return row | {"embedding": base64.b64encode(packed).decode()}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda rows: rows[::-1],
+        lambda rows: [encoded(row) for row in rows[::-1]],
+        lambda rows: [{"embedding": row["embedding"]} for row in rows],
+        lambda rows: [row | {"embedding": [*map(int, row["embedding"])] or 1} for row in rows],
+    ],
+    ids=["another order", "base64", "no index", "whole numbers"],
+)
+async def test_other_ways_to_say_it_are_understood(
+    server: EmbeddingServer, change: Callable[[list[Any]], Any]
+) -> None:
+    server.always = rows_of(server, change)
+    vectors = np.array(await raw(server).embed(TEXTS))
+    expected = np.array([server.vector(text) for text in TEXTS])
+    assert np.allclose(vectors, expected, atol=0.02)
+
+
+def drop(handler: BaseHTTPRequestHandler, _: Asked) -> None:
+    handler.close_connection = True
+
+
+def nan(rows: list[Any]) -> list[Any]:
+    return [row | {"embedding": [float("nan"), *row["embedding"][1:]]} for row in rows]
+
+
+FAULTS: dict[str, tuple[Callable[[EmbeddingServer], Act], str]] = {
+    "too few": (lambda s: rows_of(s, lambda rows: rows[1:]), "wrong_count"),
+    "too many": (lambda s: rows_of(s, lambda rows: [*rows, rows[0]]), "wrong_count"),
+    "twice the same place": (
+        lambda s: rows_of(s, lambda rows: [row | {"index": 0} for row in rows]),
+        "wrong_index",
+    ),
+    "places that are none": (
+        lambda s: rows_of(s, lambda rows: [row | {"index": "a"} for row in rows]),
+        "wrong_index",
+    ),
+    "NaN": (lambda s: rows_of(s, nan), "not_finite"),
+    "zeros": (
+        lambda s: rows_of(s, lambda rows: [row | {"embedding": [0.0] * 64} for row in rows]),
+        "zero_vector",
+    ),
+    "another dimension": (
+        lambda s: rows_of(s, lambda rows: [row | {"embedding": [1.0] * 63} for row in rows]),
+        "wrong_dimension: 63 instead of 64",
+    ),
+    "two dimensions": (
+        lambda s: rows_of(s, lambda rows: [*rows[1:], rows[0] | {"embedding": [1.0]}]),
+        "wrong_dimension",
+    ),
+    "texts for numbers": (
+        lambda s: rows_of(s, lambda rows: [row | {"embedding": ["1"] * 64} for row in rows]),
+        "not_numeric",
+    ),
+    "no base64": (
+        lambda s: rows_of(s, lambda rows: [row | {"embedding": "!"} for row in rows]),
+        "not_numeric",
+    ),
+    "base64 of half a number": (
+        lambda s: rows_of(s, lambda rows: [row | {"embedding": "AAA="} for row in rows]),
+        "not_numeric",
+    ),
+    "no vector": (lambda s: rows_of(s, lambda rows: [{} for _ in rows]), "not_numeric"),
+    "no list": (lambda s: rows_of(s, lambda rows: None), "not_an_answer"),
+    "an error with 200": (lambda s: says(200, {"error": CANARY}), "not_an_answer"),
+    "a page": (lambda s: says(200, b"<h1>Welcome</h1>"), "not_an_answer"),
+    "deep JSON": (lambda s: says(200, b"[" * 100_000), "not_an_answer"),
+    "nothing": (lambda s: says(200, b""), "not_an_answer"),
+    "cut off": (lambda s: says(200, b'{"data": []}     ', cut=5), "cut_off"),
+    "hung up": (lambda s: drop, "cut_off"),
+    "400": (lambda s: says(400), "rejected: HTTP 400.*model"),
+    "401": (lambda s: says(401), "denied: HTTP 401.*key"),
+    "403": (lambda s: says(403), "denied: HTTP 403.*key"),
+    "404": (lambda s: says(404), "not_found: HTTP 404, http://127.*/v1/embeddings.*address.*model"),
+    "429": (lambda s: says(429), "busy: HTTP 429"),
+    "500": (lambda s: says(500), "unavailable: HTTP 500"),
+    "503": (lambda s: says(503, b"<h1>later</h1>"), "unavailable: HTTP 503"),
+    "204": (lambda s: says(204, b""), "unavailable: HTTP 204"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_a_faulty_service_fails_each_call_and_recovers(
+    server: EmbeddingServer, fault: str
+) -> None:
+    embedder = whole(server)
+    await embedder.prepare()
+    act, reason = FAULTS[fault]
+    server.always = act(server)
+    for call in (embedder.embed_documents(TEXTS), embedder.embed_query(TEXTS[0])):
+        # A single text has one dimension, and its place is 0 whatever happens.
+        if fault in ("two dimensions", "twice the same place") and call.__name__ == "embed_query":
+            call.close()
+            continue
+        with pytest.raises(EmbeddingFailed, match=reason):
+            await call
+    server.always = None
+    assert (await embedder.embed_documents(TEXTS)).shape == (3, 64)
+
+
+async def test_429_and_then_200(server: EmbeddingServer) -> None:
+    server.next = [says(429, headers={"Retry-After": "1"})]
+    with pytest.raises(EmbeddingFailed, match="busy"):
+        await whole(server).prepare()
+    assert (await whole(server).prepare()).dim == 64
+
+
+@pytest.mark.parametrize("dripping", [False, True])
+async def test_a_slow_service_is_given_up(server: EmbeddingServer, dripping: bool) -> None:
+    over = threading.Event()
+
+    def slow(handler: BaseHTTPRequestHandler, _: Asked) -> None:
+        if dripping:  # a byte now and then: no single one is late
+            handler.send_response(200)
+            handler.send_header("Content-Length", "100000")
+            handler.end_headers()
+        while not over.wait(0.02):
+            if dripping:
+                handler.wfile.write(b" ")
+
+    server.always = slow
+    begun = time.monotonic()
+    with pytest.raises(EmbeddingFailed, match=r"timeout: 0\.3 s"):
+        await raw(server, seconds=0.3).embed(TEXTS)
+    assert time.monotonic() - begun < 5.0
+    over.set()
+
+
+async def test_an_answer_without_an_end_is_given_up(
+    server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from astrbot_plugin_scoped_memory.llm_memory.index.embedding.service import post
+
+    monkeypatch.setattr(post, "_LONGEST", 1 << 20)
+
+    def endless(handler: BaseHTTPRequestHandler, _: Asked) -> None:
+        handler.send_response(200)
+        handler.end_headers()
+        while True:
+            handler.wfile.write(b" " * 65536)
+
+    server.always = endless
+    with pytest.raises(EmbeddingFailed, match="without an end"):
+        await raw(server).embed(TEXTS)
+
+
+async def test_where_nothing_listens_it_says_so() -> None:
+    with serving() as server:
+        embedder = whole(server)
+    with pytest.raises(EmbeddingFailed, match=r"unreachable: 127\.0\.0\.1.*running"):
+        await embedder.prepare()
+
+
+async def test_a_redirect_to_another_host_is_not_followed(server: EmbeddingServer) -> None:
+    with serving() as thief:
+        for status in (301, 302, 303, 307, 308):
+            server.always = says(status, headers={"Location": f"{thief.url}/embeddings"})
+            with pytest.raises(EmbeddingFailed, match="redirected"):
+                await raw(server).embed(TEXTS)
+        server.always = says(302, headers={"Location": f"http://localhost:{server.port}/x"})
+        with pytest.raises(EmbeddingFailed, match="redirected"):
+            await raw(server).embed(TEXTS)
+        assert thief.asked == []
+
+
+async def test_a_redirect_within_the_service_is_followed(server: EmbeddingServer) -> None:
+    for status in (301, 302, 303, 307, 308):
+        server.next = [says(status, headers={"Location": "/v1/embeddings"})]
+        moved = EmbeddingService(server.url + "/old", "small", key=CANARY)
+        assert len(await moved.embed(TEXTS)) == 3
+    assert {asked.path for asked in server.asked} == {"/v1/old/embeddings", "/v1/embeddings"}
+    assert all(asked.headers["Authorization"] == f"Bearer {CANARY}" for asked in server.asked)
+    server.always = says(307, headers={"Location": "/v1/embeddings"})
+    with pytest.raises(EmbeddingFailed, match="redirected"):  # in a circle
+        await raw(server).embed(TEXTS)
+
+
+async def test_a_request_holds_64_texts_and_no_more_characters_than_it_may(
+    server: EmbeddingServer,
+) -> None:
+    texts = [f"memory number {n}" for n in range(150)]
+    vectors = await raw(server).embed(texts)
+    assert [len(asked.texts) for asked in server.asked] == [64, 64, 22]
+    assert vectors == [server.vector(text) for text in texts]
+    server.asked.clear()
+    await raw(server).embed(["花" * 200_000] * 40)
+    sizes = [sum(map(len, asked.texts)) for asked in server.asked]
+    assert max(sizes) <= 100_000
+    assert {len(text) for asked in server.asked for text in asked.texts} == {6_000}
+    assert sum(len(asked.texts) for asked in server.asked) == 40
+
+
+async def test_a_service_that_takes_fewer_texts_gets_fewer(server: EmbeddingServer) -> None:
+    def at_most_ten(handler: BaseHTTPRequestHandler, asked: Asked) -> None:
+        if len(asked.texts) > 10:
+            answer(handler, 400, {"error": "batch size is invalid"})
+        else:
+            answer(handler, 200, {"data": server.rows(asked.texts)})
+
+    server.always = at_most_ten
+    service = raw(server)
+    texts = [f"memory number {n}" for n in range(70)]
+    assert await service.embed(texts) == [server.vector(text) for text in texts]
+    server.asked.clear()
+    assert await service.embed(texts) == [server.vector(text) for text in texts]
+    assert all(len(asked.texts) <= 10 for asked in server.asked)
+    assert len(server.asked) <= 10
+
+
+async def test_one_text_that_is_refused_does_not_make_the_batches_smaller(
+    server: EmbeddingServer,
+) -> None:
+    def choosy(handler: BaseHTTPRequestHandler, asked: Asked) -> None:
+        refused = any("too long" in text for text in asked.texts)
+        answer(handler, *((413, {}) if refused else (200, {"data": server.rows(asked.texts)})))
+
+    server.always = choosy
+    service = raw(server)
+    with pytest.raises(EmbeddingFailed, match="rejected: HTTP 413"):
+        await service.embed([*TEXTS, "too long"])
+    server.asked.clear()
+    await service.embed(TEXTS * 20)
+    assert [len(asked.texts) for asked in server.asked] == [60]
+
+
+async def test_no_text_is_blank_when_it_is_sent(server: EmbeddingServer) -> None:
+    embedder = ProviderEmbedder(raw(server))
+    await embedder.prepare()
+    await embedder.embed_documents(["", " \n", " " * 10_000 + "花生", "half \ud83d"])
+    assert server.asked[-1].texts == [".", ".", "花生", "half ?"]
+
+
+async def test_a_service_that_hangs_holds_few_threads(server: EmbeddingServer) -> None:
+    over = threading.Event()
+    server.always = lambda *_: bool(over.wait(10)) or None
+    embedder = CheckedEmbedder(
+        ProviderEmbedder(raw(server)), query_seconds=0.05, write_seconds=0.05, prepare_seconds=5
+    )
+    server.always = None
+    await embedder.prepare()
+    server.always = lambda *_: bool(over.wait(10)) or None
+    calls = [embedder.embed_query(f"question {n}") for n in range(30)]
+    results = await asyncio.gather(*calls, return_exceptions=True)
+    assert {str(result) for result in results} == {"timeout: 0.05 s"}
+    ours = [t for t in threading.enumerate() if t.name == "scoped-memory-service"]
+    assert 1 <= len(ours) <= 4
+    assert all(thread.daemon for thread in ours)
+    over.set()
+    server.always = None
+    async with asyncio.timeout(20):
+        while any(t.name == "scoped-memory-service" for t in threading.enumerate()):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    assert (await embedder.embed_query("question")).shape == (64,)
+
+
+async def test_a_proxy_is_used_but_not_to_this_machine(
+    server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving() as proxy:
+        monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{proxy.port}")
+        monkeypatch.delenv("no_proxy", raising=False)
+        monkeypatch.delenv("NO_PROXY", raising=False)
+        await raw(server).embed(TEXTS)
+        assert proxy.asked == []
+        far = EmbeddingService("http://embeddings.invalid/v1", "small", key=CANARY)
+        with pytest.raises(EmbeddingFailed, match="not_found"):  # no path of the proxy's own
+            await far.embed(TEXTS)
+        assert proxy.asked[-1].path == "http://embeddings.invalid/v1/embeddings"
+        monkeypatch.setenv("no_proxy", "embeddings.invalid")
+        proxy.asked.clear()
+        with pytest.raises(EmbeddingFailed, match=r"unreachable: embeddings\.invalid"):
+            await EmbeddingService("http://embeddings.invalid/v1", "small").embed(TEXTS)
+        assert proxy.asked == []
+
+
+def echo(handler: BaseHTTPRequestHandler, asked: Asked) -> None:
+    """As badly kept gateways do: the request's headers in the error."""
+    headers = {"X-Echo": asked.headers["Authorization"], "Location": f"http://{CANARY}.invalid/"}
+    answer(handler, 401, {"error": asked.headers}, headers=headers)
+
+
+def echo_as_vectors(handler: BaseHTTPRequestHandler, asked: Asked) -> None:
+    answer(handler, 200, {"data": [{"embedding": asked.headers["Authorization"]}] * 3})
+
+
+def echo_in_status(handler: BaseHTTPRequestHandler, asked: Asked) -> None:
+    handler.wfile.write(f"{asked.headers['Authorization']} is no status line\r\n\r\n".encode())
+    handler.close_connection = True
+
+
+def echo_in_json(handler: BaseHTTPRequestHandler, asked: Asked) -> None:
+    answer(handler, 200, f"{{{asked.headers['Authorization']}".encode())
+
+
+def echo_in_redirect(handler: BaseHTTPRequestHandler, asked: Asked) -> None:
+    answer(handler, 307, {}, headers={"Location": f"http://x.invalid/{CANARY}"})
+
+
+ECHOES = [echo, echo_as_vectors, echo_in_status, echo_in_json, echo_in_redirect, None]
+
+
+@pytest.mark.parametrize("act", ECHOES)
+async def test_the_key_is_in_no_error_representation_or_log(
+    server: EmbeddingServer, act: Act | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    from loguru import logger
+
+    sink = io.StringIO()
+    handle = logger.add(sink, level=0, backtrace=True, diagnose=True)
+    caplog.set_level(logging.DEBUG)
+    service = raw(server)
+    server.always = act
+    if act is None:
+        server.stop()
+    try:
+        for call in (service.embed(TEXTS), whole(server).prepare()):
+            with pytest.raises(EmbeddingFailed) as caught:
+                await call
+            logger.opt(exception=caught.value).error("it failed")
+            error: BaseException | None = caught.value
+            while error is not None:
+                sink.write(f"{error!r} {error.args} {vars(error)}")
+                sink.write("".join(traceback.format_exception(error)))
+                error = error.__cause__ or error.__context__
+    finally:
+        logger.remove(handle)
+    sink.write(f"{service!r} {vars(service)} {vars(service._door)} {service._door._key!r}")
+    assert "it failed" in sink.getvalue()
+    assert CANARY not in sink.getvalue() + caplog.text
+
+
+def test_a_key_that_no_request_can_carry_is_refused_and_not_told() -> None:
+    for key in (f"{CANARY}\r\nX: y", f"{CANARY} {CANARY}", f"{CANARY}钥", f"{CANARY}\0"):
+        with pytest.raises(InvalidService, match="the key holds") as caught:
+            EmbeddingService("http://localhost/v1", "small", key=key)
+        assert CANARY not in "".join(traceback.format_exception(caught.value))
+
+
+def test_a_model_without_a_name_is_refused() -> None:
+    with pytest.raises(InvalidService, match="model"):
+        EmbeddingService("http://localhost/v1", " ")

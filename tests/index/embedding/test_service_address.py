@@ -1,0 +1,157 @@
+"""An owner's way to write an address, and where a key comes from."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from astrbot_plugin_scoped_memory.llm_memory.errors import InvalidService
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.service.address import (
+    endpoint,
+    is_loopback,
+    is_same_service,
+)
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.service.api_key import (
+    ApiKey,
+    key_from,
+)
+
+pytestmark = pytest.mark.unit
+
+CANARY = "sk-canary-5f0d1c"
+
+
+@pytest.mark.parametrize(
+    ("base", "url"),
+    [
+        ("http://localhost:11434", "http://localhost:11434/v1/embeddings"),
+        ("http://localhost:11434/", "http://localhost:11434/v1/embeddings"),
+        (" http://localhost:11434/v1\n", "http://localhost:11434/v1/embeddings"),
+        ("https://api.openai.com/v1/", "https://api.openai.com/v1/embeddings"),
+        ("https://api.openai.com/v1/embeddings", "https://api.openai.com/v1/embeddings"),
+        ("https://api.openai.com/v1/embeddings/", "https://api.openai.com/v1/embeddings"),
+        ("https://ark.example.com/api/v3", "https://ark.example.com/api/v3/embeddings"),
+        ("https://a.example.com/compatible-mode/v1", "https://a.example.com/compatible-mode/v1/embeddings"),
+        ("HTTPS://API.example.com", "https://API.example.com/v1/embeddings"),
+        ("http://[::1]:8080/v1", "http://[::1]:8080/v1/embeddings"),
+        ("https://x.example.com/v1?api-version=1#top", "https://x.example.com/v1/embeddings?api-version=1"),
+    ],
+)  # fmt: skip
+def test_an_address_is_understood_with_and_without_its_end(base: str, url: str) -> None:
+    assert endpoint(base).url == url
+    assert endpoint(url).url == url
+
+
+@pytest.mark.parametrize(
+    "base",
+    ["", "localhost:11434", "api.example.com/v1", "ftp://example.com", "file:///etc/passwd",
+     "http://", "http:///v1", "http://user:secret@example.com/v1", "http://user@example.com",
+     "http://[::1/v1", "http://example.com:port/v1", "http://exa mple.com/v1",
+     "http://example.com/v1\r\nX: y", "http://example.com/嵌入"],
+)  # fmt: skip
+def test_what_is_no_address_is_refused(base: str) -> None:
+    with pytest.raises(InvalidService, match="embedding service's address") as caught:
+        endpoint(base)
+    assert "secret" not in str(caught.value)
+
+
+def test_the_host_is_told_with_a_port_where_it_is_not_the_usual_one() -> None:
+    assert endpoint("https://api.example.com:443/v1").host == "api.example.com"
+    assert endpoint("http://[::1]:8080").host == "[::1]:8080"
+    assert (
+        endpoint("http://x.example.com/v1?key=secret").shown == "http://x.example.com/v1/embeddings"
+    )
+
+
+@given(st.text(max_size=40))
+def test_any_text_is_an_address_or_refused(text: str) -> None:
+    for base in (text, f"http://{text}", f"https://example.com/{text}"):
+        try:
+            found = endpoint(base)
+        except InvalidService:
+            continue
+        assert found.url.startswith(("http://", "https://"))
+        assert endpoint(found.url) == found
+
+
+@pytest.mark.parametrize(
+    ("url", "other", "same"),
+    [
+        ("https://a.example.com/v1", "https://a.example.com/v2/", True),
+        ("https://a.example.com/v1", "https://A.example.com:443/v1", True),
+        ("http://a.example.com/v1", "https://a.example.com/v1", True),
+        ("https://a.example.com/v1", "http://a.example.com/v1", False),
+        ("https://a.example.com/v1", "https://b.example.com/v1", False),
+        ("https://a.example.com/v1", "https://a.example.com.evil.com/v1", False),
+        ("https://a.example.com/v1", "https://a.example.com@evil.com/v1", False),
+        ("https://a.example.com/v1", "https://a.example.com:8443/v1", False),
+        ("http://a.example.com:8080/v1", "https://a.example.com/v1", False),
+        ("https://a.example.com/v1", "file:///etc/passwd", False),
+        ("https://a.example.com/v1", "https://a.example.com:x/v1", False),
+    ],
+)
+def test_a_key_goes_to_its_own_service_alone(url: str, other: str, same: bool) -> None:
+    assert is_same_service(url, other) is same
+
+
+def test_this_machine_is_known_by_its_names() -> None:
+    here = ("localhost", "127.0.0.1", "127.8.8.8", "[::1]", "ollama.localhost")
+    assert all(is_loopback(f"http://{name}:1/v1") for name in here)
+    assert not any(is_loopback(f"http://{name}/v1") for name in ("10.0.0.1", "localhost.com"))
+
+
+def test_a_key_comes_from_the_environment_first(tmp_path: Path) -> None:
+    file = tmp_path / "key"
+    file.write_text(f"\ufeff{CANARY}\n", encoding="utf-8")
+    file.chmod(0o600)
+    assert key_from({"KEY": " sk-1\n"}, "KEY", file) == "sk-1"
+    assert key_from({"KEY": " "}, "KEY", file) == CANARY
+    assert key_from({}, "", file) == CANARY
+    assert key_from({"": "odd"}, "", None) == ""
+    assert key_from({}, "KEY", None) == ""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are POSIX's")
+@pytest.mark.parametrize("mode", [0o644, 0o640, 0o604, 0o620, 0o660, 0o601, 0o777])
+def test_a_file_that_others_can_read_is_refused(tmp_path: Path, mode: int) -> None:
+    file = tmp_path / "key"
+    file.write_text(CANARY, encoding="utf-8")
+    file.chmod(mode)
+    with pytest.raises(InvalidService, match="chmod 600") as caught:
+        key_from({}, "KEY", file)
+    assert str(file) in str(caught.value)
+    assert CANARY not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b" \n", b"one two", b"a\nb", b"\xff\xfe", f"{CANARY}\xe9".encode("latin-1"), b"x" * 5000],
+)
+def test_a_file_with_anything_but_a_key_is_refused(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "key"
+    file.write_bytes(content)
+    file.chmod(0o600)
+    with pytest.raises(InvalidService, match="nothing else") as caught:
+        key_from({}, "KEY", file)
+    assert caught.value.__context__ is None, "a decoding error quotes what was read"
+
+
+def test_a_missing_file_and_a_folder_are_told(tmp_path: Path) -> None:
+    for file in (tmp_path / "none", tmp_path):
+        with pytest.raises(InvalidService, match="is no file"):
+            key_from({}, "KEY", file)
+
+
+def test_a_key_shows_itself_in_a_request_alone() -> None:
+    key = ApiKey(CANARY)
+    assert CANARY not in f"{key} {key!r} {[key]}"
+    assert key.bearer() == f"Bearer {CANARY}"
+    with pytest.raises(TypeError):
+        pickle.dumps(key)
+    assert ApiKey(CANARY)
+    assert not ApiKey("")

@@ -1,0 +1,123 @@
+"""An engine with an embedding service that is down, comes, goes and comes back."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory import Arm, IndexState, NoticeCode
+from astrbot_plugin_scoped_memory.llm_memory.composition.indexes import service_embedder
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Embedder
+from astrbot_plugin_scoped_memory.tests.support.embedding_server import (
+    EmbeddingServer,
+    says,
+    serving,
+)
+from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, group, running
+
+pytestmark = pytest.mark.engine
+
+HERE = group(777)
+FACT, QUESTION = "Anna prefers green tea over coffee", "does Anna prefer tea or coffee?"
+CANARY = "sk-canary-5f0d1c"
+
+
+@pytest.fixture
+def server() -> Iterator[EmbeddingServer]:
+    with serving() as running_server:
+        yield running_server
+
+
+def embedder(server: EmbeddingServer) -> Embedder:
+    return service_embedder(server.url, "small", QUICK, key=CANARY)
+
+
+async def until_words(rig: Rig) -> None:
+    async with asyncio.timeout(30):
+        while (await rig.engine.status()).words is not IndexState.READY:  # noqa: ASYNC110
+            await asyncio.sleep(0.005)
+
+
+async def until_vectors(rig: Rig) -> None:
+    await until_words(rig)
+    await rig.until_indexed()
+
+
+async def test_words_answer_while_it_is_down_and_vectors_come_when_it_is_up(
+    tmp_path: Path, server: EmbeddingServer
+) -> None:
+    chosen = embedder(server)
+    server.stop()
+    async with running(tmp_path, embedder=chosen) as rig:
+        await rig.remember(FACT, HERE)
+        await until_words(rig)
+        recall = await rig.recall(QUESTION, HERE)
+        assert [hit.preview for hit in recall.hits] == [FACT]
+        assert recall.trace.arm is Arm.LEXICAL
+        server.start()
+        await until_vectors(rig)
+        recall = await rig.recall(QUESTION, HERE)
+        assert [hit.preview for hit in recall.hits] == [FACT]
+        assert recall.trace.arm is Arm.HYBRID
+        assert any(FACT in text for asked in server.asked for text in asked.texts)
+        server.stop()
+        await rig.remember("the printer needs new paper", HERE)
+        recall = await rig.recall("what does the printer need, paper?", HERE)
+        assert [hit.preview for hit in recall.hits] == ["the printer needs new paper"]
+        assert recall.trace.arm is not Arm.HYBRID
+        server.start()
+        await until_vectors(rig)
+        assert (await rig.recall(QUESTION, HERE)).trace.arm is Arm.HYBRID
+        failing = [n for n in rig.notices if n.code is NoticeCode.EMBEDDER_FAILING]
+        assert any("unreachable: 127.0.0.1" in n.params["detail"] for n in failing)
+        assert CANARY not in repr(rig.notices)
+
+
+@pytest.mark.parametrize("status", [401, 429, 503])
+async def test_a_service_that_refuses_is_asked_again(
+    tmp_path: Path, server: EmbeddingServer, status: int
+) -> None:
+    server.next = [says(status)] * 3
+    async with running(tmp_path, embedder=embedder(server)) as rig:
+        await rig.remember(FACT, HERE)
+        await until_vectors(rig)
+        assert (await rig.recall(QUESTION, HERE)).trace.arm is Arm.HYBRID
+
+
+async def test_a_service_that_hangs_costs_a_recall_its_deadline_and_no_more(
+    tmp_path: Path, server: EmbeddingServer
+) -> None:
+    over = threading.Event()
+    paced = replace(QUICK, embed_query_seconds=0.2, embed_draft_seconds=0.2)
+    chosen = service_embedder(server.url, "small", paced, key=CANARY)
+    async with running(tmp_path, embedder=chosen, settings=paced) as rig:
+        await rig.remember(FACT, HERE)
+        await until_vectors(rig)
+
+        def hang(*_: object) -> None:
+            over.wait(20)
+
+        server.always = hang
+        begun = time.monotonic()
+        recall = await rig.recall(QUESTION, HERE)
+        assert time.monotonic() - begun < 5, "the recall waited for the service"
+        assert [hit.preview for hit in recall.hits] == [FACT]
+        assert recall.trace.arm is Arm.LEXICAL
+        over.set()
+
+
+async def test_vectors_of_two_services_do_not_mix(tmp_path: Path, server: EmbeddingServer) -> None:
+    async with running(tmp_path, embedder=embedder(server)) as rig:
+        await rig.remember(FACT, HERE)
+        await until_vectors(rig)
+    with serving() as other:
+        async with running(tmp_path, embedder=embedder(other)) as rig:
+            await until_vectors(rig)
+            sent = [text for asked in other.asked for text in asked.texts]
+            assert any(FACT in text for text in sent), "the first service's vector was taken"
