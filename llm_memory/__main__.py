@@ -11,11 +11,20 @@ from collections.abc import Callable, Sequence
 from io import TextIOWrapper
 from pathlib import Path
 
+from .cli.agent_commands import add_agent_commands
 from .cli.files import export, import_, restore
-from .cli.messages import Refusal, fail, fault_text
+from .cli.messages import MISUSED, Refusal, fail, fault_text
 from .cli.migration import migrate_scope
 from .cli.paths import NAME, Place, find_place
-from .errors import DirectoryInUse, EngineOff, FormatNewer, ScopedMemoryError, TransferFailed
+from .cli.serve import add_serve
+from .errors import (
+    DirectoryInUse,
+    EngineOff,
+    FormatNewer,
+    HomeError,
+    ScopedMemoryError,
+    TransferFailed,
+)
 from .models.settings import PrivacyMode
 
 _ANYWAY = "忘掉、改过、移走的也要 / also what was forgotten, edited or moved away since"
@@ -28,13 +37,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="replace")
     parser = _parser()
     asked = parser.parse_args(arguments, argparse.Namespace(data=None, memory=None))
-    command: Callable[[argparse.Namespace, Place], int] = asked.run
     try:
+        if "run_home" in asked:  # a command of a home of its own, apart from any bot's folders
+            at_home: Callable[[argparse.Namespace], int] = asked.run_home
+            return at_home(asked)
+        command: Callable[[argparse.Namespace, Place], int] = asked.run
         makes = command in (restore, import_)
         place = find_place(asked.data, asked.memory, must_exist=not makes)
         return command(asked, place)
     except Refusal as refusal:
         return fail(str(refusal))
+    except HomeError as error:
+        return fail(str(error), MISUSED)
     except (DirectoryInUse, EngineOff) as error:
         if isinstance(error, EngineOff) and error.code != "directory_in_use":
             return fail(f"打不开 / cannot be opened: {error}")
@@ -128,6 +142,8 @@ def _parser() -> argparse.ArgumentParser:
         "--take-back", metavar="BATCH", help="收回一批收进来的 / take a batch out of the vault"
     )
     one.set_defaults(run=migrate_scope)
+    add_serve(commands)
+    add_agent_commands(commands)
     return parser
 
 

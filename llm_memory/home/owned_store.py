@@ -10,9 +10,11 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from ..composition.engine import build_engine
+from ..composition.indexes import service_embedder
 from ..composition.paths import EnginePaths
-from ..errors import EmbeddingFailed
+from ..errors import InvalidService
 from ..index.embedding.ports import Embedder
+from ..index.embedding.service.api_key import key_from
 from ..log import logger
 from ..models.settings import AgentScope, EngineSettings, LoopSettings
 from ..service.engine import Engine
@@ -111,7 +113,14 @@ def choose_embedder(
 
 
 def _service(settings: HomeSettings, environ: Mapping[str, str]) -> Embedder | None:
-    raise EmbeddingFailed("replaced when the service embedder is merged")
+    try:
+        key = key_from(environ, settings.embedding_key_env, settings.embedding_key_file)
+        return service_embedder(
+            settings.embedding_url, settings.embedding_model, engine_settings(settings), key=key
+        )
+    except InvalidService as error:
+        logger.warning("没有用上嵌入服务，按词查找：{}", error)
+        return None
 
 
 def _is_installed(package: str) -> bool:

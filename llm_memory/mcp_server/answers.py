@@ -168,7 +168,5 @@ def numbered(
     head = texts.say("lines", path=path, first=start, last=reached, total=end)
     behind = []
     if reached < start + len(wanted) - 1:
-        behind = [
-            texts.say("go_on", left=end - reached, path=path, next=reached + 1, end=end)
-        ]
+        behind = [texts.say("go_on", left=end - reached, path=path, next=reached + 1, end=end)]
     return "\n".join([head, *taken, *behind]), True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import sys
@@ -26,7 +27,9 @@ def check_sdk() -> None:
     try:
         version = metadata.version("mcp")
     except metadata.PackageNotFoundError:
-        raise NoSdk("没有 mcp 包 / the package mcp is missing: pip install 'mcp>=1.23,<3'") from None
+        raise NoSdk(
+            "没有 mcp 包 / the package mcp is missing: pip install 'mcp>=1.23,<3'"
+        ) from None
     numbers = tuple(int(part) for part in version.split(".")[:2] if part.isdecimal())
     if numbers < LEAST:
         raise NoSdk(
@@ -36,16 +39,17 @@ def check_sdk() -> None:
 
 def make_server(tools: MemoryTools, texts: Texts, version: str, **options: Any) -> Any:
     """Returns a server that offers the tools. ``options`` are the SDK's own."""
-    from mcp.types import CallToolResult, ToolAnnotations  # noqa: PLC0415
+    from mcp.types import CallToolResult, ToolAnnotations
 
     base, takes_version = _server_class()
 
     class Server(base):  # type: ignore[misc, valid-type]
         async def call_tool(
-            self, name: str, arguments: dict[str, Any] | None, *_context: object
+            self, name: str, arguments: dict[str, Any] | None, *context: Any
         ) -> CallToolResult:
             """Arguments are checked by us, in our words, and nothing is raised."""
-            answer = await tools.call(name, arguments)
+            caller = context[0] if context and context[0] is not None else self.get_context()
+            answer = await tools.call(name, arguments, _client_name(caller))
             content = [{"type": "text", "text": answer.text}]
             return CallToolResult.model_validate({"content": content, "isError": answer.failed})
 
@@ -67,12 +71,21 @@ def make_server(tools: MemoryTools, texts: Texts, version: str, **options: Any) 
     return server
 
 
+def _client_name(context: Any) -> str:
+    """Returns the name that the calling program gave itself, as far as it did."""
+    with contextlib.suppress(Exception):
+        said = context.session.client_params
+        told = said.clientInfo if hasattr(said, "clientInfo") else said.client_info
+        return str(told.name)
+    return ""
+
+
 def _server_class() -> tuple[Any, bool]:
     """Returns the SDK's class, and whether it takes our version."""
     try:
-        from mcp.server.fastmcp import FastMCP  # noqa: PLC0415  (1.x)
+        from mcp.server.fastmcp import FastMCP
     except ModuleNotFoundError:
-        from mcp.server.mcpserver import MCPServer  # noqa: PLC0415  (2.x)
+        from mcp.server.mcpserver import MCPServer
 
         return MCPServer, True
     return FastMCP, False
@@ -89,7 +102,7 @@ def _definitions(reads: object, writes: object) -> Mapping[Any, object]:
     ) -> str:
         raise NotImplementedError
 
-    async def memory_log(content: str, type: str | None = None) -> str:  # noqa: A002
+    async def memory_log(content: str, type: str | None = None) -> str:
         raise NotImplementedError
 
     async def memory_session_end(summary: str) -> str:
@@ -121,7 +134,9 @@ def keep_stdout_for_the_protocol() -> None:
 
 class _StderrBeforeTheWire(io.TextIOWrapper):
     def __init__(self, stderr: Any, wire: Any) -> None:
-        super().__init__(io.FileIO(os.dup(stderr.fileno()), "w"), "utf-8", "replace", line_buffering=True)  # type: ignore[arg-type]
+        super().__init__(
+            io.FileIO(os.dup(stderr.fileno()), "w"), "utf-8", "replace", line_buffering=True
+        )  # type: ignore[arg-type]
         self._wire = wire
 
     @property

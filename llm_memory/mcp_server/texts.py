@@ -56,7 +56,8 @@ _ZH: Final = {
     "reject_speculation": "这只是猜测；确定之后再记",
     "reject_private": "里面有私密内容，按隐私设置没有记下",
     "reject_confidence": "这句话要保密，这里别人也看得到，没有记下",
-    "reject_read_only": "这里只能读，没有记下；主人要先在面板里把 {conversation} 写进 conversation_scope_map",
+    "reject_read_only": "这里只能读，没有记下；主人要先在面板里把 {conversation} 写进 "
+    "conversation_scope_map",
     "reject_refused": "认不出这个会话，没有记下",
     "reject_learning_paused": "按域过滤已被关闭，其间不记新的",
     "reject_off_the_record": "本会话暂停了记忆，其间什么也不记",
@@ -76,8 +77,8 @@ _ZH: Final = {
     "part_tasks": "待办",
     "part_days": "最近几天",
     "part_shared": "共享笔记",
-    "instructions": "这是跨会话的长期记忆。开始时调用 memory_primer；回答以前的决定、偏好前先 memory_search；"
-    "得知长久有用的事用 memory_log；结束时用 memory_session_end。",
+    "instructions": "这是跨会话的长期记忆。开始时调用 memory_primer；回答以前的决定、偏好前先 "
+    "memory_search；得知长久有用的事用 memory_log；结束时用 memory_session_end。",
     "memory_primer": "会话开始时调用一次：长期指示、未完成任务、最近几天、共享笔记的标题。",
     "memory_search": "按意思找记忆。scope：all（默认）、project、global；max_tokens：100–8000。每行有出处，"
     "用 memory_read 读全文。",

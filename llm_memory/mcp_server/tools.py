@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import unicodedata
 from collections.abc import Awaitable, Callable, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -45,6 +46,10 @@ _TYPES: Final[Mapping[str, tuple[MemoryKind, Topic | None, str]]] = {
 }
 
 
+_client: ContextVar[str] = ContextVar("client", default="")
+"""Each call is a task of its own."""
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """``failed``: nothing was done, or nothing is there."""
@@ -54,21 +59,18 @@ class Answer:
 
 
 class MemoryTools:
-    """Of one client. ``actor`` is the agent, under its program's name."""
+    """``levels`` are what the agent sees; the budgets are those of the settings."""
 
     def __init__(
         self,
         levels: Levels,
         texts: Texts,
         *,
-        client: Callable[[], str] = str,
         max_tokens: int = 1_500,
         primer_tokens: int = 800,
     ) -> None:
-        """``client`` returns the name of the program that asks."""
         self._levels = levels
         self._texts = texts
-        self._client = client
         self._max_tokens = max_tokens
         self._primer_tokens = primer_tokens
         self._tools: Mapping[str, Callable[..., Awaitable[Answer]]] = {
@@ -80,8 +82,12 @@ class MemoryTools:
             "memory_read": self.read,
         }
 
-    async def call(self, name: str, arguments: Mapping[str, Any] | None) -> Answer:
-        """Answer a call. Never raises but for a cancelled caller."""
+    async def call(
+        self, name: str, arguments: Mapping[str, Any] | None, client: str = ""
+    ) -> Answer:
+        """Answer a call. Never raises but for a cancelled caller. ``client`` is the name of the
+        program that asks."""
+        _client.set(client)
         tool = self._tools.get(name)
         say = self._texts.say
         try:
@@ -101,7 +107,7 @@ class MemoryTools:
 
     @property
     def _actor(self) -> Actor:
-        return Actor(AGENT, self._client())
+        return Actor(AGENT, _client.get())
 
     async def primer(self) -> Answer:
         """What a session begins with: instructions, tasks, the last days, headings of notes."""
@@ -155,7 +161,7 @@ class MemoryTools:
             actor=self._actor,
         )
 
-    async def log(self, content: str, type: str | None) -> Answer:  # noqa: A002  (the tool's own)
+    async def log(self, content: str, type: str | None) -> Answer:
         """Store one statement where its type belongs."""
         known = _TYPES.get((type or "").strip().lower())
         kind, topic, where = known or (MemoryKind.KNOWLEDGE, None, PROJECT)
@@ -213,6 +219,12 @@ class MemoryTools:
         report = await self._change(level, TaskChange(TaskAction.LIST))
         lines, failed = task_lines(fates, report, level, self._texts)
         return Answer(fit("", lines, READ_TOKENS, self._texts), failed)
+
+    async def open_tasks(self) -> Answer:
+        """The tasks that are open, for a person who only looks."""
+        report = await self._change(self._levels.nearest, TaskChange(TaskAction.LIST))
+        lines, failed = task_lines((), report, self._levels.nearest, self._texts)
+        return Answer(_sendable(fit("", lines, READ_TOKENS, self._texts)), failed)
 
     async def _change(self, level: Level, change: TaskChange) -> Any:
         return await level.memory.update_tasks(

@@ -1,0 +1,57 @@
+"""Which memory a command of a coding agent works with."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+from ..errors import HomeError
+from ..home.memory_home import MemoryHome, connect, follow_bot, open_home
+from ..home.project import find_project, name_of
+from ..home.settings import HomeSettings
+from ..mcp_server.levels import (
+    GLOBAL,
+    PROJECT,
+    Level,
+    Levels,
+    global_conversation,
+    project_conversation,
+)
+from .home_flags import project_folder
+from .paths import plugin_version
+
+
+def agent_home(asked: argparse.Namespace, settings: HomeSettings) -> MemoryHome:
+    """Returns the home that the flags and settings name, not started yet. Raises HomeError."""
+    folder = project_folder(asked)
+    bot: Path | None = getattr(asked, "bot", None)
+    address: str | None = getattr(asked, "connect", None)
+    if bot is None and address is None:
+        return open_home(settings, folder, os.environ, plugin_version())
+    name = _name_for_bot(settings, folder)
+    if address is not None:
+        if asked.token_file is None:
+            raise HomeError("--connect 要有 --token-file / --connect needs --token-file")
+        return connect(address, asked.token_file, name)
+    if bot is None or not (bot / "state").is_dir():
+        raise HomeError(f"不是机器人的数据文件夹 / not a bot's data folder: {bot}")
+    return follow_bot(bot / "state", name)
+
+
+def _name_for_bot(settings: HomeSettings, folder: Path) -> str:
+    """Returns the name that the owner maps: ``mcp:project:<name>``."""
+    project = find_project(folder, settings.project)
+    return project.name if project else name_of(folder)
+
+
+def levels_of(home: MemoryHome) -> Levels:
+    """Returns the levels that an agent sees of a home."""
+    everywhere = Level(GLOBAL, home.everywhere, global_conversation())
+    if home.project is None:
+        return Levels(everywhere, writes_global=not home.of_a_bot)
+    if home.project is home.everywhere:
+        mine = Level(PROJECT, home.project, project_conversation(home.name))
+    else:  # the public scope of the project's own store
+        mine = Level(PROJECT, home.project, global_conversation(home.name), own_store=True)
+    return Levels(everywhere, mine, writes_global=not home.of_a_bot)

@@ -1,0 +1,145 @@
+"""What a folder's agent remembers with: the home's store, and the project's where it has one."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from ..composition.paths import EnginePaths
+from ..errors import HomeError
+from ..sharing.endpoint import Endpoint, read_endpoint
+from .project import Project, find_project, home_paths, project_paths
+from .settings import HomeSettings
+from .shared_store import Owned, SharedStore
+
+_MARK: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryHome:
+    """Attributes:
+    everywhere: The home's store, or a bot's.
+    project: The store that holds the project's memories; None outside projects.
+    name: The project's name, empty outside projects.
+    of_a_bot: The store is a bot's: public is what everybody there reads.
+    """
+
+    everywhere: SharedStore
+    project: SharedStore | None
+    name: str
+    of_a_bot: bool = False
+
+    @property
+    def stores(self) -> tuple[SharedStore, ...]:
+        """Each store once."""
+        mine = self.project
+        return (self.everywhere,) if mine in (None, self.everywhere) else (self.everywhere, mine)  # type: ignore[return-value]
+
+    def start(self) -> None:
+        """Begin to open or follow the stores."""
+        for store in self.stores:
+            store.start()
+
+    async def close(self) -> None:
+        """Close the stores. Idempotent."""
+        await asyncio.gather(*(store.close() for store in self.stores), return_exceptions=True)
+
+
+def open_home(
+    settings: HomeSettings, folder: Path, environ: Mapping[str, str], version: str
+) -> MemoryHome:
+    """Returns the stores for an agent that works in a folder, not started yet. Raises HomeError
+    where the home's folder cannot be had."""
+    _make(settings.home)
+    home = _store(home_paths(settings.home), settings, environ, version)
+    project = find_project(folder, settings.project)
+    if project is None:
+        return MemoryHome(home, None, "")
+    if not project.own_store:
+        return MemoryHome(home, home, scope_name(project, named=bool(settings.project)))
+    own = _store(project_paths(settings.home, project), settings, environ, version)
+    return MemoryHome(home, own, project.name)
+
+
+def follow_bot(state: Path, name: str) -> MemoryHome:
+    """Returns the store of a bot that runs on this machine and shares it, by its state folder."""
+    return _followed(state, name, lambda: read_endpoint(state))
+
+
+def connect(address: str, token_file: Path, name: str) -> MemoryHome:
+    """Returns the store that an owner has published at an address, such as a container's.
+
+    Raises HomeError for what is no ``host:port``, and a token that cannot be read.
+    """
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdecimal():
+        raise HomeError(f"要写成 主机:端口 / has to be host:port: {address}")
+    _token(token_file)
+    number = int(port)
+    return _followed(token_file.parent, name, lambda: Endpoint(host, number, _token(token_file), 0))
+
+
+def _followed(state: Path, name: str, endpoint: Callable[[], Endpoint | None]) -> MemoryHome:
+    store = SharedStore(state, state, None, endpoint=endpoint)
+    return MemoryHome(store, store if name else None, name, of_a_bot=True)
+
+
+def _token(file: Path) -> str:
+    """Returns the token in a file: alone, or an endpoint file's."""
+    found = read_endpoint(file.parent) if file.name.endswith(".json") else None
+    if found is not None:
+        return found.token
+    try:
+        token = file.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise HomeError(f"读不了令牌 / the token cannot be read: {file} ({error})") from error
+    if not token:
+        raise HomeError(f"令牌是空的 / the token is empty: {file}")
+    return token
+
+
+def scope_name(project: Project, *, named: bool) -> str:
+    """Returns the name of a project's scope in the home: as a person ``named`` it, else with a mark
+    of its folder. A folder that is called like another project must not read its memories."""
+    if named:
+        return project.name
+    root = os.path.normcase(project.root.resolve())
+    mark = hashlib.sha256(root.encode("utf-8", "surrogateescape")).hexdigest()[:_MARK]
+    return f"{project.name[: 64 - len('project-') - _MARK - 1]}-{mark}"
+
+
+def _store(
+    paths: EnginePaths, settings: HomeSettings, environ: Mapping[str, str], version: str
+) -> SharedStore:
+    async def own() -> Owned:
+        # Loaded by the owner alone: a follower stays small.
+        module = await asyncio.to_thread(_owned_store_module)
+        made: Owned = module.OwnedStore(paths, settings, environ, version)
+        return made
+
+    opened: Callable[[], Awaitable[Owned]] = own
+    return SharedStore(paths.data, paths.state, opened)
+
+
+def _owned_store_module() -> object:
+    from . import owned_store
+
+    return owned_store
+
+
+def _make(home: Path) -> None:
+    try:
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        probe = home / ".writable"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise HomeError(
+            f"用不了这个文件夹 / the home's folder cannot be used: {home} "
+            f"({error.strerror or error})"
+        ) from error
