@@ -6,17 +6,16 @@ To be started in the plugin's own folder.
 from __future__ import annotations
 
 import argparse
+import importlib
 import sys
 from collections.abc import Callable, Sequence
 from io import TextIOWrapper
 from pathlib import Path
+from typing import Any
 
-from .cli.agent_commands import add_agent_commands
-from .cli.files import export, import_, restore
+from .cli.agent_parser import add_agent_commands, add_serve
 from .cli.messages import MISUSED, Refusal, fail, fault_text
-from .cli.migration import migrate_scope
-from .cli.paths import NAME, Place, find_place
-from .cli.serve import add_serve
+from .cli.paths import NAME, find_place
 from .errors import (
     DirectoryInUse,
     EngineOff,
@@ -38,36 +37,54 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = _parser()
     asked = parser.parse_args(arguments, argparse.Namespace(data=None, memory=None))
     try:
-        if "run_home" in asked:  # a command of a home of its own, apart from any bot's folders
-            at_home: Callable[[argparse.Namespace], int] = asked.run_home
-            return at_home(asked)
-        command: Callable[[argparse.Namespace, Place], int] = asked.run
-        makes = command in (restore, import_)
-        place = find_place(asked.data, asked.memory, must_exist=not makes)
-        return command(asked, place)
-    except Refusal as refusal:
-        return fail(str(refusal))
+        return _run(asked)
     except HomeError as error:
         return fail(str(error), MISUSED)
-    except (DirectoryInUse, EngineOff) as error:
-        if isinstance(error, EngineOff) and error.code != "directory_in_use":
-            return fail(f"打不开 / cannot be opened: {error}")
-        return fail(
-            "机器人正开着这个数据文件夹；请先停下机器人（或在面板里停用插件）再来，或者用 "
-            "/memory export、/memory import。 / The bot has this data folder open. Stop it (or "
-            "switch the plugin off) first, or use /memory export and /memory import."
-        )
-    except FormatNewer as error:
-        return fail(f"是更新的版本写的 / written by a newer version: {error}")
-    except TransferFailed as error:
-        return fail(fault_text(error.code, error.detail))
-    except (ScopedMemoryError, OSError) as error:
-        return fail(f"没有做完 / not done: {error}")
+    except Refusal as refusal:
+        return fail(str(refusal))
     except KeyboardInterrupt:
         return fail(
             "中断了；已写下的都在，再来一次会接着做 / interrupted; what was written stays, "
             "and the same command goes on"
         )
+    except (ScopedMemoryError, OSError) as error:
+        return fail(_told(error))
+
+
+def _told(error: Exception) -> str:
+    """Why a command was not done."""
+    match error:
+        case EngineOff(code=code) if code != "directory_in_use":
+            return f"打不开 / cannot be opened: {error}"
+        case DirectoryInUse() | EngineOff():
+            return (
+                "机器人正开着这个数据文件夹；请先停下机器人（或在面板里停用插件）再来，或者用 "
+                "/memory export、/memory import。 / The bot has this data folder open. Stop it (or "
+                "switch the plugin off) first, or use /memory export and /memory import."
+            )
+        case FormatNewer():
+            return f"是更新的版本写的 / written by a newer version: {error}"
+        case TransferFailed():
+            return fault_text(error.code, error.detail)
+        case _:
+            return f"没有做完 / not done: {error}"
+
+
+def _run(asked: argparse.Namespace) -> int:
+    """What runs a command is imported now: some need a whole engine, some must start at once."""
+    if "run_home" in asked:  # a command of a home of its own, apart from any bot's folders
+        at_home: Callable[[argparse.Namespace], int] = _function(asked.run_home)
+        return at_home(asked)
+    makes = asked.run in ("files.restore", "files.import_")
+    place = find_place(asked.data, asked.memory, must_exist=not makes)
+    command: Callable[[argparse.Namespace, object], int] = _function(asked.run)
+    return command(asked, place)
+
+
+def _function(name: str) -> Any:
+    """Returns a function by the module of ``cli/`` and its name."""
+    module, _, function = name.partition(".")
+    return getattr(importlib.import_module(f".cli.{module}", __package__), function)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -94,7 +111,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     one.add_argument("file", type=Path, nargs="?", help="默认在 exports/ / in exports/ by default")
     one.add_argument("--scope", action="append", help="只要这个域，可重复 / this scope alone")
-    one.set_defaults(run=export)
+    one.set_defaults(run="files.export")
     one = commands.add_parser(
         "restore",
         parents=[where],
@@ -104,7 +121,7 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--scope", action="append", help="只放回这个域，可重复 / this scope alone")
     one.add_argument("--yes", action="store_true", help="不问，直接放回 / do not ask")
     one.add_argument("--anyway", action="store_true", help=_ANYWAY)
-    one.set_defaults(run=restore)
+    one.set_defaults(run="files.restore")
     one = commands.add_parser(
         "import",
         parents=[where],
@@ -124,7 +141,7 @@ def _parser() -> argparse.ArgumentParser:
         choices=[mode.value for mode in PrivacyMode],
         help="默认按面板的设置 / the panel's setting by default",
     )
-    one.set_defaults(run=import_)
+    one.set_defaults(run="files.import_")
     one = commands.add_parser(
         "migrate-scope",
         parents=[where],
@@ -141,7 +158,7 @@ def _parser() -> argparse.ArgumentParser:
     ways.add_argument(
         "--take-back", metavar="BATCH", help="收回一批收进来的 / take a batch out of the vault"
     )
-    one.set_defaults(run=migrate_scope)
+    one.set_defaults(run="migration.migrate_scope")
     add_serve(commands)
     add_agent_commands(commands)
     return parser

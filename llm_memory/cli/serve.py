@@ -1,4 +1,4 @@
-"""``serve``: the MCP server, over stdin and stdout, or HTTP."""
+"""Runs ``serve``: the MCP server, over stdin and stdout, or HTTP."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ import contextlib
 import os
 import signal
 import sys
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ..errors import HomeError
 from ..home.memory_home import MemoryHome
@@ -17,52 +16,17 @@ from ..mcp_server.sdk import NoSdk, check_sdk, keep_stdout_for_the_protocol, mak
 from ..mcp_server.texts import Texts
 from ..mcp_server.tools import MemoryTools
 from .agent_home import agent_home, levels_of
-from .home_flags import read_settings, setting_flags
+from .home_flags import read_settings
 from .messages import DONE, MISUSED, fail
 from .paths import plugin_version
 
 if TYPE_CHECKING:
     from ..home.settings import HomeSettings
 
+_LATE_SECONDS: Final = 3.0
+"""After so long the store is opened though nothing was asked: files are followed from then on."""
 _CLOSE_SECONDS: Final = 1.5
 """Signals end the server within two seconds; what was acknowledged is on disk."""
-
-
-def add_serve(commands: Any) -> None:
-    """Add the command to a parser's."""
-    one = commands.add_parser(
-        "serve",
-        parents=[setting_flags()],
-        help="给编程助手用的 MCP 服务 / the MCP server for coding agents",
-        description="MCP 服务，经 stdin/stdout；编程助手自己会启动它（见 init）。 / The MCP server "
-        "over stdin and stdout; a coding agent starts it by itself (see init). docs/mcp.md",
-    )
-    one.add_argument("--http", type=int, metavar="PORT", help="改用 HTTP / over HTTP instead")
-    one.add_argument("--host", default="127.0.0.1", help="HTTP 的地址 / HTTP's address")
-    one.add_argument(
-        "--token-file",
-        type=Path,
-        metavar="FILE",
-        help="HTTP 或 --connect 的令牌 / the bearer token of HTTP, or of --connect",
-    )
-    add_bot_flags(one)
-    one.set_defaults(run_home=serve)
-
-
-def add_bot_flags(parser: argparse.ArgumentParser) -> None:
-    """Add the flags that name a bot's store."""
-    parser.add_argument(
-        "--bot",
-        type=Path,
-        metavar="FOLDER",
-        help="用机器人的记忆：它的数据文件夹；机器人要开着 advanced.mcp_share / a bot's memory, by "
-        "its data folder; advanced.mcp_share has to be on",
-    )
-    parser.add_argument(
-        "--connect",
-        metavar="HOST:PORT",
-        help="用别处机器人的记忆，配 --token-file / a bot's memory elsewhere, with --token-file",
-    )
 
 
 def serve(asked: argparse.Namespace) -> int:
@@ -123,12 +87,11 @@ async def _serve(
     http = None if asked.http is None else (asked.host, asked.http, token)
     _on_signals(home)
     if http is None:
-        server = make_server(tools, texts, plugin_version())
-        running = asyncio.create_task(server.run_stdio_async())
-        # Behind the handshake: an agent waits for that, and the first call waits for the store.
-        await asyncio.sleep(0)
-        home.start()
-        await running
+        server = make_server(tools, texts, plugin_version(), begun=home.start)
+        # An agent waits for the handshake; loading an engine meanwhile would slow that down.
+        late = asyncio.get_running_loop().call_later(_LATE_SECONDS, home.start)
+        await server.run_stdio_async()
+        late.cancel()
     else:
         from ..mcp_server.http import run_http
 

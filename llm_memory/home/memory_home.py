@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import importlib
 import os
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -38,7 +39,7 @@ class MemoryHome:
     def stores(self) -> tuple[SharedStore, ...]:
         """Each store once."""
         mine = self.project
-        return (self.everywhere,) if mine in (None, self.everywhere) else (self.everywhere, mine)  # type: ignore[return-value]
+        return (self.everywhere,) if mine in (None, self.everywhere) else (self.everywhere, mine)
 
     def start(self) -> None:
         """Begin to open or follow the stores."""
@@ -118,18 +119,13 @@ def _store(
 ) -> SharedStore:
     async def own() -> Owned:
         # Loaded by the owner alone: a follower stays small.
-        module = await asyncio.to_thread(_owned_store_module)
-        made: Owned = module.OwnedStore(paths, settings, environ, version)
-        return made
+        await asyncio.to_thread(importlib.import_module, ".owned_store", __package__)
+        from .owned_store import OwnedStore
+
+        return OwnedStore(paths, settings, environ, version)
 
     opened: Callable[[], Awaitable[Owned]] = own
     return SharedStore(paths.data, paths.state, opened)
-
-
-def _owned_store_module() -> object:
-    from . import owned_store
-
-    return owned_store
 
 
 def _make(home: Path) -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import importlib.util
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
 
 from ..composition.engine import build_engine
 from ..composition.indexes import service_embedder
@@ -127,13 +126,3 @@ def _is_installed(package: str) -> bool:
     with contextlib.suppress(ValueError):
         return importlib.util.find_spec(package) is not None
     return False
-
-
-Opening = Callable[[], OwnedStore]
-
-
-def opener(
-    paths: EnginePaths, settings: HomeSettings, environ: Mapping[str, str], version: str
-) -> Opening:
-    """Returns what makes an owned store, not opened yet."""
-    return partial(OwnedStore, paths, settings, environ, version)

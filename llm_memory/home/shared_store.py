@@ -107,7 +107,7 @@ class SharedStore:
         except ScopedMemoryError:
             self._connecting = None  # the next call tries again
             raise
-        if self._current is None and self._connecting is not None:
+        if self._current is None:
             self._current, self._connecting, self._met = found, None, True
         return found
 

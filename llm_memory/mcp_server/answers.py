@@ -65,8 +65,7 @@ def log_answer(
 ) -> tuple[str, bool]:
     """Returns what became of a statement, and whether it was not stored."""
     if isinstance(outcome, Rejected):
-        detail, where = outcome.detail, level.conversation
-        return texts.say(f"reject_{outcome.reason}", detail=detail, conversation=where), True
+        return _refused(outcome, level, texts), True
     where = _pointer(outcome.memory, level)
     if isinstance(outcome, Replaced):
         former = outcome.former
@@ -86,6 +85,12 @@ def log_answer(
     if outcome.redacted:
         text += "\n" + texts.say("redacted")
     return text, False
+
+
+def _refused(rejected: Rejected, level: Level, texts: Texts) -> str:
+    return texts.say(
+        f"reject_{rejected.reason}", detail=rejected.detail, conversation=level.conversation
+    )
 
 
 def _pointer(stored: StoredMemory, level: Level) -> str:
@@ -120,19 +125,14 @@ def task_lines(
     for task, answer in fates:
         if isinstance(answer, Rejected):
             failed = True
-            said = texts.say(
-                f"reject_{answer.reason}", detail=answer.detail, conversation=level.conversation
-            )
+            said = _refused(answer, level, texts)
             lines.append(f"- {one_line(task.title)[:_PREVIEW]}: {said}")
             continue
         for outcome in answer.outcomes:
             said = texts.say(f"fate_{outcome.fate}")
             if outcome.rejected is not None:
                 failed = True
-                reason = f"reject_{outcome.rejected.reason}"
-                said += ": " + texts.say(
-                    reason, detail=outcome.rejected.detail, conversation=level.conversation
-                )
+                said += ": " + _refused(outcome.rejected, level, texts)
             lines.append(f"- {one_line(task.title)[:_PREVIEW]}: {said}")
     if isinstance(report, Rejected):
         return lines, True

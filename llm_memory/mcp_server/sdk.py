@@ -6,7 +6,7 @@ import contextlib
 import io
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import metadata
 from typing import Any, Final, cast
 
@@ -37,13 +37,25 @@ def check_sdk() -> None:
         )
 
 
-def make_server(tools: MemoryTools, texts: Texts, version: str, **options: Any) -> Any:
-    """Returns a server that offers the tools. ``options`` are the SDK's own."""
+def make_server(
+    tools: MemoryTools,
+    texts: Texts,
+    version: str,
+    *,
+    begun: Callable[[], None] = lambda: None,
+    **options: Any,
+) -> Any:
+    """Returns a server that offers the tools. ``begun`` is called when a client has been answered
+    who it speaks to; ``options`` are the SDK's own."""
     from mcp.types import CallToolResult, ToolAnnotations
 
     base, takes_version = _server_class()
 
     class Server(base):  # type: ignore[misc, valid-type]
+        async def list_tools(self) -> Any:
+            begun()
+            return await super().list_tools()
+
         async def call_tool(
             self, name: str, arguments: dict[str, Any] | None, *context: Any
         ) -> CallToolResult:
@@ -54,7 +66,9 @@ def make_server(tools: MemoryTools, texts: Texts, version: str, **options: Any) 
             return CallToolResult.model_validate({"content": content, "isError": answer.failed})
 
     more = {"version": version} if takes_version else {}
-    server = Server(NAME, instructions=texts.say("instructions"), **more, **options)
+    server = Server(
+        NAME, instructions=texts.say("instructions"), log_level="WARNING", **more, **options
+    )
     reads = ToolAnnotations(readOnlyHint=True, openWorldHint=False)
     writes = ToolAnnotations(
         readOnlyHint=False, destructiveHint=False, idempotentHint=True, openWorldHint=False
@@ -136,7 +150,7 @@ class _StderrBeforeTheWire(io.TextIOWrapper):
     def __init__(self, stderr: Any, wire: Any) -> None:
         super().__init__(
             io.FileIO(os.dup(stderr.fileno()), "w"), "utf-8", "replace", line_buffering=True
-        )  # type: ignore[arg-type]
+        )
         self._wire = wire
 
     @property

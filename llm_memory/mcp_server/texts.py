@@ -80,10 +80,10 @@ _ZH: Final = {
     "instructions": "这是跨会话的长期记忆。开始时调用 memory_primer；回答以前的决定、偏好前先 "
     "memory_search；得知长久有用的事用 memory_log；结束时用 memory_session_end。",
     "memory_primer": "会话开始时调用一次：长期指示、未完成任务、最近几天、共享笔记的标题。",
-    "memory_search": "按意思找记忆。scope：all（默认）、project、global；max_tokens：100–8000。每行有出处，"
-    "用 memory_read 读全文。",
-    "memory_log": "记一条长久有用的事，一句完整的话。type：preference、instruction、entity（全局），decision、"
-    "pattern、task、journal（本项目）。",
+    "memory_search": "按意思找记忆。scope：all（默认）、project、global；max_tokens：100–8000。"
+    "每行有出处，用 memory_read 读全文。",
+    "memory_log": "记一条长久有用的事，一句完整的话。type：preference、instruction、entity（全局），"
+    "decision、pattern、task、journal（本项目）。",
     "memory_session_end": "会话结束时调用一次：写入当天日志。",
     "memory_update_tasks": '更新任务，JSON 列表：[{"title","status":"open|done","progress"?,"next"?}]，没提到的'
     "不变。",
