@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import io
-import logging
 import struct
 import threading
 import time
-import traceback
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler
 from typing import Any
@@ -258,30 +255,6 @@ async def test_where_nothing_listens_it_says_so() -> None:
         await embedder.prepare()
 
 
-async def test_a_redirect_to_another_host_is_not_followed(server: EmbeddingServer) -> None:
-    with serving() as thief:
-        for status in (301, 302, 303, 307, 308):
-            server.always = says(status, headers={"Location": f"{thief.url}/embeddings"})
-            with pytest.raises(EmbeddingFailed, match="redirected"):
-                await raw(server).embed(TEXTS)
-        server.always = says(302, headers={"Location": f"http://localhost:{server.port}/x"})
-        with pytest.raises(EmbeddingFailed, match="redirected"):
-            await raw(server).embed(TEXTS)
-        assert thief.asked == []
-
-
-async def test_a_redirect_within_the_service_is_followed(server: EmbeddingServer) -> None:
-    for status in (301, 302, 303, 307, 308):
-        server.next = [says(status, headers={"Location": "/v1/embeddings"})]
-        moved = EmbeddingService(server.url + "/old", "small", key=CANARY)
-        assert len(await moved.embed(TEXTS)) == 3
-    assert {asked.path for asked in server.asked} == {"/v1/old/embeddings", "/v1/embeddings"}
-    assert all(asked.headers["Authorization"] == f"Bearer {CANARY}" for asked in server.asked)
-    server.always = says(307, headers={"Location": "/v1/embeddings"})
-    with pytest.raises(EmbeddingFailed, match="redirected"):  # in a circle
-        await raw(server).embed(TEXTS)
-
-
 async def test_a_request_holds_64_texts_and_no_more_characters_than_it_may(
     server: EmbeddingServer,
 ) -> None:
@@ -358,89 +331,6 @@ async def test_a_service_that_hangs_holds_few_threads(server: EmbeddingServer) -
         while any(t.name == "scoped-memory-service" for t in threading.enumerate()):  # noqa: ASYNC110
             await asyncio.sleep(0.01)
     assert (await embedder.embed_query("question")).shape == (64,)
-
-
-async def test_a_proxy_is_used_but_not_to_this_machine(
-    server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with serving() as proxy:
-        monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{proxy.port}")
-        monkeypatch.delenv("no_proxy", raising=False)
-        monkeypatch.delenv("NO_PROXY", raising=False)
-        await raw(server).embed(TEXTS)
-        assert proxy.asked == []
-        far = EmbeddingService("http://embeddings.invalid/v1", "small", key=CANARY)
-        with pytest.raises(EmbeddingFailed, match="not_found"):  # no path of the proxy's own
-            await far.embed(TEXTS)
-        assert proxy.asked[-1].path == "http://embeddings.invalid/v1/embeddings"
-        monkeypatch.setenv("no_proxy", "embeddings.invalid")
-        proxy.asked.clear()
-        with pytest.raises(EmbeddingFailed, match=r"unreachable: embeddings\.invalid"):
-            await EmbeddingService("http://embeddings.invalid/v1", "small").embed(TEXTS)
-        assert proxy.asked == []
-
-
-def echo(handler: BaseHTTPRequestHandler, asked: Asked) -> None:
-    """As badly kept gateways do: the request's headers in the error."""
-    headers = {"X-Echo": asked.headers["Authorization"], "Location": f"http://{CANARY}.invalid/"}
-    answer(handler, 401, {"error": asked.headers}, headers=headers)
-
-
-def echo_as_vectors(handler: BaseHTTPRequestHandler, asked: Asked) -> None:
-    answer(handler, 200, {"data": [{"embedding": asked.headers["Authorization"]}] * 3})
-
-
-def echo_in_status(handler: BaseHTTPRequestHandler, asked: Asked) -> None:
-    handler.wfile.write(f"{asked.headers['Authorization']} is no status line\r\n\r\n".encode())
-    handler.close_connection = True
-
-
-def echo_in_json(handler: BaseHTTPRequestHandler, asked: Asked) -> None:
-    answer(handler, 200, f"{{{asked.headers['Authorization']}".encode())
-
-
-def echo_in_redirect(handler: BaseHTTPRequestHandler, asked: Asked) -> None:
-    answer(handler, 307, {}, headers={"Location": f"http://x.invalid/{CANARY}"})
-
-
-ECHOES = [echo, echo_as_vectors, echo_in_status, echo_in_json, echo_in_redirect, None]
-
-
-@pytest.mark.parametrize("act", ECHOES)
-async def test_the_key_is_in_no_error_representation_or_log(
-    server: EmbeddingServer, act: Act | None, caplog: pytest.LogCaptureFixture
-) -> None:
-    from loguru import logger
-
-    sink = io.StringIO()
-    handle = logger.add(sink, level=0, backtrace=True, diagnose=True)
-    caplog.set_level(logging.DEBUG)
-    service = raw(server)
-    server.always = act
-    if act is None:
-        server.stop()
-    try:
-        for call in (service.embed(TEXTS), whole(server).prepare()):
-            with pytest.raises(EmbeddingFailed) as caught:
-                await call
-            logger.opt(exception=caught.value).error("it failed")
-            error: BaseException | None = caught.value
-            while error is not None:
-                sink.write(f"{error!r} {error.args} {vars(error)}")
-                sink.write("".join(traceback.format_exception(error)))
-                error = error.__cause__ or error.__context__
-    finally:
-        logger.remove(handle)
-    sink.write(f"{service!r} {vars(service)} {vars(service._door)} {service._door._key!r}")
-    assert "it failed" in sink.getvalue()
-    assert CANARY not in sink.getvalue() + caplog.text
-
-
-def test_a_key_that_no_request_can_carry_is_refused_and_not_told() -> None:
-    for key in (f"{CANARY}\r\nX: y", f"{CANARY} {CANARY}", f"{CANARY}钥", f"{CANARY}\0"):
-        with pytest.raises(InvalidService, match="the key holds") as caught:
-            EmbeddingService("http://localhost/v1", "small", key=key)
-        assert CANARY not in "".join(traceback.format_exception(caught.value))
 
 
 def test_a_model_without_a_name_is_refused() -> None:
