@@ -11,11 +11,20 @@ from collections.abc import Callable, Sequence
 from io import TextIOWrapper
 from pathlib import Path
 
+from .cli.config import add_config
 from .cli.files import export, import_, restore
-from .cli.messages import Refusal, fail, fault_text
+from .cli.init import add_init
+from .cli.messages import MISUSED, Refusal, fail, fault_text
 from .cli.migration import migrate_scope
 from .cli.paths import NAME, Place, find_place
-from .errors import DirectoryInUse, EngineOff, FormatNewer, ScopedMemoryError, TransferFailed
+from .errors import (
+    DirectoryInUse,
+    EngineOff,
+    FormatNewer,
+    HomeError,
+    ScopedMemoryError,
+    TransferFailed,
+)
 from .models.settings import PrivacyMode
 
 _ANYWAY = "忘掉、改过、移走的也要 / also what was forgotten, edited or moved away since"
@@ -28,11 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="replace")
     parser = _parser()
     asked = parser.parse_args(arguments, argparse.Namespace(data=None, memory=None))
-    command: Callable[[argparse.Namespace, Place], int] = asked.run
     try:
-        makes = command in (restore, import_)
-        place = find_place(asked.data, asked.memory, must_exist=not makes)
-        return command(asked, place)
+        return _run(asked)
     except Refusal as refusal:
         return fail(str(refusal))
     except (DirectoryInUse, EngineOff) as error:
@@ -56,6 +62,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
 
 
+def _run(asked: argparse.Namespace) -> int:
+    """Raises what the command raises."""
+    if "run_home" in asked:  # a command of a home of its own, apart from any bot's folders
+        at_home: Callable[[argparse.Namespace], int] = asked.run_home
+        try:
+            return at_home(asked)
+        except HomeError as error:
+            return fail(str(error), MISUSED)
+    command: Callable[[argparse.Namespace, Place], int] = asked.run
+    makes = command in (restore, import_)
+    place = find_place(asked.data, asked.memory, must_exist=not makes)
+    return command(asked, place)
+
+
 def _parser() -> argparse.ArgumentParser:
     where = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
     where.add_argument(
@@ -67,9 +87,10 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m llm_memory",
         parents=[where],  # before the command, and behind it
-        description="忆域：整个记忆库的导出、导入、恢复。先停下机器人，在插件的文件夹里运行。 / "
-        "Scoped Memory: export, import and restore of whole stores. Stop the bot first, and run it "
-        "in the plugin's folder. docs/transfer.md",
+        description="忆域：整个记忆库的导出、导入、恢复（先停下机器人，在插件的文件夹里运行）；"
+        "编程助手用的记忆：init、config。 / Scoped Memory: export, import and restore of whole "
+        "stores (stop the bot first, and run it in the plugin's folder; docs/transfer.md); memory "
+        "for coding agents: init, config.",
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     one = commands.add_parser(
@@ -128,6 +149,8 @@ def _parser() -> argparse.ArgumentParser:
         "--take-back", metavar="BATCH", help="收回一批收进来的 / take a batch out of the vault"
     )
     one.set_defaults(run=migrate_scope)
+    add_init(commands)
+    add_config(commands)
     return parser
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from ..models.transfer import RefusedLine, TransferFault
 
-DONE, FAILED, PARTLY = 0, 1, 3
-"""Exit codes: all was done, nothing was, all but some lines."""
+DONE, FAILED, MISUSED, PARTLY = 0, 1, 2, 3
+"""Exit codes: all was done, nothing was, what was asked cannot be done, all but some lines."""
 _FAULTS: Final = {
     TransferFault.NOT_FOUND: "没有这个文件 / no such file: {0}",
     TransferFault.NOT_A_FILE: "不是普通文件（链接也不行） / "
@@ -32,10 +32,16 @@ def say(text: str) -> None:
     sys.stdout.write(f"{text}\n")
 
 
-def fail(text: str) -> int:
+def fail(text: str, code: int = FAILED) -> int:
     """A line that says why nothing was done, and the exit code for that."""
     sys.stderr.write(f"{text}\n")
-    return FAILED
+    return code
+
+
+def warn(texts: Iterable[str]) -> None:
+    """Lines that say what was passed over."""
+    for text in texts:
+        sys.stderr.write(f"注意 / note: {text}\n")
 
 
 def fault_text(code: str, detail: str) -> str:

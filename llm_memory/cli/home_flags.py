@@ -1,0 +1,48 @@
+"""What all commands of a home have in common: flags for its settings, and reading them."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+from ..errors import HomeError
+from ..home.setting_words import WORDS
+from ..home.settings import LoadedSettings, flag_of, load_settings
+
+
+def setting_flags() -> argparse.ArgumentParser:
+    """Returns a parent parser with a flag for each setting, ``--project-folder`` and ``--json``."""
+    parent = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
+    parent.add_argument(
+        "--project-folder",
+        type=Path,
+        metavar="PATH",
+        help="项目的文件夹，默认是当前的 / the project's folder, by default the current one",
+    )
+    parent.add_argument("--json", action="store_true", help="输出 JSON / print JSON")
+    group = parent.add_argument_group(
+        "设置 / settings", "盖过文件和环境变量 / over files and environment"
+    )
+    for key, words in WORDS.items():
+        group.add_argument(flag_of(key), dest=f"set_{key}", metavar="…", help=words)
+    return parent
+
+
+def project_folder(asked: argparse.Namespace) -> Path:
+    """Returns the folder that is meant, absolute. Raises HomeError if there is none."""
+    folder: Path = getattr(asked, "project_folder", Path()).absolute()
+    if not folder.is_dir():
+        raise HomeError(f"{folder}：没有这个文件夹 / no such folder")
+    return folder
+
+
+def read_settings(asked: argparse.Namespace) -> LoadedSettings:
+    """Returns the settings in force for a command. Raises HomeError."""
+    flags = {key: text for key in WORDS if (text := getattr(asked, f"set_{key}", ""))}
+    return load_settings(flags=flags, environ=os.environ, cwd=project_folder(asked))
+
+
+def wants_json(asked: argparse.Namespace) -> bool:
+    """Returns True if ``--json`` was given."""
+    return getattr(asked, "json", False) is True
