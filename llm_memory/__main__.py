@@ -87,10 +87,10 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m llm_memory",
         parents=[where],  # before the command, and behind it
-        description="忆域：整个记忆库的导出、导入、恢复（先停下机器人，在插件的文件夹里运行）；"
-        "编程助手用的记忆：init、config。 / Scoped Memory: export, import and restore of whole "
-        "stores (stop the bot first, and run it in the plugin's folder; docs/transfer.md); memory "
-        "for coding agents: init, config.",
+        description="忆域：整个记忆库的导出、导入、恢复。先停下机器人，在插件的文件夹里运行。"
+        "编程助手用的记忆：init、config。 / "
+        "Scoped Memory: export, import and restore of whole stores. Stop the bot first, and run it "
+        "in the plugin's folder. docs/transfer.md. Memory for coding agents: init, config.",
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     one = commands.add_parser(

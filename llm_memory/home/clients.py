@@ -4,6 +4,7 @@ the texts that their agents read, and the hook at the start of a session."""
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import sys
 from collections.abc import Collection, Iterator, Mapping
@@ -22,6 +23,7 @@ from .setting_values import Language
 SERVER: Final = "scoped-memory"
 _ARGUMENTS: Final = ("-m", "llm_memory", "serve")
 _HOOKS: Final = ("hooks", "SessionStart")
+_SPECIAL: Final = re.compile(r"[\x00-\x1f!-,;-@\[-^`{-\x7f]")
 
 
 class Client(StrEnum):
@@ -181,12 +183,18 @@ def primer_command(launch: Launch, platform: str = sys.platform) -> str:
     """Returns the command line that prints the primer, for the shell that runs hooks."""
     if platform == "win32":
         # cmd and the shells of Unix set variables differently: none is needed this way.
-        steps = [f"os.environ[{name!r}]={value!r}" for name, value in launch.variables.items()]
-        folder = launch.variables.get("PYTHONPATH")
-        steps += [f"sys.path.insert(0,{folder!r})"] if folder else []
+        variables = launch.variables
+        steps = [f"os.environ['{name}']={_literal(value)}" for name, value in variables.items()]
+        folder = variables.get("PYTHONPATH")
+        steps += [f"sys.path.insert(0,{_literal(folder)})"] if folder else []
         code = ";".join(
             ["import os,sys,runpy", *steps, "runpy.run_module('llm_memory',run_name='__main__')"]
         )
         return f'"{launch.interpreter}" -c "{code}" primer'
-    variables = [f"{name}={shlex.quote(value)}" for name, value in launch.variables.items()]
-    return " ".join([*variables, shlex.quote(launch.interpreter), "-m", "llm_memory", "primer"])
+    settings = [f"{name}={shlex.quote(value)}" for name, value in launch.variables.items()]
+    return " ".join([*settings, shlex.quote(launch.interpreter), "-m", "llm_memory", "primer"])
+
+
+def _literal(text: str) -> str:
+    """Returns Python for a text in which no shell finds a sign of its own inside double quotes."""
+    return "'" + _SPECIAL.sub(lambda found: f"\\x{ord(found[0]):02x}", text) + "'"
