@@ -13,7 +13,7 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
-from .cli.agent_parser import add_agent_commands, add_serve
+from .cli.agent_parser import add_agent_commands, add_config, add_init, add_serve
 from .cli.messages import MISUSED, Refusal, fail, fault_text
 from .cli.paths import NAME, find_place
 from .errors import (
@@ -98,9 +98,10 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m llm_memory",
         parents=[where],  # before the command, and behind it
-        description="忆域：整个记忆库的导出、导入、恢复。先停下机器人，在插件的文件夹里运行。 / "
+        description="忆域：整个记忆库的导出、导入、恢复。先停下机器人，在插件的文件夹里运行。"
+        "编程助手用的记忆：init、config。 / "
         "Scoped Memory: export, import and restore of whole stores. Stop the bot first, and run it "
-        "in the plugin's folder. docs/transfer.md",
+        "in the plugin's folder. docs/transfer.md. Memory for coding agents: init, config.",
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     one = commands.add_parser(
@@ -159,6 +160,8 @@ def _parser() -> argparse.ArgumentParser:
         "--take-back", metavar="BATCH", help="收回一批收进来的 / take a batch out of the vault"
     )
     one.set_defaults(run="migration.migrate_scope")
+    add_init(commands)
+    add_config(commands)
     add_serve(commands)
     add_agent_commands(commands)
     return parser

@@ -37,7 +37,7 @@ def run(asked: argparse.Namespace) -> int:
     loaded = read_settings(asked)
     for warning in loaded.warnings:
         sys.stderr.write(f"{warning}\n")
-    home = agent_home(asked, loaded.settings)
+    home = agent_home(asked, loaded)
     texts = Texts.of(loaded.settings.language)
 
     async def answered() -> Answer:

@@ -9,7 +9,7 @@ from pathlib import Path
 from ..errors import HomeError
 from ..home.memory_home import MemoryHome, connect, follow_bot, open_home
 from ..home.project import find_project, name_of
-from ..home.settings import HomeSettings
+from ..home.settings import HomeSettings, LoadedSettings
 from ..mcp_server.levels import (
     GLOBAL,
     PROJECT,
@@ -22,14 +22,14 @@ from .home_flags import project_folder
 from .paths import plugin_version
 
 
-def agent_home(asked: argparse.Namespace, settings: HomeSettings) -> MemoryHome:
+def agent_home(asked: argparse.Namespace, loaded: LoadedSettings) -> MemoryHome:
     """Returns the home that the flags and settings name, not started yet. Raises HomeError."""
     folder = project_folder(asked)
     bot: Path | None = getattr(asked, "bot", None)
     address: str | None = getattr(asked, "connect", None)
     if bot is None and address is None:
-        return open_home(settings, folder, os.environ, plugin_version())
-    name = _name_for_bot(settings, folder)
+        return open_home(loaded, folder, os.environ, plugin_version())
+    name = _name_for_bot(loaded.settings, folder)
     if address is not None:
         if asked.token_file is None:
             raise HomeError("--connect 要有 --token-file / --connect needs --token-file")

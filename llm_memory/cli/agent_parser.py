@@ -77,3 +77,58 @@ def _command(commands: Any, name: str, words: str) -> argparse.ArgumentParser:
     _bot_flags(one)
     one.set_defaults(run_home="agent_commands.run")
     return one
+
+
+def add_init(commands: Any) -> None:
+    """Add the command to a parser."""
+    one = commands.add_parser(
+        "init",
+        parents=[setting_flags()],
+        help="编程助手的记忆：建好，并让它们找得到 / memory for coding agents: set it up",
+        description="建好记忆的家，并在当前项目里让编程助手找得到它。不写客户端就看用着哪些。"
+        "原有的内容不丢，改前留 .bak，再运行一次什么也不变。 / Make the home, and have the coding "
+        "agents of this project find it. Without a client it looks which are used. Nothing that is "
+        "there is lost, a .bak is kept, and a second run changes nothing.",
+    )
+    one.add_argument(
+        "--claude",
+        action="store_true",
+        help="Claude Code：.mcp.json、CLAUDE.md、会话开始时的摘要 / and the primer at the start",
+    )
+    one.add_argument(
+        "--cursor", action="store_true", help="Cursor：.cursor/mcp.json、.cursor/rules/"
+    )
+    one.add_argument(
+        "--agents", action="store_true", help="AGENTS.md：只写怎么用 / how to use it, alone"
+    )
+    one.add_argument(
+        "--store",
+        action="store_true",
+        help="项目的记忆放在项目里，可以提交 / the project's memories lie in it, to be committed",
+    )
+    one.add_argument(
+        "--adopt",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="收下以前的 .openclaw_memory，只读它，可重复 / take in a former one, only read",
+    )
+    one.add_argument(
+        "--dry-run", action="store_true", help="只说会做什么 / say what would be done, do nothing"
+    )
+    one.set_defaults(run_home="init.init")
+
+
+def add_config(commands: Any) -> None:
+    """Add the command to a parser."""
+    one = commands.add_parser(
+        "config",
+        parents=[setting_flags()],
+        help="编程助手的记忆：每项设置的值和来处 / each setting, its value and where it comes from",
+        description="每项设置的值和来处。后面的盖过前面的：默认、家里的 config.toml、项目的 "
+        ".scoped-memory/config.toml、环境变量 SCOPED_MEMORY_<KEY>、命令行。 / Each setting, its "
+        "value and origin. The later wins: default, the home's config.toml, the project's "
+        ".scoped-memory/config.toml, the environment (SCOPED_MEMORY_<KEY>), flags.",
+    )
+    one.set_defaults(run_home="config.show_config")

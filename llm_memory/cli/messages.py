@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from ..models.transfer import RefusedLine, TransferFault
@@ -36,6 +36,12 @@ def fail(text: str, code: int = FAILED) -> int:
     """A line that says why nothing was done, and the exit code for that."""
     sys.stderr.write(f"{text}\n")
     return code
+
+
+def warn(texts: Iterable[str]) -> None:
+    """Lines that say what was passed over."""
+    for text in texts:
+        sys.stderr.write(f"注意 / note: {text}\n")
 
 
 def fault_text(code: str, detail: str) -> str:

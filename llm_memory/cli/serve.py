@@ -37,7 +37,7 @@ def serve(asked: argparse.Namespace) -> int:
         return fail(str(error), MISUSED)
     loaded = read_settings(asked)
     token = _http_token(asked) if asked.http is not None else ""
-    home = agent_home(asked, loaded.settings)
+    home = agent_home(asked, loaded)
     for warning in loaded.warnings:
         sys.stderr.write(f"{warning}\n")
     _log_to_stderr()

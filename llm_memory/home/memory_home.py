@@ -13,12 +13,19 @@ from typing import Final
 
 from ..composition.paths import EnginePaths
 from ..errors import HomeError
+from ..models.conversation import AGENT_ACCOUNT, ConversationId
+from ..models.resolution import Usable
+from ..models.settings import AgentScope, ScopeSettings
+from ..scopes.rules.scope_resolution import resolve
 from ..sharing.endpoint import Endpoint, read_endpoint
-from .project import Project, find_project, home_paths, project_paths
-from .settings import HomeSettings
+from .places import CONFIG
+from .project import PROJECT_FOLDER, Project, find_project, home_paths, project_paths
+from .settings import DEFAULT, HomeSettings, LoadedSettings
 from .shared_store import Owned, SharedStore
 
 _MARK: Final = 8
+"""Hexadecimal digits of a folder's hash."""
+_LONGEST: Final = 64 - len("project-") - _MARK - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,19 +59,26 @@ class MemoryHome:
 
 
 def open_home(
-    settings: HomeSettings, folder: Path, environ: Mapping[str, str], version: str
+    loaded: LoadedSettings, folder: Path, environ: Mapping[str, str], version: str
 ) -> MemoryHome:
     """Returns the stores for an agent that works in a folder, not started yet. Raises HomeError
     where the home's folder cannot be had."""
+    settings = loaded.settings
     _make(settings.home)
     home = _store(home_paths(settings.home), settings, environ, version)
     project = find_project(folder, settings.project)
     if project is None:
         return MemoryHome(home, None, "")
     if not project.own_store:
-        return MemoryHome(home, home, scope_name(project, named=bool(settings.project)))
+        return MemoryHome(home, home, agent_name(project, named=is_named(loaded, project)))
     own = _store(project_paths(settings.home, project), settings, environ, version)
     return MemoryHome(home, own, project.name)
+
+
+def is_named(loaded: LoadedSettings, project: Project) -> bool:
+    """Returns whether a person said the project's name, and not the project's own file."""
+    origin = loaded.origins["project"]
+    return origin not in (DEFAULT, str(project.root / PROJECT_FOLDER / CONFIG))
 
 
 def follow_bot(state: Path, name: str) -> MemoryHome:
@@ -104,14 +118,23 @@ def _token(file: Path) -> str:
     return token
 
 
-def scope_name(project: Project, *, named: bool) -> str:
-    """Returns the name of a project's scope in the home: as a person ``named`` it, else with a mark
-    of its folder. A folder that is called like another project must not read its memories."""
+def agent_name(project: Project, *, named: bool) -> str:
+    """Returns what a project is called in the home: as a person ``named`` it by a flag, variable or
+    the home's file, else with a mark of its folder. A folder that calls itself like another project
+    must not read that one's memories."""
     if named:
         return project.name
     root = os.path.normcase(project.root.resolve())
     mark = hashlib.sha256(root.encode("utf-8", "surrogateescape")).hexdigest()[:_MARK]
-    return f"{project.name[: 64 - len('project-') - _MARK - 1]}-{mark}"
+    return f"{project.name[:_LONGEST]}-{mark}"
+
+
+def project_scope(project: Project, *, named: bool) -> str:
+    """Returns the name of the project's scope in the home."""
+    umo = f"{AGENT_ACCOUNT}:project:{agent_name(project, named=named)}"
+    found = resolve(ConversationId.parse(umo), ScopeSettings(agent_scope=AgentScope.PER_PROJECT))
+    assert isinstance(found, Usable)  # noqa: S101  (the policy refuses no project)
+    return found.scope.name
 
 
 def _store(

@@ -67,16 +67,23 @@ def find_root(start: Path) -> Path | None:
     """Returns the first folder upwards with a ``.scoped-memory`` folder, else the nearest one with
     ``.git``; neither the user's own folder, nor what lies above it, nor a disk's root."""
     start = start.resolve()
-    end = _user_folder()
     repository = None
     for folder in (start, *start.parents):
-        if folder == folder.parent or (end and end.is_relative_to(folder)):
+        if folder == folder.parent or is_above_user(folder):
             break
         if _is_ours(folder / PROJECT_FOLDER, start):
             return folder
         if repository is None and os.path.lexists(folder / ".git"):
             repository = folder
     return repository
+
+
+def is_above_user(folder: Path) -> bool:
+    """Returns True for the user's own folder and those above it, which are no projects."""
+    try:
+        return Path.home().resolve().is_relative_to(folder)
+    except RuntimeError:  # a system user without one
+        return False
 
 
 def name_of(root: Path) -> str:
@@ -135,13 +142,6 @@ def _is_ours(folder: Path, start: Path) -> bool:
         return folder.stat().st_uid in (os.geteuid(), start.stat().st_uid)
     except OSError:
         return False
-
-
-def _user_folder() -> Path | None:
-    try:
-        return Path.home().resolve()
-    except RuntimeError:  # a system user without one
-        return None
 
 
 def _is_legal(name: str) -> bool:

@@ -1,0 +1,59 @@
+"""``config``: the settings in force, where each comes from, and what was passed over."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from dataclasses import asdict
+
+from ..home.embedding_key import key_source
+from ..home.project import find_project
+from ..home.setting_words import WORDS
+from ..home.settings import LoadedSettings
+from .home_flags import project_folder, read_settings, wants_json
+from .messages import DONE, say, warn
+
+
+def show_config(asked: argparse.Namespace) -> int:
+    """Print the settings. The key of an embedding service is never printed. Raises HomeError."""
+    loaded = read_settings(asked)
+    project = find_project(project_folder(asked), loaded.settings.project)
+    source = key_source(loaded.settings, os.environ)
+    values = _values(loaded)
+    if wants_json(asked):
+        content = {
+            "settings": {
+                key: {"value": value, "origin": loaded.origins[key]}
+                for key, value in values.items()
+            },
+            "key": source,
+            "project": None
+            if project is None
+            else {
+                "name": project.name,
+                "root": str(project.root),
+                "own_store": project.own_store,
+            },
+            "warnings": list(loaded.warnings),
+        }
+        say(json.dumps(content, ensure_ascii=False, indent=2))
+        return DONE
+    for key, value in values.items():
+        say(f"{key} = {json.dumps(value, ensure_ascii=False)}  ({loaded.origins[key]})")
+    say(f"密钥 / key: {source}")
+    if project is None:
+        say("项目：这里没有 / project: none here")
+    else:
+        where = "自己的库 / its own store" if project.own_store else "家里的一个域 / in the home"
+        say(f"项目 / project: {project.name} ({project.root}), {where}")
+    warn(loaded.warnings)
+    return DONE
+
+
+def _values(loaded: LoadedSettings) -> dict[str, str | int]:
+    values = asdict(loaded.settings)
+    return {
+        key: value if isinstance(value, int) else "" if value is None else str(value)
+        for key, value in ((key, values[key]) for key in WORDS)
+    }

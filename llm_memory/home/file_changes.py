@@ -1,0 +1,131 @@
+"""Changes to files of a person's: planned first, so that nothing is written if one is impossible.
+
+What stood in a file is copied beside it before it is changed. A link is never written through: a
+checkout could have one that leads out of it.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import count
+from pathlib import Path
+from typing import Final
+
+from ..errors import HomeError, VaultWriteFailed
+from ..storage.files import ABSENT, ChangedMeanwhile, Stamp, replace_durably, stamp_of
+from ..vault.folder_walk import is_link
+from .json_splice import NotMergeable
+
+MAX_BYTES: Final = 1024 * 1024
+
+type Edit = Callable[[str], str]
+"""Makes a file's new text of its old one, which is empty where there is no file. Raises
+NotMergeable."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A file, and what is to stand in it.
+
+    Attributes:
+        path: The file.
+        before: Its bytes; None where there is none.
+        after: What they are to be.
+        shown: What is put there, for a person to read: nothing of what stood in the file, which
+            may hold another program's key.
+        stamp: What the file was when it was read.
+    """
+
+    path: Path
+    before: bytes | None
+    after: bytes
+    stamp: Stamp
+    shown: str = ""
+
+    @property
+    def needed(self) -> bool:
+        """True if the file is to be written at all."""
+        return self.before != self.after
+
+
+def planned(root: Path, relative: str, edit: Edit, shown: str = "") -> Change:
+    """Read the file ``relative`` below ``root`` and plan its edit, which puts what is ``shown``
+    there. Changes nothing.
+
+    Raises:
+        HomeError: the way there leads through a link, it is no plain file of text, or ``edit``
+            refuses it.
+    """
+    path = root.joinpath(*relative.split("/"))
+    for step in (path, *path.parents):
+        if step == root:
+            break
+        if is_link(step):
+            raise _refused(path, f"{step.name} 是链接，不改 / {step.name} is a link")
+    before, stamp = _read(path)
+    try:
+        text = (before or b"").decode()
+    except UnicodeDecodeError as error:
+        raise _refused(path, "不是 UTF-8 / not UTF-8") from error
+    try:
+        after = edit(text).encode()
+    except (NotMergeable, UnicodeEncodeError) as error:
+        raise _refused(path, str(error)) from error
+    return Change(path, before, after, stamp, shown)
+
+
+def apply(change: Change, now: datetime) -> Path | None:
+    """Write a change that is needed.
+
+    Returns:
+        The copy of what stood there; None where nothing did.
+
+    Raises:
+        HomeError: the file is as it was.
+    """
+    try:
+        copy = _copied(change.path, change.before, now) if change.before and change.needed else None
+        change.path.parent.mkdir(parents=True, exist_ok=True)
+        replace_durably(change.path, change.after, change.stamp)
+    except ChangedMeanwhile as error:
+        raise _refused(change.path, "刚刚被改过，再来一次 / changed just now, try again") from error
+    except (VaultWriteFailed, OSError) as error:
+        raise _refused(change.path, f"写不了 / cannot be written: {error}") from error
+    return copy
+
+
+def _copied(path: Path, before: bytes, now: datetime) -> Path:
+    """Raises OSError."""
+    name = f"{path.name}.bak-{now:%Y%m%d-%H%M%S}"
+    names = (name if number == 1 else f"{name}-{number}" for number in count(1))
+    copy = next(path.with_name(name) for name in names if not os.path.lexists(path.with_name(name)))
+    # It may hold another server's key: no one may read the copy who may not read the file.
+    mode = stat.S_IMODE(path.stat().st_mode) & 0o666
+    descriptor = os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    with open(descriptor, "wb") as file:  # noqa: PTH123  (of a descriptor)
+        file.write(before)
+        file.flush()
+        os.fsync(file.fileno())
+    return copy
+
+
+def _read(path: Path) -> tuple[bytes | None, Stamp]:
+    try:
+        status = path.lstat()
+        if not stat.S_ISREG(status.st_mode):
+            raise _refused(path, "不是普通文件 / not a plain file")
+        if status.st_size > MAX_BYTES:
+            raise _refused(path, "太大 / too large")
+        return path.read_bytes(), stamp_of(status)
+    except FileNotFoundError:
+        return None, ABSENT
+    except OSError as error:
+        raise _refused(path, f"读不了 / cannot be read: {error.strerror}") from error
+
+
+def _refused(path: Path, why: str) -> HomeError:
+    return HomeError(f"{path}：{why}")

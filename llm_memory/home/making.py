@@ -1,0 +1,95 @@
+"""Makes a home: its folders, its settings file, and a project's own store."""
+
+from __future__ import annotations
+
+import os
+import site
+import sys
+import sysconfig
+from pathlib import Path
+from typing import Final
+
+from ..errors import HomeError
+from ..storage.files import PRIVATE, make_folder
+from ..storage.private_folder import PrivateFolder
+from ..vault.folder_walk import is_link
+from .clients import Launch
+from .file_changes import Change, planned
+from .places import CONFIG
+from .project import PROJECT_FOLDER, home_paths
+from .setting_words import config_text, project_text
+from .settings import DEFAULT, PREFIX, HomeSettings
+
+_PACKAGE: Final = Path(__file__).resolve().parent.parent
+
+
+def missing_folders(home: Path, store: Path | None) -> list[Path]:
+    """Returns the folders that are to be made: the home's, and those of a project's store in the
+    project's folder ``store``, if one is wanted.
+
+    Raises:
+        HomeError: something else stands in the place of one, or a link does.
+    """
+    wanted = [home, _scopes(home_paths(home).memory), home / "projects"]
+    if store is not None:
+        memory = store / PROJECT_FOLDER / "memory"
+        for step in (memory.parent, memory, memory / "scopes", _scopes(memory)):
+            if is_link(step):
+                raise HomeError(f"{step}：是链接，不用 / is a link")
+        wanted.append(_scopes(memory))
+    for folder in wanted:
+        nearest = next(step for step in (folder, *folder.parents) if os.path.lexists(step))
+        if not nearest.is_dir():
+            raise HomeError(f"{nearest}：不是文件夹 / not a folder")
+    return [folder for folder in wanted if not folder.exists()]
+
+
+def make_folders(folders: list[Path], home: Path) -> None:
+    """Make folders; the home's can be looked into by its user alone. Raises HomeError."""
+    try:
+        if home in folders:
+            home.parent.mkdir(parents=True, exist_ok=True)
+            home.mkdir(mode=PRIVATE)
+        PrivateFolder(home).restrict_folder()
+        for folder in folders:
+            make_folder(folder)
+    except OSError as error:
+        raise HomeError(f"{error.filename}：建不了 / cannot be made: {error.strerror}") from error
+
+
+def plan_config(home: Path) -> Change:
+    """Plan the home's settings file, with all defaults as comments; one that is there stays.
+    Raises HomeError."""
+    return planned(home, CONFIG, lambda text: text or config_text())
+
+
+def plan_mark(root: Path, name: str) -> Change:
+    """Plan the file that makes a folder a project, and names it; one that is there stays. Raises
+    HomeError."""
+    relative = f"{PROJECT_FOLDER}/{CONFIG}"
+    return planned(root, relative, lambda text: text or project_text(name))
+
+
+def launch_of(settings: HomeSettings, home_origin: str) -> Launch:
+    """Returns how other programs start this memory: with this interpreter, from where this package
+    lies, and with this home if it is not the platform's."""
+    variables = {}
+    if not is_installed(_PACKAGE.parent):
+        variables["PYTHONPATH"] = str(_PACKAGE.parent)
+    if home_origin != DEFAULT:
+        variables[PREFIX + "HOME"] = str(settings.home)
+    return Launch(sys.executable, variables)
+
+
+def is_installed(folder: Path) -> bool:
+    """Returns True if this interpreter finds packages in ``folder`` by itself, in any folder that
+    it is started in."""
+    paths = sysconfig.get_paths()
+    known = [paths["purelib"], paths["platlib"], *site.getsitepackages()]
+    if site.ENABLE_USER_SITE:
+        known.append(site.getusersitepackages())
+    return any(folder == Path(place).resolve() for place in known)
+
+
+def _scopes(memory: Path) -> Path:
+    return memory / "scopes" / "public"

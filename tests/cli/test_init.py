@@ -1,0 +1,453 @@
+"""``init`` and ``config`` as programs: what they write, what they keep, and what they refuse."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import checkout
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from astrbot_plugin_scoped_memory.llm_memory.__main__ import main
+from astrbot_plugin_scoped_memory.llm_memory.home import clients, making
+from astrbot_plugin_scoped_memory.llm_memory.home.clients import Launch, primer_command
+from astrbot_plugin_scoped_memory.llm_memory.home.file_changes import MAX_BYTES
+from astrbot_plugin_scoped_memory.llm_memory.home.setting_words import config_text
+from astrbot_plugin_scoped_memory.llm_memory.home.settings import load_settings
+from astrbot_plugin_scoped_memory.tests.support.legacy_stores import photograph
+
+pytestmark = [pytest.mark.engine, pytest.mark.property]
+
+TOOLS = ("memory_primer", "memory_search", "memory_log", "memory_session_end")
+SECRET = "another-servers-key"
+Run = Callable[..., int]
+
+
+@pytest.fixture
+def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "user"
+    folder.mkdir()
+    for name in ("HOME", "USERPROFILE"):
+        monkeypatch.setenv(name, str(folder))
+    for name in [name for name in os.environ if name.startswith(("SCOPED_MEMORY_", "XDG_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("LOCALAPPDATA", str(folder / ".local" / "share"))
+    return folder
+
+
+@pytest.fixture
+def project(user: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    root = user / "code" / "shop"
+    (root / ".git").mkdir(parents=True)
+    monkeypatch.chdir(root)
+    return root
+
+
+@pytest.fixture
+def home(user: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = user / "memories"
+    monkeypatch.setenv("SCOPED_MEMORY_HOME", str(folder))
+    return folder
+
+
+def content(path: Path) -> Any:
+    return json.loads(path.read_text("utf-8"))
+
+
+def test_a_first_run_makes_the_home_and_what_the_clients_read(home: Path, project: Path) -> None:
+    assert main(["init", "--claude", "--cursor", "--agents"]) == 0
+    if os.name != "nt":
+        assert home.stat().st_mode & 0o777 == 0o700
+        assert (home / "memory" / "scopes").stat().st_mode & 0o777 == 0o700
+    assert (home / "config.toml").read_text("utf-8") == config_text()
+    for file in (".mcp.json", ".cursor/mcp.json"):
+        entry = content(project / file)["mcpServers"]["scoped-memory"]
+        assert entry["command"] == sys.executable
+        assert entry["args"] == ["-m", "llm_memory", "serve"]
+        assert entry["env"] == {
+            "PYTHONPATH": str(checkout.ROOT),
+            "SCOPED_MEMORY_HOME": str(home),
+        }
+    for file in ("CLAUDE.md", "AGENTS.md", ".cursor/rules/scoped-memory.mdc"):
+        text = (project / file).read_text("utf-8")
+        assert all(tool in text for tool in TOOLS)
+        assert text.count("scoped-memory:begin") == text.count("scoped-memory:end") == 1
+    assert (project / ".cursor/rules/scoped-memory.mdc").read_text("utf-8").startswith("---\n")
+    (start,) = content(project / ".claude" / "settings.json")["hooks"]["SessionStart"]
+    assert start["hooks"][0]["command"].endswith("-m llm_memory primer")
+
+
+def test_the_written_environment_starts_this_program(home: Path, project: Path) -> None:
+    main(["init", "--cursor"])
+    entry = content(project / ".cursor" / "mcp.json")["mcpServers"]["scoped-memory"]
+    done = subprocess.run(
+        [entry["command"], *entry["args"][:2], "config", "--json"],
+        cwd=project,
+        env={"PATH": os.environ["PATH"], "HOME": str(project), **entry["env"]},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert json.loads(done.stdout)["settings"]["home"]["value"] == str(home)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the shell of POSIX")
+def test_the_hooks_command_line_starts_this_program(
+    home: Path, project: Path, tmp_path: Path
+) -> None:
+    odd = "/a b'c\"$HOME`x`\\U%d!"
+    launch = Launch(sys.executable, {"PYTHONPATH": str(checkout.ROOT), "SCOPED_MEMORY_HOME": odd})
+    for platform in ("linux", "win32"):
+        line = primer_command(launch, platform).removesuffix("primer") + "config --json"
+        done = subprocess.run(
+            ["/bin/sh", "-c", line], cwd=project, capture_output=True, text=True, check=True
+        )
+        assert json.loads(done.stdout)["settings"]["home"]["value"] == odd
+
+
+def filled(project: Path) -> None:
+    """What a person and other programs have written."""
+    (project / ".cursor").mkdir()
+    (project / ".claude").mkdir()
+    other = {"command": "node", "args": ["x.js"], "env": {"KEY": SECRET}, "odd": [1, 1e5]}
+    servers = {"zeta": other, "mcpServers": {"alpha": other}, "more": {"a": None}}
+    for file in (".mcp.json", ".cursor/mcp.json"):
+        (project / file).write_text(json.dumps(servers, indent=4), "utf-8")
+    hooks = {
+        "permissions": {"allow": ["Bash"]},
+        "hooks": {"SessionStart": [{"matcher": "x", "hooks": [{"type": "command"}]}], "Stop": []},
+    }
+    (project / ".claude" / "settings.json").write_text(json.dumps(hooks), "utf-8")
+    (project / "CLAUDE.md").write_bytes("\ufeff# 规矩\r\n\r\n先跑测试。".encode())
+    (project / "AGENTS.md").write_text("# Rules\n\nRun the tests.\n", "utf-8")
+
+
+ALL = ("--claude", "--cursor", "--agents")
+
+
+def test_what_stood_there_stays_and_is_kept_beside(home: Path, project: Path) -> None:
+    filled(project)
+    before = {path: path.read_bytes() for path in project.rglob("*") if path.is_file()}
+    assert main(["init", *ALL]) == 0
+    for file in (".mcp.json", ".cursor/mcp.json"):
+        after = content(project / file)
+        assert list(after) == ["zeta", "mcpServers", "more"]
+        assert list(after["mcpServers"]) == ["alpha", "scoped-memory"]
+        del after["mcpServers"]["scoped-memory"]
+        assert after == json.loads(before[project / file])
+    after = content(project / ".claude" / "settings.json")
+    assert after["hooks"]["SessionStart"].pop()["hooks"][0]["type"] == "command"
+    assert after == json.loads(before[project / ".claude" / "settings.json"])
+    for name in ("CLAUDE.md", "AGENTS.md"):
+        assert (project / name).read_bytes().startswith(before[project / name])
+    assert b"\n" not in (project / "CLAUDE.md").read_bytes().replace(b"\r\n", b"")
+    for path, payload in before.items():
+        (copy,) = path.parent.glob(f"{path.name}.bak-*")
+        assert copy.read_bytes() == payload
+
+
+def test_a_second_run_changes_no_byte_and_keeps_no_copy(home: Path, project: Path) -> None:
+    filled(project)
+    main(["init", *ALL, "--store"])
+    before = photograph(project.parent.parent)
+    assert main(["init", *ALL, "--store"]) == 0
+    assert main(["init"]) == 0
+    assert photograph(project.parent.parent) == before
+
+
+def test_a_copy_is_no_more_readable_than_the_file(home: Path, project: Path) -> None:
+    filled(project)
+    (project / ".mcp.json").chmod(0o600)
+    main(["init", "--claude"])
+    (copy,) = project.glob(".mcp.json.bak-*")
+    assert copy.stat().st_mode & 0o077 == 0
+    assert (project / ".mcp.json").stat().st_mode & 0o077 == 0
+
+
+def test_a_persons_own_arguments_and_variables_stay(home: Path, project: Path) -> None:
+    own = {
+        "type": "stdio",
+        "command": "/old/python",
+        "args": ["-m", "llm_memory", "serve", "--project", "x"],
+        "env": {"MINE": "1", "PYTHONPATH": "/old"},
+    }
+    (project / ".mcp.json").write_text(json.dumps({"mcpServers": {"scoped-memory": own}}), "utf-8")
+    assert main(["init", "--claude"]) == 0
+    entry = content(project / ".mcp.json")["mcpServers"]["scoped-memory"]
+    assert entry["command"] == sys.executable
+    assert (entry["type"], entry["args"]) == (own["type"], own["args"])
+    assert entry["env"]["MINE"] == "1"
+    assert entry["env"]["PYTHONPATH"] == str(checkout.ROOT)
+
+
+def test_the_hook_of_another_interpreter_is_changed_in_its_place(home: Path, project: Path) -> None:
+    (project / ".claude").mkdir()
+    old = {"type": "command", "command": "/old/python -m llm_memory primer", "timeout": 9}
+    start = {"hooks": {"SessionStart": [{"hooks": [{"type": "x"}, old]}]}}
+    (project / ".claude" / "settings.json").write_text(json.dumps(start), "utf-8")
+    main(["init", "--claude"])
+    (only,) = content(project / ".claude" / "settings.json")["hooks"]["SessionStart"]
+    assert only["hooks"][1]["command"].startswith("PYTHONPATH=") or os.name == "nt"
+    assert only["hooks"][1]["timeout"] == 9
+
+
+def test_a_dry_run_leaves_every_byte_and_shows_no_others_key(
+    home: Path, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    filled(project)
+    before = photograph(project.parent.parent)
+    assert main(["init", *ALL, "--store", "--dry-run"]) == 0
+    assert photograph(project.parent.parent) == before
+    out = capsys.readouterr().out
+    assert str(project / ".mcp.json") in out
+    assert "memory_session_end" in out
+    assert SECRET not in out
+
+
+BROKEN = {
+    ".mcp.json": ['{"a": 1,}', "[]", '{"mcpServers": []}', '{"mcpServers": {"scoped-memory": 1}}'],
+    ".cursor/mcp.json": ['{"mcpServers": "x"}', "// words\n{}", "\ud800"],
+    ".claude/settings.json": ['{"hooks": []}', '{"hooks": {"SessionStart": {}}}'],
+    "CLAUDE.md": ["<!-- scoped-memory:begin -->\n", "\ud800"],
+}
+
+
+@pytest.mark.parametrize("text", ["", "\n\nmore\n"])
+@pytest.mark.parametrize(
+    ("file", "number"), [(f, n) for f, t in BROKEN.items() for n in range(len(t))]
+)
+def test_what_cannot_be_merged_is_refused_in_one_line_before_anything_is_written(
+    home: Path, project: Path, capsys: pytest.CaptureFixture[str], file: str, number: int, text: str
+) -> None:
+    path = project / file
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes((BROKEN[file][number] + text).encode("utf-8", "surrogatepass"))
+    before = photograph(project.parent.parent)
+    assert main(["init", *ALL]) == 2
+    assert photograph(project.parent.parent) == before
+    error = capsys.readouterr().err
+    assert str(path) in error
+    assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize("file", [".mcp.json", "CLAUDE.md", ".claude", ".cursor", ".scoped-memory"])
+def test_no_link_is_written_through(
+    home: Path, project: Path, tmp_path: Path, file: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    theirs = tmp_path / "elsewhere"
+    theirs.mkdir()
+    (theirs / "file").write_text("{}")
+    folder = file.startswith(".") and "json" not in file
+    target = theirs if folder else theirs / "file"
+    (project / file).symlink_to(target, target_is_directory=folder)
+    before = photograph(tmp_path)
+    assert main(["init", *ALL, "--store"]) == 2
+    assert photograph(tmp_path) == before
+    assert "link" in capsys.readouterr().err
+
+
+def test_a_huge_file_and_a_folder_in_a_files_place_are_refused(home: Path, project: Path) -> None:
+    (project / "AGENTS.md").write_text("x" * (MAX_BYTES + 1))
+    assert main(["init", "--agents"]) == 2
+    (project / ".mcp.json").mkdir()
+    assert main(["init", "--claude"]) == 2
+    assert not home.exists()
+
+
+@given(st.text(max_size=200).filter(lambda text: "scoped-memory" not in text))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_text_outside_the_marks_never_changes(home: Path, project: Path, text: str) -> None:
+    payload = text.encode("utf-8", "ignore")
+    file = project / "AGENTS.md"
+    file.write_bytes(payload)
+    assert main(["init", "--agents"]) == 0
+    assert file.read_bytes().startswith(payload)
+    after = file.read_bytes() + "\n后面的话\n".encode()
+    file.write_bytes(after)
+    assert main(["init", "--agents", "--language", "zh"]) == 0
+    assert file.read_bytes().startswith(payload)
+    assert file.read_bytes().endswith("\n后面的话\n".encode())
+    assert "你有长期记忆" in file.read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("there", "written"),
+    [
+        (".cursor", {".cursor/mcp.json", ".cursor/rules/scoped-memory.mdc"}),
+        (".claude", {".mcp.json", "CLAUDE.md", ".claude/settings.json"}),
+        ("AGENTS.md", {"AGENTS.md"}),
+        ("", {".mcp.json", "CLAUDE.md"}),
+    ],
+)
+def test_without_flags_the_clients_in_use_are_found(
+    home: Path, project: Path, there: str, written: set[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    if there.endswith(".md"):
+        (project / there).touch()
+    elif there:
+        (project / there).mkdir()
+    assert main(["init"]) == 0
+    found = {p.relative_to(project).as_posix() for p in project.rglob("*") if p.is_file()}
+    assert found == written
+    assert ("no client" in capsys.readouterr().err) is not there
+
+
+def test_a_projects_own_store_is_a_folder_and_nothing_to_be_ignored(
+    home: Path, project: Path
+) -> None:
+    assert main(["init", "--agents", "--store"]) == 0
+    assert (project / ".scoped-memory" / "memory" / "scopes" / "public").is_dir()
+    assert [p for p in (project / ".scoped-memory").rglob("*") if p.is_file()] == []
+
+
+def test_a_folder_that_nothing_marks_becomes_a_project(
+    home: Path, user: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = user / "notes"
+    folder.mkdir()
+    assert main(["init", "--project-folder", str(folder), "--project", "笔记"]) == 0
+    monkeypatch.chdir(folder)
+    capsys.readouterr()
+    assert main(["config", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["project"] == {"name": "笔记", "root": str(folder), "own_store": False}
+    assert shown["settings"]["project"]["origin"] == str(folder / ".scoped-memory/config.toml")
+    assert main(["init", "--project", "别的"]) == 2
+    assert main(["init", "--project", "../x"]) == 2
+
+
+def test_the_users_own_folder_is_no_project(
+    home: Path, user: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(user)
+    assert main(["init", "--claude"]) == 2
+    assert list(user.iterdir()) == []
+    assert main(["init"]) == 0
+    assert [path.name for path in user.iterdir()] == [home.name]
+
+
+def test_a_home_that_cannot_be_is_refused_in_one_line(
+    project: Path, user: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (user / "file").write_text("x")
+    assert main(["init", "--home", str(user / "file")]) == 2
+    assert main(["init", "--home", str(user / "file" / "below")]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 2
+    assert list(project.iterdir()) == [project / ".git"]
+
+
+def test_the_settings_file_that_is_written_first_changes_nothing(home: Path, project: Path) -> None:
+    plain = load_settings(flags={}, environ=os.environ, cwd=project)
+    main(["init"])
+    (home / "config.toml").write_text(
+        re.sub(r'^# (\w+ = (?:"|\d))', r"\1", config_text(), flags=re.MULTILINE), "utf-8"
+    )
+    read = load_settings(flags={}, environ=os.environ, cwd=project)
+    assert read.warnings == ()
+    assert read.settings == plain.settings
+    assert list(read.origins.values()).count(str(home / "config.toml")) == 10
+
+
+def test_config_never_shows_a_key(
+    home: Path, project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["init"])
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    monkeypatch.setenv("SCOPED_MEMORY_EMBEDDING_KEY", SECRET)
+    for flags in ([], ["--json"]):
+        assert main(["config", *flags, "--embedding-key-env", SECRET]) == 0
+        out, err = capsys.readouterr()
+        assert "OPENAI_API_KEY" in out
+        assert SECRET not in out + err
+
+
+def test_broken_settings_are_one_line_and_exit_2(
+    home: Path, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home.mkdir()
+    (home / "config.toml").write_text("max_tokens = = 1\n")
+    for command in ("config", "init"):
+        assert main([command]) == 2
+        error = capsys.readouterr().err
+        assert error.count("\n") == 1
+        assert "line 1, column 14" in error
+
+
+def foreign(root: Path, *, user: bool = False) -> Path:
+    top = root / ".openclaw_memory"
+    name = "user/preferences.md" if user else "agent/decisions.md"
+    (top / name).parent.mkdir(parents=True)
+    words = "- 小林偏好深色主题的编辑器\n" if user else "- 支付回调改用异步队列，免得超时重试\n"
+    (top / name).write_text(words, "utf-8")
+    return top
+
+
+def recalled(memory: Path) -> dict[str, str]:
+    return {
+        path.relative_to(memory / "scopes").parts[0]: path.read_text("utf-8")
+        for path in memory.rglob("*.md")
+    }
+
+
+def test_both_former_stores_are_taken_in_counted_and_again_adds_nothing(
+    home: Path, project: Path, user: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tops = [foreign(project), foreign(user, user=True)]
+    before = [photograph(top) for top in tops]
+    arguments = ["init", "--agents", "--json"]
+    for top in tops:
+        arguments += ["--adopt", str(top)]
+    assert main([*arguments, "--dry-run"]) == 0
+    assert not home.exists()
+    capsys.readouterr()
+    for stored, known in ((1, 0), (0, 1)):
+        assert main(arguments) == 0
+        told = json.loads(capsys.readouterr().out)["adopted"]
+        assert [(one["project"], one["stored"], one["known"]) for one in told] == [
+            ("shop", stored, known),
+            (None, stored, known),
+        ]
+    scopes = recalled(home / "memory")
+    assert "异步队列" in scopes["shop"]
+    assert "深色主题" in scopes["public"]
+    assert [photograph(top) for top in tops] == before
+
+
+def test_a_projects_former_store_goes_into_its_own_store(home: Path, project: Path) -> None:
+    foreign(project)
+    assert main(["init", "--agents", "--store", "--adopt", "."]) == 0
+    assert "异步队列" in recalled(project / ".scoped-memory" / "memory")["public"]
+    assert recalled(home / "memory") == {}
+
+
+def test_what_is_not_taken_in_is_said_and_exit_3(
+    home: Path, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    top = foreign(project)
+    (top / "agent" / "patterns.md").symlink_to(project / "elsewhere.md")
+    assert main(["init", "--agents", "--adopt", str(top)]) == 3
+    assert "agent/patterns.md" in capsys.readouterr().out
+    assert main(["init", "--adopt", str(project / "absent")]) == 2
+
+
+def test_a_package_among_the_interpreters_own_needs_no_path(
+    home: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import sysconfig
+
+    assert making.is_installed(Path(sysconfig.get_paths()["purelib"]).resolve())
+    assert not making.is_installed(checkout.ROOT)
+    monkeypatch.setattr(making, "is_installed", lambda _: True)
+    monkeypatch.delenv("SCOPED_MEMORY_HOME")
+    main(["init", "--cursor"])
+    entry = content(project / ".cursor" / "mcp.json")["mcpServers"][clients.SERVER]
+    assert "env" not in entry
