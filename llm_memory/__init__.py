@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -20,6 +21,4 @@ def __getattr__(name: str) -> Any:
     process starts without."""
     if name.startswith("__") and name != "__all__":
         raise AttributeError(name)
-    from . import api
-
-    return getattr(api, name)
+    return getattr(import_module(".api", __name__), name)

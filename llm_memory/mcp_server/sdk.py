@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import io
 import os
 import sys
@@ -99,9 +100,8 @@ def _server_class() -> tuple[Any, bool]:
     try:
         from mcp.server.fastmcp import FastMCP
     except ModuleNotFoundError:
-        from mcp.server.mcpserver import MCPServer
-
-        return MCPServer, True
+        # The line 2.x, which the type checker does not see.
+        return importlib.import_module("mcp.server.mcpserver").MCPServer, True
     return FastMCP, False
 
 

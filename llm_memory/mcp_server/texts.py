@@ -82,12 +82,12 @@ _ZH: Final = {
     "memory_primer": "会话开始时调用一次：长期指示、未完成任务、最近几天、共享笔记的标题。",
     "memory_search": "按意思找记忆。scope：all（默认）、project、global；max_tokens：100–8000。"
     "每行有出处，用 memory_read 读全文。",
-    "memory_log": "记一条长久有用的事，一句完整的话。type：preference、instruction、entity（全局），"
-    "decision、pattern、task、journal（本项目）。",
+    "memory_log": "记一条长久有用的事，一句完整的话。type：preference、instruction、entity（全局）"
+    "，decision、pattern、task、journal（本项目）。",
     "memory_session_end": "会话结束时调用一次：写入当天日志。",
-    "memory_update_tasks": '更新任务，JSON 列表：[{"title","status":"open|done","progress"?,"next"?}]，没提到的'
-    "不变。",
-    "memory_read": "读全文：搜索给出的出处，或 project/decisions.md、shared/…；path:10-40 只读这些行。",
+    "memory_update_tasks": "更新任务，JSON 列表：没提到的不变。",
+    "memory_read": "读全文：搜索给出的出处，或 project/decisions.md、shared/…；"
+    "path:10-40 只读这些行。",
 }
 _EN: Final = {
     "unknown_tool": "no such tool: {name}",
@@ -96,7 +96,8 @@ _EN: Final = {
     "wrong_type": "the argument {name} has to be a text",
     "wrong_number": "the argument {name} has to be a whole number",
     "too_long": "the argument {name} is too long, at most {most} characters",
-    "no_json": 'not valid JSON ({detail}). For example: [{{"title": "write tests", "status": "open"}}]',
+    "no_json": "not valid JSON ({detail}). For example: "
+    '[{{"title": "write tests", "status": "open"}}]',
     "no_tasks": 'a list of tasks is wanted, such as [{{"title": "write tests", "status": "open"}}]',
     "many_tasks": "at most {most} tasks at once",
     "no_task": "number {number} is no task (an object is wanted)",
@@ -114,12 +115,12 @@ _EN: Final = {
     "stored": "stored: {where}",
     "reinforced": "known already, reinforced: {where}",
     "replaced": 'stored: {where}; it replaces "{former}" ({former_id}, kept in archive/)',
-    "conflict": 'may contradict an older one: "{former}" ({where}). That stands as it was; if it is '
-    "wrong, ask the owner to change it.",
+    "conflict": 'may contradict an older one: "{former}" ({where}). That stands as it was; if it '
+    "is wrong, ask the owner to change it.",
     "redacted": "private data in it was hidden",
     "unknown_type": 'unknown type "{type}", filed by its words',
-    "untaken_type": "what an agent writes is no instruction: filed by its words; the owner can vouch "
-    "for it with scoped-memory trust",
+    "untaken_type": "what an agent writes is no instruction: filed by its words; the owner can "
+    "vouch for it with scoped-memory trust",
     "session": "the session was noted: {where}",
     "pages_left": "the overview was not written: {detail}",
     "tasks_open": "{count} open:",
@@ -160,15 +161,15 @@ _EN: Final = {
     "part_tasks": "Open tasks",
     "part_days": "The last days",
     "part_shared": "Shared notes",
-    "instructions": "Long-term memory across sessions. Call memory_primer at the start, memory_search "
-    "before you answer about earlier decisions or preferences, memory_log for lasting facts, "
-    "memory_session_end at the end.",
+    "instructions": "Long-term memory across sessions. Call memory_primer at the start, "
+    "memory_search before you answer about earlier decisions or preferences, memory_log for "
+    "lasting facts, memory_session_end at the end.",
     "memory_primer": "Call once when a session starts: standing instructions, open tasks, the last "
     "days, headings of shared notes.",
-    "memory_search": "Find memories by meaning. scope: all (default), project or global; max_tokens: "
-    "100-8000. Each line has a pointer for memory_read.",
-    "memory_log": "Store one lasting fact, as a whole sentence. type: preference, instruction, entity "
-    "(global); decision, pattern, task, journal (project).",
+    "memory_search": "Find memories by meaning. scope: all (default), project or global; "
+    "max_tokens: 100-8000. Each line has a pointer for memory_read.",
+    "memory_log": "Store one lasting fact, as a whole sentence. type: preference, instruction, "
+    "entity (global); decision, pattern, task, journal (project).",
     "memory_session_end": "Call once when a session ends: writes the day's journal.",
     "memory_update_tasks": 'Update tasks, a JSON list: [{"title","status":"open|done","progress"?,'
     '"next"?}]. Tasks not named stay.',
