@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Final
 
 from ..composition.paths import EnginePaths
-from ..errors import HomeError, InvalidScope
-from ..models.scope import MAX_SCOPE_LENGTH, Scope
+from ..errors import HomeError
+from ..models.scope import MAX_SCOPE_LENGTH, may_be_given
 from ..vault.folder_walk import is_link
 from .places import is_folder
 
@@ -90,18 +90,20 @@ def name_of(root: Path) -> str:
     """Returns a legal name for a project's folder: its own name, or what a scope name can hold of
     it and a hash of the whole, so that two names never become one."""
     whole = unicodedata.normalize("NFC", root.name)
-    if _is_legal(whole):
+    if may_be_given(whole):
         return whole
     kept = _LOST.sub("-", whole).strip("-")
     mark = _short_hash(whole, 8)
     short = kept[: MAX_SCOPE_LENGTH - len(mark) - len("project--")].rstrip("-")
     name = f"{short}-{mark}" if short else f"project-{mark}"
-    return name if _is_legal(name) else f"project-{name}"  # dm-… and group-… belong to the engine
+    return (
+        name if may_be_given(name) else f"project-{name}"
+    )  # dm-… and group-… belong to the engine
 
 
 def check_name(name: str) -> None:
     """Raises HomeError if ``name`` is no name for a project."""
-    if not _is_legal(name):
+    if not may_be_given(name):
         raise HomeError(
             f"项目名不合法：只能用汉字、字母、数字、- 和 _，最多 {MAX_SCOPE_LENGTH} 个字，不能是 "
             f"public / illegal project name: Han characters, letters, digits, - and _, at most "
@@ -141,13 +143,6 @@ def _is_ours(folder: Path, start: Path) -> bool:
     try:
         return folder.stat().st_uid in (os.geteuid(), start.stat().st_uid)
     except OSError:
-        return False
-
-
-def _is_legal(name: str) -> bool:
-    try:
-        return not Scope.parse(name).is_public
-    except InvalidScope:
         return False
 
 

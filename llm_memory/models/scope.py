@@ -127,6 +127,14 @@ class Scope:
 PUBLIC: Final = Scope.parse(PUBLIC_NAME)
 
 
+def may_be_given(name: str) -> bool:
+    """True for a name that a person may give a scope of one's own: a legal one, and not public."""
+    try:
+        return not Scope.parse(name).is_public
+    except InvalidScope:
+        return False
+
+
 @dataclass(frozen=True, slots=True)
 class ScopeFilter:
     """What a reader may see: scopes, and shelves of notes, by name, compared whole.
