@@ -14,7 +14,7 @@ from ..mcp_server.texts import Texts
 from ..mcp_server.tools import Answer, MemoryTools
 from .agent_home import agent_home, levels_of
 from .home_flags import read_settings, wants_json
-from .messages import DONE, FAILED, fail, say
+from .messages import DONE, FAILED, fail, say, warn
 
 _NAME = "scoped-memory"
 """What these commands are called as the program that asks."""
@@ -35,9 +35,8 @@ _TOOLS: Final[Mapping[str, tuple[str, Callable[[argparse.Namespace], dict[str, A
 
 def run(asked: argparse.Namespace) -> int:
     loaded = read_settings(asked)
-    for warning in loaded.warnings:
-        sys.stderr.write(f"{warning}\n")
     home = agent_home(asked, loaded)
+    warn(one for one in (*loaded.warnings, home.warning) if one)
     texts = Texts.of(loaded.settings.language)
 
     async def answered() -> Answer:

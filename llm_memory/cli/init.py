@@ -26,6 +26,7 @@ from ..home.project import (
     project_paths,
 )
 from ..home.settings import PREFIX, LoadedSettings, flag_of, load_settings
+from ..home.trusted_roots import trust_root
 from ..models.scope import PUBLIC_NAME
 from .home_flags import project_folder, read_settings, wants_json
 from .init_report import Adoption, Done, Report, tell, tell_json
@@ -55,6 +56,8 @@ def init(asked: argparse.Namespace) -> int:
     report.adoptions = [_adoption(path, report.project) for path in asked.adopt]
     if not report.dry:
         make_folders(report.folders, home)
+        if asked.store and report.project is not None:
+            trust_root(home, report.project.root)
         _write(report)
         _take(report, loaded)
     return tell_json(report) if wants_json(asked) else tell(report)

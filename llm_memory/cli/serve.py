@@ -17,7 +17,7 @@ from ..mcp_server.texts import Texts
 from ..mcp_server.tools import MemoryTools
 from .agent_home import agent_home, levels_of
 from .home_flags import read_settings
-from .messages import DONE, MISUSED, fail
+from .messages import DONE, MISUSED, fail, warn
 from .paths import plugin_version
 
 if TYPE_CHECKING:
@@ -38,8 +38,7 @@ def serve(asked: argparse.Namespace) -> int:
     loaded = read_settings(asked)
     token = _http_token(asked) if asked.http is not None else ""
     home = agent_home(asked, loaded)
-    for warning in loaded.warnings:
-        sys.stderr.write(f"{warning}\n")
+    warn(one for one in (*loaded.warnings, home.warning) if one)
     _log_to_stderr()
     if asked.http is None:
         keep_stdout_for_the_protocol()

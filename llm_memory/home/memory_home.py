@@ -7,7 +7,7 @@ import hashlib
 import importlib
 import os
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -22,6 +22,7 @@ from .places import CONFIG
 from .project import PROJECT_FOLDER, Project, find_project, home_paths, project_paths
 from .settings import DEFAULT, HomeSettings, LoadedSettings
 from .shared_store import Owned, SharedStore
+from .trusted_roots import is_trusted
 
 _MARK: Final = 8
 """Hexadecimal digits of a folder's hash."""
@@ -35,12 +36,14 @@ class MemoryHome:
     project: The store that holds the project's memories; None outside projects.
     name: The project's name, empty outside projects.
     of_a_bot: The store is a bot's: public is what everybody there reads.
+    warning: What is to be told to the person who started this, empty for nothing.
     """
 
     everywhere: SharedStore
     project: SharedStore | None
     name: str
     of_a_bot: bool = False
+    warning: str = ""
 
     @property
     def stores(self) -> tuple[SharedStore, ...]:
@@ -69,8 +72,16 @@ def open_home(
     project = find_project(folder, settings.project)
     if project is None:
         return MemoryHome(home, None, "")
+    warning = ""
+    if project.own_store and not is_trusted(settings.home, project.root):
+        warning = (
+            f"{project.root} 自带记忆，还没有答应用它，先用家里的；答应就运行 init --store / this "
+            "project brings memories of its own, which are not read until init --store says so"
+        )
+        project = replace(project, own_store=False)
     if not project.own_store:
-        return MemoryHome(home, home, agent_name(project, named=is_named(loaded, project)))
+        name = agent_name(project, named=is_named(loaded, project))
+        return MemoryHome(home, home, name, warning=warning)
     own = _store(project_paths(settings.home, project), settings, environ, version)
     return MemoryHome(home, own, project.name)
 

@@ -88,11 +88,10 @@ class MemoryTools:
         """Answer a call. Never raises but for a cancelled caller. ``client`` is the name of the
         program that asks."""
         _client.set(client)
-        tool = self._tools.get(name)
-        say = self._texts.say
+        say, tool = self._texts.say, self._tools.get(name)
+        if tool is None:
+            return Answer(say("unknown_tool", name=_shown(name)), failed=True)
         try:
-            if tool is None:
-                raise BadArgument("unknown_tool", name=name[:60])
             answer = await tool(**checked(name, arguments))
         except BadArgument as error:
             answer = Answer(say(error.code, **error.details), failed=True)

@@ -11,14 +11,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from types import NoneType, UnionType
-from typing import Any, Final, get_args, get_type_hints
-
-from pydantic import TypeAdapter, ValidationError
+from typing import TYPE_CHECKING, Any, Final, get_args, get_type_hints
 
 from ..errors import InvalidConversationId
 from ..models.conversation import Actor, ConversationId
 from ..models.data_models import MemoryDraft, Source
 from .ports import SharedMemory
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 PROTOCOL: Final = 1
 """Changes with whatever an older program would misread."""
@@ -44,6 +45,8 @@ class Call:
 @cache
 def call(name: str) -> Call:
     """Raises BadCall for a name that is none."""
+    from pydantic import TypeAdapter
+
     method = getattr(SharedMemory, name, None)
     if name.startswith("_") or not inspect.iscoroutinefunction(method):
         raise BadCall(f"no such call: {name}")
@@ -79,7 +82,7 @@ def decode_arguments(name: str, raw: object) -> dict[str, Any]:
     try:
         values = {key: known.parameters[key].validate_python(value) for key, value in raw.items()}
         where = ConversationId.parse(values["conversation_id"])
-    except (ValidationError, InvalidConversationId, ValueError) as error:
+    except (InvalidConversationId, ValueError) as error:
         raise BadCall(f"{type(error).__name__} in the arguments of {name}") from error
     if not where.is_agent:
         raise BadCall("not the conversation of a coding agent")
@@ -122,5 +125,5 @@ def decode_answer(name: str, raw: object) -> Any:
         return None
     try:
         return answers[str(raw["type"])].validate_python(raw.get("value"))
-    except ValidationError as error:
+    except ValueError as error:
         raise BadCall(f"a damaged answer to {name}") from error

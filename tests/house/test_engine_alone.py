@@ -33,13 +33,13 @@ def top_level_modules(*flags: str, statement: str) -> set[str]:
 
 
 def test_the_engine_imports_with_the_standard_library_alone() -> None:
-    present = top_level_modules("-I", "-S", statement="import llm_memory")
+    present = top_level_modules("-I", "-S", statement="import llm_memory.api")
     assert "llm_memory" in present
     assert present - {"llm_memory", "__main__"} <= set(sys.stdlib_module_names)
 
 
 def test_importing_the_engine_loads_nothing_heavy() -> None:
-    present = top_level_modules("-I", statement="import llm_memory")
+    present = top_level_modules("-I", statement="import llm_memory.api")
     assert "llm_memory" in present
     assert not present & HEAVY
 
