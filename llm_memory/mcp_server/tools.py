@@ -91,7 +91,7 @@ class MemoryTools:
     ) -> Answer:
         """Answer a call. Never raises but for a cancelled caller. ``client`` is the name of the
         program that asks."""
-        _client.set(client)
+        _client.set(sendable(client))
         say, tool = self._texts.say, self._tools.get(name)
         if tool is None:
             return Answer(say("unknown_tool", name=_shown(name)), failed=True)
