@@ -1,4 +1,4 @@
-"""A client of ``serve`` over stdin and stdout, as small as can be: it is killed, and comes again."""
+"""A client of ``serve`` over stdin and stdout, small enough to be killed and to come again."""
 
 from __future__ import annotations
 
