@@ -4,9 +4,12 @@ public and writes nothing, and a bot that was killed is met again."""
 from __future__ import annotations
 
 import asyncio
+import json
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import checkout
 import pytest
 import pytest_asyncio
 
@@ -31,8 +34,36 @@ MAP = {WORK.umo: "公司", FAMILY.umo: "家人", "mcp:project:site": "公司"}
 async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Rig]:
     """A bot that shares its memory."""
     config = {"conversation_scope_map": MAP, "advanced": {"mcp_share": True}}
-    async with Rig(tmp_path_factory.mktemp("sharing-bot"), config=config) as rig:
+    root = tmp_path_factory.mktemp("sharing-bot")
+    async with Rig(root, config=config, before_start=with_a_server_of_its_own) as rig:
         yield rig
+
+
+def with_a_server_of_its_own(rig: Rig) -> None:
+    """AstrBot is an MCP client, too; here it starts a server over a home beside its memory."""
+    environ = {
+        "PYTHONPATH": str(checkout.ROOT),
+        "SCOPED_MEMORY_HOME": str(rig.root / "home"),
+        "SCOPED_MEMORY_EMBEDDING": "lexical",
+        "SCOPED_MEMORY_LANGUAGE": "zh",
+    }
+    server = {
+        "command": sys.executable,
+        "args": ["-P", "-m", "llm_memory", "serve", "--project", "notes"],
+        "env": environ,
+        "active": True,
+    }
+    text = json.dumps({"mcpServers": {"notes": server}})
+    (rig.bot.data / "mcp_server.json").write_text(text, "utf-8")
+
+
+async def test_astrbots_own_client_uses_a_home(running: Rig) -> None:
+    await running.bot.logged("MCP services initialization completed: 1/1", within=60)
+    stored = {"content": "打印机的队列名是 lp-2", "type": "decision"}
+    assert "记下了" in await running.use_tool(WORK, SPEAKER, "memory_log", stored)
+    query = {"query": "打印机的队列名"}
+    assert "lp-2" in await running.use_tool(WORK, SPEAKER, "memory_search", query)
+    assert scopes_with(running.memory, "lp-2") == set()
 
 
 def agent(rig: Rig, tmp_path: Path, project: str) -> StdioClient:
