@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 PATH: Final = f"/v{PROTOCOL}"
 LOOPBACK: Final = "127.0.0.1"
+_ANY: Final = ("0.0.0.0", "::")  # noqa: S104  (what an owner may have said, for a container)
 MOST_BYTES: Final = 4 * 1024 * 1024
 """Of a call."""
 _GRACE_SECONDS: Final = 1
@@ -50,7 +51,8 @@ class Door:
         uvicorn."""
         app, server_class, config_class = await asyncio.to_thread(_load, self._call)
         listening = socket.create_server((self._host, self._port))
-        endpoint = Endpoint.at(self._host, listening.getsockname()[1])
+        host = LOOPBACK if self._host in _ANY else self._host
+        endpoint = Endpoint.at(host, listening.getsockname()[1])
         # What uvicorn logs would be the addresses of local programs.
         config = config_class(
             app,
