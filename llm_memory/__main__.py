@@ -87,6 +87,12 @@ def _function(name: str) -> Any:
     return getattr(importlib.import_module(f".cli.{module}", __package__), function)
 
 
+def _program() -> str:
+    """How this was called: the installed command, or the package."""
+    name = Path(sys.argv[0]).stem
+    return name if name == "scoped-memory" else "python -m llm_memory"
+
+
 def _parser() -> argparse.ArgumentParser:
     where = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
     where.add_argument(
@@ -96,7 +102,7 @@ def _parser() -> argparse.ArgumentParser:
         "--memory", type=Path, help="记忆文件夹在别处时 / where memory_root lies elsewhere"
     )
     parser = argparse.ArgumentParser(
-        prog="python -m llm_memory",
+        prog=_program(),
         parents=[where],  # before the command, and behind it
         description="忆域：整个记忆库的导出、导入、恢复。先停下机器人，在插件的文件夹里运行。"
         "编程助手用的记忆：init、config。 / "
