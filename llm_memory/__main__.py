@@ -1,5 +1,5 @@
-"""``python -m llm_memory``, or ``scoped-memory``: a memory for coding agents, and whole stores out of
-their files and into them.
+"""``python -m llm_memory``, or ``scoped-memory``: a memory for coding agents, and whole stores out
+of their files and into them.
 """
 
 from __future__ import annotations
@@ -104,11 +104,11 @@ def _parser() -> argparse.ArgumentParser:
         prog=_program(),
         parents=[where],  # before the command, and behind it
         description="忆域。编程助手用的记忆：init、config、serve、primer、search、log、read、tasks、"
-        "index、trust（docs/mcp.md）。整个记忆库：export、restore、import、migrate-scope，先停下机器人，"
-        "在插件的文件夹里运行（docs/transfer.md）。 / Scoped Memory. For coding agents: init, config, "
-        "serve, primer, search, log, read, tasks, index, trust (docs/mcp.md). Whole stores: export, "
-        "restore, import, migrate-scope, with the bot stopped, in the plugin's folder "
-        "(docs/transfer.md).",
+        "index、trust（docs/mcp.md）。整个记忆库：export、restore、import、migrate-scope，"
+        "先停下机器人，在插件的文件夹里运行（docs/transfer.md）。 / Scoped Memory. For coding "
+        "agents: init, config, serve, primer, search, log, read, tasks, index, trust "
+        "(docs/mcp.md). Whole stores: export, restore, import, migrate-scope, with the bot "
+        "stopped, in the plugin's folder (docs/transfer.md).",
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     one = commands.add_parser(

@@ -7,7 +7,6 @@ is cut off by the owner's death is asked once more of the next one.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -19,7 +18,6 @@ from ..errors import (
     EngineOff,
     NoOwner,
     OwnerGone,
-    ScopedMemoryError,
 )
 from ..log import logger
 from ..models.conversation import Actor, ConversationId
@@ -37,6 +35,7 @@ PATIENCE_SECONDS: Final = 5.0
 OPENING_SECONDS: Final = 60.0
 """And for a store that this process is opening: a large one takes its time."""
 _POLL_SECONDS: Final = 0.05
+_ENDS: Final = "this program is about to end / 程序就要结束了"
 _ASIDE: Final = ConversationId.parse("mcp:global:ping")
 
 
@@ -80,6 +79,7 @@ class SharedStore:
         self._remote: RemoteMemory | None = None
         self._connecting: asyncio.Task[SharedMemory] | None = None
         self._opening = False
+        self._closed = False
         self._fault = ""
 
     @property
@@ -89,34 +89,41 @@ class SharedStore:
 
     def start(self) -> None:
         """Begin to open or to follow it."""
-        if self._connecting is None:
+        if self._connecting is None and self._current is None and not self._closed:
             self._connecting = asyncio.create_task(self._connect())
+            # Nobody may be waiting: the next call begins anew, and is told what is wrong.
+            self._connecting.add_done_callback(lambda task: task.cancelled() or task.exception())
 
     async def connected(self, seconds: float) -> SharedMemory:
         """Returns what answers calls now. Raises NoOwner after ``seconds``, and EngineOff where the
         store cannot be opened."""
+        if self._closed:
+            raise NoOwner(_ENDS)
         if self._current is not None:
             return self._current
         self.start()
-        assert self._connecting is not None  # noqa: S101
+        connecting = self._connecting
+        assert connecting is not None  # noqa: S101
         try:
             async with asyncio.timeout(seconds):
-                found = await asyncio.shield(self._connecting)
+                return await asyncio.shield(connecting)
         except TimeoutError:
             raise NoOwner(self._fault or f"no program answers for {self._folder}") from None
-        except ScopedMemoryError:
-            self._connecting = None  # the next call tries again
+        except asyncio.CancelledError:
+            if self._closed and connecting.cancelled():
+                raise NoOwner(_ENDS) from None
             raise
-        if self._current is None:
-            self._current, self._connecting = found, None
-        return found
 
     async def _connect(self) -> SharedMemory:
-        while True:
-            found = await self._followed() or await self._taken()
-            if found is not None:
-                return found
-            await asyncio.sleep(_POLL_SECONDS)
+        try:
+            while True:
+                found = await self._followed() or await self._taken()
+                if found is not None:
+                    self._current = found
+                    return found
+                await asyncio.sleep(_POLL_SECONDS)
+        finally:
+            self._connecting = None
 
     async def _followed(self) -> SharedMemory | None:
         """Returns the owner, if one answers."""
@@ -126,8 +133,15 @@ class SharedStore:
             return None
         try:
             remote = RemoteMemory(endpoint)
+        except NoOwner as error:
+            self._fault = str(error)
+            return None
+        try:
             await remote.read("", conversation_id=_ASIDE)
-        except (OwnerGone, NoOwner) as error:
+        except BaseException as error:
+            remote.close()
+            if not isinstance(error, OwnerGone):
+                raise
             self._fault = str(error)
             return None
         self._remote = remote
@@ -140,14 +154,20 @@ class SharedStore:
             return None
         self._opening = True
         try:
-            owned = await self._own()
+            return await self._opened(await self._own())
+        finally:
+            self._opening = False
+
+    async def _opened(self, owned: Owned) -> SharedMemory | None:
+        try:
             await owned.open()
         except EngineOff as error:
             if error.code == "directory_in_use":
                 return None
             raise
-        finally:
-            self._opening = False
+        except BaseException:
+            await owned.close()
+            raise
         self._owned = owned
         return owned.memory
 
@@ -173,11 +193,12 @@ class SharedStore:
             self._remote = None
 
     async def close(self) -> None:
-        """Stop following; close the store if it is ours. Idempotent."""
+        """Stop following; close the store if it is ours. A call after that, or one that was under
+        way, raises NoOwner. Idempotent."""
+        self._closed = True
         if self._connecting is not None:
             self._connecting.cancel()
-            with contextlib.suppress(asyncio.CancelledError, ScopedMemoryError):
-                await self._connecting
+            await asyncio.gather(self._connecting, return_exceptions=True)
         if self._remote is not None:
             self._remote.close()
         owned, self._owned, self._current = self._owned, None, None
