@@ -107,8 +107,8 @@ def _parser() -> argparse.ArgumentParser:
         "index、trust（docs/mcp.md）。整个记忆库：export、restore、import、migrate-scope，"
         "先停下机器人，在插件的文件夹里运行（docs/transfer.md）。 / Scoped Memory. For coding "
         "agents: init, config, serve, primer, search, log, read, tasks, index, trust "
-        "(docs/mcp.md). Whole stores: export, restore, import, migrate-scope, with the bot "
-        "stopped, in the plugin's folder (docs/transfer.md).",
+        "(docs/mcp.md). Whole stores: export, restore, import, migrate-scope. Stop the bot "
+        "first, and run it in the plugin's folder (docs/transfer.md).",
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     one = commands.add_parser(

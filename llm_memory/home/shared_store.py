@@ -110,7 +110,7 @@ class SharedStore:
         except TimeoutError:
             raise NoOwner(self._fault or f"no program answers for {self._folder}") from None
         except asyncio.CancelledError:
-            if self._closed and connecting.cancelled():
+            if connecting.cancelled():  # `close` alone does that
                 raise NoOwner(_ENDS) from None
             raise
 
