@@ -50,7 +50,8 @@ class Door:
         """Listen, and write where. Raises OSError, and ImportError without starlette and
         uvicorn."""
         app, server_class, config_class = await asyncio.to_thread(_load, self._call)
-        listening = socket.create_server((self._host, self._port))
+        family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
+        listening = socket.create_server((self._host, self._port), family=family)
         host = LOOPBACK if self._host in _ANY else self._host
         endpoint = Endpoint.at(host, listening.getsockname()[1])
         # What uvicorn logs would be the addresses of local programs.
