@@ -67,6 +67,38 @@ def add_agent_commands(commands: Any) -> None:
         nargs="?",
         help='[{"title","status":"open|done"}]，默认只列出 / lists by default',
     )
+    _add_owners_commands(commands)
+
+
+def _add_owners_commands(commands: Any) -> None:
+    """What an owner does beside the agents."""
+    one = commands.add_parser(
+        "index",
+        parents=[setting_flags()],
+        help="把索引补到和文件一样 / bring the indexes up to the files",
+        description="把词语和向量的索引补到和文件一样，说明各有多少。平时不用运行：serve 自己会"
+        "跟上。退出码：0 做完，1 没有做（别的程序开着它），3 只有向量没有做完。 / Bring the "
+        "indexes of words and vectors up to the files, and count them. serve does so by itself. "
+        "Exit codes: 0 done, 1 nothing done (another program has it open), 3 all but the vectors.",
+    )
+    one.add_argument(
+        "--rebuild",
+        action="store_true",
+        help="先删掉索引再建，算过的向量留着 / from nothing; vectors that were computed are kept",
+    )
+    one.set_defaults(run_home="index.index")
+    one = commands.add_parser(
+        "trust",
+        parents=[setting_flags()],
+        help="认可编程助手记下的一条 / vouch for what an agent logged",
+        description="认可编程助手记下的一条：它算你说的。是长期指示的话，移到 instructions.md，开场"
+        "摘要里就当指示。改的是 Markdown 文件，服务开着也行。 / Vouch for a memory that an agent "
+        "logged: it counts as yours. A standing instruction moves to instructions.md, and the "
+        "primer gives it as a rule. This edits the Markdown file, whether or not a server runs.",
+    )
+    one.add_argument("id", help="编号或出处 / its id or pointer: m-01…, global/entities.md#m-01…")
+    one.add_argument("--no", action="store_true", help="收回认可 / take the voucher back")
+    one.set_defaults(run_home="trust.trust")
 
 
 def _command(commands: Any, name: str, words: str) -> argparse.ArgumentParser:

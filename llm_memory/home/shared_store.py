@@ -31,9 +31,9 @@ from ..sharing.remote_memory import RemoteMemory
 from ..storage.directory_lock import DirectoryLock
 
 PATIENCE_SECONDS: Final = 5.0
-"""So long a call waits for an owner that is gone."""
-FIRST_SECONDS: Final = 60.0
-"""And for the first one: a large store takes its time to open."""
+"""So long a call waits for an owner that does not answer."""
+OPENING_SECONDS: Final = 60.0
+"""And for a store that this process is opening: a large one takes its time."""
 _POLL_SECONDS: Final = 0.05
 _ENDS: Final = "this program is about to end / 程序就要结束了"
 _ASIDE: Final = ConversationId.parse("mcp:global:ping")
@@ -78,7 +78,7 @@ class SharedStore:
         self._owned: Owned | None = None
         self._remote: RemoteMemory | None = None
         self._connecting: asyncio.Task[SharedMemory] | None = None
-        self._met = False
+        self._opening = False
         self._closed = False
         self._fault = ""
 
@@ -110,7 +110,7 @@ class SharedStore:
         except TimeoutError:
             raise NoOwner(self._fault or f"no program answers for {self._folder}") from None
         except asyncio.CancelledError:
-            if self._closed and connecting.cancelled():
+            if connecting.cancelled():  # `close` alone does that
                 raise NoOwner(_ENDS) from None
             raise
 
@@ -119,7 +119,7 @@ class SharedStore:
             while True:
                 found = await self._followed() or await self._taken()
                 if found is not None:
-                    self._current, self._met = found, True
+                    self._current = found
                     return found
                 await asyncio.sleep(_POLL_SECONDS)
         finally:
@@ -129,7 +129,7 @@ class SharedStore:
         """Returns the owner, if one answers."""
         endpoint = await asyncio.to_thread(self._endpoint)
         if endpoint is None or endpoint.pid == os.getpid():
-            self._fault = "nothing listens there / 没有程序在用它"
+            self._fault = "no program has it open / 没有程序开着它"
             return None
         try:
             remote = RemoteMemory(endpoint)
@@ -152,7 +152,13 @@ class SharedStore:
         """Returns the store, if its lock is free. Raises EngineOff where it cannot be opened."""
         if self._own is None or not await asyncio.to_thread(self._is_free):
             return None
-        owned = await self._own()
+        self._opening = True
+        try:
+            return await self._opened(await self._own())
+        finally:
+            self._opening = False
+
+    async def _opened(self, owned: Owned) -> SharedMemory | None:
         try:
             await owned.open()
         except EngineOff as error:
@@ -172,6 +178,9 @@ class SharedStore:
         try:
             lock.acquire()
         except DirectoryInUse:
+            self._fault = (
+                "another program has it open and does not answer / 另一个程序开着它，不答话"
+            )
             return False
         lock.release()
         return True
@@ -198,16 +207,20 @@ class SharedStore:
 
     async def _call(self, name: str, *arguments: Any, **named: Any) -> Any:
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + (self._patience if self._met else FIRST_SECONDS)
+        began = loop.time()
         while True:
-            memory = await self.connected(max(deadline - loop.time(), 0.0))
+            try:
+                memory = await self.connected(self._patience)
+            except NoOwner:
+                if self._opening and loop.time() - began < OPENING_SECONDS:
+                    continue
+                raise
             try:
                 return await getattr(memory, name)(*arguments, **named)
             except (OwnerGone, EngineClosed) as error:
                 self._drop(memory)
-                if loop.time() >= deadline:
+                if loop.time() - began >= OPENING_SECONDS:
                     raise NoOwner(str(error)) from error
-                deadline = min(deadline, loop.time() + self._patience)
 
     async def remember(
         self, draft: MemoryDraft, *, conversation_id: ConversationId

@@ -107,6 +107,11 @@ class IndexingService:
         """How many are gone, but may still be in the index."""
         return self._queue.removals
 
+    @property
+    def in_step(self) -> bool:
+        """Whether it holds just what lives, but for what the embedder cannot take: ``backlog``."""
+        return self.state is IndexState.READY and not self._queue and not self._doubtful
+
     def lag(self) -> AbstractContextManager[Lag]:
         """Follows what the index may not know while it is asked."""
         return self._queue.lag()

@@ -73,6 +73,7 @@ class LexicalService:
         self._faults = 0
         self._unanswered = False
         self._doubtful = False
+        self._comparing = False
         self._written = asyncio.Event()
         # Not the loop's own threads: what waits for a disk must not stop the bot.
         self._owner = ThreadPoolExecutor(1, "scoped-memory-words")
@@ -88,6 +89,12 @@ class LexicalService:
     def catches_up(self) -> bool:
         """Something is still to be written, and will be."""
         return bool(self._queue) and self.state is not IndexState.OFF
+
+    @property
+    def in_step(self) -> bool:
+        """Whether it was found to hold what lives, and nothing else."""
+        looks = self._doubtful or self._comparing or self._fault is not None
+        return self.state is IndexState.READY and not self._queue and not looks
 
     def enqueue(self, stored: Passage) -> None:
         """It is new or was changed."""
@@ -208,8 +215,14 @@ class LexicalService:
         self._went_well()
 
     async def _compare(self, *, notes_only: bool = False) -> None:
-        """Put on the list whatever differs between the living and the index."""
-        self._doubtful = False
+        self._doubtful, self._comparing = False, True
+        try:
+            await self._put_on_list(notes_only=notes_only)
+        finally:
+            self._comparing = False
+
+    async def _put_on_list(self, *, notes_only: bool) -> None:
+        """Whatever differs between the living and the index."""
         indexed = await self._call(self._index.hashes)
         if notes_only:
             indexed = {key: found for key, found in indexed.items() if is_note_id(key.memory_id)}

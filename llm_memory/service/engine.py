@@ -221,6 +221,11 @@ class Engine:
             await asyncio.gather(examination, return_exceptions=True)
 
     @property
+    def notices(self) -> tuple[Notice, ...]:
+        """What the owner should know now."""
+        return self._notices.standing()
+
+    @property
     def trust(self) -> Trust | None:
         """How far the embedder is trusted, None before its examination."""
         return self.rooms.trust.found

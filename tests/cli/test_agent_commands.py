@@ -158,11 +158,11 @@ def test_json_is_one_line_for_scripts(said: Said) -> None:
     assert answer("primer").startswith((EN.say("data"), EN.say("empty")))
 
 
-def test_settings_are_flags(said: Said, tmp_path: Path) -> None:
-    for number in range(30):
-        said(
-            "log", f"Cupboard {number * number} holds the plates of set {number}", "--project", "k"
-        )
+def test_settings_are_flags(said: Said, home: Path, tmp_path: Path) -> None:
+    scope = home / "memory" / "scopes" / "project-k"
+    scope.mkdir(parents=True)
+    entries = (f"## Cupboard {n * n} holds the plates of set {n}\n" for n in range(30))
+    (scope / "entities.md").write_text("\n".join(entries), "utf-8")
     long = said("search", "cupboard plates", "--project", "k", "--max-tokens", "4000")[1]
     short = said("search", "cupboard plates", "--project", "k", "--max-tokens", "100")[1]
     assert len(short) < len(long)
@@ -217,6 +217,9 @@ def test_wrong_usage_is_exit_code_2(said: Said, arguments: tuple[str, ...]) -> N
     [
         (("--bot", "/nowhere"), "/nowhere"),
         (("--connect", "nowhere"), "--token-file"),
+        (("--connect", "nowhere", "--token-file", __file__), "host:port"),
+        (("--connect", "127.0.0.1:99999", "--token-file", __file__), "host:port"),
+        (("--connect", "127.0.0.1:80", "--token-file", "/nowhere"), "/nowhere"),
         (("--project", "家人/../x"), "project"),
         (("--project", "public"), "public"),
         (("--project-folder", "/nowhere"), "/nowhere"),

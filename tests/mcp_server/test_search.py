@@ -20,7 +20,7 @@ from astrbot_plugin_scoped_memory.tests.support.agents import LANGUAGES, AgentRi
 
 pytestmark = [pytest.mark.property, pytest.mark.asyncio(loop_scope="module")]
 
-WORDS = "cache database 缓存 数据库 deploy 部署 port 端口 window 窗口 garden 花园".split()  # noqa: SIM905
+WORDS = ("cache", "database", "缓存", "数据库", "deploy", "部署", "port", "端口", "window", "花园")
 MANY = [
     f"{first} and {second}: step {n} of the plan 计划第 {n} 步"
     + " long" * (n % 40)

@@ -1,0 +1,58 @@
+"""The stores and scopes that an agent in a folder works with, for commands that work on files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from ..composition.paths import EnginePaths
+from ..models.scope import PUBLIC, Scope
+from .memory_home import chosen_project, is_named, project_scope
+from .project import home_paths, project_paths
+from .settings import LoadedSettings
+
+type LevelName = Literal["project", "global"]
+
+
+@dataclass(frozen=True, slots=True)
+class AgentStore:
+    """``level``: ``global`` for the home's store, ``project`` for one of the project's own."""
+
+    level: LevelName
+    paths: EnginePaths
+
+
+@dataclass(frozen=True, slots=True)
+class AgentScope:
+    """A scope of a store, and the level that an agent knows it by."""
+
+    level: LevelName
+    paths: EnginePaths
+    scope: Scope
+
+
+def stores_of(loaded: LoadedSettings, folder: Path) -> tuple[AgentStore, ...]:
+    """Returns the home's store, and the project's own where its user has agreed to it. Raises
+    HomeError."""
+    home = loaded.settings.home
+    project, _ = chosen_project(loaded, folder)
+    stores = [AgentStore("global", home_paths(home))]
+    if project is not None and project.own_store:
+        stores.append(AgentStore("project", project_paths(home, project)))
+    return tuple(stores)
+
+
+def scopes_of(loaded: LoadedSettings, folder: Path) -> tuple[AgentScope, ...]:
+    """Returns what an agent in a folder may see, the nearest first: the project's scope, and the
+    home's public one. Raises HomeError."""
+    home = loaded.settings.home
+    project, _ = chosen_project(loaded, folder)
+    everywhere = AgentScope("global", home_paths(home), PUBLIC)
+    if project is None:
+        return (everywhere,)
+    if project.own_store:
+        return (AgentScope("project", project_paths(home, project), PUBLIC), everywhere)
+    name = project_scope(project, named=is_named(loaded, project))
+    mine = AgentScope("project", home_paths(home), Scope.parse(name, derived=True))
+    return (mine, everywhere)
