@@ -10,6 +10,7 @@ from astrbot.api import logger
 
 from ..llm_memory import Engine, EngineOff
 from ..llm_memory.index.embedding.ports import Embedder
+from .host.memory_share import MemoryShare
 from .migrations.memory_scope_migration import MemoryScopeMigration
 from .services.feedback_service import FeedbackService
 from .services.sleep_schedule import SleepSchedule
@@ -37,6 +38,7 @@ class BackgroundInitializer:
         version: str,
         feedback: FeedbackService,
         schedule: SleepSchedule,
+        share: MemoryShare,
     ) -> None:
         self._engine = engine
         self._choose = choose
@@ -44,6 +46,7 @@ class BackgroundInitializer:
         self._version = version
         self._feedback = feedback
         self._schedule = schedule
+        self._share = share
         self._up = asyncio.Event()
         self._just_started = True
         self.fault = ""
@@ -64,6 +67,7 @@ class BackgroundInitializer:
             await self._engine.open()
             following = asyncio.create_task(self._engine.follow(), name="scoped-memory-files")
             await self._announce()
+            await self._share.open()
             await self._engine.scan_notes()
             await self._wait_for_astrbot()
             if self._just_started:
@@ -86,6 +90,7 @@ class BackgroundInitializer:
             if following is not None:
                 await following  # files go on without the index
         finally:
+            await self._share.close()
             began = (sleeping, reading, migrating, following)
             behind = [task for task in began if task is not None]
             for task in behind:

@@ -69,6 +69,8 @@ class PluginConfig:
         reflection_provider: A provider's id, ``auto`` for the conversation's own model, or ``off``.
             Off it is with no tokens a day, too: see ``engine.loop.reads_turns``.
         observe_groups: Turns of a group that do not address the bot are read, too.
+        mcp_share: Where coding agents may ask for memories, ``host:port``; empty for a free port of
+            this machine alone, None where they may not.
     """
 
     enabled: bool = True
@@ -83,6 +85,7 @@ class PluginConfig:
     inject_into_prompt: bool = False
     reflection_provider: str = "auto"
     observe_groups: bool = False
+    mcp_share: str | None = None
     engine: EngineSettings = field(default_factory=EngineSettings)
     warnings: tuple[ConfigWarning, ...] = ()
 
@@ -144,6 +147,7 @@ def read_config(raw: Mapping[str, Any] | None) -> PluginConfig:
         inject_into_prompt=advanced.flag("inject_into_prompt", default=False),
         reflection_provider=reader_of_turns,
         observe_groups=advanced.flag("observe_groups", default=False),
+        mcp_share=advanced.share(),
         engine=engine,
         warnings=tuple(reader.warnings),
     )
@@ -242,6 +246,19 @@ class _Reader:
             self._warn(name, default)
             found = _TIME.fullmatch(default)
         return (int(found[1]), int(found[2])) if found else None
+
+    def share(self) -> str | None:
+        """Where the memory is shared; None where it is not, or where is not said rightly."""
+        address = self.text("mcp_share_address", "")
+        if not self.flag("mcp_share", default=False):
+            return None
+        host, _, port = address.rpartition(":")
+        if address and not (host and port.isascii() and port.isdecimal() and int(port) < 65_536):
+            self.warnings.append(
+                ConfigWarning(self._prefix + "mcp_share_address", repr(address)[:80], "-")
+            )
+            return None
+        return address
 
     def address(self, name: str) -> str | None:
         """A server's URL; empty for none; None for what is no URL, and then nothing is used.

@@ -31,6 +31,7 @@ from .host.astrbot_clock import clock_of, zone_of
 from .host.chat_provider import AUTO, choose_chat
 from .host.late_start import providers_are_loaded
 from .host.logging_bridge import LoggingBridge
+from .host.memory_share import MemoryShare
 from .host.panel_config import PanelMap
 from .host.personas import PersonaReader
 from .host.providers import LEXICAL, LOCAL_MODELS_NEED, choose_embedder, choose_reranker
@@ -123,6 +124,7 @@ class PluginContext:
             self.version,
             self.feedback,
             self.schedule,
+            MemoryShare(self._engine.service, self.paths.state, self.config.mcp_share, self.texts),
         )
         self._owner: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Future[None]] = set()

@@ -1,6 +1,5 @@
-"""``python -m llm_memory``: a whole store out of its files and into them, while no bot runs on it.
-
-To be started in the plugin's own folder.
+"""``python -m llm_memory``, or ``scoped-memory``: a memory for coding agents, and whole stores out
+of their files and into them.
 """
 
 from __future__ import annotations
@@ -87,6 +86,12 @@ def _function(name: str) -> Any:
     return getattr(importlib.import_module(f".cli.{module}", __package__), function)
 
 
+def _program() -> str:
+    """How this was called: the installed command, or the package."""
+    name = Path(sys.argv[0]).stem
+    return name if name == "scoped-memory" else "python -m llm_memory"
+
+
 def _parser() -> argparse.ArgumentParser:
     where = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
     where.add_argument(
@@ -96,12 +101,14 @@ def _parser() -> argparse.ArgumentParser:
         "--memory", type=Path, help="记忆文件夹在别处时 / where memory_root lies elsewhere"
     )
     parser = argparse.ArgumentParser(
-        prog="python -m llm_memory",
+        prog=_program(),
         parents=[where],  # before the command, and behind it
-        description="忆域：整个记忆库的导出、导入、恢复。先停下机器人，在插件的文件夹里运行。"
-        "编程助手用的记忆：init、config。 / "
-        "Scoped Memory: export, import and restore of whole stores. Stop the bot first, and run it "
-        "in the plugin's folder. docs/transfer.md. Memory for coding agents: init, config.",
+        description="忆域。编程助手用的记忆：init、config、serve、primer、search、log、read、tasks、"
+        "index、trust（docs/mcp.md）。整个记忆库：export、restore、import、migrate-scope，"
+        "先停下机器人，在插件的文件夹里运行（docs/transfer.md）。 / Scoped Memory. For coding "
+        "agents: init, config, serve, primer, search, log, read, tasks, index, trust "
+        "(docs/mcp.md). Whole stores: export, restore, import, migrate-scope. Stop the bot "
+        "first, and run it in the plugin's folder (docs/transfer.md).",
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     one = commands.add_parser(

@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import os
 import signal
+import socket
 import sys
 from typing import TYPE_CHECKING, Final
 
@@ -36,14 +37,25 @@ def serve(asked: argparse.Namespace) -> int:
     except NoSdk as error:
         return fail(str(error), MISUSED)
     loaded = read_settings(asked)
-    token = _http_token(asked) if asked.http is not None else ""
+    http = None if asked.http is None else (asked.host, _listening(asked), _http_token(asked))
     home = agent_home(asked, loaded)
     warn(one for one in (*loaded.warnings, home.warning) if one)
     _log_to_stderr()
     if asked.http is None:
         keep_stdout_for_the_protocol()
-    asyncio.run(_serve(asked, loaded.settings, home, token))
+    asyncio.run(_serve(loaded.settings, home, http))
     return DONE
+
+
+def _listening(asked: argparse.Namespace) -> socket.socket:
+    """Returns what listens for HTTP. Raises HomeError."""
+    family = socket.AF_INET6 if ":" in asked.host else socket.AF_INET
+    try:
+        return socket.create_server((asked.host, asked.http), family=family)
+    except (OSError, OverflowError) as error:
+        raise HomeError(
+            f"不能在这里监听 / cannot listen there: {asked.host}:{asked.http} ({error})"
+        ) from error
 
 
 def _http_token(asked: argparse.Namespace) -> str:
@@ -74,7 +86,7 @@ def _log_to_stderr() -> None:
 
 
 async def _serve(
-    asked: argparse.Namespace, settings: HomeSettings, home: MemoryHome, token: str
+    settings: HomeSettings, home: MemoryHome, http: tuple[str, socket.socket, str] | None
 ) -> None:
     texts = Texts.of(settings.language)
     tools = MemoryTools(
@@ -83,7 +95,6 @@ async def _serve(
         max_tokens=settings.max_tokens,
         primer_tokens=settings.primer_tokens,
     )
-    http = None if asked.http is None else (asked.host, asked.http, token)
     _on_signals(home)
     if http is None:
         server = make_server(tools, texts, plugin_version(), begun=home.start)

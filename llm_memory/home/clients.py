@@ -21,6 +21,8 @@ from .json_splice import NotMergeable, parse, put
 from .setting_values import Language
 
 SERVER: Final = "scoped-memory"
+_SAFE: Final = "-P"
+"""Python's: a client starts us in the project's folder, whose modules must not come before ours."""
 _ARGUMENTS: Final = ("-m", "llm_memory", "serve")
 _HOOKS: Final = ("hooks", "SessionStart")
 _SPECIAL: Final = re.compile(r"[\x00-\x1f!-,;-@\[-^`{-\x7f]")
@@ -112,7 +114,7 @@ def plan_clients(
 
 def _entry(launch: Launch) -> dict[str, object]:
     env = {"env": dict(launch.variables)} if launch.variables else {}
-    return {"command": launch.interpreter, "args": list(_ARGUMENTS), **env}
+    return {"command": launch.interpreter, "args": [_SAFE, *_ARGUMENTS], **env}
 
 
 def _with_server(text: str, launch: Launch) -> str:
@@ -123,8 +125,10 @@ def _with_server(text: str, launch: Launch) -> str:
         return put(text, path, _entry(launch))
     text = put(text, (*path, "command"), launch.interpreter)
     arguments = found.get("args")
-    if not (isinstance(arguments, list) and tuple(arguments[:3]) == _ARGUMENTS):
-        text = put(text, (*path, "args"), list(_ARGUMENTS))
+    own = [one for one in arguments if one != _SAFE] if isinstance(arguments, list) else []
+    wanted = [_SAFE, *(own if tuple(own[:3]) == _ARGUMENTS else _ARGUMENTS)]
+    if arguments != wanted:
+        text = put(text, (*path, "args"), wanted)
     for name, value in launch.variables.items():
         text = put(text, (*path, "env", name), value)
     return text
@@ -175,7 +179,11 @@ def _our_commands(starts: list[Any]) -> Iterator[tuple[str | int, ...]]:
         listed = start.get("hooks") if isinstance(start, dict) else None
         for place, hook in enumerate(listed if isinstance(listed, list) else []):
             command = hook.get("command") if isinstance(hook, dict) else None
-            if isinstance(command, str) and "llm_memory" in command and command.endswith("primer"):
+            if (
+                isinstance(command, str)
+                and "llm_memory" in command
+                and command.endswith(("primer", "primer --quiet"))
+            ):
                 yield number, "hooks", place, "command"
 
 
@@ -190,9 +198,10 @@ def primer_command(launch: Launch, platform: str = sys.platform) -> str:
         code = ";".join(
             ["import os,sys,runpy", *steps, "runpy.run_module('llm_memory',run_name='__main__')"]
         )
-        return f'"{launch.interpreter}" -c "{code}" primer'
+        return f'"{launch.interpreter}" {_SAFE} -c "{code}" primer --quiet'
     settings = [f"{name}={shlex.quote(value)}" for name, value in launch.variables.items()]
-    return " ".join([*settings, shlex.quote(launch.interpreter), "-m", "llm_memory", "primer"])
+    command = [_SAFE, "-m", "llm_memory", "primer", "--quiet"]
+    return " ".join([*settings, shlex.quote(launch.interpreter), *command])
 
 
 def _literal(text: str) -> str:

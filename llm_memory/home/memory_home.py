@@ -176,7 +176,7 @@ def make_home(home: Path) -> None:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         probe = home / ".writable"
         probe.touch()
-        probe.unlink()
+        probe.unlink(missing_ok=True)  # another program that starts has done it
     except OSError as error:
         raise HomeError(
             f"用不了这个文件夹 / the home's folder cannot be used: {home} "

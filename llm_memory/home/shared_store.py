@@ -7,7 +7,6 @@ is cut off by the owner's death is asked once more of the next one.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -19,7 +18,6 @@ from ..errors import (
     EngineOff,
     NoOwner,
     OwnerGone,
-    ScopedMemoryError,
 )
 from ..log import logger
 from ..models.conversation import Actor, ConversationId
@@ -33,10 +31,11 @@ from ..sharing.remote_memory import RemoteMemory
 from ..storage.directory_lock import DirectoryLock
 
 PATIENCE_SECONDS: Final = 5.0
-"""So long a call waits for an owner that is gone."""
-FIRST_SECONDS: Final = 60.0
-"""And for the first one: a large store takes its time to open."""
+"""So long a call waits for an owner that does not answer."""
+OPENING_SECONDS: Final = 60.0
+"""And for a store that this process is opening: a large one takes its time."""
 _POLL_SECONDS: Final = 0.05
+_ENDS: Final = "this program is about to end / 程序就要结束了"
 _ASIDE: Final = ConversationId.parse("mcp:global:ping")
 
 
@@ -79,7 +78,8 @@ class SharedStore:
         self._owned: Owned | None = None
         self._remote: RemoteMemory | None = None
         self._connecting: asyncio.Task[SharedMemory] | None = None
-        self._met = False
+        self._opening = False
+        self._closed = False
         self._fault = ""
 
     @property
@@ -89,45 +89,59 @@ class SharedStore:
 
     def start(self) -> None:
         """Begin to open or to follow it."""
-        if self._connecting is None:
+        if self._connecting is None and self._current is None and not self._closed:
             self._connecting = asyncio.create_task(self._connect())
+            # Nobody may be waiting: the next call begins anew, and is told what is wrong.
+            self._connecting.add_done_callback(lambda task: task.cancelled() or task.exception())
 
     async def connected(self, seconds: float) -> SharedMemory:
         """Returns what answers calls now. Raises NoOwner after ``seconds``, and EngineOff where the
         store cannot be opened."""
+        if self._closed:
+            raise NoOwner(_ENDS)
         if self._current is not None:
             return self._current
         self.start()
-        assert self._connecting is not None  # noqa: S101
+        connecting = self._connecting
+        assert connecting is not None  # noqa: S101
         try:
             async with asyncio.timeout(seconds):
-                found = await asyncio.shield(self._connecting)
+                return await asyncio.shield(connecting)
         except TimeoutError:
             raise NoOwner(self._fault or f"no program answers for {self._folder}") from None
-        except ScopedMemoryError:
-            self._connecting = None  # the next call tries again
+        except asyncio.CancelledError:
+            if connecting.cancelled():  # `close` alone does that
+                raise NoOwner(_ENDS) from None
             raise
-        if self._current is None:
-            self._current, self._connecting, self._met = found, None, True
-        return found
 
     async def _connect(self) -> SharedMemory:
-        while True:
-            found = await self._followed() or await self._taken()
-            if found is not None:
-                return found
-            await asyncio.sleep(_POLL_SECONDS)
+        try:
+            while True:
+                found = await self._followed() or await self._taken()
+                if found is not None:
+                    self._current = found
+                    return found
+                await asyncio.sleep(_POLL_SECONDS)
+        finally:
+            self._connecting = None
 
     async def _followed(self) -> SharedMemory | None:
         """Returns the owner, if one answers."""
         endpoint = await asyncio.to_thread(self._endpoint)
         if endpoint is None or endpoint.pid == os.getpid():
-            self._fault = "nothing listens there / 没有程序在用它"
+            self._fault = "no program has it open / 没有程序开着它"
             return None
         try:
             remote = RemoteMemory(endpoint)
+        except NoOwner as error:
+            self._fault = str(error)
+            return None
+        try:
             await remote.read("", conversation_id=_ASIDE)
-        except (OwnerGone, NoOwner) as error:
+        except BaseException as error:
+            remote.close()
+            if not isinstance(error, OwnerGone):
+                raise
             self._fault = str(error)
             return None
         self._remote = remote
@@ -138,12 +152,21 @@ class SharedStore:
         """Returns the store, if its lock is free. Raises EngineOff where it cannot be opened."""
         if self._own is None or not await asyncio.to_thread(self._is_free):
             return None
-        owned = await self._own()
+        self._opening = True
+        try:
+            return await self._opened(await self._own())
+        finally:
+            self._opening = False
+
+    async def _opened(self, owned: Owned) -> SharedMemory | None:
         try:
             await owned.open()
         except EngineOff as error:
             if error.code == "directory_in_use":
                 return None
+            raise
+        except BaseException:
+            await owned.close()
             raise
         self._owned = owned
         return owned.memory
@@ -155,6 +178,9 @@ class SharedStore:
         try:
             lock.acquire()
         except DirectoryInUse:
+            self._fault = (
+                "another program has it open and does not answer / 另一个程序开着它，不答话"
+            )
             return False
         lock.release()
         return True
@@ -167,11 +193,12 @@ class SharedStore:
             self._remote = None
 
     async def close(self) -> None:
-        """Stop following; close the store if it is ours. Idempotent."""
+        """Stop following; close the store if it is ours. A call after that, or one that was under
+        way, raises NoOwner. Idempotent."""
+        self._closed = True
         if self._connecting is not None:
             self._connecting.cancel()
-            with contextlib.suppress(asyncio.CancelledError, ScopedMemoryError):
-                await self._connecting
+            await asyncio.gather(self._connecting, return_exceptions=True)
         if self._remote is not None:
             self._remote.close()
         owned, self._owned, self._current = self._owned, None, None
@@ -180,16 +207,20 @@ class SharedStore:
 
     async def _call(self, name: str, *arguments: Any, **named: Any) -> Any:
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + (self._patience if self._met else FIRST_SECONDS)
+        began = loop.time()
         while True:
-            memory = await self.connected(max(deadline - loop.time(), 0.0))
+            try:
+                memory = await self.connected(self._patience)
+            except NoOwner:
+                if self._opening and loop.time() - began < OPENING_SECONDS:
+                    continue
+                raise
             try:
                 return await getattr(memory, name)(*arguments, **named)
             except (OwnerGone, EngineClosed) as error:
                 self._drop(memory)
-                if loop.time() >= deadline:
+                if loop.time() - began >= OPENING_SECONDS:
                     raise NoOwner(str(error)) from error
-                deadline = min(deadline, loop.time() + self._patience)
 
     async def remember(
         self, draft: MemoryDraft, *, conversation_id: ConversationId

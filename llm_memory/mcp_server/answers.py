@@ -105,6 +105,8 @@ def overview_lines(found: Overview, level: Level, texts: Texts) -> list[str]:
     """Returns the sections of an overview, a heading and a line for each memory."""
     lines: list[str] = []
     for section in found.primer.sections:
+        if not (section.hits or section.words):
+            continue  # people alone, of whom nothing is known
         lines.append(f"## {texts.say(f'part_{section.part}')}")
         lines += [one_line(word) for word in section.words]
         lines += [search_line(hit, level, texts) for hit in section.hits]
@@ -149,11 +151,11 @@ def numbered(
     """Returns lines of a text with their numbers, as many as fit; False where there are none."""
     lines = found.text.split("\n")
     end = found.first + len(lines) - 1
-    start = max(first, found.first)
-    if start > end:
-        return texts.say("no_lines", path=path, total=end), False
-    wanted = lines[start - found.first : None if last is None else last - found.first + 1]
-    left = budget - estimate_tokens(path) - 40
+    start, stop = max(first, found.first), end if last is None else min(last, end)
+    if start > stop:
+        return texts.say("no_lines", path=path, first=found.first, total=end), False
+    wanted = lines[start - found.first : stop - found.first + 1]
+    left = budget - 2 * estimate_tokens(path) - 40  # above the lines, and behind them
     taken: list[str] = []
     for number, line in enumerate(wanted, start=start):
         shown = f"{number:>4}  {line}"
@@ -167,6 +169,6 @@ def numbered(
     reached = start + len(taken) - 1
     head = texts.say("lines", path=path, first=start, last=reached, total=end)
     behind = []
-    if reached < start + len(wanted) - 1:
-        behind = [texts.say("go_on", left=end - reached, path=path, next=reached + 1, end=end)]
+    if reached < stop:
+        behind = [texts.say("go_on", left=stop - reached, path=path, next=reached + 1, end=stop)]
     return "\n".join([head, *taken, *behind]), True

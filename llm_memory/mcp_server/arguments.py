@@ -65,8 +65,13 @@ def checked(tool: str, given: Mapping[str, Any] | None) -> dict[str, Any]:
         elif len(value) > _LONGEST:
             raise BadArgument("too_long", name=name, most=_LONGEST)
         else:
-            found[name] = value
+            found[name] = sendable(value)
     return found
+
+
+def sendable(text: str) -> str:
+    """Returns the text without lone surrogates, which no file, index or message can hold."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _number(name: str, value: object) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hmac
+import socket
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from typing import Any, Final
 
@@ -21,9 +22,9 @@ _App = Callable[[_Scope, _Receive, _Send], Awaitable[None]]
 
 
 async def run_http(
-    tools: MemoryTools, texts: Texts, version: str, host: str, port: int, token: str
+    tools: MemoryTools, texts: Texts, version: str, host: str, listening: socket.socket, token: str
 ) -> None:
-    """Serve at ``http://host:port/mcp`` until cancelled. Raises OSError where the port is taken."""
+    """Serve at ``http://host:port/mcp`` until cancelled; the port is that of ``listening``."""
     import uvicorn
 
     class Server(uvicorn.Server):
@@ -32,16 +33,14 @@ async def run_http(
             """The command has its own handlers."""
             yield
 
-    app = _app(tools, texts, version, host, port)
+    app = _app(tools, texts, version, host, listening.getsockname()[1])
     config = uvicorn.Config(
         _guarded(app, token),
-        host=host,
-        port=port,
         log_config=None,
         access_log=False,
         timeout_graceful_shutdown=_GRACE_SECONDS,
     )
-    await Server(config).serve()
+    await Server(config).serve(sockets=[listening])
 
 
 def _app(tools: MemoryTools, texts: Texts, version: str, host: str, port: int) -> _App:

@@ -43,7 +43,7 @@ _ZH: Final = {
     "tasks_none": "没有未完成的任务",
     "absent": "没有这个文件或记忆：{path}",
     "lines": "{path}（第 {first}–{last} 行，共 {total} 行）",
-    "no_lines": "{path} 只有 {total} 行",
+    "no_lines": "{path} 没有这些行，它是第 {first}–{total} 行",
     "go_on": "（还有 {left} 行，读 {path}:{next}-{end}）",
     "no_owner": "记忆现在用不了：{detail}",
     "failed": "没有做成：{detail}",
@@ -62,6 +62,7 @@ _ZH: Final = {
     "reject_learning_paused": "按域过滤已被关闭，其间不记新的",
     "reject_off_the_record": "本会话暂停了记忆，其间什么也不记",
     "reject_corrected": "有人忘掉或改过它，没有记下",
+    "reject_unknown_scope": "没有这个域：{detail}",
     "reject_not_written": "没能写入磁盘（{detail}）",
     "fate_added": "新增",
     "fate_updated": "更新",
@@ -85,7 +86,8 @@ _ZH: Final = {
     "memory_log": "记一条长久有用的事，一句完整的话。type：preference、instruction、entity（全局）"
     "，decision、pattern、task、journal（本项目）。",
     "memory_session_end": "会话结束时调用一次：写入当天日志。",
-    "memory_update_tasks": "更新任务，JSON 列表：没提到的不变。",
+    "memory_update_tasks": '更新任务，JSON 列表：[{"title","status":"open|done","progress"?,'
+    '"next"?}]。没提到的不变。',
     "memory_read": "读全文：搜索给出的出处，或 project/decisions.md、shared/…；"
     "path:10-40 只读这些行。",
 }
@@ -127,7 +129,7 @@ _EN: Final = {
     "tasks_none": "no open tasks",
     "absent": "no such file or memory: {path}",
     "lines": "{path} (lines {first}-{last} of {total})",
-    "no_lines": "{path} has only {total} lines",
+    "no_lines": "{path} has no such lines, it is lines {first}-{total}",
     "go_on": "({left} more lines, read {path}:{next}-{end})",
     "no_owner": "the memory cannot be used now: {detail}",
     "failed": "not done: {detail}",
@@ -146,6 +148,7 @@ _EN: Final = {
     "reject_learning_paused": "the scope filter is off; nothing is learned meanwhile",
     "reject_off_the_record": "off the record now: nothing is stored",
     "reject_corrected": "it was forgotten or changed by a person since",
+    "reject_unknown_scope": "there is no such scope: {detail}",
     "reject_not_written": "could not be written to disk ({detail})",
     "fate_added": "added",
     "fate_updated": "updated",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import heapq
 import secrets
 import unicodedata
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, Final
 
 from ..errors import InvalidConversationId, NoOwner, ScopedMemoryError
@@ -16,6 +18,7 @@ from ..models.data_models import MemoryDraft, MemoryKind, Topic
 from ..models.recall import FileText, Hit, Recall
 from ..models.tasks import TaskAction, TaskChange
 from ..sharing.calls import AGENT
+from ..text.normalising import one_line
 from .answers import (
     fit,
     log_answer,
@@ -24,7 +27,7 @@ from .answers import (
     search_line,
     task_lines,
 )
-from .arguments import BadArgument, checked, read_tasks, token_budget
+from .arguments import MOST_TOKENS, BadArgument, checked, read_tasks, sendable, token_budget
 from .levels import GLOBAL, PROJECT, Level, Levels
 from .places import Place, parse_place
 from .texts import Texts
@@ -32,8 +35,9 @@ from .texts import Texts
 _MOST_HITS: Final = 50
 _TOKENS_A_HIT: Final = 40
 _LONGEST_QUERY: Final = 2_000
-_LONGEST_SUMMARY: Final = 2_000
-"""Characters: what is longer is split into a judgment and its reasoning."""
+_LEAST_JUDGMENT: Final = 200
+_LONGEST_JUDGMENT: Final = 2_000
+"""Characters of a summary that become the judgment; the rest is its reasoning."""
 READ_TOKENS: Final = 8_000
 _TYPES: Final[Mapping[str, tuple[MemoryKind, Topic | None, str]]] = {
     "preference": (MemoryKind.KNOWLEDGE, Topic.PREFERENCES, GLOBAL),
@@ -87,7 +91,7 @@ class MemoryTools:
     ) -> Answer:
         """Answer a call. Never raises but for a cancelled caller. ``client`` is the name of the
         program that asks."""
-        _client.set(client)
+        _client.set(sendable(client))
         say, tool = self._texts.say, self._tools.get(name)
         if tool is None:
             return Answer(say("unknown_tool", name=_shown(name)), failed=True)
@@ -102,7 +106,7 @@ class MemoryTools:
         except Exception as error:  # noqa: BLE001  (a client gets words, whatever it is)
             logger.error("工具 {} 出错：{!r}", name, error)
             answer = Answer(say("unexpected", detail=type(error).__name__), failed=True)
-        return Answer(_sendable(answer.text), answer.failed)
+        return Answer(sendable(answer.text), answer.failed)
 
     @property
     def _actor(self) -> Actor:
@@ -128,16 +132,19 @@ class MemoryTools:
         """The relevant memories of one level or both, best first, within the budget."""
         budget = token_budget(max_tokens, self._max_tokens)
         wanted = (scope or "all").strip().lower()
-        hits: list[tuple[Hit, Level]] = []
+        by_level: list[list[tuple[Hit, Level]]] = []
         for level in self._searched(wanted):
-            recall = await self._recall(query[:_LONGEST_QUERY], level, budget)
-            hits += ((hit, level) for hit in recall.hits)
-        if wanted == PROJECT:
-            hits = [(hit, level) for hit, level in hits if level.label(hit.scope_name) == PROJECT]
+            # What is left out of a recall below must not have taken the place of what is not.
+            asked = MOST_TOKENS if wanted == PROJECT else budget
+            recall = await self._recall(query[:_LONGEST_QUERY], level, asked)
+            by_level.append(_project_first([(hit, level) for hit in recall.hits]))
+        hits = [
+            (hit, level)
+            for hit, level in heapq.merge(*by_level, key=lambda found: -found[0].relevance)
+            if wanted != PROJECT or level.label(hit.scope_name) == PROJECT
+        ]
         if not hits:
             return Answer(self._texts.say("nothing"))
-        # The sort is stable, and the project's come first.
-        hits.sort(key=lambda found: -found[0].relevance)
         lines = [search_line(hit, level, self._texts) for hit, level in hits]
         return Answer(fit(self._texts.say("data"), lines, budget, self._texts))
 
@@ -167,7 +174,7 @@ class MemoryTools:
         level = self._written(where)
         said = ""
         if type and known is None:
-            said = self._texts.say("unknown_type", type=type.strip()[:40])
+            said = self._texts.say("unknown_type", type=_shown(type.strip()[:40]))
         if topic is Topic.INSTRUCTIONS:
             topic, said = None, self._texts.say("untaken_type")
         draft = MemoryDraft(
@@ -223,7 +230,7 @@ class MemoryTools:
         """The tasks that are open, for a person who only looks."""
         report = await self._change(self._levels.nearest, TaskChange(TaskAction.LIST))
         lines, failed = task_lines((), report, self._levels.nearest, self._texts)
-        return Answer(_sendable(fit("", lines, READ_TOKENS, self._texts)), failed)
+        return Answer(sendable(fit("", lines, READ_TOKENS, self._texts)), failed)
 
     async def _change(self, level: Level, change: TaskChange) -> Any:
         return await level.memory.update_tasks(
@@ -256,24 +263,28 @@ class MemoryTools:
         return Answer(text, failed=not there)
 
 
+def _project_first(hits: Sequence[tuple[Hit, Level]]) -> list[tuple[Hit, Level]]:
+    """Returns the hits in their order, but of equally relevant ones the project's first."""
+    return [
+        found
+        for _, tied in groupby(hits, key=lambda found: found[0].relevance)
+        for found in sorted(tied, key=lambda found: found[1].label(found[0].scope_name) != PROJECT)
+    ]
+
+
 def _split(summary: str) -> tuple[str, str]:
-    """Returns judgment and reasoning: of a long text the first paragraph, and the rest."""
-    text = summary.strip()
-    if len(text) <= _LONGEST_SUMMARY:
-        return text, ""
-    first, _, rest = text.partition("\n\n")
-    if len(first) > _LONGEST_SUMMARY:
-        cut = first.rfind(" ", 0, _LONGEST_SUMMARY)
-        cut = cut if cut > 0 else _LONGEST_SUMMARY
-        first, rest = first[:cut], f"{first[cut:].strip()}\n\n{rest}"
-    return first.strip(), rest.strip()
+    """Returns judgment and reasoning: the first paragraphs in a line, and the rest as it stands.
+    Not the very first alone: sessions that begin with the same words are not one session."""
+    text, end = summary.strip(), 0
+    while end < min(_LEAST_JUDGMENT, len(text)):
+        end = text.find("\n\n", end + 2)
+        end = len(text) if end < 0 else end
+    if end > _LONGEST_JUDGMENT:
+        ends = (text.rfind(mark, 0, _LONGEST_JUDGMENT) for mark in ("\n", " "))
+        end = next((one for one in ends if one > _LEAST_JUDGMENT), _LONGEST_JUDGMENT)
+    return one_line(text[:end]).lstrip("# "), text[end:].strip()
 
 
 def _shown(path: str) -> str:
     """What a client wrote, as far as it can stand in a line."""
     return "".join(c for c in path[:80] if unicodedata.category(c)[0] != "C")
-
-
-def _sendable(text: str) -> str:
-    """A lone surrogate cannot be sent."""
-    return text.encode("utf-8", "replace").decode()

@@ -15,7 +15,9 @@ from ..models.data_models import Memory, StoredMemory
 from ..models.key import Key
 from ..models.passages import place_name
 from ..models.scope import Scope
+from ..runtime.cooperative import cooperative
 from ..text.normalising import embedded_text
+from ..text.overlap import fold, shortlist
 
 NEAREST = 10
 _ASKED = 50
@@ -73,15 +75,20 @@ class NearDuplicates:
         return [(other, similarity) for other, similarity in near if other.memory.memory_id != own]
 
     async def sharing_words(self, stored: StoredMemory) -> list[StoredMemory]:
-        """Returns what of a memory's own scope shares the most words with it, whoever said it; none
-        while the word index cannot answer."""
+        """Returns what of a memory's own scope shares the most words with it, whoever said it;
+        roughly so while the word index cannot answer, as in a program that has just begun."""
+        place, own = place_name(stored), key_of(stored)
         try:
             async with asyncio.timeout(self._seconds):
                 near = await self._sharing_words(stored)
-        except (TimeoutError, IndexUnavailable):
+        except TimeoutError:
             return []
-        found = (self._catalogue.at(key) for key in near if key.scope == place_name(stored))
-        return [one for one in found if one is not None and key_of(one) != key_of(stored)]
+        except IndexUnavailable:
+            others = self._catalogue.visible(readers(stored.scope, stored.memory))
+            mine = [one for one in others if place_name(one) == place and key_of(one) != own]
+            return await asyncio.to_thread(_most_alike, stored, mine)
+        found = (self._catalogue.at(key) for key in near if key.scope == place)
+        return [one for one in found if one is not None and key_of(one) != own]
 
     @property
     def thresholds(self) -> MergeThresholds | None:
@@ -144,6 +151,11 @@ def statement_query(memory: Memory) -> LexicalQuery:
     """Returns the word-index query for statements of the same content."""
     text = embedded_text(memory)
     return LexicalQuery(text, text)
+
+
+def _most_alike(stored: StoredMemory, others: list[StoredMemory]) -> list[StoredMemory]:
+    texts = [fold(embedded_text(one.memory)) for one in cooperative(others)]
+    return [others[place] for place in shortlist(embedded_text(stored.memory), texts, NEAREST)]
 
 
 def _is_comparable(one: Memory, other: Memory) -> bool:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args, get_type_hints
 from ..errors import InvalidConversationId
 from ..models.conversation import Actor, ConversationId
 from ..models.data_models import MemoryDraft, Source
+from ..models.tasks import TaskChange
 from .ports import SharedMemory
 
 if TYPE_CHECKING:
@@ -91,6 +92,8 @@ def decode_arguments(name: str, raw: object) -> dict[str, Any]:
         values["actor"] = as_agent(values["actor"])
     if isinstance(values.get("draft"), MemoryDraft):
         values["draft"] = _as_agents(values["draft"])
+    if isinstance(values.get("change"), TaskChange):
+        values["change"] = replace(values["change"], heard=None)
     return values
 
 

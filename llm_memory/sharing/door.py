@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hmac
+import json
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,10 +21,11 @@ if TYPE_CHECKING:
     import uvicorn
     from starlette.applications import Starlette
     from starlette.requests import Request
-    from starlette.responses import JSONResponse
+    from starlette.responses import Response
 
 PATH: Final = f"/v{PROTOCOL}"
 LOOPBACK: Final = "127.0.0.1"
+_ANY: Final = ("0.0.0.0", "::")  # noqa: S104  (what an owner may have said, for a container)
 MOST_BYTES: Final = 4 * 1024 * 1024
 """Of a call."""
 _GRACE_SECONDS: Final = 1
@@ -48,8 +50,10 @@ class Door:
         """Listen, and write where. Raises OSError, and ImportError without starlette and
         uvicorn."""
         app, server_class, config_class = await asyncio.to_thread(_load, self._call)
-        listening = socket.create_server((self._host, self._port))
-        endpoint = Endpoint.at(self._host, listening.getsockname()[1])
+        family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
+        listening = socket.create_server((self._host, self._port), family=family)
+        host = LOOPBACK if self._host in _ANY else self._host
+        endpoint = Endpoint.at(host, listening.getsockname()[1])
         # What uvicorn logs would be the addresses of local programs.
         config = config_class(
             app,
@@ -61,7 +65,11 @@ class Door:
         self._server = server_class(config)
         self._endpoint = endpoint
         self._serving = asyncio.create_task(self._server.serve(sockets=[listening]))
-        await asyncio.to_thread(endpoint.write, self._folder)
+        try:
+            await asyncio.to_thread(endpoint.write, self._folder)
+        except BaseException:
+            await self.close()
+            raise
         logger.info("别的程序可以用这份记忆了：{}:{}", endpoint.host, endpoint.port)
         return endpoint
 
@@ -74,30 +82,35 @@ class Door:
             await asyncio.gather(self._serving, return_exceptions=True)
         self._endpoint = self._server = self._serving = None
 
-    async def _call(self, request: Request) -> JSONResponse:
-        from starlette.responses import JSONResponse
+    async def _call(self, request: Request) -> Response:
+        from starlette.responses import Response
 
         status, answer = await self._answered(request)
-        return JSONResponse(answer, status_code=status)
+        # In ASCII: what is named in an error may hold lone surrogates.
+        return Response(json.dumps(answer), status_code=status, media_type="application/json")
 
     async def _answered(self, request: Request) -> tuple[int, dict[str, Any]]:
         token = self._endpoint.token if self._endpoint else ""
         shown = request.headers.get("authorization", "").removeprefix("Bearer ")
         if not token or not hmac.compare_digest(shown.encode(), token.encode()):
             return 401, {"error": "a wrong token"}
-        if int(request.headers.get("content-length") or MOST_BYTES + 1) > MOST_BYTES:
-            return 413, {"error": f"more than {MOST_BYTES} bytes"}
+        length = request.headers.get("content-length", "")
+        if not length.isdecimal() or int(length) > MOST_BYTES:
+            return 413, {"error": f"more than {MOST_BYTES} bytes, or of no stated length"}
         name = request.path_params["name"]
         try:
             arguments = decode_arguments(name, await request.json())
             value = await getattr(self._memory, name)(**arguments)
+            return 200, encode_answer(name, value)
         except (EngineClosed, EngineOff) as error:
             return 503, {"error": str(error)}
         except (BadCall, ValueError, RecursionError) as error:
             return 400, {"error": str(error)}
         except (ScopedMemoryError, OSError) as error:
             return 500, {"error": str(error)}
-        return 200, encode_answer(name, value)
+        except Exception as error:  # noqa: BLE001  (a caller would take no answer for a dead owner)
+            logger.error("别的程序的 {} 出错：{!r}", name, error)
+            return 500, {"error": f"{type(error).__name__} in {name}"}
 
 
 def _load(call: Any) -> tuple[Starlette, type[uvicorn.Server], type[uvicorn.Config]]:

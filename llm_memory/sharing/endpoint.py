@@ -56,7 +56,7 @@ def read_endpoint(folder: Path) -> Endpoint | None:
     try:
         raw = json.loads((folder / FILE_NAME).read_text(encoding="utf-8"))
         found = Endpoint(**raw)
-    except (OSError, ValueError, TypeError):
+    except (OSError, ValueError, TypeError, RecursionError):
         return None
     kinds = (found.host, str), (found.port, int), (found.token, str), (found.protocol, int)
     return found if all(isinstance(value, kind) for value, kind in kinds) else None

@@ -10,6 +10,7 @@ from typing import Final
 
 from ..catalogue.catalogue import Catalogue
 from ..catalogue.recallable_memories import RecallableMemories
+from ..catalogue.rules.pointers import pointed_id
 from ..catalogue.rules.tasks import done, find_task, is_done, same_task, task_of, with_task
 from ..errors import VaultWriteFailed
 from ..models.consent import is_for_speaker_alone, only_reader
@@ -114,6 +115,8 @@ class TaskList:
             return TaskOutcome(title, TaskFate.REFUSED, rejected=words)
         own = self._own(by.scope)
         known = same_task(words.title, own) or same_task(title, own)
+        if known is None and pointed_id(title) is not None:  # as the list of open tasks names it
+            known = find_task(title, own)
         if known is None:
             return await self._append(title, words, by, change.heard)
         words = _fit_for(known, words, by)

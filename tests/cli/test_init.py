@@ -71,7 +71,7 @@ def test_a_first_run_makes_the_home_and_what_the_clients_read(home: Path, projec
     for file in (".mcp.json", ".cursor/mcp.json"):
         entry = content(project / file)["mcpServers"]["scoped-memory"]
         assert entry["command"] == sys.executable
-        assert entry["args"] == ["-m", "llm_memory", "serve"]
+        assert entry["args"] == ["-P", "-m", "llm_memory", "serve"]
         assert entry["env"] == {
             "PYTHONPATH": str(checkout.ROOT),
             "SCOPED_MEMORY_HOME": str(home),
@@ -82,14 +82,14 @@ def test_a_first_run_makes_the_home_and_what_the_clients_read(home: Path, projec
         assert text.count("scoped-memory:begin") == text.count("scoped-memory:end") == 1
     assert (project / ".cursor/rules/scoped-memory.mdc").read_text("utf-8").startswith("---\n")
     (start,) = content(project / ".claude" / "settings.json")["hooks"]["SessionStart"]
-    assert start["hooks"][0]["command"].endswith("-m llm_memory primer")
+    assert start["hooks"][0]["command"].endswith("-P -m llm_memory primer --quiet")
 
 
 def test_the_written_environment_starts_this_program(home: Path, project: Path) -> None:
     main(["init", "--cursor"])
     entry = content(project / ".cursor" / "mcp.json")["mcpServers"]["scoped-memory"]
     done = subprocess.run(
-        [entry["command"], *entry["args"][:2], "config", "--json"],
+        [entry["command"], *entry["args"][:3], "config", "--json"],
         cwd=project,
         env={"PATH": os.environ["PATH"], "HOME": str(project), **entry["env"]},
         capture_output=True,
@@ -106,7 +106,7 @@ def test_the_hooks_command_line_starts_this_program(
     odd = "/a b'c\"$HOME`x`\\U%d!"
     launch = Launch(sys.executable, {"PYTHONPATH": str(checkout.ROOT), "SCOPED_MEMORY_HOME": odd})
     for platform in ("linux", "win32"):
-        line = primer_command(launch, platform).removesuffix("primer") + "config --json"
+        line = primer_command(launch, platform).removesuffix("primer --quiet") + "config --json"
         done = subprocess.run(
             ["/bin/sh", "-c", line], cwd=project, capture_output=True, text=True, check=True
         )
@@ -183,7 +183,8 @@ def test_a_persons_own_arguments_and_variables_stay(home: Path, project: Path) -
     assert main(["init", "--claude"]) == 0
     entry = content(project / ".mcp.json")["mcpServers"]["scoped-memory"]
     assert entry["command"] == sys.executable
-    assert (entry["type"], entry["args"]) == (own["type"], own["args"])
+    assert entry["type"] == own["type"]
+    assert entry["args"] == ["-P", *own["args"]]
     assert entry["env"]["MINE"] == "1"
     assert entry["env"]["PYTHONPATH"] == str(checkout.ROOT)
 
@@ -452,3 +453,33 @@ def test_a_package_among_the_interpreters_own_needs_no_path(
     main(["init", "--cursor"])
     entry = content(project / ".cursor" / "mcp.json")["mcpServers"][clients.SERVER]
     assert "env" not in entry
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the shell of POSIX")
+def test_a_projects_own_modules_do_not_come_before_ours(home: Path, project: Path) -> None:
+    for name in ("llm_memory", "loguru", "mcp"):
+        (project / f"{name}.py").write_text("raise SystemExit('a module of the project')", "utf-8")
+    assert main(["init", "--claude"]) == 0
+    entry = content(project / ".mcp.json")["mcpServers"]["scoped-memory"]
+    start = content(project / ".claude" / "settings.json")["hooks"]["SessionStart"][0]
+    env = {**os.environ, **entry["env"]}
+    served = subprocess.run(
+        [entry["command"], *entry["args"]],
+        cwd=project,
+        env=env,
+        input="",
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert served.returncode == 0, served.stderr
+    hook = subprocess.run(
+        ["/bin/sh", "-c", start["hooks"][0]["command"]],
+        cwd=project,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (hook.returncode, hook.stdout) == (0, ""), hook.stderr

@@ -58,6 +58,10 @@ class Recorded:
         return go
 
 
+async def _nothing() -> None:
+    return
+
+
 async def test_old_memories_come_after_the_notes_were_read_and_end_with_the_task(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -68,7 +72,10 @@ async def test_old_memories_come_after_the_notes_were_read_and_end_with_the_task
     reader: Any = SimpleNamespace(run=engine.lasting("reader"))
     nights: Any = SimpleNamespace(run=engine.lasting("nights"))
     embedder: Any = SimpleNamespace(label="fake")
-    owner = BackgroundInitializer(engine, lambda: embedder, Texts("zh-CN"), "1", reader, nights)
+    share: Any = SimpleNamespace(open=_nothing, close=_nothing)
+    owner = BackgroundInitializer(
+        engine, lambda: embedder, Texts("zh-CN"), "1", reader, nights, share
+    )
     owner.astrbot_is_up()
     task = asyncio.create_task(owner.run())
     async with asyncio.timeout(20):

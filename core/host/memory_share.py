@@ -1,0 +1,52 @@
+"""Lets coding agents on this machine use the bot's memory, where the owner has switched it on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+from astrbot.api import logger
+
+from ...llm_memory import CognitiveService
+from ..texts import Texts
+
+
+class _Door(Protocol):
+    async def close(self) -> None: ...
+
+
+class MemoryShare:
+    """``open``, then ``close``; neither raises. ``address`` is ``host:port``, empty for a free port
+    of this machine alone; None where sharing is off."""
+
+    def __init__(
+        self, service: CognitiveService, state: Path, address: str | None, texts: Texts
+    ) -> None:
+        self._service = service
+        self._state = state
+        self._address = address
+        self._texts = texts
+        self._door: _Door | None = None
+
+    async def open(self) -> None:
+        """Listen, if it is on."""
+        if self._address is None:
+            return
+        # Loaded where it is wanted alone.
+        from ...llm_memory.sharing.door import LOOPBACK, Door
+
+        host, _, port = self._address.rpartition(":")
+        door = Door(self._service, self._state, host=host or LOOPBACK, port=int(port or 0))
+        try:
+            endpoint = await door.open()
+        except (ImportError, OSError) as error:
+            logger.warning(self._texts.say("log.share_failed", detail=error))
+            return
+        self._door = door
+        logger.info(self._texts.say("log.shared", host=endpoint.host, port=endpoint.port))
+
+    async def close(self) -> None:
+        """Answer the calls that began, and stop listening. Idempotent."""
+        door, self._door = self._door, None
+        if door is not None:
+            await door.close()

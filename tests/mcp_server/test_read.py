@@ -1,0 +1,269 @@
+"""``memory_read``: what a path opens, with its lines numbered, and what no path opens."""
+
+from __future__ import annotations
+
+import os
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from astrbot_plugin_scoped_memory.llm_memory import MemoryDraft, Stored
+from astrbot_plugin_scoped_memory.llm_memory.mcp_server.answers import numbered
+from astrbot_plugin_scoped_memory.llm_memory.mcp_server.places import Place, parse_place
+from astrbot_plugin_scoped_memory.llm_memory.mcp_server.texts import Texts
+from astrbot_plugin_scoped_memory.llm_memory.mcp_server.tools import READ_TOKENS
+from astrbot_plugin_scoped_memory.llm_memory.models.recall import FileText
+from astrbot_plugin_scoped_memory.llm_memory.text.normalising import estimate_tokens
+from astrbot_plugin_scoped_memory.tests.support.agents import (
+    LANGUAGES,
+    AgentRig,
+    agent_home,
+    tools_of,
+)
+from astrbot_plugin_scoped_memory.tests.support.engines import (
+    group,
+    person,
+    private,
+    running,
+)
+
+pytestmark = [
+    pytest.mark.engine,
+    pytest.mark.property,
+    pytest.mark.asyncio(loop_scope="module"),
+]
+
+NUMBERED = re.compile(r" *(\d+)  (.*)", re.DOTALL)
+POINTER = re.compile(r"(?:project|global)/[\w/.-]+\.md#m-[0-9a-z]+")
+
+
+def shown(text: str) -> dict[int, str]:
+    """Lines by their numbers."""
+    found = (NUMBERED.fullmatch(line) for line in text.split("\n")[1:])
+    return {int(one[1]): one[2] for one in found if one}
+
+
+async def test_a_file_is_shown_with_its_lines_numbered(rig: AgentRig) -> None:
+    for n in range(30):
+        content = f"Shelf {n * n} holds the boxes of the year {1900 + n}"
+        await rig.say("memory_log", project="shelves", content=content, type="decision")
+    whole = await rig.say("memory_read", project="shelves", path="project/decisions.md")
+    lines = shown(whole)
+    assert list(lines) == list(range(1, len(lines) + 1))
+    assert whole.splitlines()[0] == f"project/decisions.md (lines 1-{len(lines)} of {len(lines)})"
+    part = await rig.say("memory_read", project="shelves", path="project/decisions.md:10-40")
+    assert shown(part) == {n: lines[n] for n in range(10, 41)}
+    one = await rig.say("memory_read", project="shelves", path=" decisions.md:7 ")
+    assert shown(one) == {7: lines[7]}
+    for wrong in ("decisions.md:9999", "decisions.md:40-10", "decisions.md:0-0"):
+        answer = await rig.call("memory_read", project="shelves", path=wrong)
+        assert answer.failed
+        assert "has no such lines" in answer.text
+
+
+async def test_a_pointer_opens_one_memory(rig: AgentRig) -> None:
+    content = "The spare wheel lies behind the organ"
+    said = await rig.say("memory_log", project="wheel", content=content, type="decision")
+    found = POINTER.search(said)
+    assert found
+    pointer = found[0]
+    for path in (pointer, pointer.removeprefix("project/"), pointer.partition("#")[2]):
+        lines = shown(await rig.say("memory_read", project="wheel", path=path))
+        assert lines[1].startswith(f"## {content} ^m-")
+        assert any("可信：否" in line for line in lines.values())
+    other = await rig.call("memory_read", project="elsewhere", path=pointer)
+    assert (other.failed, content in other.text) == (True, False)
+
+
+async def test_a_global_memory_is_read_from_a_project(rig: AgentRig) -> None:
+    said = await rig.say(
+        "memory_log", project="", content="Ann's dog is called Bello", type="entity"
+    )
+    found = POINTER.search(said)
+    assert found
+    for path in (found[0], "global/entities.md"):
+        assert "Bello" in await rig.say("memory_read", project="reader", path=path)
+
+
+async def test_the_pages_are_read(rig: AgentRig) -> None:
+    await rig.say(
+        "memory_session_end", project="pages", summary="We cleaned the pages of the atlas"
+    )
+    page = await rig.say("memory_read", project="pages", path="project/MEMORY.md")
+    assert "We cleaned the pages of the atlas" in page
+    assert (await rig.call("memory_read", project="pages", path="global/MEMORY.md")).failed
+
+
+async def test_shared_notes_are_read_by_their_lines(tmp_path: Path) -> None:
+    notes = tmp_path / "memory" / "shared"
+    notes.mkdir(parents=True)
+    text = "# Restart\n\nUnplug the router first.\n\n## Then\n\n" + "Wait a minute. " * 30 + "\n"
+    (notes / "RUNBOOK.md").write_text(text, "utf-8")
+    async with agent_home(tmp_path) as home:
+        await home.until_ready()
+        read = await home.say("memory_read", path="shared/RUNBOOK.md")
+        assert read.startswith("shared/RUNBOOK.md (lines 1-")
+        assert shown(read)[3] == "Unplug the router first."
+        assert shown(await home.say("memory_read", path="shared/RUNBOOK.md:3"))[3].startswith(
+            "Unpl"
+        )
+        assert "shared/RUNBOOK.md" in await home.say("memory_primer")
+        found = await home.say("memory_search", query="unplug the router")
+        pointer = found.rpartition("(")[2].rstrip(")")
+        assert pointer.startswith("shared/RUNBOOK.md#n-")
+        assert "Unplug" in await home.say("memory_read", path=pointer)
+
+
+async def test_an_answer_keeps_to_its_tokens_and_says_how_to_go_on(rig: AgentRig) -> None:
+    place = rig.scopes / "project-wide"
+    place.mkdir(parents=True)
+    name = "名" * 80
+    lines = [f"第 {n} 行，" + "很长的一行" * 20 for n in range(300)]
+    (place / f"{name}.md").write_text("\n".join(lines) + "\n", "utf-8")
+    path, seen = f"project/{name}.md", {}
+    for _ in range(20):
+        text = await rig.say("memory_read", project="wide", path=path)
+        assert estimate_tokens(text) <= READ_TOKENS
+        seen |= shown(text)
+        ahead = re.search(rf"read (project/{name}\.md:\d+-\d+)", text)
+        if ahead is None:
+            break
+        path = ahead[1]
+    assert [seen[n + 1] for n in range(300)] == lines
+
+
+@given(
+    lines=st.lists(
+        st.text(st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]), max_size=60)
+        | st.integers(100, 9_000).map("很".__mul__),
+        min_size=1,
+        max_size=30,
+    ),
+    first=st.integers(1, 40),
+    wanted=st.integers(1, 40),
+    last=st.none() | st.integers(0, 60),
+    language=st.sampled_from(LANGUAGES),
+)
+async def test_lines_that_are_asked_for_are_shown_and_no_other(
+    lines: list[str], first: int, wanted: int, last: int | None, language: str
+) -> None:
+    found = FileText("x.md", "\n".join(lines), first)
+    text, there = numbered(found, "project/x.md", wanted, last, READ_TOKENS, Texts.of(language))
+    assert estimate_tokens(text) <= READ_TOKENS
+    end = first + len(lines) - 1
+    asked = range(max(wanted, first), (end if last is None else min(last, end)) + 1)
+    assert there is bool(asked)
+    if there:
+        got = {int(one[1]) for row in text.split("\n") if (one := re.match(r" *(\d+)  ", row))}
+        assert got <= set(asked)
+        assert min(asked) in got
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("project/decisions.md", Place("project", "decisions.md")),
+        ("global/a/b.md:3", Place("global", "a/b.md", 3, 3)),
+        ("shared/x.md:3-5", Place("", "shared/x.md", 3, 5)),
+        ("decisions.md#m-abcd", Place("", "decisions.md#m-abcd")),
+        ("project", Place("", "project")),
+        ("projects/x.md", Place("", "projects/x.md")),
+        ("x.md:10-40:7", Place("", "x.md:10-40", 7, 7)),
+        ("x.md:99999999", Place("", "x.md:99999999")),
+        ("x.md:٣", Place("", "x.md:٣")),
+    ],
+)
+async def test_a_path_is_taken_apart(text: str, place: Place) -> None:
+    assert parse_place(text) == place
+
+
+async def test_absent_and_not_yours_are_the_same_words(rig: AgentRig) -> None:
+    said = await rig.say("memory_log", project="theirs", content="Their safe is under the stairs")
+    found = POINTER.search(said)
+    assert found
+    there, absent = found[0], f"{found[0][:-6]}aaaaaa"
+    for language in LANGUAGES:
+        for path in (there, absent):
+            answer = await rig.tools(language, "mine").call("memory_read", {"path": path})
+            assert answer.failed
+            assert answer.text == Texts.of(language).say("absent", path=path)
+
+
+PRIVATE = "My salary is 4711 gold coins"
+SECRETS = ("aiocqhttp", "FriendMessage", "10001", "1002")
+
+
+async def test_what_one_person_may_read_and_who_said_it_where_stays_hidden(tmp_path: Path) -> None:
+    """Over a bot's store: public holds what the bot learned in private chats."""
+    async with running(tmp_path, {}, follow=False) as bot:
+        service = bot.engine.service
+        open_ = await bot.remember("The fountain runs from May to October", group(9), person(1002))
+        draft = MemoryDraft(PRIVATE, active=False, actor=person(10001))
+        learned = await service.remember(draft, conversation_id=private(10001))
+        assert isinstance(learned, Stored)
+        assert learned.memory.scope.is_public
+        assert PRIVATE in (tmp_path / "memory/scopes/public" / learned.memory.path).read_text(
+            "utf-8"
+        )
+        await service.refresh_overview(conversation_id=group(9))
+        tools = tools_of(service, "en", "shop")
+        paths = [
+            open_.memory.path,
+            learned.memory.path,
+            open_.memory.pointer,
+            "MEMORY.md",
+            "PRIMER.md",
+        ]
+        texts = [(await tools.call("memory_read", {"path": f"global/{p}"})).text for p in paths]
+        hidden = await tools.call("memory_read", {"path": f"global/{learned.memory.pointer}"})
+        assert hidden.failed
+        asked = [("memory_search", {"query": q}) for q in ("salary gold coins", "fountain May")]
+        texts += [(await tools.call(*one)).text for one in (*asked, ("memory_primer", {}))]
+    assert any("fountain" in text for text in texts)
+    for text in (*texts, hidden.text):
+        assert "4711" not in text
+        assert not [secret for secret in SECRETS if secret in text], text
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links and pipes")
+async def test_links_pipes_and_large_files_are_absent(rig: AgentRig, tmp_path: Path) -> None:
+    mine, theirs = rig.scopes / "project-links", rig.scopes / "project-target"
+    outside = tmp_path / "outside.md"
+    for folder in (mine, theirs):
+        folder.mkdir(parents=True)
+    for file in (theirs / "secret.md", outside):
+        file.write_text("The canary sings at midnight\n", "utf-8")
+    (mine / "file.md").symlink_to(theirs / "secret.md")
+    (mine / "outside.md").symlink_to(outside)
+    (mine / "folder").symlink_to(theirs)
+    (mine / "folder.md").mkdir()
+    os.mkfifo(mine / "pipe.md")
+    (mine / "large.md").write_bytes(b"canary " * 200_000)
+    (mine / "latin.md").write_bytes("canary à midi".encode("latin-1"))
+    for name in (
+        "file.md",
+        "outside.md",
+        "folder/secret.md",
+        "folder.md",
+        "pipe.md",
+        "large.md",
+        "latin.md",
+    ):
+        answer = await rig.call("memory_read", project="links", path=f"project/{name}")
+        assert answer.failed, name
+        assert "canary" not in answer.text
+
+
+async def test_a_file_being_written_with_odd_ends_is_read(rig: AgentRig) -> None:
+    place = rig.scopes / "project-odd"
+    place.mkdir(parents=True)
+    stamp = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
+    (place / "notes.md").write_bytes("\ufeff## One\r\n\r\nTwo\r\n\x0cThree\x85Four".encode())
+    os.utime(place / "notes.md", (stamp, stamp))
+    lines = shown(await rig.say("memory_read", project="odd", path="project/notes.md"))
+    assert "Two" in " ".join(lines.values())
+    assert "Four" in " ".join(lines.values())

@@ -1,0 +1,130 @@
+"""``memory_search`` keeps to its budget, to its levels and to the engine's order."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+from hypothesis import given
+from hypothesis import strategies as st
+
+from astrbot_plugin_scoped_memory.llm_memory.mcp_server.arguments import (
+    LEAST_TOKENS,
+    MOST_TOKENS,
+)
+from astrbot_plugin_scoped_memory.llm_memory.mcp_server.texts import Texts
+from astrbot_plugin_scoped_memory.llm_memory.text.normalising import estimate_tokens
+from astrbot_plugin_scoped_memory.tests.support.agents import LANGUAGES, AgentRig, agent_home
+
+pytestmark = [pytest.mark.property, pytest.mark.asyncio(loop_scope="module")]
+
+WORDS = ("cache", "database", "缓存", "数据库", "deploy", "部署", "port", "端口", "window", "花园")
+MANY = [
+    f"{first} and {second}: step {n} of the plan 计划第 {n} 步"
+    + " long" * (n % 40)
+    + "，很长" * (n % 30)
+    for n, (first, second) in enumerate((a, b) for a in WORDS for b in WORDS)
+]
+PLAN = 60
+"""Statements that say nearly the same, in public."""
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def full(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[AgentRig]:
+    """A home with some hundred memories: in the project, in public, and in a project beside it."""
+    async with agent_home(tmp_path_factory.mktemp("full")) as rig:
+        await rig.until_ready()
+        logs = [("shop", text, "pattern" if n % 2 else "entity") for n, text in enumerate(MANY)]
+        logs += [("", f"The lamp in room {n} is repaired by Tom", "entity") for n in range(PLAN)]
+        logs += [("shop", "The lamp of the shop is repaired by Tom", "decision")]
+        logs += [(p, "The well is behind the chapel", "decision") for p in ("shop", "")]
+        logs += [("other", "The cache of the other project is a secret", "decision")]
+        for project, content, type_ in logs:
+            await rig.say("memory_log", project=project, content=content, type=type_)
+        yield rig
+
+
+@given(
+    query=st.text(max_size=60) | st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join),
+    budget=st.integers(LEAST_TOKENS, MOST_TOKENS) | st.integers(LEAST_TOKENS, 400),
+    scope=st.sampled_from([None, "all", "project", "global"]),
+    language=st.sampled_from(LANGUAGES),
+)
+async def test_the_answer_keeps_to_the_budget(
+    full: AgentRig, query: str, budget: int, scope: str | None, language: str
+) -> None:
+    answer = await full.tools(language).call(
+        "memory_search", {"query": query, "max_tokens": budget, "scope": scope}
+    )
+    assert not answer.failed
+    assert estimate_tokens(answer.text) <= budget
+    head, *lines = answer.text.splitlines()
+    say = Texts.of(language).say
+    if head != say("nothing"):
+        assert head == say("data")
+        assert all(line.startswith("- ") and line.endswith(")") for line in lines[:-1])
+
+
+async def test_a_budget_is_used(full: AgentRig) -> None:
+    lengths = [
+        len(await full.say("memory_search", query="缓存 数据库 步", max_tokens=budget))
+        for budget in (100, 400, 1600, 6400)
+    ]
+    assert lengths == sorted(lengths)
+    assert lengths[-1] > 5 * lengths[0]
+
+
+@pytest.mark.parametrize(
+    ("asked", "taken"), [(0, 100), (-5, 100), (10**30, 8_000), ("250", 250), (None, 1_500)]
+)
+async def test_a_budget_out_of_bounds_is_clamped(full: AgentRig, asked: object, taken: int) -> None:
+    query = "缓存 数据库 cache step"
+    text = await full.say("memory_search", query=query, max_tokens=asked)
+    assert text == await full.say("memory_search", query=query, max_tokens=taken)
+    assert estimate_tokens(text) <= taken
+
+
+@pytest.mark.parametrize(
+    "scope", ["家人", "public", "project-shop", "*", "../x", "all,global", "@x"]
+)
+@pytest.mark.parametrize("language", LANGUAGES)
+async def test_no_scope_can_be_named(full: AgentRig, scope: str, language: str) -> None:
+    answer = await full.tools(language).call("memory_search", {"query": "cache", "scope": scope})
+    assert (answer.failed, answer.text) == (True, Texts.of(language).say("no_scope"))
+
+
+async def test_each_level_holds_its_own(full: AgentRig) -> None:
+    both, mine, everywhere = [
+        await full.say("memory_search", query="cache database", scope=scope, max_tokens=8_000)
+        for scope in (" ALL ", "project", "Global")
+    ]
+    for text, label, other in (
+        (mine, "(project/", "(global/"),
+        (everywhere, "(global/", "(project/"),
+    ):
+        assert label in text
+        assert other not in text
+    assert "(project/" in both
+    assert "(global/" in both
+    assert "other project" not in both + mine + everywhere
+
+
+async def test_the_project_is_found_among_many_of_everywhere(full: AgentRig) -> None:
+    text = await full.say("memory_search", query="who repairs the lamp", scope="project")
+    assert "The lamp of the shop" in text
+
+
+async def test_of_equals_the_projects_comes_first(full: AgentRig) -> None:
+    text = await full.say("memory_search", query="the chapel and its well")
+    first, second = [line for line in text.splitlines() if "chapel" in line]
+    assert "(project/" in first
+    assert "(global/" in second
+
+
+async def test_fifty_questions_at_once_are_answered(full: AgentRig) -> None:
+    answers = await asyncio.gather(
+        *(full.say("memory_search", query=WORDS[n % len(WORDS)]) for n in range(50))
+    )
+    assert all(text.startswith(Texts.of("en").say("data")) for text in answers)

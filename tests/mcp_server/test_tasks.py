@@ -1,0 +1,197 @@
+"""``memory_update_tasks``: what becomes of each task, and that none is ever dropped."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from astrbot_plugin_scoped_memory.llm_memory.mcp_server.arguments import (
+    BadArgument,
+    read_tasks,
+)
+from astrbot_plugin_scoped_memory.llm_memory.mcp_server.texts import Texts
+from astrbot_plugin_scoped_memory.tests.support.agents import LANGUAGES, AgentRig
+
+pytestmark = [
+    pytest.mark.engine,
+    pytest.mark.property,
+    pytest.mark.asyncio(loop_scope="module"),
+]
+
+EXAMPLE = '[{"title": '
+
+
+async def update(rig: AgentRig, project: str, *tasks: dict[str, str]) -> list[str]:
+    """The lines that are answered."""
+    text = await rig.say("memory_update_tasks", project=project, tasks_json=json.dumps(tasks))
+    return text.splitlines()
+
+
+def stored(rig: AgentRig, project: str) -> str:
+    """The project's file of tasks."""
+    return rig.texts().get(f"project-{project}/TASKS.md", "")
+
+
+async def test_each_fate_is_told(rig: AgentRig) -> None:
+    roof, gate = {"title": "Mend the roof"}, {"title": "Oil the gate"}
+    assert (await update(rig, "fates", roof, gate))[:3] == [
+        "- Mend the roof: added",
+        "- Oil the gate: added",
+        "2 open:",
+    ]
+    assert (await update(rig, "fates", roof))[0] == "- Mend the roof: unchanged"
+    news = {**roof, "progress": "half of it", "next": "buy tiles"}
+    assert (await update(rig, "fates", news))[0] == "- Mend the roof: updated"
+    assert "half of it" in stored(rig, "fates")
+    assert "buy tiles" in stored(rig, "fates")
+    lines = await update(rig, "fates", {**roof, "status": "done"})
+    assert lines[:2] == ["- Mend the roof: done", "1 open:"]
+    assert lines[2].startswith("- [ ] Oil the gate (project/TASKS.md#m-")
+    assert (await update(rig, "fates", {**roof, "status": "completed"}))[0].endswith(": unchanged")
+    assert (await update(rig, "fates", {**roof, "status": "todo"}))[0].endswith(": reopened")
+    unknown = await update(rig, "fates", {"title": "Never heard of", "status": "done"})
+    assert unknown[0].endswith(": no such task, or several")
+    done = [{"title": title, "status": "done"} for title in ("Mend the roof", "Oil the gate")]
+    assert (await update(rig, "fates", *done))[2:] == ["no open tasks"]
+
+
+async def test_a_task_of_everywhere_is_read_only_in_a_project(rig: AgentRig) -> None:
+    await update(rig, "", {"title": "Renew the passport"})
+    lines = await update(rig, "elsewhere", {"title": "Renew the passport", "status": "done"})
+    assert lines[0].endswith("it stands elsewhere, read only here")
+    assert any("(global/TASKS.md#m-" in line for line in lines)
+    await update(rig, "", {"title": "Renew the passport", "status": "done"})
+
+
+async def test_a_task_can_be_named_by_its_pointer_as_printed(rig: AgentRig) -> None:
+    lines = await update(rig, "pointer", {"title": "Count the spoons"})
+    pointer = lines[-1].rpartition("(")[2].rstrip(")")
+    assert pointer.startswith("project/TASKS.md#m-")
+    assert (await update(rig, "pointer", {"title": pointer, "status": "done"}))[0].endswith(
+        ": done"
+    )
+    assert (await update(rig, "pointer", {"title": pointer, "status": "open"}))[0].endswith(
+        ": reopened"
+    )
+    assert stored(rig, "pointer").count("## ") == 1
+
+
+async def test_a_refused_title_is_named_and_the_others_are_taken(rig: AgentRig) -> None:
+    tasks = [{"title": "ok"}, {"title": "Wash the curtains"}, {"title": "x" * 3_000}]
+    answer = await rig.call("memory_update_tasks", project="mixed", tasks_json=json.dumps(tasks))
+    assert answer.failed
+    lines = answer.text.splitlines()
+    assert lines[0] == f"- ok: refused: {Texts.of('en').say('reject_filler')}"
+    assert lines[1] == "- Wash the curtains: added"
+    assert lines[2].startswith("- xxx")
+    assert lines[3] == "1 open:"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "tasks",
+        "{bad",
+        "[1,",
+        '{"title": "unfinished',
+        "[" * 100_000,
+        '{"a":' * 50_000,
+        "[" * 100_000 + "]" * 100_000,
+        "'single'",
+        "\ufeff[]",
+        "9" * 5_000,
+        "[NaN]]",
+        "\x00",
+    ],
+)
+@pytest.mark.parametrize("language", LANGUAGES)
+async def test_bad_json_is_answered_with_an_example(
+    rig: AgentRig, text: str, language: str
+) -> None:
+    answer = await rig.tools(language, "bad").call("memory_update_tasks", {"tasks_json": text})
+    assert answer.failed
+    assert EXAMPLE in answer.text
+    assert len(answer.text) < 400
+    assert stored(rig, "bad") == ""
+
+
+@pytest.mark.parametrize(
+    ("value", "code"),
+    [
+        ([], "no_tasks"),
+        ({"tasks": []}, "no_tasks"),
+        ({"tasks": "x"}, "no_tasks"),
+        (7, "no_tasks"),
+        (None, "no_tasks"),
+        (True, "no_tasks"),
+        ([7], "no_task"),
+        ([None], "no_task"),
+        ([["x"]], "no_task"),
+        ([{}], "no_title"),
+        ([{"title": ""}], "no_title"),
+        ([{"title": " \n"}], "no_title"),
+        ([{"title": 7}], "no_title"),
+        ([{"title": ["x"]}], "no_title"),
+        ([{"title": "x", "status": "half"}], "no_status"),
+        ([{"title": "x", "status": 1}], "no_status"),
+        ([{"title": "x", "status": ["done"]}], "no_status"),
+        ([{"title": "x", "status": {"a": 1}}], "no_status"),
+        ([{"title": "x", "status": None}], "no_status"),
+        ([{"title": f"task {n}"} for n in range(51)], "many_tasks"),
+    ],
+)
+async def test_wrong_types_are_named_and_nothing_is_done(
+    rig: AgentRig, value: Any, code: str
+) -> None:
+    tasks = json.dumps(value)
+    answer = await rig.call("memory_update_tasks", project="wrong", tasks_json=tasks)
+    assert answer.failed
+    assert answer.text == Texts.of("en").say(code, number=1, most=50)
+    assert stored(rig, "wrong") == ""
+
+
+@pytest.mark.parametrize(
+    "value", ["Call Ann", ["Call Ann"], {"title": "Call Ann"}, {"tasks": [{"title": "Call Ann"}]}]
+)
+def test_what_is_meant_is_understood(value: Any) -> None:
+    if isinstance(value, str):
+        with pytest.raises(BadArgument):
+            read_tasks(json.dumps(value))
+        return
+    (task,) = read_tasks(json.dumps(value))
+    assert (task.title, task.done) == ("Call Ann", False)
+
+
+async def test_a_text_of_a_mebibyte_is_refused(rig: AgentRig) -> None:
+    for text in ("x" * 1_048_576, json.dumps([{"title": "t", "progress": "p" * 1_048_576}])):
+        answer = await rig.call("memory_update_tasks", project="big", tasks_json=text)
+        assert answer.failed
+        assert "262144" in answer.text
+
+
+@given(
+    tasks=st.lists(
+        st.fixed_dictionaries(
+            {
+                "title": st.sampled_from([f"Water plant number {n}" for n in range(6)])
+                | st.text(min_size=1, max_size=20).filter(lambda text: text.strip()),
+                "status": st.sampled_from(["open", "done", "pending", "todo", "completed"]),
+            },
+            optional={"progress": st.text(max_size=10), "next": st.text(max_size=10)},
+        ),
+        min_size=1,
+        max_size=5,
+    )
+)
+async def test_tasks_that_are_not_named_stay(rig: AgentRig, tasks: list[dict[str, str]]) -> None:
+    keep = [f"Never touch this one: {n}" for n in "abc"]
+    await update(rig, "law", *({"title": title} for title in keep))
+    answer = await rig.call("memory_update_tasks", project="law", tasks_json=json.dumps(tasks))
+    for title in keep:
+        assert f"- [ ] {title} (project/TASKS.md#m-" in answer.text
+        assert title in stored(rig, "law")

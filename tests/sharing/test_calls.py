@@ -1,0 +1,349 @@
+"""What goes from one process to another arrives as it was: every call, and every answer to it."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any, get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from astrbot_plugin_scoped_memory.llm_memory import (
+    Actor,
+    ConversationId,
+    Hit,
+    Memory,
+    MemoryDraft,
+    MemoryKind,
+    Recall,
+    Reinforced,
+    Rejected,
+    RejectReason,
+    Replaced,
+    Source,
+    Stored,
+    StoredMemory,
+    Topic,
+)
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
+    PrivateKind,
+    Provenance,
+    RememberOutcome,
+)
+from astrbot_plugin_scoped_memory.llm_memory.models.recall import (
+    Arm,
+    Byline,
+    Considered,
+    DropReason,
+    FileText,
+    PointerNotVisible,
+    Trace,
+)
+from astrbot_plugin_scoped_memory.llm_memory.models.resolution import Why, WhyCode
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
+from astrbot_plugin_scoped_memory.llm_memory.models.tasks import (
+    TaskAction,
+    TaskChange,
+    TaskFate,
+    TaskOutcome,
+    TaskReport,
+)
+from astrbot_plugin_scoped_memory.llm_memory.primer.models import (
+    Overview,
+    Primer,
+    PrimerPart,
+    PrimerSection,
+)
+from astrbot_plugin_scoped_memory.llm_memory.service.cognitive_service import CognitiveService
+from astrbot_plugin_scoped_memory.llm_memory.sharing.calls import (
+    AGENT,
+    BadCall,
+    as_agent,
+    call,
+    decode_answer,
+    decode_arguments,
+    encode_answer,
+    encode_arguments,
+)
+from astrbot_plugin_scoped_memory.llm_memory.sharing.ports import SharedMemory
+from astrbot_plugin_scoped_memory.llm_memory.sharing.remote_memory import RemoteMemory
+
+pytestmark = pytest.mark.property
+
+SITE = ConversationId.parse("mcp:project:site")
+CALLS = sorted(
+    name for name in vars(SharedMemory) if inspect.iscoroutinefunction(getattr(SharedMemory, name))
+)
+
+
+def plain(value: Any) -> dict[str, Any]:
+    """The fields of a dataclass with slots."""
+    return {name: getattr(value, name) for name in value.__dataclass_fields__}
+
+
+words = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+flags = st.booleans()
+numbers = st.integers(-(2**40), 2**40)
+shares = st.floats(0, 1)
+zones = st.integers(-14 * 60, 14 * 60).map(lambda minutes: timezone(timedelta(minutes=minutes)))
+moments = st.datetimes(
+    datetime.fromisoformat("0001-01-02"),
+    datetime.fromisoformat("9999-12-30"),
+    timezones=zones | st.just(UTC),
+)
+many = st.lists(words, max_size=3).map(tuple)
+scopes = st.sampled_from(["public", "家人", "project-x", "dm-x", "group-1", "quarantine"]).map(
+    lambda name: Scope.parse(name, derived=True)
+)
+actors = st.builds(Actor, words, words, flags, flags)
+provenances = st.builds(Provenance, words, words, words, st.sampled_from(Source), flags)
+memories = st.builds(
+    Memory,
+    words,
+    words,
+    moments,
+    reasoning=words,
+    tags=many,
+    kind=st.sampled_from(MemoryKind),
+    active=flags,
+    strength=numbers,
+    provenance=provenances,
+    role=words,
+    context=words,
+    extra=many,
+    quoted=flags,
+)
+stored = st.builds(StoredMemory, scopes, words, memories)
+hidden = st.lists(st.sampled_from(PrivateKind), max_size=2).map(tuple)
+rejected = st.builds(
+    Rejected,
+    st.sampled_from(RejectReason),
+    st.none() | st.builds(Why, st.sampled_from(WhyCode), words, words),
+    words,
+    hidden,
+)
+drafts = st.builds(
+    MemoryDraft,
+    words,
+    words,
+    many,
+    st.sampled_from(MemoryKind),
+    numbers,
+    flags,
+    st.sampled_from(Source),
+    st.none() | actors,
+    words,
+    st.none() | moments,
+    st.none() | words,
+    st.none() | st.sampled_from(Topic),
+    flags,
+    words,
+)
+hits = st.builds(
+    Hit,
+    words,
+    words,
+    words,
+    words,
+    words,
+    moments,
+    shares,
+    numbers,
+    many,
+    flags,
+    words,
+    flags,
+    st.builds(Byline, flags, words, flags),
+    flags,
+    st.just(()),
+    flags,
+    flags,
+)
+hits = st.builds(
+    lambda hit, also: Hit(**{**plain(hit), "also": also}),
+    hits,
+    st.lists(hits, max_size=2).map(tuple),
+)
+considered = st.builds(
+    Considered,
+    words,
+    words,
+    st.none() | shares,
+    shares,
+    st.none() | shares,
+    shares,
+    st.none() | st.sampled_from(DropReason),
+    st.none() | shares,
+)
+traces = st.builds(
+    Trace,
+    scopes=many,
+    arm=st.sampled_from(Arm),
+    candidates=numbers,
+    considered=st.lists(considered, max_size=2).map(tuple),
+    dense_weight=shares,
+    dropped=st.dictionaries(st.sampled_from(DropReason), numbers, max_size=2),
+    milliseconds=st.dictionaries(words, shares, max_size=2),
+    notes=many,
+)
+few_hits = st.lists(hits, max_size=2).map(tuple)
+sections = st.builds(PrimerSection, st.sampled_from(PrimerPart), few_hits, many, many)
+primers = st.builds(
+    Primer,
+    st.lists(sections, max_size=2).map(tuple),
+    st.none() | st.timedeltas(timedelta(0), timedelta(days=9_999)),
+    numbers,
+)
+outcomes = st.builds(
+    TaskOutcome,
+    words,
+    st.sampled_from(TaskFate),
+    st.none() | stored,
+    st.none() | rejected,
+    hidden,
+)
+ANSWERS: dict[type, tuple[str, st.SearchStrategy[Any]]] = {
+    Stored: ("remember", st.builds(Stored, stored, hidden, st.none() | stored)),
+    Reinforced: ("remember", st.builds(Reinforced, stored, hidden)),
+    Replaced: ("remember", st.builds(Replaced, stored, stored, hidden)),
+    Rejected: ("remember", rejected),
+    Recall: ("recall", st.builds(Recall, few_hits, traces)),
+    TaskReport: (
+        "update_tasks",
+        st.builds(
+            TaskReport,
+            st.lists(outcomes, max_size=2).map(tuple),
+            st.lists(stored, max_size=2).map(tuple),
+            numbers,
+        ),
+    ),
+    FileText: ("read", st.builds(FileText, words, words, numbers)),
+    PointerNotVisible: ("read", st.builds(PointerNotVisible, words)),
+    Overview: ("overview", st.builds(Overview, primers, many)),
+    type(None): ("refresh_overview", st.none()),
+}
+ARGUMENTS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
+    "remember": {"draft": drafts},
+    "recall": {
+        "query": words,
+        "limit": numbers,
+        "token_budget": numbers,
+        "actor": st.none() | actors,
+    },
+    "update_tasks": {
+        "change": st.builds(
+            TaskChange, st.sampled_from(TaskAction), many, words, words, st.none() | words
+        ),
+        "actor": actors,
+    },
+    "read": {"where": words},
+    "overview": {"actor": actors, "token_budget": numbers},
+    "refresh_overview": {},
+}
+
+
+def sent(value: object) -> Any:
+    """As it is read on the other side."""
+    return json.loads(json.dumps(value))
+
+
+def test_every_call_and_answer_is_tried() -> None:
+    assert set(ARGUMENTS) == set(CALLS)
+    for name in CALLS:
+        assert set(call(name).parameters) == {*ARGUMENTS[name], "conversation_id"}
+        named = {kind.__name__ for kind, (asked, _) in ANSWERS.items() if asked == name}
+        assert set(call(name).answers) <= named | {"Rejected"}
+    assert {*get_args(RememberOutcome)} <= set(ANSWERS)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_owner_and_follower_have_the_methods_of_the_service(name: str) -> None:
+    port = inspect.signature(getattr(SharedMemory, name)).parameters
+    remote = inspect.signature(getattr(RemoteMemory, name)).parameters
+    service = inspect.signature(getattr(CognitiveService, name)).parameters
+    assert list(port) == list(remote)
+    assert all(port[one].default == remote[one].default == service[one].default for one in port)
+    extra = [service[one] for one in service if one not in port]
+    assert all(one.default is not one.empty for one in extra)
+
+
+@pytest.mark.parametrize("kind", ANSWERS, ids=lambda kind: kind.__name__)
+@given(data=st.data())
+def test_an_answer_arrives_as_it_was(kind: type, data: st.DataObject) -> None:
+    name, made = ANSWERS[kind]
+    value = data.draw(made)
+    arrived = decode_answer(name, sent(encode_answer(name, value)))
+    assert arrived == value
+    assert type(arrived) is kind
+
+
+@given(rejected)
+def test_a_refused_change_of_tasks_arrives_as_it_was(value: Rejected) -> None:
+    assert decode_answer("update_tasks", sent(encode_answer("update_tasks", value))) == value
+
+
+@pytest.mark.parametrize("name", CALLS)
+@given(data=st.data())
+def test_a_call_arrives_as_the_agents_own(name: str, data: st.DataObject) -> None:
+    arguments = {key: data.draw(made) for key, made in ARGUMENTS[name].items()}
+    whole = {**arguments, "conversation_id": SITE}
+    arrived = decode_arguments(name, sent(encode_arguments(name, whole)))
+    assert arrived.pop("conversation_id") == SITE
+    assert arrived.keys() == arguments.keys()
+    for key, value in arrived.items():
+        if isinstance(value, MemoryDraft):
+            assert_the_agents(value, arguments[key])
+        elif isinstance(value, TaskChange):
+            assert value == TaskChange(*list(plain(arguments[key]).values())[:4])
+        elif isinstance(value, Actor):
+            assert value == as_agent(arguments[key])
+            assert (value.person, value.admin, value.spoke) == (AGENT, False, True)
+            assert arguments[key].name.startswith(value.name)
+        else:
+            assert value == arguments[key]
+
+
+def assert_the_agents(draft: MemoryDraft, was: MemoryDraft) -> None:
+    """All of it is as it was but for what an agent cannot say of itself."""
+    assert draft.source is Source.TOOL
+    assert (draft.heard, draft.said_at) == (None, None)
+    assert draft.actor == as_agent(was.actor)
+    assert was.key.startswith(draft.key)
+    same = plain(draft).keys() - {"source", "heard", "said_at", "actor", "key"}
+    assert {key: plain(draft)[key] for key in same} == {key: plain(was)[key] for key in same}
+
+
+json_values = st.recursive(
+    st.none() | flags | numbers | st.floats(allow_nan=False) | st.text(max_size=9),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner, max_size=3)
+    ),
+    max_leaves=9,
+)
+
+
+@given(name=st.sampled_from(CALLS) | st.text(max_size=12), raw=json_values)
+def test_any_json_is_a_call_or_a_bad_one(name: str, raw: object) -> None:
+    if isinstance(raw, dict):
+        raw = {"conversation_id": str(SITE), **raw}
+    try:
+        decode_arguments(name, raw)
+    except BadCall as error:
+        assert str(error)
+
+
+@given(name=st.sampled_from(CALLS), raw=json_values, kind=st.text(max_size=9))
+def test_any_json_is_an_answer_or_a_bad_one(name: str, raw: object, kind: str) -> None:
+    for whole in (raw, {"type": kind, "value": raw}):
+        try:
+            decode_answer(name, whole)
+        except BadCall as error:
+            assert str(error)
+    for known in call(name).answers:
+        try:
+            decode_answer(name, {"type": known, "value": raw})
+        except BadCall as error:
+            assert str(error)

@@ -1,0 +1,98 @@
+"""Three agents on one home, and the process that owns it killed again and again: nothing that was
+acknowledged is lost, nothing stands twice, and each is served again.
+
+An agent whose own server lives would hear within ``PATIENCE_SECONDS`` that there is no owner, and
+that fails here; how long it takes is benchmarks/mcp.py's to say.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from astrbot_plugin_scoped_memory.harness.waiting import until
+from astrbot_plugin_scoped_memory.llm_memory.sharing.endpoint import read_endpoint
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
+from astrbot_plugin_scoped_memory.tests.support.mcp_stdio import ServerGone, StdioClient
+
+pytestmark = [pytest.mark.engine, pytest.mark.slow]
+
+CLIENTS, LOGS, KILLS = 3, 1_000, 10
+_WORDS = "仓库 接口 缓存 队列 日志 网关 权限 账单 报表 通知 搜索 推荐 图片 视频 订单 库存".split()  # noqa: SIM905
+
+
+def statement(number: int) -> str:
+    """No two of them contradict one another."""
+    word, other = _WORDS[number % 16], _WORDS[number // 16 % 16]
+    return f"{word}模块的第{number}号约定由{other}小组写进了手册"
+
+
+class Agent:
+    """Logs its share, and starts its server anew when that is gone, as an agent's program does."""
+
+    def __init__(self, name: str, home: Path, folder: Path, numbers: list[int]) -> None:
+        self.name = name
+        self.logged = 0
+        self._client = StdioClient(home, folder)
+        self._numbers = numbers
+
+    async def run(self) -> None:
+        await self._client.start()
+        for number in self._numbers:
+            while not await self._is_logged(number):
+                pass
+            self.logged += 1
+        await self._client.stop()
+
+    async def _is_logged(self, number: int) -> bool:
+        try:
+            text, failed = await self._client.call(
+                "memory_log", content=statement(number), type="pattern"
+            )
+        except ServerGone:
+            await self._client.stop()
+            with contextlib.suppress(ServerGone):
+                await self._client.start()
+            return False
+        assert not failed, text
+        return True
+
+
+async def test_the_owner_dies_ten_times(tmp_path: Path) -> None:
+    home, folder = tmp_path / "home", tmp_path / "site"
+    (folder / ".git").mkdir(parents=True)
+    agents = [
+        Agent(f"agent-{n}", home, folder, list(range(n, LOGS, CLIENTS))) for n in range(CLIENTS)
+    ]
+    working = [asyncio.create_task(agent.run()) for agent in agents]
+    for _ in range(KILLS):
+        await all_go_on(agents)
+        endpoint = read_endpoint(home / "state")
+        assert endpoint is not None
+        os.kill(endpoint.pid, signal.SIGKILL)
+    await asyncio.gather(*working)
+    assert stored(home) == Counter(statement(number) for number in range(LOGS))
+
+
+async def all_go_on(agents: list[Agent]) -> None:
+    """Return when each has logged something more."""
+    before = [agent.logged for agent in agents]
+
+    async def probe() -> bool:
+        return all(agent.logged > was for agent, was in zip(agents, before, strict=True))
+
+    await until(probe, within=60, what="each agent served")
+
+
+def stored(home: Path) -> Counter[str]:
+    """What stands in the vault, and how often."""
+    vault = MarkdownVault(home / "memory")
+    return Counter(
+        stored.memory.judgment for scope in vault.scopes() for stored in vault.read(scope).memories
+    )
