@@ -112,7 +112,7 @@ def connect(address: str, token_file: Path, name: str) -> MemoryHome:
     Raises HomeError for what is no ``host:port``, and a token that cannot be read.
     """
     host, _, port = address.rpartition(":")
-    if not host or not port.isdecimal():
+    if not host or not port.isdecimal() or not 0 < int(port) < 65_536:
         raise HomeError(f"要写成 主机:端口 / has to be host:port: {address}")
     _token(token_file)
     number = int(port)
