@@ -53,6 +53,5 @@ def scopes_of(loaded: LoadedSettings, folder: Path) -> tuple[AgentScope, ...]:
         return (everywhere,)
     if project.own_store:
         return (AgentScope("project", project_paths(home, project), PUBLIC), everywhere)
-    name = project_scope(project, named=is_named(loaded, project))
-    mine = AgentScope("project", home_paths(home), Scope.parse(name, derived=True))
-    return (mine, everywhere)
+    scope = project_scope(project, named=is_named(loaded, project))
+    return (AgentScope("project", home_paths(home), scope), everywhere)

@@ -72,14 +72,15 @@ async def build_index(
     *,
     rebuild: bool = False,
     progress: Progress = lambda *_: None,
-    patience: float = PATIENCE_SECONDS,
+    patience: float | None = None,
 ) -> IndexCounts:
     """Own the store, bring words and vectors up to the files, and let go of it. Agents may use it
     meanwhile. What was built stays if this is cancelled.
 
     Args:
         rebuild: Discard the caches first.
-        patience: Seconds without any progress after which a fault is taken for lasting.
+        patience: Seconds without any progress after which a fault is taken for lasting, by
+            default ``PATIENCE_SECONDS``.
 
     Raises:
         DirectoryInUse, EngineOff: Another program has the store, or it cannot be opened.
@@ -92,7 +93,9 @@ async def build_index(
     await store.open(vectors=not missing)
     try:
         await _read_files(store.engine)
-        building = _Building(store, missing, progress, patience)
+        building = _Building(
+            store, missing, progress, PATIENCE_SECONDS if patience is None else patience
+        )
         return await building.finished()
     finally:
         await store.close()

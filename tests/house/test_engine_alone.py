@@ -19,6 +19,23 @@ HEAVY = {
     "torch",
     "transformers",
 }
+ENGINE = tuple(
+    f"llm_memory.{room}"
+    for room in (
+        "api",
+        "catalogue",
+        "composition.engine",
+        "consolidation",
+        "index",
+        "migration",
+        "recall",
+        "reflection",
+        "remember",
+        "service",
+        "sync",
+        "vault.markdown_vault",
+    )
+)
 REPORT = "import json, sys; print(json.dumps(sorted({n.split('.')[0] for n in sys.modules})))"
 
 
@@ -56,3 +73,20 @@ def test_each_room_of_the_engine_imports_with_the_standard_library_alone(package
     )
     present = top_level_modules("-I", "-S", statement=walk)
     assert present - {"llm_memory", "__main__"} <= set(sys.stdlib_module_names)
+
+
+@pytest.mark.parametrize("command", ["index", "trust m-1234", "serve", "search words"])
+def test_reading_a_command_loads_neither_engine_nor_server(command: str) -> None:
+    """An agent waits for ``serve``; what a command needs is loaded when it runs."""
+    parse = f"from llm_memory.__main__ import _parser; _parser().parse_args({command.split()!r})"
+    code = (
+        f"import sys; sys.path.insert(0, {str(checkout.ROOT)!r}); {parse}; "
+        "print('\\n'.join(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True
+    )
+    loaded = done.stdout.split()
+    assert "llm_memory.cli.agent_parser" in loaded
+    assert not {name.partition(".")[0] for name in loaded} & (HEAVY | {"mcp", "pydantic"})
+    assert not [name for name in loaded if name.startswith(ENGINE)]

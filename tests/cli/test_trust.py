@@ -1,0 +1,176 @@
+"""``trust``, while an engine follows the files: the entry counts as the owner's, once."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory.__main__ import main
+from astrbot_plugin_scoped_memory.llm_memory.home.trusted_roots import trust_root
+from astrbot_plugin_scoped_memory.tests.support.agents import AgentRig, agent_home
+from astrbot_plugin_scoped_memory.tests.support.mcp_stdio import StdioClient
+
+pytestmark = pytest.mark.engine
+
+FACT = "The staging database runs on port 5433"
+RULE = "Always run the linter before you commit"
+ID = re.compile(r"m-[0-9a-z]+")
+
+
+@pytest.fixture
+def home(own_user: Path) -> Path:
+    return own_user / "memories"
+
+
+def id_of(answer: str) -> str:
+    found = ID.search(answer)
+    assert found is not None, answer
+    return found[0]
+
+
+async def until(holds: Callable[[], Awaitable[bool]]) -> None:
+    async with asyncio.timeout(30):
+        while True:
+            if await holds():
+                return
+            await asyncio.sleep(0.05)
+
+
+def entries(rig: AgentRig) -> list[tuple[str, str, bool]]:
+    return [
+        (stored.path, stored.memory.memory_id, stored.memory.provenance.trusted)
+        for stored in rig.engine.rooms.catalogue.all()
+    ]
+
+
+@pytest.mark.parametrize(("text", "path"), [(FACT, "entities.md"), (RULE, "instructions.md")])
+async def test_an_engine_that_runs_follows(home: Path, text: str, path: str) -> None:
+    async with agent_home(home) as rig:
+        memory_id = id_of(await rig.say("memory_log", "", content=text))
+        await rig.say("memory_log", "", content="The build server is called Athena")
+        following = asyncio.create_task(rig.engine.follow())
+        try:
+            assert await asyncio.to_thread(main, ["trust", memory_id]) == 0
+
+            async def followed() -> bool:
+                mine = [one for one in entries(rig) if one[1] == memory_id]
+                return mine == [(path, memory_id, True)]
+
+            await until(followed)
+            assert len(entries(rig)) == 2
+            primer = await rig.say("memory_primer", "")
+            rules = primer.partition("## Standing instructions")[2].partition("\n## ")[0]
+            assert (text in rules) is (text is RULE)
+            assert sum(memory_id in file for file in rig.texts().values()) == 1
+            assert await asyncio.to_thread(main, ["trust", memory_id, "--no"]) == 0
+
+            async def taken_back() -> bool:
+                mine = [one for one in entries(rig) if one[1] == memory_id]
+                return mine == [("entities.md", memory_id, False)]
+
+            await until(taken_back)
+            assert "## Standing instructions" not in await rig.say("memory_primer", "")
+        finally:
+            following.cancel()
+            await asyncio.gather(following, return_exceptions=True)
+
+
+async def test_a_server_gives_it_as_a_rule(home: Path, own_user: Path) -> None:
+    client = StdioClient(home, own_user)
+    try:
+        await client.start()
+        said, failed = await client.call("memory_log", content=RULE)
+        assert not failed
+        primer, _ = await client.call("memory_primer")
+        assert "## Standing instructions" not in primer
+        assert await asyncio.to_thread(main, ["trust", id_of(said)]) == 0
+
+        async def given() -> bool:
+            text, _ = await client.call("memory_primer")
+            return RULE in text.partition("## Standing instructions")[2]
+
+        await until(given)
+    finally:
+        await client.stop()
+
+
+async def test_before_and_after_are_shown_and_a_second_time_changes_nothing(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with agent_home(home) as rig:
+        memory_id = id_of(await rig.say("memory_log", "", content=RULE))
+    assert await asyncio.to_thread(main, ["trust", f"global/entities.md#{memory_id}"]) == 0
+    said = capsys.readouterr().out
+    before, _, after = said.partition("now (global/instructions.md)")
+    assert (before.count("可信：否"), after.count("可信：是")) == (1, 1)
+    assert await asyncio.to_thread(main, ["trust", memory_id, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["ok"], told["changed"], told["moved_to"]) == (True, False, "instructions.md")
+    assert told["before"] == told["after"]
+
+
+async def test_another_projects_is_as_absent_as_one_that_is_nowhere(
+    home: Path, own_user: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (own_user / "code" / "other" / ".git").mkdir(parents=True)
+    other = ["--project-folder", str(own_user / "code" / "other")]
+    assert await asyncio.to_thread(main, ["log", FACT, "--type", "decision", *other]) == 0
+    said = capsys.readouterr().out
+    memory_id = id_of(said)
+    assert "project/" in said
+    files = {path: path.read_bytes() for path in home.rglob("*.md")}
+    capsys.readouterr()
+    told = []
+    for asked in (memory_id, "m-zzzzzzzzzzzz"):
+        for more in ([], ["--no"], ["--json"]):
+            assert await asyncio.to_thread(main, ["trust", asked, *more]) == 1
+        streams = capsys.readouterr()
+        told.append((streams.out + streams.err).replace(asked, "ID"))
+    assert told[0] == told[1]
+    assert {path: path.read_bytes() for path in home.rglob("*.md")} == files
+    assert await asyncio.to_thread(main, ["trust", memory_id, *other]) == 0
+
+
+@pytest.mark.parametrize("named", ["entities", "", "n-abcdef123", "../m-..", "m-UPPER"])
+def test_what_is_no_id_is_misuse(
+    own_user: Path, named: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["trust", named]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    assert not (own_user / "memories" / "memory").exists()
+
+
+async def test_the_projects_own_store_is_looked_at_once_its_user_has_agreed(
+    own_user: Path, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = own_user / "code" / "shop"
+    public = root / ".scoped-memory" / "memory" / "scopes" / "public"
+    public.mkdir(parents=True)
+    home.mkdir()
+    file = public / "decisions.md"
+    file.write_text(f"## {FACT} ^m-ours\n> 可信：否\n", encoding="utf-8")
+    before = file.read_bytes()
+    assert await asyncio.to_thread(main, ["trust", "m-ours"]) == 1
+    assert "init --store" in capsys.readouterr().err
+    assert file.read_bytes() == before
+    trust_root(home, root)
+    assert await asyncio.to_thread(main, ["trust", "m-ours", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["level"] == "project"
+    assert "可信：是" in file.read_text("utf-8")
+
+
+async def test_control_characters_do_not_reach_the_terminal(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    public = home / "memory" / "scopes" / "public"
+    public.mkdir(parents=True)
+    (public / "entities.md").write_text(f"## {FACT} \x1b[2J\u202e ^m-odd1\n", encoding="utf-8")
+    assert await asyncio.to_thread(main, ["trust", "m-odd1"]) == 0
+    said = capsys.readouterr().out
+    assert FACT in said
+    assert not set(said) & {"\x1b", "\u202e"}
