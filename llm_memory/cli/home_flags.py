@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from ..errors import HomeError
+from ..home.places import is_folder
 from ..home.setting_words import WORDS
 from ..home.settings import LoadedSettings, flag_of, load_settings
 
@@ -32,7 +33,7 @@ def setting_flags() -> argparse.ArgumentParser:
 def project_folder(asked: argparse.Namespace) -> Path:
     """Returns the folder that is meant, absolute. Raises HomeError if there is none."""
     folder: Path = getattr(asked, "project_folder", Path()).absolute()
-    if not folder.is_dir():
+    if not is_folder(folder):
         raise HomeError(f"{folder}：没有这个文件夹 / no such folder")
     return folder
 

@@ -143,10 +143,9 @@ async def run_stdio(server: Any) -> None:
     middle of a line, or where nobody reads stdout any more: it wants to tell the client."""
     import anyio
 
-    try:
+    # It leaves of a group of errors what is none of these.
+    with contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError, BrokenPipeError):
         await server.run_stdio_async()
-    except* (anyio.ClosedResourceError, anyio.BrokenResourceError, BrokenPipeError):
-        pass
 
 
 def keep_stdout_for_the_protocol() -> None:

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -348,17 +349,22 @@ def test_a_home_that_cannot_be_had_is_a_line(tmp_path: Path) -> None:
     assert str(home) in done.stderr
 
 
-def test_an_unreadable_home_is_a_line(tmp_path: Path) -> None:
-    home = tmp_path / "x" / "home"
-    home.mkdir(parents=True)
-    home.chmod(0)
-    for folder in (tmp_path, *list(tmp_path.parents)[:2]):
-        folder.chmod(0o755)
+def test_an_unreadable_home_is_a_line() -> None:
+    """To another user than root, whom nothing is forbidden."""
     code = "import os; os.geteuid() or (os.setgroups([]), os.setgid(65534), os.setuid(65534))"
-    done = run(home, code)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert len(done.stderr.splitlines()) == 1
-    assert str(home) in done.stderr
+    with tempfile.TemporaryDirectory() as name:
+        place = Path(name)
+        place.chmod(0o755)
+        home = place / "home"
+        home.mkdir(mode=0o000)
+        done = run(home, code)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert len(done.stderr.splitlines()) == 1
+        assert str(home) in done.stderr
+        place.chmod(0o700)  # and the folder where it works
+        done = run(home, code)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert len(done.stderr.splitlines()) == 1
 
 
 @pytest.mark.parametrize("text", ["max_tokens = [", "\xff\xfe", "a = 1\na = 2\n", "x" * 100_000])
