@@ -103,8 +103,10 @@ async def _serve(
         await server.run_stdio_async()
         late.cancel()
     else:
-        from ..mcp_server.http import run_http
+        from ..mcp_server.http import PATH, run_http
 
+        host, listening, _ = http
+        sys.stderr.write(f"http://{host}:{listening.getsockname()[1]}{PATH}\n")
         home.start()
         await run_http(tools, texts, plugin_version(), *http)
     await _close(home)
