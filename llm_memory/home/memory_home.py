@@ -15,6 +15,7 @@ from ..composition.paths import EnginePaths
 from ..errors import HomeError
 from ..models.conversation import AGENT_ACCOUNT, ConversationId
 from ..models.resolution import Usable
+from ..models.scope import Scope
 from ..models.settings import AgentScope, ScopeSettings
 from ..scopes.rules.scope_resolution import resolve
 from ..sharing.endpoint import Endpoint, read_endpoint
@@ -148,12 +149,17 @@ def agent_name(project: Project, *, named: bool) -> str:
     return f"{project.name[:_LONGEST]}-{mark}"
 
 
-def project_scope(project: Project, *, named: bool) -> str:
-    """Returns the name of the project's scope in the home."""
+def scope_of_project(project: Project, *, named: bool) -> Scope:
+    """Returns the project's scope in the home."""
     umo = f"{AGENT_ACCOUNT}:project:{agent_name(project, named=named)}"
     found = resolve(ConversationId.parse(umo), ScopeSettings(agent_scope=AgentScope.PER_PROJECT))
     assert isinstance(found, Usable)  # noqa: S101  (the policy refuses no project)
-    return found.scope.name
+    return found.scope
+
+
+def project_scope(project: Project, *, named: bool) -> str:
+    """Returns the name of the project's scope in the home."""
+    return scope_of_project(project, named=named).name
 
 
 def _store(
