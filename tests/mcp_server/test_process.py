@@ -47,12 +47,13 @@ def environ(home: Path) -> dict[str, str]:
 
 
 def run(home: Path, code: str, *, text: str = "") -> subprocess.CompletedProcess[str]:
-    """A server whose process runs some code of ours first."""
+    """A server whose process runs some code of ours first; it is loaded before that, for another
+    user may not be allowed to."""
     home.parent.mkdir(exist_ok=True)
-    whole = f"import sys; sys.path.remove('') if '' in sys.path else None\n{code}\n"
-    whole += "from llm_memory.__main__ import main; sys.exit(main(['serve']))"
+    whole = "import sys\nimport llm_memory.cli.serve\nfrom llm_memory.__main__ import main\n"
+    whole += f"{code}\nsys.exit(main(['serve']))"
     return subprocess.run(
-        [sys.executable, "-c", whole],
+        [sys.executable, "-P", "-c", whole],
         input=text,
         env=environ(home),
         cwd=home.parent,
