@@ -143,10 +143,9 @@ async def run_stdio(server: Any) -> None:
     middle of a line, or where nobody reads stdout any more: it wants to tell the client."""
     import anyio
 
-    try:
+    gone = (anyio.ClosedResourceError, anyio.BrokenResourceError, BrokenPipeError)
+    with contextlib.suppress(*gone):  # of a group, too
         await server.run_stdio_async()
-    except* (anyio.ClosedResourceError, anyio.BrokenResourceError, BrokenPipeError):
-        pass
 
 
 def keep_stdout_for_the_protocol() -> None:
