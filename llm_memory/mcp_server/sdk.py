@@ -143,8 +143,8 @@ async def run_stdio(server: Any) -> None:
     middle of a line, or where nobody reads stdout any more: it wants to tell the client."""
     import anyio
 
-    # It leaves of a group of errors what is none of these.
-    with contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError, BrokenPipeError):
+    gone = (anyio.ClosedResourceError, anyio.BrokenResourceError, BrokenPipeError)
+    with contextlib.suppress(*gone):  # of a group, too
         await server.run_stdio_async()
 
 

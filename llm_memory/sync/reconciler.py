@@ -157,6 +157,8 @@ class Reconciler:
         files = await asyncio.to_thread(self._ledger.files)
         gone = _gone(files, look)
         again = with_copies((p.key for p in changed), gone, self._change_applier.copies)
+        if changed or gone:  # an entry that was pasted before may have been cut by now
+            again |= self._change_applier.unnamed
         again -= {place.key for place in changed}
         changed += [place for place in look.places if place.key in again]
         if changed or gone:

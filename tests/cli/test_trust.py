@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.__main__ import main
+from astrbot_plugin_scoped_memory.llm_memory.home import vouching
 from astrbot_plugin_scoped_memory.llm_memory.home.trusted_roots import trust_root
 from astrbot_plugin_scoped_memory.tests.support.agents import AgentRig, agent_home
 from astrbot_plugin_scoped_memory.tests.support.mcp_stdio import StdioClient
@@ -78,6 +79,28 @@ async def test_an_engine_that_runs_follows(home: Path, text: str, path: str) -> 
         finally:
             following.cancel()
             await asyncio.gather(following, return_exceptions=True)
+
+
+async def test_an_engine_that_looks_between_the_two_writes_keeps_the_id(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop, real, looks = asyncio.get_running_loop(), vouching.replace_durably, 0
+    async with agent_home(home) as rig:
+        memory_id = id_of(await rig.say("memory_log", "", content=RULE))
+        await rig.engine.reconcile()
+
+        def write(path: Path, payload: bytes, stamp: tuple[int, int, int]) -> None:
+            nonlocal looks
+            asyncio.run_coroutine_threadsafe(rig.engine.reconcile(), loop).result(30)
+            looks += 1
+            real(path, payload, stamp)
+
+        monkeypatch.setattr(vouching, "replace_durably", write)
+        assert await asyncio.to_thread(main, ["trust", memory_id]) == 0
+        await rig.engine.reconcile()
+        assert looks == 1
+        assert entries(rig) == [("instructions.md", memory_id, True)]
+        assert not [path for path in rig.texts() if "archive" in path]
 
 
 async def test_a_server_gives_it_as_a_rule(home: Path, own_user: Path) -> None:

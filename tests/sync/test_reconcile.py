@@ -11,6 +11,7 @@ import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import StateUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.models.notices import NoticeCode
+from astrbot_plugin_scoped_memory.llm_memory.models.settings import VaultPace
 from astrbot_plugin_scoped_memory.llm_memory.vault.ledger import SqliteLedger
 from astrbot_plugin_scoped_memory.tests.support.bots import FAMILY, WORK, Bot, living
 
@@ -233,6 +234,26 @@ async def test_a_copied_entry_gets_an_id_of_its_own(
     assert f"^{first}" in bot.file().read_text("utf-8")
 
 
+async def test_an_entry_pasted_first_and_cut_then_keeps_its_id(tmp_path: Path) -> None:
+    """In the look between the two it is a copy, which waits for an id of its own."""
+    async with living(tmp_path, pace=VaultPace(quiet_seconds=3600.0)) as bot:
+        peanuts, tea = await bot.says(PEANUTS), await bot.says(TEA)
+        await bot.look()
+        piece = block(bot.file(), PEANUTS)
+        bot.file("instructions.md").write_text(piece, "utf-8")
+        await bot.look()
+        assert bot.texts() == sorted([PEANUTS, TEA])
+        edited(bot.file(), (piece, ""))
+        await bot.look()
+        assert bot.texts() == sorted([PEANUTS, TEA])
+        assert {s.memory.memory_id: s.path for s in bot.catalogue.all()} == {
+            peanuts: "instructions.md",
+            tea: "preferences.md",
+        }
+        assert not bot.file("archive").exists()
+        bot.check()
+
+
 async def test_an_entry_copied_within_its_file_leaves_the_first_its_id(tmp_path: Path) -> None:
     def action(bot: Bot) -> None:
         path = bot.file()
@@ -282,8 +303,6 @@ async def test_what_stands_in_a_file_of_a_persons_own_is_a_note_and_no_memory(
 
 
 async def test_the_bot_does_not_write_into_a_file_that_is_being_written(tmp_path: Path) -> None:
-    from astrbot_plugin_scoped_memory.llm_memory.models.settings import VaultPace
-
     async with living(tmp_path, pace=VaultPace(quiet_seconds=3600.0)) as bot:
         await bot.says(PEANUTS)
         path = bot.file()
