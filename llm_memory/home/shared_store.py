@@ -227,6 +227,7 @@ class SharedStore:
                 self._drop(memory)
                 if loop.time() - began >= OPENING_SECONDS:
                     raise NoOwner(str(error)) from error
+                await asyncio.sleep(_POLL_SECONDS)
 
     async def remember(
         self, draft: MemoryDraft, *, conversation_id: ConversationId
