@@ -9,6 +9,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -332,11 +333,13 @@ def test_an_interrupted_run_keeps_what_it_has_built(
 ) -> None:
     fill(home / "memory", "public", 200)
     seen = 0
+    interrupted = threading.Event()
 
     def slowly(handler: Any, asked: Any) -> None:
         nonlocal seen
         seen += sum("Drawer" in text for text in asked.texts)
-        time.sleep(0.3)
+        if seen >= 120:  # it must not be done before it is interrupted
+            interrupted.wait(30)
         answer(handler, 200, {"object": "list", "data": service.rows(asked.texts)})
 
     service.always = slowly
@@ -353,6 +356,7 @@ def test_an_interrupted_run_keeps_what_it_has_built(
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
+    interrupted.set()
     assert process.returncode == 1, err
     assert "interrupted" in err
     assert "Traceback" not in err

@@ -23,7 +23,7 @@ from astrbot_plugin_scoped_memory.tests.support.mcp_stdio import ServerGone, Std
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
-CLIENTS, LOGS, KILLS = 3, 1_000, 10
+CLIENTS = 3
 _WORDS = "仓库 接口 缓存 队列 日志 网关 权限 账单 报表 通知 搜索 推荐 图片 视频 订单 库存".split()  # noqa: SIM905
 
 
@@ -64,20 +64,23 @@ class Agent:
         return True
 
 
-async def test_the_owner_dies_ten_times(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("logs", "kills"), [(300, 4), pytest.param(1_000, 10, marks=pytest.mark.soak)]
+)
+async def test_the_owner_dies_again_and_again(tmp_path: Path, logs: int, kills: int) -> None:
     home, folder = tmp_path / "home", tmp_path / "site"
     (folder / ".git").mkdir(parents=True)
     agents = [
-        Agent(f"agent-{n}", home, folder, list(range(n, LOGS, CLIENTS))) for n in range(CLIENTS)
+        Agent(f"agent-{n}", home, folder, list(range(n, logs, CLIENTS))) for n in range(CLIENTS)
     ]
     working = [asyncio.create_task(agent.run()) for agent in agents]
-    for _ in range(KILLS):
+    for _ in range(kills):
         await all_go_on(agents)
         endpoint = read_endpoint(home / "state")
         assert endpoint is not None
         os.kill(endpoint.pid, signal.SIGKILL)
     await asyncio.gather(*working)
-    assert stored(home) == Counter(statement(number) for number in range(LOGS))
+    assert stored(home) == Counter(statement(number) for number in range(logs))
 
 
 async def all_go_on(agents: list[Agent]) -> None:

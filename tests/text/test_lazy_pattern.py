@@ -21,7 +21,7 @@ import sys
 sys.path.insert(0, sys.argv[1])
 import checkout
 checkout.register()
-from astrbot_plugin_scoped_memory import llm_memory
+from astrbot_plugin_scoped_memory.llm_memory import api
 from astrbot_plugin_scoped_memory.llm_memory.text import lazy_pattern
 known = lazy_pattern._ALL
 print(len(known), sum(pattern._compiled is not None for pattern in known))
