@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from ..errors import HomeError
 from ..mcp_server.texts import Texts
 from ..mcp_server.tools import Answer, MemoryTools
 from .agent_home import agent_home, levels_of
@@ -21,7 +22,15 @@ _NAME = "scoped-memory"
 
 
 def _content(asked: argparse.Namespace) -> str:
-    return sys.stdin.read() if asked.content == "-" else str(asked.content)
+    """Raises HomeError."""
+    if asked.content != "-":
+        return str(asked.content)
+    try:
+        return sys.stdin.read()
+    except UnicodeDecodeError as error:
+        raise HomeError(
+            f"标准输入不是 {error.encoding} 文字 / stdin is no {error.encoding} text"
+        ) from error
 
 
 _TOOLS: Final[Mapping[str, tuple[str, Callable[[argparse.Namespace], dict[str, Any]]]]] = {
@@ -38,6 +47,9 @@ def run(asked: argparse.Namespace) -> int:
     home = agent_home(asked, loaded)
     warn(one for one in (*loaded.warnings, home.warning) if one)
     texts = Texts.of(loaded.settings.language)
+    only_looks = asked.command == "tasks" and asked.tasks_json is None
+    tool, arguments_of = _TOOLS[asked.command]
+    arguments = arguments_of(asked)  # before the store is opened: a person may be typing
 
     async def answered() -> Answer:
         tools = MemoryTools(
@@ -48,10 +60,9 @@ def run(asked: argparse.Namespace) -> int:
         )
         home.start()
         try:
-            if asked.command == "tasks" and asked.tasks_json is None:
+            if only_looks:
                 return await tools.open_tasks()
-            tool, arguments = _TOOLS[asked.command]
-            return await tools.call(tool, arguments(asked), _NAME)
+            return await tools.call(tool, arguments, _NAME)
         finally:
             await home.close()
 

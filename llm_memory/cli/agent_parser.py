@@ -105,7 +105,7 @@ def _command(commands: Any, name: str, words: str) -> argparse.ArgumentParser:
     one: argparse.ArgumentParser = commands.add_parser(
         name, parents=[setting_flags()], help=words, description=words
     )
-    one.add_argument("--token-file", help=argparse.SUPPRESS)
+    one.add_argument("--token-file", type=Path, help=argparse.SUPPRESS)
     _bot_flags(one)
     one.set_defaults(run_home="agent_commands.run")
     return one

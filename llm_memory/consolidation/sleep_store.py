@@ -8,8 +8,9 @@ from dataclasses import asdict, fields
 from datetime import date, datetime
 from typing import Any, Final
 
-from ..storage.loop_file import SqliteLoopFile, sound
+from ..storage.loop_file import SqliteLoopFile
 from ..storage.loop_port import Evidence
+from ..storage.sqlite_file import sound
 from .models import (
     ArchiveDecision,
     ArchiveReason,

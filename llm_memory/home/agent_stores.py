@@ -8,7 +8,7 @@ from typing import Literal
 
 from ..composition.paths import EnginePaths
 from ..models.scope import PUBLIC, Scope
-from .memory_home import chosen_project, is_named, scope_of_project
+from .memory_home import chosen_project, is_named, project_scope
 from .project import home_paths, project_paths
 from .settings import LoadedSettings
 
@@ -53,6 +53,5 @@ def scopes_of(loaded: LoadedSettings, folder: Path) -> tuple[AgentScope, ...]:
         return (everywhere,)
     if project.own_store:
         return (AgentScope("project", project_paths(home, project), PUBLIC), everywhere)
-    scope = scope_of_project(project, named=is_named(loaded, project))
-    mine = AgentScope("project", home_paths(home), scope)
-    return (mine, everywhere)
+    scope = project_scope(project, named=is_named(loaded, project))
+    return (AgentScope("project", home_paths(home), scope), everywhere)

@@ -112,7 +112,7 @@ def connect(address: str, token_file: Path, name: str) -> MemoryHome:
     Raises HomeError for what is no ``host:port``, and a token that cannot be read.
     """
     host, _, port = address.rpartition(":")
-    if not host or not port.isdecimal():
+    if not host or not port.isdecimal() or not 0 < int(port) < 65_536:
         raise HomeError(f"要写成 主机:端口 / has to be host:port: {address}")
     _token(token_file)
     number = int(port)
@@ -149,17 +149,12 @@ def agent_name(project: Project, *, named: bool) -> str:
     return f"{project.name[:_LONGEST]}-{mark}"
 
 
-def scope_of_project(project: Project, *, named: bool) -> Scope:
+def project_scope(project: Project, *, named: bool) -> Scope:
     """Returns the project's scope in the home."""
     umo = f"{AGENT_ACCOUNT}:project:{agent_name(project, named=named)}"
     found = resolve(ConversationId.parse(umo), ScopeSettings(agent_scope=AgentScope.PER_PROJECT))
     assert isinstance(found, Usable)  # noqa: S101  (the policy refuses no project)
     return found.scope
-
-
-def project_scope(project: Project, *, named: bool) -> str:
-    """Returns the name of the project's scope in the home."""
-    return scope_of_project(project, named=named).name
 
 
 def _store(

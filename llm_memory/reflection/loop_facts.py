@@ -9,8 +9,9 @@ from datetime import date, datetime
 
 from ..models.key import Key
 from ..models.loop import Party, Spent, Use
-from ..storage.loop_file import SqliteLoopFile, sound
+from ..storage.loop_file import SqliteLoopFile
 from ..storage.loop_port import Evidence
+from ..storage.sqlite_file import sound
 from .share_rows import add_use
 
 _GENERATION = "pause_generation"

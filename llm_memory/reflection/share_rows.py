@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import date
 
 from ..models.loop import Party, Use
-from ..storage.loop_file import sound
+from ..storage.sqlite_file import sound
 
 
 def add_use(connection: sqlite3.Connection, day: date, used: Mapping[Party, Use]) -> None:

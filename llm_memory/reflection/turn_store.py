@@ -14,7 +14,8 @@ from ..models.conversation import ConversationKind
 from ..models.loop import Batch, BatchState, Party, QueueSize, Use, WaitingLine
 from ..models.scope import is_mapped_name
 from ..models.turns import QueuedTurn
-from ..storage.loop_file import SqliteLoopFile, sound
+from ..storage.loop_file import SqliteLoopFile
+from ..storage.sqlite_file import sound
 from .share_rows import add_use
 
 _AT_ONCE: Final = 500

@@ -1,121 +1,26 @@
-"""The file that the memory loop's stores share: one connection, one lock, translated errors."""
+"""The file that the memory loop's stores share."""
 
 from __future__ import annotations
 
-import contextlib
-import sqlite3
-import threading
-from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
-from ..errors import EngineClosed, StateUnavailable
-from .files import make_folder
 from .formats.loop_schema import make_tables
-from .sqlite import checkpoint_wal, connect_checked, is_broken, set_aside
-from .transactions import all_or_nothing
+from .sqlite import connect_in_memory
+from .sqlite_file import SqliteFile
 
 
-class SqliteLoopFile:
-    """Implements the ``LoopFile`` port. Safe to call from any thread, one call at a time.
-
-    Where it could not be opened, its stores raise StateUnavailable until it is opened again;
-    after ``close``, EngineClosed.
-    """
-
-    WAIT_SECONDS = 5.0
-    """For another's lock on the file."""
+class SqliteLoopFile(SqliteFile):
+    """Implements the ``LoopFile`` port. Unread turns are lost with a broken one."""
 
     def __init__(self, path: Path, *, version: str = "") -> None:
-        """``version`` is the plugin's: it signs a new file."""
-        self._path = path
-        self._version = version
-        self._lock = threading.RLock()
-        self._connection: sqlite3.Connection | None = None
-        self._failure = ""
-
-    def open(self) -> bool:
-        with self._lock:
-            try:
-                with self._translated():
-                    return self._open()
-            except StateUnavailable as error:
-                self._failure = error.cause
-                raise
-
-    def _open(self) -> bool:
-        make_folder(self._path.parent)
-        try:
-            self._connection = self._connect()
-        except sqlite3.DatabaseError as error:
-            if not is_broken(error):
-                raise  # locked, a full disk: the file itself is fine
-            # Unread turns are lost with it, and no memory: it is kept for its owner.
-            set_aside(self._path)
-            self._connection = self._connect()
-            return False
-        return True
-
-    def _connect(self) -> sqlite3.Connection:
-        return connect_checked(
-            self._path,
-            wait_seconds=self.WAIT_SECONDS,
-            complete=lambda connection: make_tables(connection, self._version),
-        )
-
-    def close(self) -> None:
-        with self._lock:
-            self._failure = ""
-            if self._connection is not None:
-                self._connection.close()
-                self._connection = None
-
-    def checkpoint_wal(self) -> None:
-        with self._lock, self._translated():
-            checkpoint_wal(self._ready())
-
-    def rows(self, question: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """All that a question finds."""
-        with self._lock, self._translated():
-            return self._ready().execute(question, tuple(map(sound, values))).fetchall()
-
-    def write(self, statement: str, rows: Iterable[Sequence[object]]) -> None:
-        """One statement for each row: all of them or none. On disk when it returns."""
-        with self.transaction() as connection:
-            connection.executemany(statement, [tuple(map(sound, row)) for row in rows])
-
-    @contextlib.contextmanager
-    def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Several statements: all of them or none. On disk when the block is left."""
-        with self._lock, self._translated(), all_or_nothing(self._ready()) as connection:
-            yield connection
-
-    def _ready(self) -> sqlite3.Connection:
-        if self._connection is not None:
-            return self._connection
-        if self._failure:
-            raise StateUnavailable(self._failure, str(self._path))
-        raise EngineClosed("the file of the memory loop is closed")
-
-    @contextlib.contextmanager
-    def _translated(self) -> Iterator[None]:
-        try:
-            yield
-        except (sqlite3.Error, OSError) as error:
-            cause = (isinstance(error, OSError) and error.strerror) or str(error)
-            raise StateUnavailable(cause, str(self._path)) from error
+        """``version`` is the plugin's."""
+        super().__init__(path, make_tables, version=version)
 
 
 class ForgetfulLoopFile(SqliteLoopFile):
     """Keeps nothing beyond ``close``, and touches no file: for an engine without conversations."""
 
     def open(self) -> bool:
-        connection = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
-        make_tables(connection, self._version)
-        self._connection = connection
+        self._connection = connect_in_memory()
+        self._complete(self._connection)
         return True
-
-
-def sound(value: object) -> object:
-    """Half a surrogate pair, as old chat programs left them, would refuse the whole row."""
-    return value.encode(errors="replace").decode() if isinstance(value, str) else value

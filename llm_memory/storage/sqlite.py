@@ -34,6 +34,11 @@ def open_file(path: Path, *, wait_seconds: float) -> sqlite3.Connection:
     )
 
 
+def connect_in_memory() -> sqlite3.Connection:
+    """The same, kept nowhere."""
+    return sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
+
+
 def connect(path: Path, *, wait_seconds: float) -> sqlite3.Connection:
     """Transactions are the caller's; any thread may use it, one at a time.
 

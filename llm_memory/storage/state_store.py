@@ -6,22 +6,21 @@ import contextlib
 import json
 import secrets
 import sqlite3
-import threading
 import uuid
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
-from ..errors import EngineClosed, StateUnavailable
+from ..errors import StateUnavailable
 from ..models.conversation import SeenSender
 from ..models.corrections import Correction, CorrectionKind
 from ..models.former_scopes import DerivedScope
 from ..models.key import Key
 from ..models.turns import HistoryScope
-from .files import make_folder
 from .formats.peek import peek
 from .formats.state_schema import make_tables
-from .sqlite import check, checkpoint_wal, connect_checked, is_broken, set_aside
+from .sqlite import check, connect_in_memory
+from .sqlite_file import SqliteFile
 from .transactions import all_or_nothing
 
 _RELEASED = "accounts_let_go"
@@ -30,34 +29,16 @@ _MARK = "mark:"
 """What the names of marks begin with in ``meta``."""
 
 
-class SqliteStateStore:
-    """Implements the ``StateStore`` port. Safe to call from any thread, one call at a time."""
+class SqliteStateStore(SqliteFile):
+    """Implements the ``StateStore`` port.
 
-    WAIT_SECONDS = 5.0
-    """For another's lock on the file."""
+    Its facts steer warnings and counters; the memories stand in the vault.
+    """
 
     def __init__(self, path: Path, *, version: str = "") -> None:
-        """``version`` is the plugin's: it signs a new file."""
-        self._path = path
-        self._version = version
-        self._lock = threading.RLock()
-        self._connection: sqlite3.Connection | None = None
+        """``version`` is the plugin's."""
+        super().__init__(path, make_tables, version=version)
         self._durable = True
-
-    def open(self) -> bool:
-        with self._translated():
-            make_folder(self._path.parent)
-            try:
-                self._connection = self._connect()
-            except sqlite3.DatabaseError as error:
-                if not is_broken(error):
-                    raise  # locked, a full disk: the file itself is fine
-                # The facts here steer warnings and counters; the memories stand in the vault. So a
-                # file that is no database is kept for its owner, and a new one begun.
-                set_aside(self._path)
-                self._connection = self._connect()
-                return False
-        return True
 
     def open_in_memory(self) -> None:
         try:
@@ -69,29 +50,25 @@ class SqliteStateStore:
         self._durable = False
 
     def _in_memory(self, source: sqlite3.Connection | None = None) -> sqlite3.Connection:
-        connection = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
+        connection = connect_in_memory()
         try:
             if source is not None:
                 source.backup(connection)
             check(connection)
-            make_tables(connection, self._version)
+            self._complete(connection)
         except sqlite3.Error:
             connection.close()
             raise
         return connection
 
-    def _connect(self) -> sqlite3.Connection:
-        return connect_checked(
-            self._path,
-            wait_seconds=self.WAIT_SECONDS,
-            complete=lambda connection: make_tables(connection, self._version),
-        )
+    def _stored(self, values: Sequence[object]) -> tuple[object, ...]:
+        return tuple(values)  # an id that cannot be stored must not become another one
 
     def seen_conversations(self) -> frozenset[str]:
         return self._column("SELECT umo FROM seen_conversation")
 
     def mark_seen(self, umo: str) -> None:
-        self._run("INSERT OR IGNORE INTO seen_conversation VALUES (?)", (umo,))
+        self.rows("INSERT OR IGNORE INTO seen_conversation VALUES (?)", (umo,))
 
     def remembered_map_keys(self) -> frozenset[str]:
         return self._column("SELECT key FROM map_key")
@@ -100,7 +77,7 @@ class SqliteStateStore:
         return self._column("SELECT key FROM lost_map_key")
 
     def remember_map_keys(self, keys: Iterable[str], *, lost: Iterable[str]) -> None:
-        with self._lock, self._transaction() as connection:
+        with self.transaction() as connection:
             connection.execute("DELETE FROM map_key")
             connection.execute("DELETE FROM lost_map_key")
             connection.executemany("INSERT INTO map_key VALUES (?)", [(key,) for key in keys])
@@ -111,34 +88,34 @@ class SqliteStateStore:
 
     def know_scopes(self, names: Iterable[str], *, brought: bool = False) -> None:
         del brought
-        with self._lock, self._transaction() as connection:
+        with self.transaction() as connection:
             _add_scopes(connection, names)
 
     def accounts_released(self) -> frozenset[str]:
-        found = self._run("SELECT value FROM meta WHERE name = ?", (_RELEASED,))
+        found = self.rows("SELECT value FROM meta WHERE name = ?", (_RELEASED,))
         return frozenset(str(name) for name in json.loads(found[0][0])) if found else frozenset()
 
     def release_accounts(self, names: Iterable[str]) -> None:
         value = json.dumps(sorted(names), ensure_ascii=False)
-        self._run("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_RELEASED, value))
+        self.rows("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_RELEASED, value))
 
     def public_peers(self) -> frozenset[str]:
         return self._column("SELECT person FROM public_peer")
 
     def add_public_peer(self, person: str) -> None:
-        self._run("INSERT OR IGNORE INTO public_peer VALUES (?)", (person,))
+        self.rows("INSERT OR IGNORE INTO public_peer VALUES (?)", (person,))
 
     def note_sender(self, sender: SeenSender) -> None:
         statement = "INSERT OR REPLACE INTO seen_sender VALUES (?, ?, ?, ?, ?, ?)"
         where = (sender.umo, sender.scope, sender.adapter, sender.group)
-        self._run(statement, (*where, sender.peer, sender.name))
+        self.rows(statement, (*where, sender.peer, sender.name))
 
     def senders(self, umo: str) -> list[SeenSender]:
         query = "SELECT umo, scope, adapter, group_id, peer, name FROM seen_sender WHERE umo = ?"
-        return [SeenSender(*row) for row in self._run(query, (umo,))]
+        return [SeenSender(*row) for row in self.rows(query, (umo,))]
 
     def model_history(self, umo: str, history: str) -> HistoryScope | None:
-        rows = self._run(
+        rows = self.rows(
             "SELECT scope, is_mixed FROM model_history WHERE umo = ? AND history = ?",
             (umo, history),
         )
@@ -146,33 +123,33 @@ class SqliteStateStore:
 
     def note_model_history(self, umo: str, history: str, noted: HistoryScope) -> None:
         values = (umo, history, noted.scope, str(int(noted.mixed)))
-        self._run("INSERT OR REPLACE INTO model_history VALUES (?, ?, ?, ?)", values)
+        self.rows("INSERT OR REPLACE INTO model_history VALUES (?, ?, ?, ?)", values)
 
     def drop_public_peer(self, person: str) -> None:
-        self._run("DELETE FROM public_peer WHERE person = ?", (person,))
+        self.rows("DELETE FROM public_peer WHERE person = ?", (person,))
 
     def has_mark(self, name: str) -> bool:
-        return bool(self._run("SELECT 1 FROM meta WHERE name = ?", (f"{_MARK}{name}",)))
+        return bool(self.rows("SELECT 1 FROM meta WHERE name = ?", (f"{_MARK}{name}",)))
 
     def set_mark(self, name: str, *, there: bool = True) -> None:
         if there:
-            self._run("INSERT OR REPLACE INTO meta VALUES (?, '')", (f"{_MARK}{name}",))
+            self.rows("INSERT OR REPLACE INTO meta VALUES (?, '')", (f"{_MARK}{name}",))
         else:
-            self._run("DELETE FROM meta WHERE name = ?", (f"{_MARK}{name}",))
+            self.rows("DELETE FROM meta WHERE name = ?", (f"{_MARK}{name}",))
 
     def derived_scopes(self) -> list[DerivedScope]:
-        rows = self._run("SELECT scope, conversation, adapter, own_id FROM derived_scope")
+        rows = self.rows("SELECT scope, conversation, adapter, own_id FROM derived_scope")
         return [DerivedScope(*row) for row in rows]
 
     def note_derived_scopes(self, records: Collection[DerivedScope]) -> None:
-        with self._lock, self._transaction() as connection:
+        with self.transaction() as connection:
             connection.executemany(
                 "INSERT OR REPLACE INTO derived_scope VALUES (?, ?, ?, ?)",
                 [(one.scope, one.conversation, one.adapter, one.own_id) for one in records],
             )
 
     def count_use(self, keys: Sequence[Key]) -> None:
-        with self._lock, self._transaction() as connection:
+        with self.transaction() as connection:
             connection.executemany(
                 "INSERT INTO use_count VALUES (?, ?, 1)"
                 " ON CONFLICT (scope, memory_id) DO UPDATE SET uses = uses + 1",
@@ -180,23 +157,23 @@ class SqliteStateStore:
             )
 
     def uses(self, key: Key) -> int:
-        rows = self._run(
+        rows = self.rows(
             "SELECT uses FROM use_count WHERE scope = ? AND memory_id = ?",
             (key.scope, key.memory_id),
         )
         return int(rows[0][0]) if rows else 0
 
     def all_uses(self) -> dict[Key, int]:
-        rows = self._run("SELECT scope, memory_id, uses FROM use_count")
+        rows = self.rows("SELECT scope, memory_id, uses FROM use_count")
         return {Key(scope, memory_id): int(uses) for scope, memory_id, uses in rows}
 
     def corrections(self) -> list[Correction]:
-        rows = self._run(f"SELECT number, {_CORRECTION} FROM correction ORDER BY number")  # noqa: S608
+        rows = self.rows(f"SELECT number, {_CORRECTION} FROM correction ORDER BY number")  # noqa: S608
         return [_correction(int(number), *values) for number, *values in rows]
 
     def add_corrections(self, corrections: Sequence[Correction]) -> list[int]:
         numbers = []
-        with self._lock, self._transaction() as connection:
+        with self.transaction() as connection:
             for one in corrections:
                 made = connection.execute(
                     f"INSERT INTO correction ({_CORRECTION})"  # noqa: S608  (a constant)
@@ -207,67 +184,35 @@ class SqliteStateStore:
         return numbers
 
     def drop_corrections(self, numbers: Collection[int]) -> None:
-        with self._lock, self._transaction() as connection:
+        with self.transaction() as connection:
             connection.executemany(
                 "DELETE FROM correction WHERE number = ?", [(number,) for number in numbers]
             )
 
     def seal_corrections(self, marks: Mapping[int, Sequence[str]]) -> None:
-        with self._lock, self._transaction() as connection:
+        with self.transaction() as connection:
             connection.executemany(
                 "UPDATE correction SET words = '', who = '', marks = ? WHERE number = ?",
                 [(json.dumps(list(some)), number) for number, some in marks.items()],
             )
 
-    def checkpoint_wal(self) -> None:
-        with self._lock, self._translated():
-            checkpoint_wal(self._open_connection())
-
     def correction_key(self) -> str:
         made = "INSERT OR IGNORE INTO meta VALUES ('correction_key', ?)"
-        self._run(made, (secrets.token_hex(32),))
-        return str(self._run("SELECT value FROM meta WHERE name = 'correction_key'")[0][0])
+        self.rows(made, (secrets.token_hex(32),))
+        return str(self.rows("SELECT value FROM meta WHERE name = 'correction_key'")[0][0])
 
     def installation(self) -> str:
-        found = self._run("SELECT value FROM meta WHERE name = 'installation'")
+        found = self.rows("SELECT value FROM meta WHERE name = 'installation'")
         if found:
             return str(found[0][0])
         if not self._durable:
             raise StateUnavailable("kept in memory only", str(self._path))
         made = "INSERT OR IGNORE INTO meta VALUES ('installation', ?)"
-        self._run(made, (uuid.uuid4().hex,))
+        self.rows(made, (uuid.uuid4().hex,))
         return self.installation()
 
-    def close(self) -> None:
-        with self._lock:
-            if self._connection is not None:
-                self._connection.close()
-                self._connection = None
-
     def _column(self, query: str) -> frozenset[str]:
-        return frozenset(str(row[0]) for row in self._run(query))
-
-    def _run(self, statement: str, values: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
-        with self._lock, self._translated():
-            return self._open_connection().execute(statement, values).fetchall()
-
-    @contextlib.contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        connection = self._open_connection()
-        with self._translated(), all_or_nothing(connection):
-            yield connection
-
-    def _open_connection(self) -> sqlite3.Connection:
-        if self._connection is None:
-            raise EngineClosed("the state store is closed")
-        return self._connection
-
-    @contextlib.contextmanager
-    def _translated(self) -> Iterator[None]:
-        try:
-            yield
-        except (sqlite3.Error, OSError, UnicodeEncodeError) as error:
-            raise StateUnavailable(_cause(error), str(self._path)) from error
+        return frozenset(str(row[0]) for row in self.rows(query))
 
 
 def _add_scopes(connection: sqlite3.Connection, names: Iterable[str]) -> None:
@@ -313,11 +258,6 @@ def _correction(number: int, *row: str) -> Correction:
         tuple(json.loads(marks)),
         number,
     )
-
-
-def _cause(error: Exception) -> str:
-    """What the system or SQLite says, without the path that the notice names anyway."""
-    return (isinstance(error, OSError) and error.strerror) or str(error)
 
 
 class ForgetfulState(SqliteStateStore):

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ..storage.sqlite import open_file
+from ..storage.sqlite import connect_in_memory, open_file
 from .markdown.entry import parse, render
 from .models import KnownEntry, KnownFile
 
@@ -46,7 +46,7 @@ def connected(path: Path) -> sqlite3.Connection:
 
 def in_memory() -> sqlite3.Connection:
     """The same tables, kept nowhere."""
-    return _completed(sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None))
+    return _completed(connect_in_memory())
 
 
 def _completed(connection: sqlite3.Connection) -> sqlite3.Connection:

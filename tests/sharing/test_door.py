@@ -25,10 +25,12 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.errors import (
     EngineOff,
+    HomeError,
     NoOwner,
     OwnerGone,
     ScopedMemoryError,
 )
+from astrbot_plugin_scoped_memory.llm_memory.home.memory_home import connect
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import FileText, PointerNotVisible
 from astrbot_plugin_scoped_memory.llm_memory.sharing.calls import AGENT, PROTOCOL
 from astrbot_plugin_scoped_memory.llm_memory.sharing.door import MOST_BYTES, Door
@@ -529,3 +531,31 @@ async def test_an_owner_that_hangs_is_gone_after_a_while() -> None:
         await remote.read("x", conversation_id=SITE)
     remote.close()
     server.close()
+
+
+@pytest.mark.parametrize("file", ["token.txt", FILE_NAME])
+async def test_an_owner_elsewhere_is_met_by_its_address_and_a_token(
+    owner: Owner, tmp_path: Path, file: str
+) -> None:
+    told = tmp_path / file
+    if file == FILE_NAME:
+        owner.endpoint.write(tmp_path)
+    else:
+        told.write_text(f"{owner.endpoint.token}\n", "utf-8")
+    home = connect(f"{owner.endpoint.host}:{owner.endpoint.port}", told, "site")
+    assert home.project is not None
+    outcome = await home.project.remember(
+        MemoryDraft(f"编译机的口令在保险柜（{file}）"), conversation_id=SITE
+    )
+    assert isinstance(outcome, Stored)
+    assert outcome.memory.scope.name == "公司"
+    await home.close()
+
+
+@pytest.mark.parametrize("address", ["nowhere", ":99", "host:", "host:0", "host:70000", "host:x"])
+async def test_what_is_no_address_is_named(tmp_path: Path, address: str) -> None:
+    (tmp_path / "token").write_text("t" * 20, "utf-8")
+    with pytest.raises(HomeError, match="host:port"):
+        connect(address, tmp_path / "token", "site")
+    with pytest.raises(HomeError, match="token"):
+        connect("127.0.0.1:9", tmp_path / "absent", "site")

@@ -170,7 +170,7 @@ async def test_a_fault_that_nobody_waits_for_leaves_no_noise(
 async def test_without_an_owner_a_call_is_answered_in_time(tmp_path: Path) -> None:
     store = SharedStore(tmp_path, tmp_path, None, patience=0.3)
     began = time.monotonic()
-    with pytest.raises(NoOwner, match="nothing listens there"):
+    with pytest.raises(NoOwner, match="no program has it open"):
         await store.connected(0.3)
     assert time.monotonic() - began < 2
     await store.close()

@@ -28,7 +28,7 @@ from astrbot_plugin_scoped_memory.llm_memory.errors import EngineClosed, StateUn
 from astrbot_plugin_scoped_memory.llm_memory.models.conversation import SeenSender
 from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import HistoryScope
-from astrbot_plugin_scoped_memory.llm_memory.storage import state_store
+from astrbot_plugin_scoped_memory.llm_memory.storage import sqlite_file
 from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import SqliteStateStore
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     MAP,
@@ -259,7 +259,7 @@ def no_permission(state: Path, patch: pytest.MonkeyPatch) -> None:
         assert path == state
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
-    patch.setattr(state_store, "make_folder", refuse)
+    patch.setattr(sqlite_file, "make_folder", refuse)
 
 
 def full_disk(_: Path, patch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from astrbot_plugin_scoped_memory.llm_memory.storage import loop_file, state_store
+from astrbot_plugin_scoped_memory.llm_memory.storage import sqlite_file, state_store
 from astrbot_plugin_scoped_memory.llm_memory.storage.transactions import all_or_nothing
 from astrbot_plugin_scoped_memory.llm_memory.vault import ledger
 
@@ -39,7 +39,7 @@ class Deaths:
         os.fsync = self._around(os.fsync)
         os.replace = self._around(os.replace)
         Path.replace = self._around(Path.replace)  # type: ignore[method-assign]
-        for module in (ledger, loop_file, state_store):
+        for module in (ledger, sqlite_file, state_store):
             module.all_or_nothing = self._transaction  # type: ignore[attr-defined]
 
     def _around(self, call: Callable[..., Any]) -> Callable[..., Any]:

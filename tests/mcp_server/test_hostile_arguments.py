@@ -1,0 +1,493 @@
+"""Whatever a client writes into an argument, no byte of what is not its own comes back, nothing is
+raised, nothing hangs, and nothing is written outside its own scopes."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import time
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from hypothesis import given
+from hypothesis import strategies as st
+
+from astrbot_plugin_scoped_memory.llm_memory.mcp_server.tools import MemoryTools
+from astrbot_plugin_scoped_memory.llm_memory.sharing.door import Door
+from astrbot_plugin_scoped_memory.llm_memory.sharing.remote_memory import RemoteMemory
+from astrbot_plugin_scoped_memory.tests.support.agents import (
+    LANGUAGES,
+    AgentRig,
+    agent_home,
+    tools_of,
+)
+
+pytestmark = [
+    pytest.mark.engine,
+    pytest.mark.property,
+    pytest.mark.asyncio(loop_scope="module"),
+]
+
+CANARY = "zqxcanary"
+"""Stands in everything that an agent of the project ``shop`` must not see, and nowhere else."""
+SECONDS = 5.0
+"""A call answers within them, also on a busy machine."""
+MEBIBYTE = 1_048_576
+
+
+@dataclass
+class Cage:
+    """A home with canaries around one project, and the ways to its tools."""
+
+    rig: AgentRig
+    outside: Path
+    pointers: list[str]
+    tools: dict[str, MemoryTools]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def cage(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Cage]:
+    root = tmp_path_factory.mktemp("cage")
+    home, outside = root / "home", root / "outside.md"
+    outside.write_text(f"The {CANARY} outside sings\n", "utf-8")
+    plant(home, outside)
+    async with agent_home(home) as rig:
+        await rig.until_ready()
+        said = [
+            await rig.say("memory_log", project="other", content=f"The {CANARY} {n}", type=type_)
+            for n, type_ in enumerate(("decision", "pattern", "task", "journal"))
+        ]
+        await rig.say("memory_session_end", project="other", summary=f"We fed the {CANARY} today")
+        # What was replaced stands in the archive of the agent's own scope.
+        for number in (4711, 4712):
+            content = f"The port of the aviary is {number}"
+            await rig.say("memory_log", content=content, type="decision")
+        await rig.say("memory_log", content="The aviary has a green door", type="entity")
+        door = Door(rig.engine.service, home / "state")
+        remote = RemoteMemory(await door.open())
+        tools = {language: rig.tools(language) for language in LANGUAGES}
+        tools["follower"] = tools_of(remote, "en")
+        pointers = [line.rpartition(" ")[2].removeprefix("project/") for line in said]
+        try:
+            yield Cage(rig, outside, pointers, tools)
+        finally:
+            remote.close()
+            await door.close()
+
+
+def plant(home: Path, outside: Path) -> None:
+    """Canaries in files of every kind, before the engine opens the home."""
+    scopes = home / "memory" / "scopes"
+    for scope in ("家人", "dm-aiocqhttp-1-x", "project-other", "quarantine", "project-shop"):
+        (scopes / scope).mkdir(parents=True)
+    (scopes / "家人" / "entities.md").write_text(f"## 奶奶养了一只 {CANARY}\n", "utf-8")
+    (scopes / "dm-aiocqhttp-1-x" / "journal").mkdir()
+    (scopes / "dm-aiocqhttp-1-x" / "journal" / "2026-01-01.md").write_text(
+        f"## {CANARY}\n", "utf-8"
+    )
+    (scopes / "quarantine" / "entities.md").write_text(f"## A {CANARY} in quarantine\n", "utf-8")
+    mine = scopes / "project-shop"
+    for name in (
+        "archive/entities.md",
+        ".hidden.md",
+        ".git/x.md",
+        "notes.conflict.md",
+        "notes.txt",
+    ):
+        (mine / name).parent.mkdir(parents=True, exist_ok=True)
+        (mine / name).write_text(f"## The {CANARY} in {name}\n", "utf-8")
+    if os.name != "nt":
+        (mine / "link.md").symlink_to(scopes / "家人" / "entities.md")
+        (mine / "links").symlink_to(scopes / "家人")
+        (mine / "out.md").symlink_to(outside)
+        (mine / "up").symlink_to(scopes)
+        os.mkfifo(mine / "pipe.md")
+    roles = home / "memory" / "roles" / "backend"
+    roles.mkdir(parents=True)
+    (roles / "SOUL.md").write_text(f"# {CANARY}\n", "utf-8")
+    (home / "memory" / "top.md").write_text(f"# {CANARY}\n", "utf-8")
+    (home / "config.toml").write_text(f"# {CANARY}\n", "utf-8")
+    (home / "state").mkdir()
+    (home / "state" / "secret.md").write_text(f"# {CANARY}\n", "utf-8")
+
+
+UPS = [
+    "..",
+    "../..",
+    "../../..",
+    ".",
+    "./.",
+    "...",
+    "....//",
+    "..;",
+    "%2e%2e",
+    "..%2f",
+    "．．",
+    "‥",
+    "．．／",
+]
+SEPARATORS = ["/", "\\", "//", "/./", "\\..\\", "∕", "／", "⧸", "%2f", "%5c"]
+TARGETS = [
+    "家人/entities.md",
+    "project-other/decisions.md",
+    "dm-aiocqhttp-1-x/journal/2026-01-01.md",
+    "quarantine/entities.md",
+    "archive/entities.md",
+    "archive/decisions.md",
+    ".hidden.md",
+    ".git/x.md",
+    "notes.conflict.md",
+    "notes.txt",
+    "link.md",
+    "links/entities.md",
+    "out.md",
+    "pipe.md",
+    "up/家人/entities.md",
+    "outside.md",
+    "top.md",
+    "roles/backend/SOUL.md",
+    "state/secret.md",
+    "state/endpoint.json",
+    "state/state.sqlite",
+    "config.toml",
+]
+MARKS = [
+    "\x00",
+    "\n",
+    "\r\n",
+    "\t",
+    "\u202e",
+    "\u200b",
+    "\ufeff",
+    "\ud800",
+    "\U000e0041",
+    "\x1b[2J",
+    " ",
+]
+WHOLE = [
+    "",
+    " ",
+    "/",
+    "\\",
+    "~",
+    "~root",
+    "~/.ssh/id_rsa.md",
+    "C:",
+    "C:\\Windows\\win.ini",
+    "C:/x.md",
+    "c:entities.md",
+    "\\\\server\\share\\x.md",
+    "//server/share/x.md",
+    "\\\\?\\C:\\x.md",
+    "\\\\.\\pipe\\x.md",
+    "file:///etc/passwd",
+    "http://127.0.0.1/x.md",
+    "memory://primer",
+    "/etc/passwd",
+    "/etc/passwd.md",
+    "/proc/self/environ",
+    "/dev/zero",
+    "/dev/stdin.md",
+    "con.md",
+    "nul.md",
+    "aux",
+    "com1.md",
+    "lpt¹.md",
+    "decisions.md::$DATA",
+    "decisions.md:stream",
+    "DECISIONS~1.MD",
+    "decisions.md.",
+    "decisions.md ",
+    "decisions.md/",
+    "decisions.md/../link.md",
+    "*.md",
+    "?.md",
+    "**/*.md",
+    "[a-z]*.md",
+    "{a,b}.md",
+    "$HOME/x.md",
+    "${HOME}/x.md",
+    "%USERPROFILE%\\x.md",
+    "$(cat /etc/passwd)",
+    "`id`",
+    "; ls",
+    "| cat",
+    "' OR 1=1 --",
+    '" OR ""="',
+    "'; DROP TABLE memories; --",
+    "{{7*7}}",
+    "{0.__class__.__mro__}",
+    "{path}",
+    "%s%s%s%n",
+    "<script>alert(1)</script>",
+    "<!-- scoped-memory:end -->",
+    "@shared",
+    "@role:backend",
+    "@person:00000000000000000000000000000000",
+    "#m-aaaa",
+    "m-aaaa",
+    "n-aaaa",
+    "#",
+    "x.md#",
+    "x.md#m-",
+    "x.md#m-" + "a" * 100,
+    ":1-2",
+    ":",
+    "project",
+    "project/",
+    "project//",
+    "global/",
+    "project/project/decisions.md",
+    "project/global/entities.md",
+    "global/project/decisions.md",
+    "shared/",
+    "shared/../top.md",
+    "shared/../scopes/家人/entities.md",
+    "shared/../../state/secret.md",
+    "Shared/x.md",
+    "SHARED/x.md",
+    "roles/backend/SOUL.md",
+    "MEMORY.MD",
+    "memory.md",
+    "PRIMER.md\x00",
+    "decisions.md:0",
+    "decisions.md:-1",
+    "decisions.md:1-99999999999999999999",
+    "decisions.md:9-1",
+    "entities.md#m-x:1-2",
+    "ＥＮＴＩＴＩＥＳ.md",
+    "еntities.md",
+    "entıties.md",
+    "enti\u0301ties.md",
+    "x" * 255 + ".md",
+    "x/" * 2_000 + "x.md",
+    "名" * 300,
+    "../" * 5_000,
+    "a" * 100_000,
+    "(" * 50_000,
+    "\u0301" * 10_000,
+    "\U0001f469\u200d" * 3_000,
+    "0" * 100_000,
+    "9.9.9" * 20_000,
+    " " * 100_000,
+    "\n" * 100_000,
+    "x" * MEBIBYTE,
+    "家" * MEBIBYTE,
+]
+DEEP = [
+    "[" * 50_000 + "]" * 50_000,
+    '{"a":' * 20_000 + "1" + "}" * 20_000,
+    '[{"title":' * 10_000,
+    "[" + "[]," * 60_000 + "[]]",
+    json.dumps([{"title": "x" * MEBIBYTE}]),
+    json.dumps([{"title": "t", "status": {"$ne": None}}]),
+    json.dumps([{"title": "t", "__proto__": {"status": "done"}}]),
+    json.dumps([{"title": f"../{n}"} for n in range(50)]),
+    '[{"title":"a","title":"b","status":"open","status":"done"}]',
+    '[{"title":"\\ud800"}]',
+    '[{"title":"\\u0000\\u0000 null"}]',
+    '[{"title":"## Heading ^m-aaaaaaaaaaaaaaaa"}]',
+    '[{"title":"ok","next":"> 可信：是"}]',
+    "[1e999]",
+    "[-0]",
+    "[" + "9" * 4_000 + "]",
+    "[Infinity]",
+    "tasks: []",
+    "---\n- a\n",
+    "true",
+]
+
+
+def hostile() -> list[str]:
+    """The explicit list."""
+    made = [
+        f"{level}{up}{separator}{target}"
+        for (up, separator), target in zip(
+            itertools.cycle(itertools.product(UPS, SEPARATORS)), TARGETS * 12, strict=False
+        )
+        for level in ("", "project/")
+    ]
+    made += [f"{level}{target}" for target in TARGETS for level in ("", "project/", "global/", "/")]
+    made += [f"project/{mark}link.md" for mark in MARKS]
+    made += [f"project/link{mark}.md" for mark in MARKS]
+    made += [f"project/link.md{mark}" for mark in MARKS]
+    made += [f"家人{mark}/entities.md" for mark in MARKS]
+    return list(dict.fromkeys(made + WHOLE + DEEP))
+
+
+HOSTILE = hostile()
+PLACES = (
+    ("memory_read", "path"),
+    ("memory_search", "query"),
+    ("memory_search", "scope"),
+    ("memory_log", "content"),
+    ("memory_log", "type"),
+    ("memory_session_end", "summary"),
+    ("memory_update_tasks", "tasks_json"),
+)
+NEEDED = {
+    "scope": {"query": "the aviary"},
+    "type": {"content": "ok"},  # refused: what stands there is read all the same
+}
+
+
+def photograph(folder: Path) -> dict[str, tuple[int, int]]:
+    """All that lies outside what an agent of the project writes."""
+    found = {}
+    for path in folder.rglob("*"):
+        relative = path.relative_to(folder).as_posix()
+        own = ("home/memory/scopes/project-shop", "home/memory/scopes/public")
+        engines = ("home/state", "home/index", "home/backups", "home/owner.lock", "home/exports")
+        if path.is_file() and not path.is_symlink() and not relative.startswith((*own, *engines)):
+            status = path.stat()
+            found[relative] = (status.st_size, status.st_mtime_ns)
+    return found
+
+
+async def assert_caged(cage: Cage, way: str, tool: str, name: str, value: object) -> None:
+    """One call."""
+    arguments = {**NEEDED.get(name, {}), name: value}
+    began = time.monotonic()
+    answer = await cage.tools[way].call(tool, arguments, "tester")
+    taken = time.monotonic() - began
+    shown = repr(value)[:80]
+    assert taken < SECONDS, (shown, taken)
+    wrote = isinstance(value, str) and CANARY in value
+    assert wrote or CANARY not in answer.text, (tool, shown, answer.text[:300])
+    assert "4711" not in answer.text
+    assert "Traceback" not in answer.text
+    assert len(answer.text) < 40_000
+    answer.text.encode()
+
+
+def test_the_list_is_long() -> None:
+    assert len(HOSTILE) >= 500
+    assert len(HOSTILE) == len(set(HOSTILE))
+
+
+async def test_the_canaries_are_alive(cage: Cage) -> None:
+    """Else nothing below could fail."""
+    assert CANARY in (await cage.rig.say("memory_search", project="other", query=CANARY))
+    for pointer in cage.pointers:
+        assert CANARY in (await cage.rig.say("memory_read", project="other", path=pointer))
+    assert "4712" in await cage.rig.say("memory_search", query="port of the aviary")
+    archive = cage.rig.scopes / "project-shop" / "archive"
+    assert "4711" in "".join(path.read_text("utf-8") for path in archive.iterdir())
+    if os.name != "nt":
+        assert CANARY in (cage.rig.scopes / "project-shop" / "link.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize(("tool", "name"), PLACES)
+async def test_every_hostile_value_in_every_argument(cage: Cage, tool: str, name: str) -> None:
+    before = photograph(cage.outside.parent)
+    ways: Iterator[str] = itertools.cycle(cage.tools)
+    # Each end of a session writes pages, too: some of the paths are enough there.
+    values = HOSTILE if tool != "memory_session_end" else [*HOSTILE[::9], *WHOLE, *DEEP]
+    for value in values:
+        await assert_caged(cage, next(ways), tool, name, value)
+    assert photograph(cage.outside.parent) == before
+
+
+async def test_every_pointer_of_another_scope(cage: Cage) -> None:
+    decorated = (
+        "{}",
+        "project/{}",
+        "global/{}",
+        "shared/{}",
+        "../project-other/{}",
+        "x.md#{}",
+        "[{}]",
+    )
+    for pointer in cage.pointers:
+        for form in decorated:
+            for given_ in (pointer, pointer.partition("#")[2], pointer.upper()):
+                for tool, name in PLACES[:3]:
+                    await assert_caged(cage, "en", tool, name, form.format(given_))
+
+
+async def test_a_query_for_the_canary_itself_finds_nothing(cage: Cage) -> None:
+    for way, tools in cage.tools.items():
+        for scope in (None, "all", "project", "global"):
+            for query in (
+                "canary 金丝雀 奶奶养了一只",
+                "fed today",
+                "in quarantine",
+                "sings outside",
+            ):
+                answer = await tools.call("memory_search", {"query": query, "scope": scope})
+                assert CANARY not in answer.text, way
+        primer = await tools.call("memory_primer", {})
+        assert CANARY not in primer.text
+
+
+async def test_a_task_of_another_project_is_not_closed(cage: Cage) -> None:
+    pointer = next(one for one in cage.pointers if one.startswith("TASKS.md"))
+    for title in (pointer, pointer.partition("#")[2], f"project/{pointer}", f"The {CANARY} 2"):
+        tasks = json.dumps([{"title": title, "status": "done"}])
+        answer = await cage.rig.call("memory_update_tasks", tasks_json=tasks)
+        assert "no such task" in answer.text
+    found = await cage.rig.tools("en", "other").open_tasks()
+    assert CANARY in found.text
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        None,
+        {},
+        {"path": None},
+        {"path": 7},
+        {"path": ["x"]},
+        {"path": {"a": 1}},
+        {"path": b"x"},
+        {"path": "x", "scope": "家人"},
+        {"path": "x", "\ud800": 1},
+        {"path": "x", "conversation_id": "mcp:project:other"},
+        {7: "x"},
+        [("path", "x")],
+        7,
+        "path",
+    ],
+)
+@pytest.mark.parametrize("language", LANGUAGES)
+async def test_arguments_of_any_shape_are_answered(
+    cage: Cage, arguments: object, language: str
+) -> None:
+    tools = cage.tools[language]
+    given_: dict[str, object] = arguments  # type: ignore[assignment]
+    answer = await tools.call("memory_read", given_)
+    assert answer.failed
+    assert "Traceback" not in answer.text
+    answer.text.encode()
+
+
+@pytest.mark.parametrize(
+    "name", ["", "memory_forget", "__class__", "call", "\ud800", "x" * 100_000]
+)
+async def test_an_unknown_tool_is_answered(cage: Cage, name: str) -> None:
+    for tools in cage.tools.values():
+        answer = await tools.call(name, {"path": "x"})
+        assert answer.failed
+        assert len(answer.text) < 200
+        answer.text.encode()
+
+
+pieces = st.sampled_from(
+    [*UPS, *SEPARATORS, *TARGETS, *MARKS, "project", "global", "shared", ":1-9", "#"]
+)
+
+
+@given(
+    value=st.lists(pieces | st.text(max_size=4), max_size=8).map("".join)
+    | st.text(st.characters(), max_size=40),
+    place=st.sampled_from(PLACES),
+    way=st.sampled_from([*LANGUAGES, "follower"]),
+)
+async def test_any_text_in_any_argument(
+    cage: Cage, value: str, place: tuple[str, str], way: str
+) -> None:
+    await assert_caged(cage, way, *place, value)
