@@ -11,7 +11,8 @@
 - ``takeover``: seconds from the ``kill -9`` of the owner until a follower has answered again.
 
 Everything is measured by turns in each round, with the interpreter ``--python``, and the medians of
-the rounds are given. ``noise`` is how long a loop that does nothing stood still meanwhile.
+the rounds are given; of ``search`` the percentiles of all rounds, and the median of their ratios.
+``noise`` is how long a loop that does nothing stood still, before.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ import checkout  # noqa: E402  (both folders are made visible by the lines above
 
 checkout.register()
 
-from gauges import noise, percentile  # noqa: E402
+from gauges import noise, percentile, spread  # noqa: E402
 from mcp_client import Client  # noqa: E402
 from samples import memories, questions, write_vault  # noqa: E402
 from table import table  # noqa: E402
@@ -119,7 +120,8 @@ def search(place: Place, home: Path, rounds: int, wanted: int) -> dict[str, Any]
     copy = place.root / "copy"
     shutil.copytree(home, copy)
     pool = iter(questions(2 * (rounds + 1) * wanted))
-    p95: dict[str, list[float]] = {"engine": [], "owner": [], "follower": []}
+    spent: dict[str, list[float]] = {"engine": [], "owner": [], "follower": []}
+    by_round: dict[str, list[float]] = {"owner/engine": [], "follower/engine": []}
     with (
         place.owner(home) as owner,
         place.serve(home) as follower,
@@ -127,17 +129,32 @@ def search(place: Place, home: Path, rounds: int, wanted: int) -> dict[str, Any]
     ):
         follower.initialize()
         for number in range(rounds + 1):
-            spent: dict[str, list[float]] = {name: [] for name in p95}
-            for _ in range(wanted):
+            now: dict[str, list[float]] = {name: [] for name in spent}
+            for turn in range(wanted):
                 # Each its own question: the owner answers both, and knows one by then.
                 for name, client in (("owner", owner), ("follower", follower)):
                     text = next(pool)
-                    spent["engine"].append(engine(text))
-                    spent[name].append(client.call("memory_search", query=text)[0])
-            if number:
-                for name, values in spent.items():
-                    p95[name].append(percentile(values, 0.95))
-    return _beside(p95, "engine", "p95_ms")
+                    if turn % 2:
+                        now["engine"].append(engine(text))
+                    now[name].append(client.call("memory_search", query=text)[0])
+                    if not turn % 2:
+                        now["engine"].append(engine(text))
+            if not number:  # dictionaries and patterns are loaded
+                continue
+            p95 = {name: percentile(values, 0.95) for name, values in now.items()}
+            for name in by_round:
+                by_round[name].append(p95[name.partition("/")[0]] / p95["engine"])
+            for name, values in now.items():
+                spent[name] += values
+    whole = {name: spread(values) for name, values in spent.items()}
+    return {
+        "ms": whole,
+        "p50_ratio": _ratios({name: value["p50"] for name, value in whole.items()}, "engine"),
+        "p95_ratio": _ratios({name: value["p95"] for name, value in whole.items()}, "engine"),
+        "p95_ratio_of_rounds": {
+            name: round(statistics.median(values), 3) for name, values in by_round.items()
+        },
+    }
 
 
 @contextlib.contextmanager
@@ -211,12 +228,13 @@ def _beside(values: dict[str, list[float]], base: str, unit: str) -> dict[str, A
     return {
         unit: {name: round(value, 3) for name, value in middle.items()},
         "largest": {name: round(max(some), 3) for name, some in values.items()},
-        "ratio": {
-            f"{name}/{base}": round(value / middle[base], 3)
-            for name, value in middle.items()
-            if name != base
-        },
+        "ratio": _ratios(middle, base),
     }
+
+
+def _ratios(values: dict[str, float], base: str) -> dict[str, float]:
+    others = {name: value for name, value in values.items() if name != base}
+    return {f"{name}/{base}": round(value / values[base], 3) for name, value in others.items()}
 
 
 def fill(place: Place, home: Path, count: int) -> None:
