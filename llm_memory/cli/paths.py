@@ -87,13 +87,22 @@ def setting_defaults() -> dict[str, object]:
 
 
 def plugin_version() -> str:
-    """As metadata.yaml states it."""
+    """As metadata.yaml states it, or what was installed without it."""
     try:
         lines = (plugin_root() / "metadata.yaml").read_text(encoding="utf-8").splitlines()
     except OSError:
-        return ""
+        return _installed_version()
     stated = (line.partition(":")[2] for line in lines if line.startswith("version:"))
     return next(stated, "").strip().strip("\"'")
+
+
+def _installed_version() -> str:
+    from importlib import metadata
+
+    try:
+        return metadata.version("scoped-memory")
+    except metadata.PackageNotFoundError:
+        return ""
 
 
 def _likely() -> list[Path]:

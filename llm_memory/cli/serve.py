@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING, Final
 
 from ..errors import HomeError
 from ..home.memory_home import MemoryHome
-from ..mcp_server.sdk import NoSdk, check_sdk, keep_stdout_for_the_protocol, make_server
+from ..mcp_server.sdk import (
+    NoSdk,
+    check_sdk,
+    keep_stdout_for_the_protocol,
+    make_server,
+    run_stdio,
+)
 from ..mcp_server.texts import Texts
 from ..mcp_server.tools import MemoryTools
 from .agent_home import agent_home, levels_of
@@ -44,7 +50,10 @@ def serve(asked: argparse.Namespace) -> int:
     if asked.http is None:
         keep_stdout_for_the_protocol()
     asyncio.run(_serve(loaded.settings, home, http))
-    return DONE
+    # A call that still waits for an owner that hangs has a thread, and Python would wait for it.
+    with contextlib.suppress(OSError):
+        sys.stderr.flush()
+    os._exit(DONE)
 
 
 def _listening(asked: argparse.Namespace) -> socket.socket:
@@ -100,14 +109,21 @@ async def _serve(
         server = make_server(tools, texts, plugin_version(), begun=home.start)
         # An agent waits for the handshake; loading an engine meanwhile would slow that down.
         late = asyncio.get_running_loop().call_later(_LATE_SECONDS, home.start)
-        await server.run_stdio_async()
-        late.cancel()
+        try:
+            await run_stdio(server)
+        finally:
+            late.cancel()
+            await _close(home)
     else:
-        from ..mcp_server.http import run_http
+        from ..mcp_server.http import PATH, run_http
 
+        host, listening, _ = http
+        sys.stderr.write(f"http://{host}:{listening.getsockname()[1]}{PATH}\n")
         home.start()
-        await run_http(tools, texts, plugin_version(), *http)
-    await _close(home)
+        try:
+            await run_http(tools, texts, plugin_version(), *http)
+        finally:
+            await _close(home)
 
 
 def _on_signals(home: MemoryHome) -> None:

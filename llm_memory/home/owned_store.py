@@ -57,6 +57,9 @@ class OwnedStore:
         stays as it is. Raises EngineOff."""
         try:
             await self.engine.open()
+            # A command asks once, and at once: what is taken in later comes too late for it.
+            await self.engine.reconcile()
+            await self.engine.scan_notes()
         except BaseException:
             await self.engine.close()
             raise
@@ -66,11 +69,9 @@ class OwnedStore:
         except InvalidService as error:
             self.refused = str(error)
             logger.warning("没有用上嵌入服务，按词查找：{}", error)
-        behind = self._run(embedder) if vectors else self.engine.scan_notes()
-        self._behind = [
-            asyncio.create_task(self.engine.follow()),
-            asyncio.create_task(behind),
-        ]
+        self._behind = [asyncio.create_task(self.engine.follow())]
+        if vectors:
+            self._behind.append(asyncio.create_task(self._run(embedder)))
         if shared:
             door = Door(self.engine.service, self.paths.state)
             try:

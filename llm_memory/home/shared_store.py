@@ -80,6 +80,7 @@ class SharedStore:
         self._connecting: asyncio.Task[SharedMemory] | None = None
         self._opening = False
         self._closed = False
+        self._stranger: NoOwner | None = None
         self._fault = ""
 
     @property
@@ -99,8 +100,8 @@ class SharedStore:
         store cannot be opened."""
         if self._closed:
             raise NoOwner(_ENDS)
-        if self._current is not None:
-            return self._current
+        if (current := self._current) is not None:
+            return current
         self.start()
         connecting = self._connecting
         assert connecting is not None  # noqa: S101
@@ -108,6 +109,8 @@ class SharedStore:
             async with asyncio.timeout(seconds):
                 return await asyncio.shield(connecting)
         except TimeoutError:
+            if (current := self._current) is not None:  # at the last moment
+                return current
             raise NoOwner(self._fault or f"no program answers for {self._folder}") from None
         except asyncio.CancelledError:
             if connecting.cancelled():  # `close` alone does that
@@ -127,14 +130,15 @@ class SharedStore:
 
     async def _followed(self) -> SharedMemory | None:
         """Returns the owner, if one answers."""
+        self._stranger = None
         endpoint = await asyncio.to_thread(self._endpoint)
         if endpoint is None or endpoint.pid == os.getpid():
             self._fault = "no program has it open / 没有程序开着它"
             return None
         try:
             remote = RemoteMemory(endpoint)
-        except NoOwner as error:
-            self._fault = str(error)
+        except NoOwner as error:  # unless it is dead: then another version has taken its place
+            self._fault, self._stranger = str(error), error
             return None
         try:
             await remote.read("", conversation_id=_ASIDE)
@@ -151,6 +155,8 @@ class SharedStore:
     async def _taken(self) -> SharedMemory | None:
         """Returns the store, if its lock is free. Raises EngineOff where it cannot be opened."""
         if self._own is None or not await asyncio.to_thread(self._is_free):
+            if self._stranger is not None:
+                raise self._stranger
             return None
         self._opening = True
         try:

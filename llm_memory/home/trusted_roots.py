@@ -33,7 +33,7 @@ def trust_root(home: Path, root: Path) -> None:
 def _known(home: Path) -> frozenset[str]:
     try:
         raw = json.loads((home / FILE_NAME).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return frozenset()
     return (
         frozenset(one for one in raw if isinstance(one, str))

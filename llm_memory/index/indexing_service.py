@@ -354,7 +354,6 @@ class IndexingService:
                     await self._compare()  # another program has written to it
                     if self._queue:
                         continue
-                await self._calls.run(self._store.settled)
                 settled = True
                 if await self._calls.run(self._store.worn):
                     self.state = IndexState.BUILDING

@@ -84,10 +84,6 @@ class VectorStore(Protocol):
         """At most ``k`` visible neighbours. No result without the scope check."""
         ...
 
-    def settled(self) -> None:
-        """Nothing was written for a while: the next opening may trust what lies on the disk."""
-        ...
-
     def worn(self) -> bool:
         """Deletions outnumber the living: rebuilt, the collection would be better."""
         ...

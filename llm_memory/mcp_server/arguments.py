@@ -12,6 +12,8 @@ MOST_TOKENS: Final = 8_000
 _LONGEST: Final = 256 * 1024
 """Characters of a text."""
 _MOST_TASKS: Final = 50
+_JSON: Final = frozenset({"tasks_json"})
+"""Some clients read what looks like JSON before they send it."""
 _DONE: Final = {"done": True, "completed": True, "open": False, "pending": False, "todo": False}
 
 SIGNATURES: Final[Mapping[str, Mapping[str, tuple[type, bool]]]] = {
@@ -53,7 +55,7 @@ def checked(tool: str, given: Mapping[str, Any] | None) -> dict[str, Any]:
             raise BadArgument("unknown_argument", name=str(name)[:40], known=", ".join(taken))
     found: dict[str, Any] = {}
     for name, (kind, required) in taken.items():
-        value = arguments.get(name)
+        value = _as_text(arguments.get(name)) if name in _JSON else arguments.get(name)
         if value is None and not required:
             found[name] = None
         elif value is None:
@@ -67,6 +69,16 @@ def checked(tool: str, given: Mapping[str, Any] | None) -> dict[str, Any]:
         else:
             found[name] = sendable(value)
     return found
+
+
+def _as_text(value: object) -> object:
+    """A list that a client took out of its text is written as one again."""
+    if not isinstance(value, list | dict):
+        return value
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise BadArgument("no_json", detail=type(error).__name__) from error
 
 
 def sendable(text: str) -> str:

@@ -138,6 +138,16 @@ def _definitions(reads: object, writes: object) -> Mapping[Any, object]:
     }
 
 
+async def run_stdio(server: Any) -> None:
+    """Serve over stdin and stdout until stdin ends. The line 1.x raises where that ends in the
+    middle of a line, or where nobody reads stdout any more: it wants to tell the client."""
+    import anyio
+
+    gone = (anyio.ClosedResourceError, anyio.BrokenResourceError, BrokenPipeError)
+    with contextlib.suppress(*gone):  # of a group, too
+        await server.run_stdio_async()
+
+
 def keep_stdout_for_the_protocol() -> None:
     """Whatever prints, prints to stderr from now on; the SDK's stdio server alone finds the real
     stdout, as the buffer of ``sys.stdout``. The line 2.x does so by itself, too."""

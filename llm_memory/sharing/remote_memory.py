@@ -39,8 +39,9 @@ class RemoteMemory:
         self._threads = ThreadPoolExecutor(_AT_ONCE, "owner")
 
     def close(self) -> None:
-        """Let go of the threads; a call under way ends by itself."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        """Let go of the threads. A call under way ends by itself, and one that waits for a thread
+        finds the owner gone: were it cancelled, so would be who asked. Idempotent."""
+        self._threads.shutdown(wait=False)
 
     async def remember(
         self, draft: MemoryDraft, *, conversation_id: ConversationId
@@ -99,7 +100,11 @@ class RemoteMemory:
     async def _call(self, name: str, **arguments: Any) -> Any:
         body = json.dumps(encode_arguments(name, arguments)).encode()
         loop = asyncio.get_running_loop()
-        status, answer = await loop.run_in_executor(self._threads, self._post, name, body)
+        try:
+            asked = loop.run_in_executor(self._threads, self._post, name, body)
+        except RuntimeError as error:  # another call has found the owner gone, and closed this
+            raise OwnerGone("closed") from error
+        status, answer = await asked
         if status == http.HTTPStatus.OK:
             try:
                 return decode_answer(name, answer)

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,12 @@ class Said:
 @pytest.fixture
 def said(capsys: pytest.CaptureFixture[str]) -> Said:
     return Said(capsys)
+
+
+def a_while_ago(path: Path) -> None:
+    """A file that its author has not just written to, and may be about to go on with."""
+    then = time.time() - 60
+    os.utime(path, (then, then))
 
 
 def texts(home: Path) -> str:
@@ -163,14 +170,30 @@ def test_settings_are_flags(said: Said, home: Path, tmp_path: Path) -> None:
     scope.mkdir(parents=True)
     entries = (f"## Cupboard {n * n} holds the plates of set {n}\n" for n in range(30))
     (scope / "entities.md").write_text("\n".join(entries), "utf-8")
-    long = said("search", "cupboard plates", "--project", "k", "--max-tokens", "4000")[1]
-    short = said("search", "cupboard plates", "--project", "k", "--max-tokens", "100")[1]
+    a_while_ago(scope / "entities.md")
+    code, long, err = said("search", "plates", "--project", "k", "--max-tokens", "4000")
+    assert (code, err) == (0, "")
+    short = said("search", "plates", "--project", "k", "--max-tokens", "100")[1]
     assert len(short) < len(long)
-    assert said("search", "cupboard plates")[1] == f"{EN.say('nothing')}\n"  # another project
+    assert said("search", "plates")[1] == f"{EN.say('nothing')}\n"  # another project
     assert said("search", "x", "--language", "zh")[1] == f"{ZH.say('nothing')}\n"
     elsewhere = str(tmp_path / "elsewhere")
     assert said("primer", "--home", elsewhere)[1] == f"{EN.say('empty')}\n"
     assert (Path(elsewhere) / "memory").is_dir()
+
+
+def test_all_files_are_read_before_a_question_is_answered(said: Said, home: Path) -> None:
+    public, shared = home / "memory" / "scopes" / "public", home / "memory" / "shared"
+    for folder in (public, shared):
+        folder.mkdir(parents=True)
+    for part in range(40):
+        entries = (f"## Parcel {part * 100 + n} went to the {n}th floor\n" for n in range(100))
+        (public / f"parcels-{part}.md").write_text("\n".join(entries), "utf-8")
+    (public / "z-last.md").write_text("## The umbrella belongs to Ann\n", "utf-8")
+    (shared / "RUNBOOK.md").write_text("# Restart\n\nPull the red plug.\n", "utf-8")
+    assert "belongs to Ann" in said("search", "whose umbrella")[1]
+    assert "Pull the red plug." in said("read", "shared/RUNBOOK.md")[1]
+    assert "shared/RUNBOOK.md: Restart" in said("primer")[1]
 
 
 @pytest.mark.parametrize("command", COMMANDS)

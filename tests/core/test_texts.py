@@ -41,9 +41,9 @@ from astrbot_plugin_scoped_memory.llm_memory.index.rules.circuit_breaker import 
 from astrbot_plugin_scoped_memory.llm_memory.index.store_calls import HANGS, SLOW
 from astrbot_plugin_scoped_memory.llm_memory.index.vector import session
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.collections import FOREIGN
-from astrbot_plugin_scoped_memory.llm_memory.index.vector.folder_guard import OPENINGS
-from astrbot_plugin_scoped_memory.llm_memory.index.vector.probe_process import Verdict
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.folder_check import GARBAGE, PARTIAL
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.quarantine import STUCK
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import CRASHED, DIED
 from astrbot_plugin_scoped_memory.llm_memory.models.loop import HeldBack
 from astrbot_plugin_scoped_memory.llm_memory.service.opening_steps import refusal
 from astrbot_plugin_scoped_memory.llm_memory.vault.notes.note_files import TOO_MANY
@@ -179,10 +179,10 @@ def test_whatever_ails_the_index_has_a_text(texts: Texts) -> None:
         path.read_text(encoding="utf-8") for path in (ROOT / "llm_memory").rglob("*.py")
     )
     codes = set(re.findall(r'code(?:: str)? ?= ?"([a-z_]+)"', source))
-    assert {"busy", "in_use", "missing", "no_owner"} <= codes | set(Verdict)
-    codes |= {FAULTY, HANGS, SLOW, STUCK, OPENINGS, FOREIGN, UNEXPLAINED}
+    assert {"in_use", "native", "no_owner", "openings", "unreadable"} <= codes
+    codes |= {"busy", "full", "missing", GARBAGE, PARTIAL, CRASHED, DIED}
+    codes |= {FAULTY, HANGS, SLOW, STUCK, FOREIGN, UNEXPLAINED}
     codes |= {session.DOWN, session.SLOW, session.DENIED, session.VERSION}
-    codes |= set(Verdict) - {Verdict.SOUND, Verdict.UNKNOWN}
     assert [code for code in sorted(codes) if not texts.knows(f"cause.{code}")] == []
 
 

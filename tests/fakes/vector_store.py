@@ -65,9 +65,6 @@ class InMemoryVectorStore:
         why, self._set_aside = self._set_aside, ""
         return why
 
-    def settled(self) -> None:
-        """Memory is always as it is."""
-
     def worn(self) -> bool:
         return self.disk.deleted > self.count()
 

@@ -65,7 +65,7 @@ class Rotten(InMemoryVectorStore):
         super().__init__(disk)
         self.rotten = False
         self.discarded: list[str] = []
-        self.settlings = 0
+        self.rests = 0
 
     def query(self, vector: Vector, scope_filter: ScopeFilter, k: int) -> Neighbours:
         if self.rotten:
@@ -82,8 +82,9 @@ class Rotten(InMemoryVectorStore):
         self.rotten = False
         super().discard(reason)
 
-    def settled(self) -> None:
-        self.settlings += 1
+    def worn(self) -> bool:
+        self.rests += 1
+        return super().worn()
 
 
 async def test_an_index_that_fails_again_and_again_is_begun_anew_at_no_cost(
@@ -461,16 +462,16 @@ def test_an_index_counts_as_settled_after_five_seconds() -> None:
     assert IndexPace().idle_seconds == 5.0
 
 
-async def test_the_index_settles_once_after_the_writes_and_again_after_the_next(
+async def test_whether_it_is_worn_is_asked_once_after_the_writes_and_again_after_the_next(
     tmp_path: Path,
 ) -> None:
     store = Rotten()
     async with running_on_vectors(tmp_path, store=store) as rig:
         await rig.remember(PEANUTS, group(777))
-        await until(lambda: store.settlings == 1)
+        await until(lambda: store.rests == 1)
         assert store.count() == 1
         await rig.remember("奶奶喜欢豆浆", group(777))
-        await until(lambda: store.settlings == 2)
+        await until(lambda: store.rests == 2)
         assert store.count() == 2
 
 

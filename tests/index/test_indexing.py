@@ -29,13 +29,14 @@ class PickyEmbedder(FakeEmbedder):
         return await super().embed_documents(texts)
 
 
-class SettledStore(InMemoryVectorStore):
-    """Counts how often nothing was left to write."""
+class RestingStore(InMemoryVectorStore):
+    """Counts how often nothing was left to write: then it is asked whether it is worn."""
 
     rests = 0
 
-    def settled(self) -> None:
+    def worn(self) -> bool:
         self.rests += 1
+        return super().worn()
 
 
 async def test_one_text_that_cannot_be_embedded_holds_up_no_other(
@@ -57,7 +58,7 @@ async def test_one_text_that_cannot_be_embedded_holds_up_no_other(
 async def test_a_text_that_cannot_be_embedded_does_not_keep_the_index_from_rest(
     tmp_path: Path,
 ) -> None:
-    store = SettledStore()
+    store = RestingStore()
     async with running(tmp_path, store=store, embedder=PickyEmbedder()) as rig:
         await rig.remember("有毒的一句", group(777))
         await rig.remember("第一件事", group(777))

@@ -167,6 +167,25 @@ def test_what_is_meant_is_understood(value: Any) -> None:
     assert (task.title, task.done) == ("Call Ann", False)
 
 
+@pytest.mark.parametrize(
+    "tasks", [[{"title": "Call Bob"}], {"title": "Call Bob"}, {"tasks": ["Call Bob"]}]
+)
+async def test_a_list_that_a_client_took_out_of_its_text_is_taken(
+    rig: AgentRig, tasks: object
+) -> None:
+    text = await rig.say("memory_update_tasks", project="bob", tasks_json=tasks)
+    assert text.splitlines()[0] in ("- Call Bob: added", "- Call Bob: unchanged")
+
+
+async def test_what_is_no_json_at_all_is_told(rig: AgentRig) -> None:
+    endless: list[object] = []
+    endless.append(endless)
+    for wrong in (endless, [object()], {1, 2}, 7, b"[]"):
+        answer = await rig.call("memory_update_tasks", project="bob", tasks_json=wrong)
+        assert answer.failed
+        assert "JSON" in answer.text or "tasks_json" in answer.text
+
+
 async def test_a_text_of_a_mebibyte_is_refused(rig: AgentRig) -> None:
     for text in ("x" * 1_048_576, json.dumps([{"title": "t", "progress": "p" * 1_048_576}])):
         answer = await rig.call("memory_update_tasks", project="big", tasks_json=text)

@@ -559,3 +559,17 @@ async def test_what_is_no_address_is_named(tmp_path: Path, address: str) -> None
         connect(address, tmp_path / "token", "site")
     with pytest.raises(HomeError, match="token"):
         connect("127.0.0.1:9", tmp_path / "absent", "site")
+
+
+async def test_calls_that_wait_for_a_thread_are_not_cancelled_with_the_owner() -> None:
+    """One that found the owner gone lets go of all threads; the others ask the next owner."""
+    server = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    remote = RemoteMemory(Endpoint("127.0.0.1", port, "x", 1), seconds=0.2)
+    calls = [asyncio.create_task(remote.read("x", conversation_id=SITE)) for _ in range(150)]
+    await asyncio.sleep(0)
+    remote.close()
+    calls.append(asyncio.create_task(remote.read("x", conversation_id=SITE)))
+    answers = await asyncio.gather(*calls, return_exceptions=True)
+    assert {type(answer) for answer in answers} == {OwnerGone}
+    server.close()

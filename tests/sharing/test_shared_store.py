@@ -257,3 +257,14 @@ async def test_closing_while_it_opens_lets_go_of_it(tmp_path: Path) -> None:
         await call
     assert slow.closed
     DirectoryLock(tmp_path).acquire()
+
+
+async def test_a_store_that_opens_at_the_last_moment_is_used(tmp_path: Path) -> None:
+    class Blocking(Opened):
+        async def open(self) -> None:
+            await super().open()
+            time.sleep(0.5)
+
+    store = SharedStore(tmp_path, tmp_path, opening(Blocking(tmp_path, "late")), patience=0.2)
+    assert await store.read("x", conversation_id=HOME) == FileText("x", "late")
+    await store.close()

@@ -81,14 +81,6 @@ class Connection(Protocol):
         """Deletions outnumber the living, of whom there are so many."""
         ...
 
-    def settled(self) -> None:
-        """Called when nothing was written for a while: what is stored now is sound."""
-        ...
-
-    def mark_suspect(self) -> None:
-        """Called after a fault: what is stored may be unsound, look before it is opened again."""
-        ...
-
     def discard(self, reason: str) -> None:
         """Give up what is stored. Only while closed."""
         ...

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -14,9 +14,9 @@ from ...storage.imports import import_whole
 from ..embedding.native_probe import NativeProbe
 from .collections import our_names
 from .faults import translated
-from .folder_guard import DATABASE, FolderGuard
+from .folder_check import DATABASE, GARBAGE, PARTIAL, ask
+from .folder_guard import OPENINGS, FolderGuard
 from .foreign_lock import PATIENCE, ForeignLock
-from .probe_process import ProbeProcess
 
 if TYPE_CHECKING:
     from chromadb.api import ClientAPI
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 CHROMA_TRIED: Final = Path(__file__).with_name("try_native.py")
 """The program that a NativeProbe of Chroma runs."""
 _POLL_SECONDS: Final = 0.1
+_BROKEN: Final = (GARBAGE, PARTIAL, OPENINGS)
+"""The codes of a folder that is set aside."""
 
 
 class EmbeddedChroma:
@@ -35,7 +37,6 @@ class EmbeddedChroma:
         path: Path,
         *,
         native: NativeProbe | None = None,
-        prober: ProbeProcess | None = None,
         space: DiskSpace | None = None,
         patience: float = PATIENCE,
         owner_patience: float = 0.0,
@@ -45,33 +46,33 @@ class EmbeddedChroma:
         Args:
             path: The directory. What is known of it is written down beside it.
             native: Asked before Chroma is imported; None imports it unasked.
-            prober: Looks into a directory of which nothing is known.
             space: The disk that the directory lies on.
             patience: Seconds that a call waits while another process has the database.
             owner_patience: Seconds that ``open`` waits for another owner of the directory to end.
         """
         self._lock = DirectoryLock(path)
         self._native = native
-        self._prober = prober or ProbeProcess()
         self._space = space or DiskSpace(path)
         self._patience = patience
         self._owner_patience = owner_patience
         self._foreign: ForeignLock | None = None
-        self._keeper: FolderGuard | None = None
+        self._guard: FolderGuard | None = None
         self._set_aside = ""
         self._system: System | None = None
         self._client: ClientAPI | None = None
 
     def open(self) -> ClientAPI:
-        """Take the directory, look into it if need be, import Chroma (a second or more), open it.
+        """Take the directory, open it, ask it a few questions; set it aside if it is broken, and
+        begin a new one.
 
-        After an error nothing is held, and open may be called again.
+        After an error nothing is held, and open may be called again. A broken directory may also
+        end the process.
 
         Raises:
-            IndexUnavailable: ``missing``, there is no Chroma that can be imported; ``native``, it
-                would end the process; ``in_use``, another process has the directory; ``busy``,
+            IndexUnavailable: as ``load``; ``in_use``, another process has the directory; ``busy``,
                 another program has the database; ``unreadable``, rights are missing; ``full``;
-                ``stuck``, a broken index is in the way; ``fault``, anything else.
+                ``stuck``, a broken index is in the way; ``faulty``, that was set aside too often;
+                ``garbage`` or ``partial``, also a new one is broken; ``fault``, anything else.
         """
         try:
             with translated("opening the index"):
@@ -83,19 +84,33 @@ class EmbeddedChroma:
     def _open(self) -> ClientAPI:
         if self._client is not None:
             return self._client
-        self._import()
-        keeper = self._take()
-        keeper.admit(_version())
+        self.load()
+        guard = self._take()
         try:
-            client = self._start()
-            collections = self._read(client)
-        except BaseException:  # also what is no Exception: a panic of Chroma's native part
-            keeper.failed()
-            raise
-        self._set_aside = keeper.opened(collections)
+            client = self._admitted(guard)
+        except IndexUnavailable as error:
+            if error.code not in _BROKEN:
+                raise
+            self._stop()
+            guard.discard(error.code, str(error))
+            client = self._admitted(guard)
+        self._set_aside = guard.opened()
         self._foreign = ForeignLock(self._lock.path / DATABASE, patience=self._patience)
         self._foreign.open()
         return client
+
+    def _admitted(self, guard: FolderGuard) -> ClientAPI:
+        """Whatever ends the process at this is laid to the folder."""
+        guard.admit()
+        try:
+            with translated("opening the index", opening=True):
+                client = self._start()
+                for name in our_names(client, self.owner):
+                    ask(client.get_collection(name, embedding_function=None))
+                return client
+        except BaseException:  # also what is no Exception: a panic of Chroma's native part
+            guard.ended()
+            raise
 
     @property
     def held(self) -> bool:
@@ -104,10 +119,16 @@ class EmbeddedChroma:
 
     def abandoned(self) -> None:
         """The process is going to be ended, in the middle of an opening if there is one."""
-        if self._keeper is not None and self._client is None:
-            self._keeper.abandoned()
+        if self._guard is not None and self._foreign is None:
+            self._guard.abandoned()
 
-    def _import(self) -> None:
+    def load(self) -> None:
+        """Import Chroma, which takes a second or more. Idempotent.
+
+        Raises:
+            IndexUnavailable: ``missing``, there is none that can be imported; ``native``, it would
+                end the process.
+        """
         if self._native is not None and (refusal := self._native.refusal()):
             raise IndexUnavailable(f"Chroma does not run here: {refusal}", code="native")
         try:
@@ -116,18 +137,16 @@ class EmbeddedChroma:
             raise IndexUnavailable(f"no chromadb: {error}", code="missing") from error
 
     def _take(self) -> FolderGuard:
-        """The directory, locked, and its keeper."""
+        """The directory, locked, and its guard."""
         try:
             self._acquire()
         except DirectoryInUse as error:
             raise IndexUnavailable(str(error), code="in_use") from error
         except OSError as error:
             raise IndexUnavailable(f"{type(error).__name__}: {error}", code="unreadable") from error
-        if self._keeper is None:
-            folder = self._lock.path
-            settings = chroma_settings(folder)
-            self._keeper = FolderGuard(folder, settings, prober=self._prober, space=self._space)
-        return self._keeper
+        if self._guard is None:
+            self._guard = FolderGuard(self._lock.path, space=self._space)
+        return self._guard
 
     def _acquire(self) -> None:
         deadline = time.monotonic() + self._owner_patience
@@ -154,13 +173,6 @@ class EmbeddedChroma:
         self._client = client
         return client
 
-    def _read(self, client: ClientAPI) -> int:
-        """How many collections there are. Ours are read: what kills the process at that had better
-        do it here, where it is counted, than at a first query."""
-        for name in our_names(client, self.owner):
-            client.get_collection(name, embedding_function=None).count()
-        return len(client.list_collections())
-
     @property
     def owner(self) -> str:
         return ""  # the directory's lock says that no other process is here
@@ -176,23 +188,15 @@ class EmbeddedChroma:
     def writing(self, size: int) -> None:
         if self._foreign is not None:
             self._foreign.wait(to_write=True)
-        if self._keeper is not None:
-            self._keeper.writing(size)
+        if self._guard is not None:
+            self._guard.writing(size)
 
     def removed(self, count: int) -> None:
-        if self._keeper is not None:
-            self._keeper.removed(count)
+        if self._guard is not None:
+            self._guard.removed(count)
 
     def worn(self, living: int) -> bool:
-        return self._keeper is not None and self._keeper.worn(living)
-
-    def settled(self) -> None:
-        if self._keeper is not None and self._client is not None:
-            self._keeper.settled(_version(), len(self._client.list_collections()))
-
-    def mark_suspect(self) -> None:
-        if self._keeper is not None and self._lock.held:
-            self._keeper.mark_suspect()
+        return self._guard is not None and self._guard.worn(living)
 
     def discard(self, reason: str) -> None:
         """Raises IndexUnavailable: ``in_use``, ``unreadable`` or ``stuck``."""
@@ -212,43 +216,31 @@ class EmbeddedChroma:
 
     def close(self) -> None:
         """Free files and directory. Idempotent. What Chroma says while it closes is of no use."""
-        opened = self._client is not None
-        try:
-            if self._end_chroma() and opened and self._keeper is not None:
-                self._keeper.closed(_version())
-        finally:
-            self._lock.release()
+        if self._client is not None and self._guard is not None:
+            self._guard.closed()
+        self._release()
 
     def _release(self) -> None:
         try:
-            self._end_chroma()
-        finally:
-            self._lock.release()
-
-    def _end_chroma(self) -> bool:
-        """False if Chroma complained: what it says is of no use, the next opening looks."""
-        try:
-            return self._stop()
+            self._stop()
         finally:
             foreign, self._foreign = self._foreign, None
             if foreign is not None:
                 foreign.close()
+            self._lock.release()
 
-    def _stop(self) -> bool:
+    def _stop(self) -> None:
         client, self._client = self._client, None
         system, self._system = self._system, None
-        try:
+        with suppress(Exception):
             if client is not None:
                 client.close()  # stops its system, too
             elif system is not None:
                 system.stop()
-        except Exception:  # noqa: BLE001
-            return False
-        return True
 
 
 def chroma_settings(folder: Path) -> dict[str, str | bool]:
-    """How a folder is opened, by us and by the probe.
+    """How a folder is opened.
 
     All that matters is said here: what is not, the bot's environment and its .env decide.
     """
@@ -260,10 +252,3 @@ def chroma_settings(folder: Path) -> dict[str, str | bool]:
         "migrations": "apply",
         "allow_reset": False,
     }
-
-
-def _version() -> str:
-    try:
-        return importlib.metadata.version("chromadb")
-    except importlib.metadata.PackageNotFoundError:
-        return ""

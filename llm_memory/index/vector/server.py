@@ -135,12 +135,6 @@ class ChromaServer:
     def worn(self, living: int) -> bool:
         return worn_out(self._removed, living)
 
-    def settled(self) -> None:
-        pass  # what lies there is the server's to look after
-
-    def mark_suspect(self) -> None:
-        pass
-
     def discard(self, reason: str) -> None:
         """Our collections go when the server is opened again."""
         self._given_up = reason

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from threading import Lock
+from threading import Condition, Lock
 from typing import TYPE_CHECKING, Final
 
 from ...errors import IndexUnavailable
@@ -12,7 +12,6 @@ from ...models.key import Key
 from ...models.scope import ScopeFilter
 from ..embedding.ports import Fingerprint, Vector, Vectors
 from ..ports import IndexRecord, Neighbours
-from .call_gate import Gate
 from .collection_calls import listed, remove, replace
 from .collections import existing, made, our_names
 from .connection import Client, Connection
@@ -30,6 +29,37 @@ __all__ = ["ChromaVectorStore", "collection_name"]
 PAGE: Final = 250
 """Records in a reading call: Chroma holds the GIL, and what a page takes is not given back: of a
 thousand twelve megabytes more. Its own limit is about 5000."""
+
+
+class Gate:
+    """``with gate:`` around each call. Any number may be inside at once."""
+
+    def __init__(self) -> None:
+        self._changed = Condition()
+        self._inside = 0
+        self._closed = False
+
+    @property
+    def closed(self) -> bool:
+        """True from the moment that close was called."""
+        return self._closed
+
+    def __enter__(self) -> None:
+        with self._changed:
+            if self._closed:
+                raise IndexUnavailable("the index is closed", code="closed")
+            self._inside += 1
+
+    def __exit__(self, *raised: object) -> None:
+        with self._changed:
+            self._inside -= 1
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """Admit no further call, and wait until the last one has ended. Idempotent."""
+        with self._changed:
+            self._closed = True
+            self._changed.wait_for(lambda: self._inside == 0)
 
 
 class ChromaVectorStore:
@@ -68,11 +98,6 @@ class ChromaVectorStore:
             self._client = self._connection.open()
             return self._connection.set_aside
 
-    def settled(self) -> None:
-        with self._writing, self._gate:
-            if self._client is not None:
-                self._connection.settled()
-
     def worn(self) -> bool:
         return self._connection.worn(self.count())
 
@@ -89,7 +114,6 @@ class ChromaVectorStore:
     def reset(self) -> None:
         with self._opening, self._writing:
             self._client = self._collection = None
-            self._connection.mark_suspect()
             self._connection.close()
 
     def close(self) -> None:

@@ -125,7 +125,7 @@ def run(options: Mapping[str, Any]) -> None:
     store = ChromaVectorStore(connection, pace=WritePace(long=WORKER_LONG))
     model = BundledModel(partial(_model_probe, record.parent))
     local = OpenedModel(probed_libraries(record.parent))
-    worker = Worker(Served(store, model, local), output)
+    worker = Worker(Served(connection.load, store, model, local), output)
     if (add := getattr(logger, "add", None)) is not None:
         add(worker.log, level="DEBUG", format="{message}", catch=True)
     with Path(os.devnull).open("w") as nowhere:

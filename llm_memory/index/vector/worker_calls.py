@@ -15,8 +15,9 @@ _PAGE: Final = 1000
 
 
 class Served(NamedTuple):
-    """What lives in the process."""
+    """What lives in the process. ``load`` imports Chroma."""
 
+    load: Callable[[], None]
     store: VectorStore
     model: BundledModel
     local: OpenedModel
@@ -31,6 +32,11 @@ class Rows(NamedTuple):
 
 type Call = Callable[[Served, Mapping[str, Any], bytes], Iterator[Any]]
 """What is served, arguments, body; each part of the answer: ``Rows``, or what JSON can say."""
+
+
+def _load(served: Served, _args: Mapping[str, Any], _: bytes) -> Iterator[None]:
+    served.load()
+    yield None
 
 
 def _use(served: Served, args: Mapping[str, Any], _: bytes) -> Iterator[bool]:
@@ -104,6 +110,7 @@ def _plain(call: Callable[..., Any], *names: str) -> Call:
 
 
 CALLS: Final[Mapping[str, Call]] = {
+    "load": _load,
     "open": _plain(lambda store: store.open()),
     "collections": _plain(lambda store: list(store.collections())),
     "use": _use,
@@ -115,7 +122,6 @@ CALLS: Final[Mapping[str, Call]] = {
     "query": _query,
     "query_text": _query_text,
     "announce": _announce,
-    "settled": _plain(lambda store: store.settled()),
     "worn": _plain(lambda store: store.worn()),
     "discard": _plain(lambda store, reason: store.discard(reason), "reason"),
     "reset": _plain(lambda store: store.reset()),

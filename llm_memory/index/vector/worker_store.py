@@ -27,9 +27,15 @@ from .worker_process import WorkerEnded, WorkerLate, WorkerProcess, WorkerRefuse
 WORKER: Final = Path(__file__).with_name("worker.py")
 DIED: Final = "died"
 """The code where the process ended by itself, or was ended."""
+FAULT: Final = "fault"
+HANGS: Final = "hangs"
+CRASHED: Final = "crashed"
+"""The code where it crashed while it opened the folder."""
 
 _QUERY_SECONDS: Final = 120.0
 """Reading a large graph from a slow disk, the first time, takes long. Past it there is no hope."""
+_OPENING_SECONDS: Final = 240.0
+"""For the largest folder to be opened and asked, from the slowest disk."""
 _LOADING_SECONDS: Final = 280.0
 """For a model to be tried and loaded from the slowest disk."""
 _EMBEDDING_SECONDS: Final = 120.0
@@ -84,7 +90,21 @@ class WorkerStore:
     def open(self) -> str:
         with self._opening:
             self._have_worker()
-            return str(self._ask("open"))
+            self._ask("load")
+            try:
+                return self._open_folder()
+            except IndexUnavailable as error:
+                if error.code not in (CRASHED, HANGS):
+                    raise
+                reason = error.code
+            # The process was the probe. Another one begins a new folder.
+            self._give_up()
+            self._have_worker()
+            self._ask("discard", {"reason": reason})
+            return self._open_folder()
+
+    def _open_folder(self) -> str:
+        return str(self._ask("open", seconds=_OPENING_SECONDS, crashed=CRASHED))
 
     def _have_worker(self) -> None:
         if self._closed.is_set():
@@ -192,9 +212,6 @@ class WorkerStore:
             shape, body = self._ask_model("encode_local", args, _EMBEDDING_SECONDS)
         return wire.rows_from_wire(shape, body)
 
-    def settled(self) -> None:
-        self._ask("settled")
-
     def worn(self) -> bool:
         return bool(self._ask("worn"))
 
@@ -249,9 +266,10 @@ class WorkerStore:
         body: bytes = b"",
         *,
         seconds: float | None = None,
+        crashed: str = FAULT,
     ) -> Any:
         worker = self._running()
-        with self._translated():
+        with self._translated(crashed=crashed):
             return worker.call(name, args or {}, body, seconds=seconds)
 
     def _ask_model(self, name: str, args: Mapping[str, Any], seconds: float) -> tuple[Any, bytes]:
@@ -276,7 +294,7 @@ class WorkerStore:
                 self._embedding -= not died and self._embedding > 0
 
     @contextlib.contextmanager
-    def _translated(self, *, embeds: bool = False) -> Iterator[None]:
+    def _translated(self, *, embeds: bool = False, crashed: str = FAULT) -> Iterator[None]:
         worker = self._running()
         try:
             yield
@@ -287,12 +305,12 @@ class WorkerStore:
             worker.kill()
             if embeds:
                 raise EmbeddingFailed(f"{DIED}: no answer in time") from late
-            raise IndexUnavailable("the index does not answer", code="hangs") from late
+            raise IndexUnavailable("the index does not answer", code=HANGS) from late
         except WorkerEnded as ended:
             if embeds and not self._closed.is_set():
                 raise EmbeddingFailed(f"{DIED}: {ended}") from ended
             # What dies of its folder again and again has it begun anew, as after any other fault.
-            code = "fault" if ended.crashed and not self._embedding else DIED
+            code = crashed if ended.crashed and not self._embedding else DIED
             code = "closed" if self._closed.is_set() else code
             raise IndexUnavailable(f"the index's process ended: {ended}", code=code) from ended
 
@@ -323,4 +341,4 @@ def _error(refused: WorkerRefused) -> Exception:
         case "TypeError":
             return TypeError(str(refused))
         case _:
-            return IndexUnavailable(str(refused), code=refused.code or "fault")
+            return IndexUnavailable(str(refused), code=refused.code or FAULT)

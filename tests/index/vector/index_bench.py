@@ -11,13 +11,13 @@ import numpy as np
 
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint, Vectors
 from astrbot_plugin_scoped_memory.llm_memory.index.ports import IndexRecord
-from astrbot_plugin_scoped_memory.llm_memory.index.vector.embedded import EmbeddedChroma
-from astrbot_plugin_scoped_memory.llm_memory.index.vector.probe_process import ProbeProcess
-from astrbot_plugin_scoped_memory.llm_memory.index.vector.vector_store import ChromaVectorStore
-from astrbot_plugin_scoped_memory.llm_memory.index.vector.write_pace import WritePace
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_process import WorkerProcess
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import (
+    WorkerStore,
+    worker_command,
+)
 from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope, ScopeFilter
-from astrbot_plugin_scoped_memory.llm_memory.storage.child_process import ChildEnd, run_child
 
 DIM = 16
 COUNT = 250
@@ -25,15 +25,15 @@ SPACE = Fingerprint("test", DIM)
 FAMILY = ScopeFilter.reading_as(Scope.parse("家"))
 
 
-class Children:
-    """Starts real children and counts them."""
+class Processes:
+    """Starts real processes and counts them."""
 
     def __init__(self) -> None:
         self.started = 0
 
-    def __call__(self, command: Sequence[str], seconds: float) -> ChildEnd:
+    def __call__(self, command: Sequence[str]) -> WorkerProcess:
         self.started += 1
-        return run_child(command, seconds)
+        return WorkerProcess(command)
 
 
 class Index:
@@ -44,7 +44,7 @@ class Index:
         self.folder = root / "chroma"
         self.database = self.folder / "chroma.sqlite3"
         self.record = root / "chroma.health.json"
-        self.children = Children()
+        self.processes = Processes()
 
     @property
     def segment(self) -> Path:
@@ -56,13 +56,13 @@ class Index:
     def set_aside(self) -> list[Path]:
         return sorted(self.root.glob("chroma.broken-*"))
 
-    def connection(self) -> EmbeddedChroma:
-        return EmbeddedChroma(self.folder, prober=ProbeProcess(self.children))
+    def store(self) -> WorkerStore:
+        """Chroma in a process of its own, which a broken folder may end."""
+        return WorkerStore(
+            worker_command(self.folder, self.root / "native.json"), start=self.processes
+        )
 
-    def store(self) -> ChromaVectorStore:
-        return ChromaVectorStore(self.connection(), pace=WritePace(long=1.0, sleep=lambda _: None))
-
-    def opened(self) -> tuple[ChromaVectorStore, str]:
+    def opened(self) -> tuple[WorkerStore, str]:
         """A store that uses its collection, and why an earlier index was set aside."""
         store = self.store()
         reason = store.open()
@@ -93,7 +93,7 @@ def vectors(count: int, first: int = 0) -> Vectors:
     return np.array(rows, dtype=np.float32)
 
 
-def works(store: ChromaVectorStore) -> bool:
+def works(store: WorkerStore) -> bool:
     """What is written now is found."""
     store.upsert(records(60, 9000), vectors(60, 9000))
     found = [store.query(row, FAMILY, 1).found for row in vectors(60, 9000)]

@@ -5,7 +5,7 @@ from threading import Event, Thread
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable
-from astrbot_plugin_scoped_memory.llm_memory.index.vector.call_gate import Gate
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.vector_store import Gate
 
 pytestmark = pytest.mark.unit
 

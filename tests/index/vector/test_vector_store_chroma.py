@@ -219,7 +219,8 @@ def test_an_opening_that_failed_leaves_nothing_behind(
     store = ChromaVectorStore(EmbeddedChroma(tmp_path / "index"))
     database.write_bytes(b"no database " * 1000)
     with monkeypatch.context() as patched:
-        patched.setattr(FolderGuard, "admit", lambda _keeper, _version: None)
+        patched.setattr(FolderGuard, "admit", lambda _guard: None)
+        patched.setattr(FolderGuard, "discard", lambda _guard, _reason, _detail: None)
         for _ in range(3):
             with pytest.raises(IndexUnavailable, match="opening the index"):
                 store.open()

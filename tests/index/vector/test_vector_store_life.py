@@ -164,7 +164,6 @@ def test_after_a_reset_a_store_is_opened_on_what_there_is(unopened: Bench) -> No
     space = store.name_for(SPACE)
     store.use(space)
     store.upsert([record("家", "m-1")], np.array([unit(1)]))
-    store.settled()
     store.reset()
     with pytest.raises(IndexUnavailable):
         store.use(space)

@@ -159,8 +159,7 @@ def test_at_sigterm_the_process_closes_the_folder_in_order(place: Place) -> None
     while place.started.workers[0].alive:
         time.sleep(0.01)
     record = json.loads(place.folder.with_name(f"{place.folder.name}.health.json").read_text())
-    assert record["seal"] is not None
-    assert record["unclosed"] == 0
+    assert record["openings"] == 0
     with pytest.raises(IndexUnavailable) as raised:
         store.count()
     assert raised.value.code == "died"
@@ -236,7 +235,7 @@ class Answering:
         self._error = (kind, code)
 
     def call(self, name: str, args: Mapping[str, Any], body: bytes = b"", **_: Any) -> Any:
-        if name in ("open", "close"):
+        if name in ("load", "open", "close"):
             return ""
         raise WorkerRefused(self._error[0], "no room", self._error[1])
 
@@ -271,7 +270,7 @@ class Dying(Answering):
         self._embeds = embeds
 
     def call(self, name: str, args: Mapping[str, Any], body: bytes = b"", **_: Any) -> Any:
-        if name in ("open", "close"):
+        if name in ("load", "open", "close"):
             return ""
         raise WorkerEnded("SIGSEGV", crashed=True)
 

@@ -12,7 +12,6 @@ from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.index.ports import IndexRecord, Neighbours, VectorStore
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.embedded import EmbeddedChroma
-from astrbot_plugin_scoped_memory.llm_memory.index.vector.probe_process import ProbeProcess
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.server import ChromaServer
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.vector_store import ChromaVectorStore
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import (
@@ -23,7 +22,6 @@ from astrbot_plugin_scoped_memory.llm_memory.index.vector.write_pace import Writ
 from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope, ScopeFilter
 from astrbot_plugin_scoped_memory.llm_memory.models.shelf import Shelf
-from astrbot_plugin_scoped_memory.llm_memory.storage.child_process import ChildEnd
 from astrbot_plugin_scoped_memory.llm_memory.storage.directory_lock import LOCK_NAME
 from astrbot_plugin_scoped_memory.tests.fakes.vector_store import Disk, InMemoryVectorStore, Row
 
@@ -82,11 +80,8 @@ class ChromaBench(Bench):
         return [path for path in files if path.name != LOCK_NAME]
 
     def fresh(self) -> VectorStore:
-        # What is planted past the store would be looked into by a child each time.
-        connection = EmbeddedChroma(
-            self._path, prober=ProbeProcess(lambda _command, _seconds: ChildEnd(1))
-        )
-        return ChromaVectorStore(connection, pace=WritePace(long=1.0, sleep=lambda _: None))
+        pace = WritePace(long=1.0, sleep=lambda _: None)
+        return ChromaVectorStore(EmbeddedChroma(self._path), pace=pace)
 
     def plant(self, name: str, rows: dict[str, Row]) -> None:
         import chromadb

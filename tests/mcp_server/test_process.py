@@ -1,0 +1,428 @@
+"""``serve`` as a process: what stands on its stdout, how it ends, and how it fails to begin."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import checkout
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory.mcp_server.texts import Texts
+from astrbot_plugin_scoped_memory.llm_memory.sharing.endpoint import read_endpoint
+from astrbot_plugin_scoped_memory.llm_memory.storage.directory_lock import DirectoryLock
+from astrbot_plugin_scoped_memory.tests.support import agent_tools
+from astrbot_plugin_scoped_memory.tests.support.mcp_stdio import ServerGone, StdioClient
+
+pytestmark = [
+    pytest.mark.engine,
+    pytest.mark.slow,
+    pytest.mark.skipif(os.name == "nt", reason="signals"),
+]
+
+SAY = Texts.of("en").say
+FOLLOWED_SECONDS = 3.0
+END_SECONDS = 2.0
+ROOM = 3.0
+"""So much longer it may take where other tests use the machine."""
+
+
+def environ(home: Path) -> dict[str, str]:
+    """Of a server that finds by words."""
+    return {
+        **os.environ,
+        "PYTHONPATH": str(checkout.ROOT),
+        "SCOPED_MEMORY_HOME": str(home),
+        "SCOPED_MEMORY_EMBEDDING": "lexical",
+        "SCOPED_MEMORY_LANGUAGE": "en",
+    }
+
+
+def run(home: Path, code: str, *, text: str = "") -> subprocess.CompletedProcess[str]:
+    """A server whose process runs some code of ours first; it is loaded before that, for another
+    user may not be allowed to."""
+    home.parent.mkdir(exist_ok=True)
+    whole = "import sys\nimport llm_memory.cli.serve\nfrom llm_memory.__main__ import main\n"
+    whole += f"{code}\nsys.exit(main(['serve']))"
+    return subprocess.run(
+        [sys.executable, "-P", "-c", whole],
+        input=text,
+        env=environ(home),
+        cwd=home.parent,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def messages(*sent: tuple[str, dict[str, Any]]) -> str:
+    """A handshake and some requests, a line each."""
+    hello = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "raw", "version": "1"},
+    }
+    lines: list[dict[str, Any]] = [
+        {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+    ]
+    lines += [
+        {"jsonrpc": "2.0", "id": n, "method": method, "params": params}
+        for n, (method, params) in enumerate(sent, 1)
+    ]
+    return "".join(json.dumps(line) + "\n" for line in lines)
+
+
+def log(content: str) -> tuple[str, dict[str, Any]]:
+    return "tools/call", {
+        "name": "memory_log",
+        "arguments": {"content": content, "type": "decision"},
+    }
+
+
+@pytest.fixture
+async def clients(tmp_path: Path) -> AsyncIterator[Callable[..., StdioClient]]:
+    """Makes clients of one home, and ends what is left of their servers."""
+    made: list[StdioClient] = []
+    folder = tmp_path / "shop"
+    (folder / ".git").mkdir(parents=True)
+
+    def make(**options: Any) -> StdioClient:
+        made.append(StdioClient(tmp_path / "home", folder, **options))
+        return made[-1]
+
+    yield make
+    for client in made:
+        if client._process is not None and client.process.returncode is None:
+            client.process.send_signal(signal.SIGCONT)
+            client.process.kill()
+            await client.process.wait()
+
+
+def stored(tmp_path: Path) -> str:
+    return "".join(p.read_text("utf-8") for p in (tmp_path / "home" / "memory").rglob("*.md"))
+
+
+def pythons() -> list[Any]:
+    """Both lines of the SDK take stdout for themselves in their own ways."""
+    return [pytest.param(sys.executable, id="1.x"), pytest.param("", id="2.x")]
+
+
+@pytest.mark.parametrize("python", pythons())
+def test_nothing_but_the_protocol_stands_on_stdout(tmp_path: Path, python: str) -> None:
+    """Whatever prints: our code, a library's, a child process, C."""
+    variables = environ(tmp_path / "home")
+    if not python:
+        found = agent_tools.agent_python()
+        if found is None:
+            pytest.skip(".venv-agent is not what the checkout is now: make env-agent")
+        python = str(found)
+        del variables["PYTHONPATH"]
+    noisy = """
+import os, subprocess, sys
+from llm_memory.mcp_server.tools import MemoryTools
+calls = MemoryTools.call
+async def noisy(self, *given):
+    print("noise of print", flush=True)
+    sys.stdout.write("noise of stdout\\n")
+    sys.__stderr__.write("noise of stderr\\n")
+    os.write(1, b"noise of the descriptor\\n")
+    subprocess.run(["echo", "noise of a child"])
+    return await calls(self, *given)
+MemoryTools.call = noisy
+from llm_memory.__main__ import main
+sys.exit(main(["serve"]))
+"""
+    process = subprocess.Popen(
+        [python, "-P", "-c", noisy],
+        env=variables,
+        cwd=tmp_path,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    sent = [log("The noise comes from the kitchen"), ("tools/list", {}), ("nothing/known", {})]
+    process.stdin.write(messages(*sent))
+    process.stdin.write("no json\n\n{}\n[]\n\x00\n")
+    process.stdin.flush()
+    answered: dict[Any, Any] = {}
+    while not {0, 1, 2, 3} <= answered.keys():
+        line = process.stdout.readline()
+        assert line, process.stderr.read() if process.stderr else ""
+        answer = json.loads(line)
+        assert answer["jsonrpc"] == "2.0"
+        answered[answer.get("id")] = answer
+    out, err = process.communicate(timeout=20)
+    assert all(json.loads(line)["jsonrpc"] == "2.0" for line in out.splitlines())
+    assert "noise" not in json.dumps(answered[2])
+    for word in ("print", "stdout", "stderr", "the descriptor", "a child"):
+        assert f"noise of {word}" in err
+    assert "stored: " in answered[1]["result"]["content"][0]["text"]
+    assert "error" in answered[3]
+    assert process.returncode == 0
+
+
+async def test_stdin_closed_in_the_middle_of_a_write(
+    tmp_path: Path, clients: Callable[..., StdioClient]
+) -> None:
+    """What was acknowledged is there, and the process ends by itself."""
+    for moment in (1, 5, 20):
+        client = clients()
+        await client.start()
+        await client.call("memory_search", query="x")
+        process = client.process
+        assert process.stdin is not None
+        assert process.stdout is not None
+        lines = [
+            {"jsonrpc": "2.0", "id": f"{moment}-{n}", "method": method, "params": params}
+            for n in range(30)
+            for method, params in [log(f"Vase {moment} of set {n} stands on shelf {n * n}")]
+        ]
+        process.stdin.write("".join(json.dumps(line) + "\n" for line in lines).encode())
+        process.stdin.write(b'{"jsonrpc": "2.0", "id": "half", "method": "tools/c')
+        acknowledged = [json.loads(await process.stdout.readline()) for _ in range(moment)]
+        process.stdin.close()
+        async with asyncio.timeout(10):
+            rest = (await process.stdout.read()).decode()
+            await process.wait()
+        assert process.returncode == 0
+        acknowledged += [json.loads(line) for line in rest.splitlines()]
+        text = stored(tmp_path)
+        said = [
+            one["id"]
+            for one in acknowledged
+            if "stored" in json.dumps(one.get("result", {}).get("content", ""))
+        ]
+        assert len(said) >= moment
+        for name in said:
+            _, n = name.split("-")
+            assert text.count(f"Vase {moment} of set {n} stands") == 1
+        assert read_endpoint(tmp_path / "home" / "state") is None
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("when", ["at once", "opened", "busy"])
+async def test_a_signal_ends_it(
+    tmp_path: Path, clients: Callable[..., StdioClient], number: signal.Signals, when: str
+) -> None:
+    client = clients()
+    await client.start()
+    if when != "at once":
+        await client.call("memory_log", content="The bell was cast in Mainz", type="decision")
+    if when == "busy":
+        assert client.process.stdin is not None
+        lines = [
+            {"jsonrpc": "2.0", "id": n + 100, "method": method, "params": params}
+            for n in range(40)
+            for method, params in [log(f"Bell {n} hangs in tower {n * n}")]
+        ]
+        client.process.stdin.write("".join(json.dumps(one) + "\n" for one in lines).encode())
+        await client.process.stdin.drain()
+    began = time.monotonic()
+    client.process.send_signal(number)
+    async with asyncio.timeout(20):
+        await client.process.wait()
+    assert time.monotonic() - began < END_SECONDS * ROOM
+    assert client.process.returncode == 0
+    if when != "at once":
+        assert stored(tmp_path).count("The bell was cast in Mainz") == 1
+    lock = DirectoryLock(tmp_path / "home")
+    lock.acquire()  # nobody has it
+    lock.release()
+
+
+async def test_a_follower_ends_though_its_owner_hangs(
+    tmp_path: Path, clients: Callable[..., StdioClient]
+) -> None:
+    owner, follower = clients(), clients()
+    await owner.start()
+    await owner.call("memory_search", query="x")
+    await follower.start()
+    await follower.call("memory_log", content="The swan lives on the pond", type="decision")
+    owner.process.send_signal(signal.SIGSTOP)
+    assert follower.process.stdin is not None
+    method, params = log("The goose lives on the pond, too")
+    line = {"jsonrpc": "2.0", "id": 99, "method": method, "params": params}
+    follower.process.stdin.write(json.dumps(line).encode() + b"\n")
+    await follower.process.stdin.drain()
+    follower.process.stdin.close()
+    async with asyncio.timeout(10):
+        await follower.process.wait()
+    owner.process.send_signal(signal.SIGCONT)
+    await owner.stop()
+    assert stored(tmp_path).count("The swan lives") == 1
+
+
+async def test_no_process_is_left_behind(
+    tmp_path: Path, clients: Callable[..., StdioClient]
+) -> None:
+    client = clients()
+    await client.start()
+    await client.call("memory_search", query="x")
+    children = children_of(client.process.pid)
+    await client.stop()
+    assert client.process.returncode == 0
+    assert [pid for pid in children if Path(f"/proc/{pid}").exists()] == []
+
+
+def children_of(pid: int) -> list[int]:
+    """All below a process, on Linux."""
+    tasks = Path(f"/proc/{pid}/task")
+    if not tasks.exists():
+        return []
+    found = []
+    for task in tasks.iterdir():
+        for child in (task / "children").read_text().split():
+            found += [int(child), *children_of(int(child))]
+    return found
+
+
+async def test_an_edit_by_hand_is_found_by_every_client(
+    tmp_path: Path, clients: Callable[..., StdioClient]
+) -> None:
+    owner, follower = clients(), clients()
+    for client in (owner, follower):
+        await client.start()
+    await owner.call("memory_log", content="The anchor is painted red", type="decision")
+    (file,) = (tmp_path / "home" / "memory" / "scopes").rglob("decisions.md")
+    text = file.read_text("utf-8")
+    edited = text.replace("painted red", "painted violet") + "\n## The mast is made of larch\n"
+    file.write_text(edited, "utf-8")
+    began = time.monotonic()
+    for client in (owner, follower):
+        for query, word in (("anchor painted", "violet"), ("what is the mast made of", "larch")):
+            async with asyncio.timeout(20):
+                while True:
+                    found, _ = await client.call("memory_search", query=query)
+                    if word in found:
+                        break
+                    await asyncio.sleep(0.05)
+    assert time.monotonic() - began < FOLLOWED_SECONDS * ROOM
+    assert "painted red" not in (await owner.call("memory_search", query="anchor painted"))[0]
+
+
+def test_without_the_sdk_it_says_so(tmp_path: Path) -> None:
+    code = """
+from importlib import metadata
+known = metadata.version
+def version(name):
+    if name == "mcp":
+        raise metadata.PackageNotFoundError(name)
+    return known(name)
+metadata.version = version
+"""
+    done = run(tmp_path / "x" / "home", code)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert len(done.stderr.splitlines()) == 1
+    assert "pip install 'mcp>=1.23,<3'" in done.stderr
+    assert not (tmp_path / "x" / "home").exists()
+
+
+@pytest.mark.parametrize("version", ["1.8.0", "1.22.9", "0.9", "1.rc1"])
+def test_with_too_old_an_sdk_it_says_so(tmp_path: Path, version: str) -> None:
+    code = f"from importlib import metadata; metadata.version = lambda name: {version!r}"
+    done = run(tmp_path / "x" / "home", code)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert len(done.stderr.splitlines()) == 1
+    assert f"mcp {version}" in done.stderr
+
+
+def test_a_home_that_cannot_be_had_is_a_line(tmp_path: Path) -> None:
+    home = tmp_path / "x" / "home"
+    home.parent.mkdir()
+    home.write_text("a file", "utf-8")
+    done = run(home, "")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert len(done.stderr.splitlines()) == 1
+    assert str(home) in done.stderr
+
+
+def test_an_unreadable_home_is_a_line(tmp_path: Path) -> None:
+    home = tmp_path / "x" / "home"
+    home.mkdir(parents=True)
+    home.chmod(0)
+    for folder in (tmp_path, *list(tmp_path.parents)[:2]):
+        folder.chmod(0o755)
+    code = "import os; os.geteuid() or (os.setgroups([]), os.setgid(65534), os.setuid(65534))"
+    done = run(home, code)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert len(done.stderr.splitlines()) == 1
+    assert str(home) in done.stderr
+
+
+@pytest.mark.parametrize("text", ["max_tokens = [", "\xff\xfe", "a = 1\na = 2\n", "x" * 100_000])
+def test_a_broken_config_is_a_line(tmp_path: Path, text: str) -> None:
+    home = tmp_path / "x" / "home"
+    home.mkdir(parents=True)
+    (home / "config.toml").write_bytes(text.encode("latin-1"))
+    done = run(home, "")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert len(done.stderr.splitlines()) == 1
+    assert "config.toml" in done.stderr
+
+
+async def test_a_store_of_a_newer_format_is_a_tools_text(
+    tmp_path: Path, clients: Callable[..., StdioClient]
+) -> None:
+    first = clients()
+    await first.start()
+    await first.call("memory_log", content="The organ has four manuals", type="decision")
+    await first.stop()
+    (mark,) = (tmp_path / "home" / "memory").glob("*format*")
+    raw = json.loads(mark.read_text("utf-8"))
+    mark.write_text(json.dumps({**raw, "format": 99}), "utf-8")
+    second = clients()
+    await second.start()
+    for _ in range(2):
+        text, failed = await second.call("memory_search", query="organ")
+        assert failed
+        assert "99" in text
+    mark.write_text(json.dumps(raw), "utf-8")
+    text, failed = await second.call("memory_search", query="how many manuals has the organ")
+    assert (failed, "four manuals" in text) == (False, True)
+    await second.stop()
+
+
+async def test_a_bots_store_without_a_bot_is_a_tools_text(
+    tmp_path: Path, clients: Callable[..., StdioClient]
+) -> None:
+    (tmp_path / "bot" / "state").mkdir(parents=True)
+    folder = tmp_path / "shop"
+    client = StdioClient(tmp_path / "home", folder, "--bot", str(tmp_path / "bot"))
+    await client.start()
+    text, failed = await client.call("memory_search", query="x")
+    assert failed
+    assert text == SAY("no_owner", detail="no program has it open / 没有程序开着它")
+    await client.stop()
+    assert not (tmp_path / "bot" / "memory").exists()
+    assert list((tmp_path / "bot").iterdir()) == [tmp_path / "bot" / "state"]
+
+
+async def test_many_that_start_at_once_share_one_home(
+    tmp_path: Path, clients: Callable[..., StdioClient]
+) -> None:
+    some = [clients() for _ in range(4)]
+    await asyncio.gather(*(client.start() for client in some))
+    answers = await asyncio.gather(
+        *(
+            client.call("memory_log", content=f"Lantern {n} burns oil", type="decision")
+            for n, client in enumerate(some)
+        )
+    )
+    assert not [text for text, failed in answers if failed]
+    found, _ = await some[-1].call("memory_search", query="which lantern burns oil")
+    assert all(f"Lantern {n}" in found for n in range(len(some)))
+    await asyncio.gather(*(client.stop() for client in some))
+    with pytest.raises(ServerGone):
+        await some[0].call("memory_search", query="x")
