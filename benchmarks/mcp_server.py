@@ -6,7 +6,8 @@
 - ``start``: seconds from the spawn of ``serve`` until ``initialize`` is answered, as the owner of
   an empty home and as a follower of another one, beside a bare server's.
 - ``search``: p95 of ``memory_search`` over stdio, at the owner and at a follower, beside the p95 of
-  the engine's own recall of the same questions, in a process that has a copy of the store.
+  the engine's own recall of the same questions, in a process that has a copy of the store; and the
+  CPU time of a search in all processes of ours, which a busy machine changes least.
 - ``memory``: resident memory of a follower and of a bare server after twenty calls each.
 - ``takeover``: seconds from the ``kill -9`` of the owner until a follower has answered again.
 
@@ -29,6 +30,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +42,7 @@ import checkout  # noqa: E402  (both folders are made visible by the lines above
 
 checkout.register()
 
-from gauges import noise, percentile, spread  # noqa: E402
+from gauges import cpu_milliseconds, noise, percentile, spread  # noqa: E402
 from mcp_client import Client  # noqa: E402
 from samples import memories, questions, write_vault  # noqa: E402
 from table import table  # noqa: E402
@@ -122,6 +124,7 @@ def search(place: Place, home: Path, rounds: int, wanted: int) -> dict[str, Any]
     pool = iter(questions(2 * (rounds + 1) * wanted))
     spent: dict[str, list[float]] = {"engine": [], "owner": [], "follower": []}
     by_round: dict[str, list[float]] = {"owner/engine": [], "follower/engine": []}
+    cpu = dict.fromkeys(spent, 0.0)
     with (
         place.owner(home) as owner,
         place.serve(home) as follower,
@@ -134,11 +137,15 @@ def search(place: Place, home: Path, rounds: int, wanted: int) -> dict[str, Any]
                 # Each its own question: the owner answers both, and knows one by then.
                 for name, client in (("owner", owner), ("follower", follower)):
                     text = next(pool)
-                    if turn % 2:
-                        now["engine"].append(engine(text))
-                    now[name].append(client.call("memory_search", query=text)[0])
-                    if not turn % 2:
-                        now["engine"].append(engine(text))
+                    steps = [
+                        ("engine", engine.ask, (engine.pid,)),
+                        (name, partial(_searched, client), {owner.pid, client.pid}),
+                    ]
+                    for who, ask, pids in steps if turn % 2 else steps[::-1]:
+                        before = sum(map(cpu_milliseconds, pids))
+                        now[who].append(ask(text))
+                        if number:
+                            cpu[who] += sum(map(cpu_milliseconds, pids)) - before
             if not number:  # dictionaries and patterns are loaded
                 continue
             p95 = {name: percentile(values, 0.95) for name, values in now.items()}
@@ -147,8 +154,11 @@ def search(place: Place, home: Path, rounds: int, wanted: int) -> dict[str, Any]
             for name, values in now.items():
                 spent[name] += values
     whole = {name: spread(values) for name, values in spent.items()}
+    each = {name: cpu[name] / len(values) for name, values in spent.items()}
     return {
         "ms": whole,
+        "cpu_ms": {name: round(value, 2) for name, value in each.items()},
+        "cpu_ratio": _ratios(each, "engine") if each["engine"] else {},
         "p50_ratio": _ratios({name: value["p50"] for name, value in whole.items()}, "engine"),
         "p95_ratio": _ratios({name: value["p95"] for name, value in whole.items()}, "engine"),
         "p95_ratio_of_rounds": {
@@ -157,33 +167,44 @@ def search(place: Place, home: Path, rounds: int, wanted: int) -> dict[str, Any]
     }
 
 
+def _searched(client: Client, text: str) -> float:
+    return client.call("memory_search", query=text)[0]
+
+
+@dataclass(frozen=True)
+class Engine:
+    """The engine's own recall, in a process of its own."""
+
+    process: subprocess.Popen[str]
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def ask(self, text: str) -> float:
+        """Milliseconds of a recall."""
+        assert self.process.stdin is not None  # noqa: S101
+        assert self.process.stdout is not None  # noqa: S101
+        self.process.stdin.write(f"{text}\n")
+        self.process.stdin.flush()
+        return float(self.process.stdout.readline())
+
+
 @contextlib.contextmanager
-def _engine(place: Place, home: Path) -> Iterator[Any]:
+def _engine(place: Place, home: Path) -> Iterator[Engine]:
     command = [place.python, str(HERE / "recall_child.py"), str(home), place.embedding]
-    process = subprocess.Popen(  # noqa: S603
+    with subprocess.Popen(  # noqa: S603
         [*command, str(LIMIT), str(BUDGET)],
         env=place.environ(home),
         cwd=place.root,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-    )
-    assert process.stdin is not None  # noqa: S101
-    assert process.stdout is not None  # noqa: S101
-    to, back = process.stdin, process.stdout
-    if back.readline() != "ready\n":
-        raise ConnectionError("the engine did not open")
-
-    def ask(text: str) -> float:
-        to.write(f"{text}\n")
-        to.flush()
-        return float(back.readline())
-
-    try:
-        yield ask
-    finally:
-        to.close()
-        process.wait(30)
+    ) as process:
+        assert process.stdout is not None  # noqa: S101
+        if process.stdout.readline() != "ready\n":
+            raise ConnectionError("the engine did not open")
+        yield Engine(process)
 
 
 def memory(place: Place, home: Path, rounds: int) -> dict[str, Any]:
