@@ -131,6 +131,15 @@ def cpu_seconds(pid: int) -> float | None:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def cpu_milliseconds(pid: int) -> float:
+    """CPU time of the threads that a process has now, exactly; 0 beyond Linux."""
+    total = 0
+    for path in Path(f"/proc/{pid}/task").glob("*/schedstat"):
+        with contextlib.suppress(OSError):
+            total += int(path.read_text(encoding="ascii").split()[0])
+    return total / 1e6
+
+
 def resident_megabytes(pid: int, *, children: bool = True) -> float | None:
     """Resident memory of a process, and of all that it started; None beyond Linux."""
     total = 0

@@ -6,12 +6,14 @@
 - ``start``: seconds from the spawn of ``serve`` until ``initialize`` is answered, as the owner of
   an empty home and as a follower of another one, beside a bare server's.
 - ``search``: p95 of ``memory_search`` over stdio, at the owner and at a follower, beside the p95 of
-  the engine's own recall of the same questions, in a process that has a copy of the store.
+  the engine's own recall of the same questions, in a process that has a copy of the store; and the
+  CPU time of a search in all processes of ours, which a busy machine changes least.
 - ``memory``: resident memory of a follower and of a bare server after twenty calls each.
 - ``takeover``: seconds from the ``kill -9`` of the owner until a follower has answered again.
 
 Everything is measured by turns in each round, with the interpreter ``--python``, and the medians of
-the rounds are given. ``noise`` is how long a loop that does nothing stood still meanwhile.
+the rounds are given; of ``search`` the percentiles of all rounds, and the median of their ratios.
+``noise`` is how long a loop that does nothing stood still, before.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +42,7 @@ import checkout  # noqa: E402  (both folders are made visible by the lines above
 
 checkout.register()
 
-from gauges import noise, percentile  # noqa: E402
+from gauges import cpu_milliseconds, noise, percentile, spread  # noqa: E402
 from mcp_client import Client  # noqa: E402
 from samples import memories, questions, write_vault  # noqa: E402
 from table import table  # noqa: E402
@@ -119,7 +122,9 @@ def search(place: Place, home: Path, rounds: int, wanted: int) -> dict[str, Any]
     copy = place.root / "copy"
     shutil.copytree(home, copy)
     pool = iter(questions(2 * (rounds + 1) * wanted))
-    p95: dict[str, list[float]] = {"engine": [], "owner": [], "follower": []}
+    spent: dict[str, list[float]] = {"engine": [], "owner": [], "follower": []}
+    by_round: dict[str, list[float]] = {"owner/engine": [], "follower/engine": []}
+    cpu = dict.fromkeys(spent, 0.0)
     with (
         place.owner(home) as owner,
         place.serve(home) as follower,
@@ -127,46 +132,79 @@ def search(place: Place, home: Path, rounds: int, wanted: int) -> dict[str, Any]
     ):
         follower.initialize()
         for number in range(rounds + 1):
-            spent: dict[str, list[float]] = {name: [] for name in p95}
-            for _ in range(wanted):
+            now: dict[str, list[float]] = {name: [] for name in spent}
+            for turn in range(wanted):
                 # Each its own question: the owner answers both, and knows one by then.
                 for name, client in (("owner", owner), ("follower", follower)):
                     text = next(pool)
-                    spent["engine"].append(engine(text))
-                    spent[name].append(client.call("memory_search", query=text)[0])
-            if number:
-                for name, values in spent.items():
-                    p95[name].append(percentile(values, 0.95))
-    return _beside(p95, "engine", "p95_ms")
+                    steps = [
+                        ("engine", engine.ask, (engine.pid,)),
+                        (name, partial(_searched, client), {owner.pid, client.pid}),
+                    ]
+                    for who, ask, pids in steps if turn % 2 else steps[::-1]:
+                        before = sum(map(cpu_milliseconds, pids))
+                        now[who].append(ask(text))
+                        if number:
+                            cpu[who] += sum(map(cpu_milliseconds, pids)) - before
+            if not number:  # dictionaries and patterns are loaded
+                continue
+            p95 = {name: percentile(values, 0.95) for name, values in now.items()}
+            for name in by_round:
+                by_round[name].append(p95[name.partition("/")[0]] / p95["engine"])
+            for name, values in now.items():
+                spent[name] += values
+    whole = {name: spread(values) for name, values in spent.items()}
+    each = {name: cpu[name] / len(values) for name, values in spent.items()}
+    return {
+        "ms": whole,
+        "cpu_ms": {name: round(value, 2) for name, value in each.items()},
+        "cpu_ratio": _ratios(each, "engine") if each["engine"] else {},
+        "p50_ratio": _ratios({name: value["p50"] for name, value in whole.items()}, "engine"),
+        "p95_ratio": _ratios({name: value["p95"] for name, value in whole.items()}, "engine"),
+        "p95_ratio_of_rounds": {
+            name: round(statistics.median(values), 3) for name, values in by_round.items()
+        },
+    }
+
+
+def _searched(client: Client, text: str) -> float:
+    return client.call("memory_search", query=text)[0]
+
+
+@dataclass(frozen=True)
+class Engine:
+    """The engine's own recall, in a process of its own."""
+
+    process: subprocess.Popen[str]
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def ask(self, text: str) -> float:
+        """Milliseconds of a recall."""
+        assert self.process.stdin is not None  # noqa: S101
+        assert self.process.stdout is not None  # noqa: S101
+        self.process.stdin.write(f"{text}\n")
+        self.process.stdin.flush()
+        return float(self.process.stdout.readline())
 
 
 @contextlib.contextmanager
-def _engine(place: Place, home: Path) -> Iterator[Any]:
+def _engine(place: Place, home: Path) -> Iterator[Engine]:
     command = [place.python, str(HERE / "recall_child.py"), str(home), place.embedding]
-    process = subprocess.Popen(  # noqa: S603
+    with subprocess.Popen(  # noqa: S603
         [*command, str(LIMIT), str(BUDGET)],
         env=place.environ(home),
         cwd=place.root,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-    )
-    assert process.stdin is not None  # noqa: S101
-    assert process.stdout is not None  # noqa: S101
-    to, back = process.stdin, process.stdout
-    if back.readline() != "ready\n":
-        raise ConnectionError("the engine did not open")
-
-    def ask(text: str) -> float:
-        to.write(f"{text}\n")
-        to.flush()
-        return float(back.readline())
-
-    try:
-        yield ask
-    finally:
-        to.close()
-        process.wait(30)
+    ) as process:
+        assert process.stdout is not None  # noqa: S101
+        if process.stdout.readline() != "ready\n":
+            raise ConnectionError("the engine did not open")
+        yield Engine(process)
 
 
 def memory(place: Place, home: Path, rounds: int) -> dict[str, Any]:
@@ -211,12 +249,13 @@ def _beside(values: dict[str, list[float]], base: str, unit: str) -> dict[str, A
     return {
         unit: {name: round(value, 3) for name, value in middle.items()},
         "largest": {name: round(max(some), 3) for name, some in values.items()},
-        "ratio": {
-            f"{name}/{base}": round(value / middle[base], 3)
-            for name, value in middle.items()
-            if name != base
-        },
+        "ratio": _ratios(middle, base),
     }
+
+
+def _ratios(values: dict[str, float], base: str) -> dict[str, float]:
+    others = {name: value for name, value in values.items() if name != base}
+    return {f"{name}/{base}": round(value / values[base], 3) for name, value in others.items()}
 
 
 def fill(place: Place, home: Path, count: int) -> None:
