@@ -350,6 +350,8 @@ def test_an_interrupted_run_keeps_what_it_has_built(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        # A suite that a script starts in the background has SIGINT ignored, and hands that on.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     deadline = time.monotonic() + 60
     while seen < 120 and time.monotonic() < deadline:

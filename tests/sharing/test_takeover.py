@@ -2,7 +2,7 @@
 acknowledged is lost, nothing stands twice, and each is served again.
 
 An agent whose own server lives would hear within ``PATIENCE_SECONDS`` that there is no owner, and
-that fails here; how long it takes is benchmarks/mcp.py's to say.
+that fails here; how long it takes is benchmarks/mcp_server.py's to say.
 """
 
 from __future__ import annotations
