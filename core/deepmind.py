@@ -186,7 +186,7 @@ class DeepMind:
         """For the recall of the next turn: nothing of what is off the record."""
         plugin = self._plugin
         conversation_id = await plugin.turns.conversation_id(event)
-        if plugin.service.paused_since(conversation_id) is None:
+        if plugin.service.conversations.paused_since(conversation_id) is None:
             said = Said(turn.user_text, turn.reply_text, plugin.clock(), turn.view, turn.history)
             plugin.talk.note(conversation_id, turn.actor.person, said)
 

@@ -46,7 +46,7 @@ class ExpandTool(MemoryTool):
         pointer = arguments.text("pointer", limit=MAX_POINTER, required=True)
         if problem := arguments.finish():
             return f"error {problem}"
-        if plugin.service.paused_since(conversation_id):
+        if plugin.service.conversations.paused_since(conversation_id):
             return f"error {plugin.texts.say('pause.recalled_nothing')}"
         expansion = await plugin.service.expand(pointer, conversation_id=conversation_id)
         match expansion:

@@ -148,7 +148,7 @@ class Commands:
                 for place, count in sorted(status.notes.items())
             )
             lines.append(self._say("status.notes", count=sum(status.notes.values()), places=places))
-        since = self._plugin.service.paused_since(conversation_id)
+        since = self._plugin.service.conversations.paused_since(conversation_id)
         lines += [self._say("status.paused", since=moment(since))] if since else []
         lines += loop_lines(self._plugin.texts, status.loop) if actor.admin else []
         if actor.admin:  # of all conversations
@@ -193,7 +193,7 @@ class Commands:
             return self._say("outcome.admins_only")
         lines = [self._say("confirm.done", count=count)] if count else []
         try:
-            if await service.confirm_pauses(actor=actor):
+            if await service.conversations.confirm_pauses(actor):
                 lines.append(self._say("confirm.pauses"))
             if (await service.describe(conversation_id=conversation_id)).damaged:
                 lines.append(self._say("scope.damaged"))  # which is another thing to say yes to

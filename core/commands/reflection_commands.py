@@ -44,7 +44,7 @@ class ReflectionCommands:
         await self._open()
         if not actor.admin:
             return self._say("outcome.admins_only")
-        if since := self._plugin.service.paused_since(conversation_id):
+        if since := self._plugin.service.conversations.paused_since(conversation_id):
             return self._say("status.paused", since=f"{since:%Y-%m-%d %H:%M}")
         reading = asyncio.ensure_future(self._read(conversation_id.umo))
         done, _pending = await asyncio.wait([reading], timeout=_PATIENCE_SECONDS)

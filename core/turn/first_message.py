@@ -27,7 +27,7 @@ async def announce_conversation(
 ) -> None:
     """Note that a person's message came, where no turn begins with it."""
     if actor.spoke:
-        meeting = plugin.service.meet(conversation_id, actor)
+        meeting = plugin.service.conversations.meet(conversation_id, actor)
         await log_first_message(plugin, conversation_id, meeting)
 
 
@@ -52,7 +52,7 @@ async def log_first_message(
 async def strangers_warning(plugin: PluginContext, actor: Actor) -> str:
     """What an admin is told once in chat: that others write privately and share the public scope.
     Empty for anybody else."""
-    count = await plugin.service.claim_strangers_warning(actor=actor)
+    count = await plugin.service.conversations.claim_strangers_warning(actor)
     return plugin.texts.say("notice.strangers_in_public", count=count) if count else ""
 
 
@@ -73,7 +73,7 @@ async def warn_admin(plugin: PluginContext, conversation_id: ConversationId, act
         logger.exception(plugin.texts.say("log.warning_unsent"))
         reached = False
     if not reached:
-        await plugin.service.return_strangers_warning()
+        await plugin.service.conversations.return_strangers_warning()
 
 
 def scope_line(plugin: PluginContext, resolution: Usable | ReadPublicOnly | Refused) -> str:

@@ -56,7 +56,7 @@ class WokenAgents:
         adapter = self._adapter(parsed.account)
         try:
             async with asyncio.timeout(_OPENING_SECONDS):
-                return await self._service().completed(parsed, adapter)
+                return await self._service().conversations.completed(parsed, adapter)
         except (TimeoutError, EngineClosed, EngineOff) as error:
             logger.warning(self._texts.say("log.origin_unknown", id=parsed, error=repr(error)))
             return ConversationId(
@@ -69,7 +69,7 @@ class WokenAgents:
         sender = str(job.get("sender_id") or "") if isinstance(job, dict) else ""
         try:
             async with asyncio.timeout(_OPENING_SECONDS):
-                found = await self._service().on_behalf_of(conversation_id, sender)
+                found = await self._service().conversations.on_behalf_of(conversation_id, sender)
         except (TimeoutError, EngineClosed, EngineOff):
             found = None
         if found is None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from datetime import datetime
 
-from ..models.conversation import Actor, ConversationId, SeenSender
+from ..models.conversation import Actor, ConversationId
 from ..models.data_models import (
     EditOutcome,
     ForgetOutcome,
@@ -45,7 +44,6 @@ from ..primer.models import Overview, Primed, Primer
 from ..primer.primer_service import Written
 from ..runtime.lifecycle import Lifespan
 from ..scopes.access import Access, ConversationView
-from ..scopes.scope_book import FirstContact
 from ..transfer.ports import LineSource
 from .conversations import Conversations
 from .corrections import Corrections
@@ -85,7 +83,8 @@ class CognitiveService:
         self._files = files
         self._writes = writes
         self._corrections = corrections
-        self._conversations = conversations
+        self.conversations = conversations
+        """What is known of conversations and of who speaks in them."""
         self.admin = admin
         """What admins decide about scopes."""
 
@@ -310,47 +309,12 @@ class CognitiveService:
 
         Raises StateUnavailable, and then it is not paused.
         """
-        return await self._conversations.pause(await self._view(conversation_id), actor)
+        return await self.conversations.pause(await self._view(conversation_id), actor)
 
     async def resume(self, *, conversation_id: ConversationId, actor: Actor) -> ResumeOutcome:
         """On the record again, by a person who may pause it. Raises StateUnavailable."""
         await self._life.ready()
-        return await self._conversations.resume(conversation_id, actor)
-
-    def paused_since(self, conversation_id: ConversationId) -> datetime | None:
-        """When it went off the record; None where it is on it, or that is not known yet."""
-        return self._conversations.paused_since(conversation_id)
-
-    async def confirm_pauses(self, *, actor: Actor) -> bool | None:
-        """Conversations that were not paused again since their pauses were lost are open. False
-        where none were lost; None for anybody but an admin. Raises StateUnavailable."""
-        await self._life.ready()
-        return await self._conversations.confirm_pauses(actor)
-
-    async def meet(self, conversation_id: ConversationId, actor: Actor) -> FirstContact:
-        """Note that a person's message came; says whether it is the conversation's first."""
-        return await self._conversations.meet(conversation_id, actor)
-
-    async def completed(self, parsed: ConversationId, adapter: str | None) -> ConversationId:
-        """A conversation of which an event tells the origin alone; see ``Origins.completed``."""
-        await self._life.begun()
-        return await self._conversations.origins.completed(parsed, adapter)
-
-    async def on_behalf_of(self, conversation_id: ConversationId, sender: str) -> SeenSender | None:
-        """For whom an agent acts that woke by itself; see ``Origins.on_behalf_of``."""
-        await self._life.begun()
-        return await self._conversations.origins.on_behalf_of(conversation_id, sender)
-
-    async def claim_strangers_warning(self, *, actor: Actor) -> int:
-        """How many persons but admins write privately in public, for an admin who was not told of
-        it yet; 0 for anybody else, and from then on."""
-        await self._life.ready()
-        return await self._conversations.claim_strangers_warning(actor)
-
-    async def return_strangers_warning(self) -> None:
-        """The admin who claimed it could not be reached."""
-        await self._life.ready()
-        await self._conversations.return_strangers_warning()
+        return await self.conversations.resume(conversation_id, actor)
 
     async def newest(
         self,
@@ -375,11 +339,11 @@ class CognitiveService:
     ) -> list[StoredMemory]:
         """The rules of this conversation's scope that were learned from an admin's talk, each told
         once, to an admin alone."""
-        return await self._conversations.new_rules(await self._view(conversation_id), actor)
+        return await self.conversations.new_rules(await self._view(conversation_id), actor)
 
     async def describe(self, *, conversation_id: ConversationId) -> ScopeReport:
         """What the conversation reads and writes, and why."""
-        return await self._conversations.describe(await self._view(conversation_id))
+        return await self.conversations.describe(await self._view(conversation_id))
 
     async def export(
         self, *, conversation_id: ConversationId, actor: Actor

@@ -7,7 +7,7 @@ from datetime import datetime
 from ..catalogue.catalogue import Catalogue
 from ..catalogue.unread_turns import UnreadTurns
 from ..migration.former_scopes import FormerScopes
-from ..models.conversation import Actor, ConversationId, ConversationKind
+from ..models.conversation import Actor, ConversationId, ConversationKind, SeenSender
 from ..models.data_models import (
     NotAllowed,
     Rejected,
@@ -48,7 +48,7 @@ class Conversations:
     ) -> None:
         self._access = access
         self._book = book
-        self.origins = origins
+        self._origins = origins
         self._former = former
         self._catalogue = catalogue
         self._histories = histories
@@ -64,7 +64,7 @@ class Conversations:
         for the turn, None where it was not. Raises EngineClosed, EngineOff."""
         await self._life.ready()
         resolution = (view or self._access.view(conversation_id)).resolution
-        await self.origins.note(conversation_id, actor, resolution)
+        await self._origins.note(conversation_id, actor, resolution)
         contact = await self._book.meet(conversation_id, actor, resolution)
         await self._former.note(conversation_id, contact.resolution)
         return contact
@@ -96,12 +96,25 @@ class Conversations:
         unreported = await self._book.claim_unreported(list(found)[:_RULES_TOLD])
         return [found[memory_id] for memory_id in unreported]
 
+    async def completed(self, parsed: ConversationId, adapter: str | None) -> ConversationId:
+        """A conversation of which an event tells the origin alone; see ``Origins.completed``."""
+        await self._life.begun()
+        return await self._origins.completed(parsed, adapter)
+
+    async def on_behalf_of(self, conversation_id: ConversationId, sender: str) -> SeenSender | None:
+        """For whom an agent acts that woke by itself; see ``Origins.on_behalf_of``."""
+        await self._life.begun()
+        return await self._origins.on_behalf_of(conversation_id, sender)
+
     async def claim_strangers_warning(self, actor: Actor) -> int:
-        """How many persons but admins write privately in public, for an admin who was not told."""
+        """How many persons but admins write privately in public, for an admin who was not told of
+        it yet; 0 for anybody else, and from then on."""
+        await self._life.ready()
         return await self._book.claim_strangers_warning() if actor.admin else 0
 
     async def return_strangers_warning(self) -> None:
         """The admin who claimed it could not be reached."""
+        await self._life.ready()
         await self._book.return_strangers_warning()
 
     def paused_since(self, conversation_id: ConversationId) -> datetime | None:
@@ -132,6 +145,7 @@ class Conversations:
     async def confirm_pauses(self, actor: Actor) -> bool | None:
         """Conversations that were not paused again since their pauses were lost are open. False
         where none were lost; None for anybody but an admin. Raises StateUnavailable."""
+        await self._life.ready()
         if not actor.admin:
             return None
         confirmed = await self._life.finish(self._paused_conversations.confirm())

@@ -37,7 +37,7 @@ async def ask(
 async def left_behind(root: Path) -> str:
     """Two memories in a scope of ``per-peer``; its name."""
     async with running(root, {}, settings=PER_PEER, follow=False) as rig:
-        await rig.engine.service.meet(private(1), person(1))
+        await rig.engine.service.conversations.meet(private(1), person(1))
         for text in ("存折放在饼干盒里", "备用钥匙在花盆下面"):
             stored = await rig.remember(text, private(1), person(1))
         return stored.memory.scope.name

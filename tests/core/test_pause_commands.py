@@ -57,7 +57,7 @@ async def test_pause_and_resume_say_what_has_changed(tmp_path: Path, language: s
         assert await ask(rig, "resume", language) == say("pause.not_allowed")
         assert await ask(rig, "resume", language, admin=True) == say("pause.not_paused")
         assert await ask(rig, "pause", language, admin=True) == say("pause.done")
-        since = rig.engine.service.paused_since(group(777))
+        since = rig.engine.service.conversations.paused_since(group(777))
         assert f"{since:%Y-%m-%d %H:%M}" in await ask(rig, "pause", language, admin=True)
         assert await ask(rig, "resume", language, admin=True) == say("pause.resumed")
 
@@ -71,7 +71,7 @@ async def test_while_paused_every_command_and_tool_says_so(tmp_path: Path, langu
         paused = say("pause.recalled_nothing")
         assert await ask(rig, "search 奶奶 花生", language) == paused
         assert await ask(rig, "add 爷爷的生日在五月", language) == say("reject.off_the_record")
-        since = rig.engine.service.paused_since(group(777))
+        since = rig.engine.service.conversations.paused_since(group(777))
         line = say("status.paused", since=f"{since:%Y-%m-%d %H:%M}")
         for words in ("status", "scope"):
             assert line in await ask(rig, words, language)

@@ -68,7 +68,7 @@ def linked(**people: str) -> dict[str, str]:
 
 async def say(rig: Rig, text: str, where: ConversationId, number: int = 1) -> None:
     """Somebody writes, and has something remembered."""
-    await rig.engine.service.meet(where, person(number))
+    await rig.engine.service.conversations.meet(where, person(number))
     await rig.remember(text, where, person(number))
 
 
@@ -331,7 +331,7 @@ async def test_queued_turns_stay_where_they_were_said_unless_the_scope_is_brough
 ) -> None:
     async with running(tmp_path, settings=to(), follow=False) as rig:
         service = rig.engine.service
-        await service.meet(ONE, person(1))
+        await service.conversations.meet(ONE, person(1))
         tickets = [
             await service.observe(Turn(person(1), text, "好"), conversation_id=ONE)
             for text in ("存折搬到琴凳里了", "我换了新的自行车锁", "窗帘是蓝色的")
@@ -363,7 +363,7 @@ async def test_what_was_forgotten_there_stays_forgotten_where_its_turns_are_brou
     text = "存折放在饼干盒里"
     async with running(tmp_path, settings=to(), follow=False) as rig:
         service = rig.engine.service
-        await service.meet(ONE, person(1))
+        await service.conversations.meet(ONE, person(1))
         ticket = await service.observe(Turn(person(1), text, "好"), conversation_id=ONE)
         stored = await rig.remember(text, ONE, person(1))
         memory_id = stored.memory.memory.memory_id
@@ -387,7 +387,7 @@ async def test_without_the_record_the_policies_tell_what_was_derived(tmp_path: P
     async with running(tmp_path, settings=to(DmScope.PER_CHANNEL_PEER), follow=False) as rig:
         assert await left(rig, ONE) == {former: 1}
         assert (await rig.engine.status()).left == ()
-        await rig.engine.service.meet(ONE, person(1))
+        await rig.engine.service.conversations.meet(ONE, person(1))
         assert [one.source for one in (await rig.engine.status()).left] == [former]
 
 
@@ -416,7 +416,7 @@ async def test_a_scope_that_the_map_names_is_never_left_behind(
         await say(rig, "存折放在饼干盒里", where, 3)
         assert not (await scope_of(rig, where)).startswith("dm-")
     async with running(tmp_path, {}, settings=to(), follow=False) as rig:
-        await rig.engine.service.meet(where, person(3))
+        await rig.engine.service.conversations.meet(where, person(3))
         assert await left(rig, where) == {}
         assert (await rig.engine.status()).left == ()
 

@@ -511,7 +511,7 @@ async def test_what_is_brought_to_public_publishes_no_confidence(tmp_path: Path)
     admin = replace(MING, admin=True)
     async with running(tmp_path, settings=replace(SETTINGS, dm_scope=DmScope.PER_PEER)) as rig:
         service = rig.engine.service
-        await service.meet(CHAT, MING)
+        await service.conversations.meet(CHAT, MING)
         await rig.remember(f"别告诉别人：{MOVE}", CHAT, MING)
         await rig.remember("小明喜欢喝红茶", CHAT, MING)
         heard = await hear(rig, "小明打算春天去旅行")
@@ -603,13 +603,13 @@ async def test_a_day_of_a_private_scope_is_published_by_no_bringing(
     admin = replace(MING, admin=True)
     async with running(tmp_path, settings=per_peer, clock=clock) as rig:
         service = rig.engine.service
-        await service.meet(CHAT, MING)
+        await service.conversations.meet(CHAT, MING)
         await rig.remember("小明喜欢喝茶", CHAT, MING)
         await rig.until_indexed()
         await rig.engine.loop.sleep.run_once("nightly")
         for number in range(4):
             where = again if number % chats else CHAT
-            await service.meet(where, MING)
+            await service.conversations.meet(where, MING)
             await hear(rig, f"小明第{number}次去看了新房子", where, kind=MemoryKind.EVENT)
         await rig.until_indexed()
         clock.now += timedelta(days=1)

@@ -39,6 +39,7 @@ from astrbot_plugin_scoped_memory.tests.fakes.embedder import BesideIndex
 from astrbot_plugin_scoped_memory.tests.fakes.vector_store import Disk, InMemoryVectorStore
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     Rig,
+    Ticker,
     group,
     person,
     private,
@@ -260,7 +261,7 @@ async def check(rig: Rig, model: Model) -> None:
 
 async def live(story: Story) -> None:
     """A bot's life: each chapter begins with a restart, another map and another rung."""
-    model, disk = Model(), Disk()
+    model, disk, clock = Model(), Disk(), Ticker()
     everything = EngineSettings(relevance_floor=0.0, preview_chars=60)
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
@@ -275,6 +276,7 @@ async def live(story: Story) -> None:
                 model.scope_map,
                 store=store,
                 settings=everything,
+                clock=clock,
                 words_alone=rung == "words alone",
                 embedder=BesideIndex(store) if rung == "model beside the index" else None,
             ) as rig:
@@ -288,7 +290,7 @@ async def live(story: Story) -> None:
                 await check(rig, model)
                 assert (await rig.engine.status()).scope_check_drops == 0
         alive = [entry.scope for entry in model.entries.values() if entry.alive]
-        async with running(root, ANCHOR, store=InMemoryVectorStore(disk)) as rig:
+        async with running(root, ANCHOR, store=InMemoryVectorStore(disk), clock=clock) as rig:
             assert (await rig.engine.status()).by_scope == {n: alive.count(n) for n in set(alive)}
 
 

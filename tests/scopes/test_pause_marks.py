@@ -100,8 +100,8 @@ async def test_with_an_older_state_nothing_is_queued_or_read_until_an_admin_conf
             assert chat.calls == []
     async with running(tmp_path, chat=chat) as rig:
         await pause(rig, FAMILY)
-        assert await rig.engine.service.confirm_pauses(actor=person(1)) is None
-        assert await rig.engine.service.confirm_pauses(actor=ADMIN) is True
+        assert await rig.engine.service.conversations.confirm_pauses(person(1)) is None
+        assert await rig.engine.service.conversations.confirm_pauses(ADMIN) is True
         standing = {notice.code for notice in (await rig.engine.status()).notices}
         assert NoticeCode.PAUSES_LOST not in standing
         assert await note_of(rig) == "paused"

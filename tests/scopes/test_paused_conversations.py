@@ -90,7 +90,7 @@ async def test_a_paused_conversation_queues_stores_recalls_and_shows_nothing(
             await service.expand(pointer, conversation_id=group(777)), PointerNotVisible
         )
         report = await service.describe(conversation_id=group(777))
-        assert report.paused == service.paused_since(group(777)) is not None
+        assert report.paused == service.conversations.paused_since(group(777)) is not None
         assert (await rig.engine.status()).loop.paused == 1
         held = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
         assert "柜子".encode() not in held
@@ -112,7 +112,7 @@ async def test_other_conversations_of_the_same_scope_go_on(tmp_path: Path) -> No
         assert isinstance(await service.observe(turn, conversation_id=private(1002)), Ticket)
         shown = await service.expand(stored.memory.pointer, conversation_id=private(1002))
         assert isinstance(shown, Expanded)
-        assert service.paused_since(private(1002)) is None
+        assert service.conversations.paused_since(private(1002)) is None
 
 
 async def test_what_was_queued_before_the_pause_stays_and_after_it_all_goes_on(
@@ -140,7 +140,7 @@ async def test_a_pause_holds_over_restarts_and_is_said_once(tmp_path: Path) -> N
         assert again == Paused(first.since, before=True)
     for _ in range(2):
         async with running(tmp_path) as rig:
-            assert rig.engine.service.paused_since(group(777)) == first.since
+            assert rig.engine.service.conversations.paused_since(group(777)) == first.since
             turn = Turn(MING, "我把礼物藏在柜子里", "好")
             observed = await rig.engine.service.observe(turn, conversation_id=group(777))
             assert observed == NotObserved(note="paused")
@@ -148,7 +148,7 @@ async def test_a_pause_holds_over_restarts_and_is_said_once(tmp_path: Path) -> N
         assert await resume(rig) == Resumed()
         assert await resume(rig) == Resumed(before=True)
     async with running(tmp_path) as rig:
-        assert rig.engine.service.paused_since(group(777)) is None
+        assert rig.engine.service.conversations.paused_since(group(777)) is None
 
 
 async def test_a_pause_of_one_member_holds_for_the_group_that_a_platform_splits(
@@ -211,7 +211,7 @@ async def test_a_private_chat_is_its_persons_to_pause_and_a_group_an_admins(
             await pause(rig, where, ADMIN)
         outcome = await resume(rig, where, who)
         assert isinstance(outcome, Resumed if allowed else NotAllowed)
-        assert (rig.engine.service.paused_since(where) is None) is allowed
+        assert (rig.engine.service.conversations.paused_since(where) is None) is allowed
 
 
 async def test_a_conversation_that_only_reads_public_can_be_paused_and_one_without_a_name_not(
@@ -238,7 +238,7 @@ async def test_a_pause_that_the_disk_refused_is_none_and_a_resume_neither(
             patch.setattr(SqliteLoopFacts, "pause", full)
             with pytest.raises(StateUnavailable):
                 await pause(rig)
-            assert service.paused_since(group(777)) is None
+            assert service.conversations.paused_since(group(777)) is None
             stored = await service.remember(MemoryDraft(PEANUTS), conversation_id=group(777))
             assert isinstance(stored, Stored)
         await pause(rig)
@@ -246,7 +246,7 @@ async def test_a_pause_that_the_disk_refused_is_none_and_a_resume_neither(
             patch.setattr(SqliteLoopFacts, "resume", full)
             with pytest.raises(StateUnavailable):
                 await resume(rig)
-        assert service.paused_since(group(777)) is not None
+        assert service.conversations.paused_since(group(777)) is not None
 
 
 async def test_an_import_into_a_paused_conversation_stores_nothing(tmp_path: Path) -> None:

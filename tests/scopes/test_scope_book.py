@@ -435,7 +435,7 @@ async def test_a_group_that_is_split_by_member_makes_its_own_key_a_seen_one(tmp_
     )
     assert split.map_key == "aiocqhttp:GroupMessage:777"
     async with running(tmp_path) as rig:
-        await rig.engine.service.meet(split, person(2001))
+        await rig.engine.service.conversations.meet(split, person(2001))
     async with running(tmp_path) as rig:
         assert not [n for n in rig.notices if n.subject == "aiocqhttp:GroupMessage:777"]
 
@@ -443,10 +443,10 @@ async def test_a_group_that_is_split_by_member_makes_its_own_key_a_seen_one(tmp_
 async def test_a_key_that_looked_odd_is_fine_once_its_conversation_speaks(tmp_path: Path) -> None:
     odd = {"aiocqhttp:GroupMessage:1234567": "家人"}
     async with running(tmp_path, odd) as rig:
-        await rig.engine.service.meet(group(1234568), person(1))
+        await rig.engine.service.conversations.meet(group(1234568), person(1))
     async with running(tmp_path, odd) as rig:
         standing = (await rig.engine.status()).notices
         assert NoticeCode.MAP_ODD_KEY in {notice.code for notice in standing}
-        await rig.engine.service.meet(group(1234567), person(1))
+        await rig.engine.service.conversations.meet(group(1234567), person(1))
         standing = (await rig.engine.status()).notices
         assert NoticeCode.MAP_ODD_KEY not in {notice.code for notice in standing}

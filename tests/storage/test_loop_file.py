@@ -202,12 +202,12 @@ async def test_after_a_broken_file_nothing_is_learned_from_chat_until_an_admin_c
             assert await rig.texts(QUESTION, group(777)) == [PEANUTS]
             await rig.remember(f"图书馆周一闭馆，第{start}次", group(999))
             assert (await rig.engine.status()).queue == 0
-            assert await rig.engine.service.confirm_pauses(actor=person(1)) is None
+            assert await rig.engine.service.conversations.confirm_pauses(person(1)) is None
     async with running(tmp_path) as rig:
         service = rig.engine.service
         await service.pause(conversation_id=group(888), actor=admin)
-        assert await service.confirm_pauses(actor=admin) is True
-        assert await service.confirm_pauses(actor=admin) is False
+        assert await service.conversations.confirm_pauses(admin) is True
+        assert await service.conversations.confirm_pauses(admin) is False
         assert await observed(rig) == ""
         again = await service.observe(TURN, conversation_id=group(888))
         assert again == NotObserved(note="paused")
@@ -260,7 +260,7 @@ async def test_a_file_that_cannot_be_opened_stops_the_loop_alone_and_is_named_wi
         assert await observed(rig) == "pauses_unknown"
         with pytest.raises(StateUnavailable):
             await rig.engine.service.pause(conversation_id=private(5), actor=person(5))
-        assert rig.engine.service.paused_since(private(5)) is None
+        assert rig.engine.service.conversations.paused_since(private(5)) is None
         status = await rig.engine.status()
         assert (status.ready, status.queue) == (True, 0)
 

@@ -205,7 +205,7 @@ async def test_a_state_that_fails_later_stops_neither_recall_nor_remembering(
         damage.commit()
         damage.close()
         service = rig.engine.service
-        meeting = await service.meet(group(777), person(1))
+        meeting = await service.conversations.meet(group(777), person(1))
         assert meeting.first
         outcome = await service.remember(MemoryDraft("奶奶对花生过敏"), conversation_id=group(777))
         assert isinstance(outcome, Stored)
@@ -295,7 +295,9 @@ async def test_a_state_that_cannot_be_opened_stops_no_memory_and_is_named_with_i
         await rig.remember("公司的门禁密码每周换", group(888))
         await rig.remember("图书馆周一闭馆", group(999))
         service = rig.engine.service
-        assert [(await service.meet(group(777), person(1))).first for _ in range(2)][1] is False
+        assert [(await service.conversations.meet(group(777), person(1))).first for _ in range(2)][
+            1
+        ] is False
         # A ticket promises that the turn is on the disk, in a file of its own.
         observed = await service.observe(Turn(person(1), "问", "答"), conversation_id=group(777))
         assert isinstance(observed, NotObserved if others else Ticket)
@@ -332,7 +334,7 @@ async def test_what_can_still_be_read_of_a_locked_state_keeps_a_lost_map_on_hold
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with running(tmp_path, MAP) as rig:
-        await rig.engine.service.meet(group(777), person(1))
+        await rig.engine.service.conversations.meet(group(777), person(1))
     monkeypatch.setattr(SqliteStateStore, "WAIT_SECONDS", 0.1)
     path = tmp_path / "state" / "state.sqlite"
     before = path.read_bytes()
@@ -346,7 +348,9 @@ async def test_what_can_still_be_read_of_a_locked_state_keeps_a_lost_map_on_hold
                 service = rig.engine.service
                 report = await service.describe(conversation_id=group(777))
                 assert report.resolution.why.code is WhyCode.MAP_DAMAGED
-                assert (await service.meet(group(777), person(1))).first  # since this start
+                assert (
+                    await service.conversations.meet(group(777), person(1))
+                ).first  # since this start
     assert path.read_bytes() == before
 
 
