@@ -18,6 +18,7 @@ from pathlib import Path
 
 LIBRARIES = (
     "aiohttp",
+    "anthropic",
     "cryptography",
     "dashscope",
     "fastapi",

@@ -47,10 +47,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "and the same command goes on"
         )
     except (ScopedMemoryError, OSError) as error:
-        return fail(_told(error))
+        return fail(_message(error))
 
 
-def _told(error: Exception) -> str:
+def _message(error: Exception) -> str:
     """Why a command was not done."""
     match error:
         case EngineOff(code=code) if code != "directory_in_use":

@@ -34,7 +34,7 @@ R@5、R@10：标准答案里有几成排在前 5、前 10 条，按问题平均�
 两栏都用出厂的相关度下限。
 memorybank 的问题拿到别的对话里，有些也真答得上（“我喜欢什么样的音乐”），
 所以“没有可想的”到不了 100 %。
-毫秒看机器忙不忙，只宜和同一页的相比。
+多快见 [speed.md](speed.md)。
 别人的做法照它们公开的配方重写，用的是同一个嵌入模型；没有模型时也只用词语。
 """
 
@@ -73,10 +73,7 @@ def section(bench: Bench, title: str, sets: Any, embedder: str | None) -> list[s
     names = ["数据", "本插件", "只用词语", "只用向量"]
     names += ["memsearch 的做法", "LivingMemory 的做法"]
     order = [f"| {' | '.join(names)} |", f"| {' | '.join('---' for _ in names)} |"]
-    silence = [
-        "| 数据 | 没有可想的 | 答得上的 | p50 毫秒 | p95 毫秒 |",
-        "| --- | --- | --- | --- | --- |",
-    ]
+    silence = ["| 数据 | 没有可想的 | 答得上的 |", "| --- | --- | --- |"]
     curves: list[str] = []
     for name, language in sets:
         ours = bench("retrieval.py", name, language, embedder)
@@ -84,12 +81,9 @@ def section(bench: Bench, title: str, sets: Any, embedder: str | None) -> list[s
         others = bench("rivals.py", name, language, embedder)
         rivals = [pair(others[rival]) for rival in ("memsearch-like", "livingmemory-like")]
         order.append(f"| {name}-{language} | {' | '.join(arms + rivals)} |")
-        nothing, times = ours["nothing"], ours["latency_ms"]
+        nothing = ours["nothing"]
         silent = nothing["silent_elsewhere"] if nothing["questions_elsewhere"] else "-"
-        silence.append(
-            f"| {name}-{language} | {silent} | {nothing['injected_where_answered']}"
-            f" | {times['p50']} | {times['p95']} |"
-        )
+        silence.append(f"| {name}-{language} | {silent} | {nothing['injected_where_answered']} |")
         if nothing["questions_elsewhere"]:
             points = "，".join(
                 f"{p['floor']:.2f}：{p['silent']} / {p['injected']}" for p in ours["curve"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.replies.explanation import told_json, why_text
+from astrbot_plugin_scoped_memory.core.replies.explanation import record_json, why_text
 from astrbot_plugin_scoped_memory.core.texts import Texts
 from astrbot_plugin_scoped_memory.llm_memory import (
     ConversationId,
@@ -311,7 +311,7 @@ async def test_both_hops_can_be_explained_and_hold_no_words_of_memories(tmp_path
             shown = why_text(Texts(language), explained)
             assert words in shown
             assert recall.trace.through[0] in shown
-        told = told_json(service.last_recalls()[0])
+        told = record_json(service.last_recalls()[0])
         assert told["through"] == list(recall.trace.through)
         assert "马建国" not in str(told)
 

@@ -109,13 +109,13 @@ def _line(texts: Texts, refused: RefusedLine) -> str:
     if refused.rejected is not None:
         why = rejected_text(texts, refused.rejected)
     else:
-        why = texts.say(f"line_fault.{refused.fault}", detail=_told(refused.detail))
+        why = texts.say(f"line_fault.{refused.fault}", detail=_detail_text(refused.detail))
     return texts.say("transfer.line", line=refused.number, why=why)
 
 
 def fault_text(texts: Texts, fault: TransferFault, detail: str) -> str:
     """Why a file was not taken or not written."""
-    return texts.say(f"transfer_fault.{fault}", detail=_told(detail))
+    return texts.say(f"transfer_fault.{fault}", detail=_detail_text(detail))
 
 
 def _why(texts: Texts, what: str, outcome: NotTransferred) -> str:
@@ -123,5 +123,5 @@ def _why(texts: Texts, what: str, outcome: NotTransferred) -> str:
     return texts.say(f"transfer.no_{what}", why=why)
 
 
-def _told(detail: str) -> str:
+def _detail_text(detail: str) -> str:
     return safe(detail)[:_DETAIL]

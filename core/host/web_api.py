@@ -10,7 +10,7 @@ from astrbot.api.web import json_response
 from ...llm_memory import MigrationStatus
 from ..commands.bring_command import left_json
 from ..plugin_context import PluginContext
-from ..replies.explanation import told_json
+from ..replies.explanation import record_json
 from ..replies.loop_text import loop_json
 from .blank_status import blank_status
 
@@ -81,5 +81,5 @@ class RecallsApi:
     async def payload(self) -> dict[str, Any]:
         """What the route answers: the newest first, none while the plugin is off."""
         plugin = self._current()
-        told = [] if plugin is None else plugin.service.last_recalls()
-        return {"recalls": [told_json(one) for one in told]}
+        recalls = [] if plugin is None else plugin.service.last_recalls()
+        return {"recalls": [record_json(one) for one in recalls]}

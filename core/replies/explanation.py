@@ -20,11 +20,11 @@ def why_text(texts: Texts, explained: Explained, *, back: int = 1, admin: bool =
         back: It is the last one, the last but one, and so on.
         admin: Who reads it may hear what a broken part says of the machine.
     """
-    told, trace = explained.told, explained.told.trace
+    record, trace = explained.told, explained.told.trace
     say = texts.say
     comma = say("private.and")
     lines = [
-        asked_line(texts, told, back),
+        asked_line(texts, record, back),
         say(
             "explain.way",
             arm=say(f"arm.{trace.arm}"),
@@ -73,12 +73,12 @@ def why_text(texts: Texts, explained: Explained, *, back: int = 1, admin: bool =
     return "\n".join(lines)
 
 
-def asked_line(texts: Texts, told: Told, back: int) -> str:
+def asked_line(texts: Texts, record: Told, back: int) -> str:
     """When was asked, and what. ``back``: it is the last one, the last but one, and so on."""
     return texts.say(
         "explain.head" if back == 1 else "explain.earlier",
-        query=safe(told.query)[:QUERY_SHOWN],
-        time=f"{told.at:%m-%d %H:%M:%S}",
+        query=safe(record.query)[:QUERY_SHOWN],
+        time=f"{record.at:%m-%d %H:%M:%S}",
         back=back,
     )
 
@@ -114,13 +114,13 @@ def _shown(texts: Texts, hit: Hit | None) -> str:
     return texts.say("explain.candidate", text=short, pointer=safe_pointer(hit.pointer))
 
 
-def told_json(told: Told) -> dict[str, Any]:
+def record_json(record: Told) -> dict[str, Any]:
     """One recall for the panel: no memory's words, for the files hold those."""
-    trace = told.trace
+    trace = record.trace
     return {
-        "conversation": told.conversation,
-        "query": told.query,
-        "at": told.at.isoformat(),
+        "conversation": record.conversation,
+        "query": record.query,
+        "at": record.at.isoformat(),
         "scopes": list(trace.scopes),
         "arm": Arm(trace.arm).value,
         "dense_weight": trace.dense_weight,

@@ -19,17 +19,17 @@ def plain_why_text(texts: Texts, explained: Explained, *, back: int = 1, admin: 
         back: It is the last one, the last but one, and so on.
         admin: Who reads it may hear what a broken part says of the machine.
     """
-    told, say = explained.told, texts.say
+    record, say = explained.told, texts.say
     comma = say("private.and")
     lines = [
-        asked_line(texts, told, back),
-        say("explain.looked_in", scopes=comma.join(told.trace.scopes)),
-        *(note_line(texts, note, admin=admin) for note in told.trace.notes),
+        asked_line(texts, record, back),
+        say("explain.looked_in", scopes=comma.join(record.trace.scopes)),
+        *(note_line(texts, note, admin=admin) for note in record.trace.notes),
     ]
     hits = attached(explained)
     if hits:
         lines.append(say("explain.attached", count=len(hits)))
-    elif GIVEN_UP not in told.trace.notes:
+    elif GIVEN_UP not in record.trace.notes:
         lines.append(say("explain.attached_none"))
     for number, hit in enumerate(hits, start=1):
         lines.append(f"{number}. {hit_line(hit, texts)}")
@@ -57,13 +57,13 @@ def attached(explained: Explained) -> list[Hit]:
 
 def fate_text(texts: Texts, explained: Explained, memory_id: str) -> str:
     """What became of one memory in a recall; empty where it was no candidate."""
-    told = explained.told
+    record = explained.told
     for considered, _ in explained.candidates:
         if considered.memory_id == memory_id:
             return texts.say(
                 "explain.fate",
-                time=f"{told.at:%m-%d %H:%M:%S}",
-                query=safe(told.query)[:QUERY_SHOWN],
+                time=f"{record.at:%m-%d %H:%M:%S}",
+                query=safe(record.query)[:QUERY_SHOWN],
                 fate=_why(texts, considered),
             )
     return ""

@@ -137,8 +137,8 @@ def import_(asked: argparse.Namespace, place: Place) -> int:
                 say(f"隐去了一部分的 / partly hidden: {outcome.redacted}")
             if outcome.stopped_at:
                 say(f"停在第 {outcome.stopped_at} 行 / stopped at line {outcome.stopped_at}")
-            told = tell_lines(outcome.lines, outcome.refused, cut_short=outcome.cut_short)
-            return PARTLY if outcome.stopped_at else told
+            status = tell_lines(outcome.lines, outcome.refused, cut_short=outcome.cut_short)
+            return PARTLY if outcome.stopped_at else status
         case NotTransferred():
             return fail(fault_text(outcome.fault, outcome.detail))
         case Rejected():

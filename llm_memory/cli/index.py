@@ -64,7 +64,7 @@ def index(asked: argparse.Namespace) -> int:
         say(json.dumps(content, ensure_ascii=False, indent=2))
         return code
     for row in rows:
-        for text in _told(row):
+        for text in _row_lines(row):
             say(text)
     return code
 
@@ -111,7 +111,7 @@ def _owner(paths: EnginePaths) -> int | None:
     return None
 
 
-def _told(row: _Row) -> list[str]:
+def _row_lines(row: _Row) -> list[str]:
     name, found = _LEVELS[row.store.level], row.found
     if isinstance(found, _Held):
         who = "另一个程序 / another program" if found.pid is None else f"进程 / process {found.pid}"

@@ -45,16 +45,16 @@ async def _do(asked: argparse.Namespace, migrations: Migrations) -> int:
                 "没有要还原的；旧集合所在的 Chroma 服务器要写在面板里（advanced.chroma_url） / "
                 "nothing to reverse; the panel has to name the Chroma server (advanced.chroma_url)"
             )
-        return _told(report, "旧集合已还原 / records given back what they held")
+        return _print_report(report, "旧集合已还原 / records given back what they held")
     if asked.take_back:
         taken = await migrations.take_back(asked.take_back)
         if taken is None:
             return fail(f"没有这一批 / no such batch: {asked.take_back}")
-        return _told(taken, "已收回到 archive/ / taken back into archive/")
+        return _print_report(taken, "已收回到 archive/ / taken back into archive/")
     return _status(migrations.status())
 
 
-def _told(report: ReverseReport, what: str) -> int:
+def _print_report(report: ReverseReport, what: str) -> int:
     say(f"{what}: {report.restored}")
     if report.left:
         say(f"其间改过或不在了，没有动 / changed meanwhile or gone, left alone: {report.left}")

@@ -44,12 +44,12 @@ def trust(asked: argparse.Namespace) -> int:
     if wants_json(asked):
         say(json.dumps(_as_json(memory_id, found), ensure_ascii=False, indent=2))
         return DONE
-    for line in _told(found, trusted=not asked.no):
+    for line in _report_lines(found, trusted=not asked.no):
         say(line)
     return DONE
 
 
-def _told(found: Vouched, *, trusted: bool) -> list[str]:
+def _report_lines(found: Vouched, *, trusted: bool) -> list[str]:
     before = f"{found.level}/{found.path}"
     if not found.changed:
         lines = [

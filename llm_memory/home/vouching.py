@@ -107,7 +107,7 @@ class _Scope:
     def vouch(self, memory_id: str, *, trusted: bool) -> Vouched | None:
         """Returns None where the scope does not have it. Raises HomeError."""
         first: _Found | None = None
-        with _told():
+        with _in_words():
             for _ in range(_TRIES):
                 found = self._find(memory_id)
                 if not found:
@@ -188,7 +188,7 @@ def _as_vouched(memory: Memory, *, trusted: bool) -> Memory:
 
 
 @contextlib.contextmanager
-def _told() -> Iterator[None]:
+def _in_words() -> Iterator[None]:
     try:
         yield
     except VaultFileBroken as error:

@@ -90,8 +90,8 @@ def _client_name(context: Any) -> str:
     """Returns the name that the calling program gave itself, as far as it did."""
     with contextlib.suppress(Exception):
         said = context.session.client_params
-        told = said.clientInfo if hasattr(said, "clientInfo") else said.client_info
-        return str(told.name)
+        info = said.clientInfo if hasattr(said, "clientInfo") else said.client_info
+        return str(info.name)
     return ""
 
 

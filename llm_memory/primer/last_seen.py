@@ -71,7 +71,7 @@ class LastSeen:
         if known is not None and before is not None and known.taken_back + 1 < _TRIES:
             known.at, known.taken_back = before, known.taken_back + 1
 
-    def told(self, conversation: str) -> None:
+    def note_primed(self, conversation: str) -> None:
         """Note that the primer was made, and reset the count of withdrawn turns."""
         if (known := self._known.get(conversation)) is not None:
             known.taken_back = 0

@@ -113,7 +113,7 @@ class PrimerService:
         except asyncio.CancelledError:  # the turn timed out: the next one gets the primer
             self._seen.take_back(conversation.umo, before)
             raise
-        self._seen.told(conversation.umo)
+        self._seen.note_primed(conversation.umo)
         if made.sections:
             self._note(conversation, scope_filter, made, Primed(now, now - before, (), 0, 0))
         return replace(made, away=now - before)
@@ -134,7 +134,7 @@ class PrimerService:
         known = self._acquaintances.of(scope, now, conversation=conversation.umo)
         people = self._people(conversation, scope, actor, now, known)
         participants = self._participants(scope, conversation.umo, actor)
-        entries = self._entries(scope_filter, now, known, actor, participants.is_told)
+        entries = self._entries(scope_filter, now, known, actor, participants.may_be_shown)
         return await asyncio.to_thread(
             _make, entries, people, owner, scope, now, written, token_budget
         )
@@ -167,8 +167,8 @@ class PrimerService:
     ) -> None:
         memories = sum(len(section.hits) for section in made.sections)
         scopes = tuple(scope.name for scope in scope_filter.scopes)
-        told = replace(when, scopes=scopes, memories=memories, tokens=made.tokens)
-        self._primed[conversation.umo] = told
+        primed = replace(when, scopes=scopes, memories=memories, tokens=made.tokens)
+        self._primed[conversation.umo] = primed
         self._primed.move_to_end(conversation.umo)
         while len(self._primed) > _KEPT:
             self._primed.popitem(last=False)
@@ -193,7 +193,7 @@ class PrimerService:
         now: datetime,
         known: frozenset[str],
         asker: Actor | None,
-        is_told: Callable[[StoredMemory], bool] = lambda _: True,
+        may_be_shown: Callable[[StoredMemory], bool] = lambda _: True,
     ) -> _Entries:
         """Returns each section's entries that may be shown unasked."""
         since = _days_before(now, _DAYS_BACK)
@@ -206,18 +206,18 @@ class PrimerService:
             for topic in topics:
                 for one in _single_places(scope_filter):
                     some = islice(self._catalogue.of_topics({topic}, one), _LOOKED_AT)
-                    found += islice(filter(is_told, some), READ)
+                    found += islice(filter(may_be_shown, some), READ)
             return found
 
-        def told(entries: Iterable[StoredMemory]) -> list[StoredMemory]:
+        def shown(entries: Iterable[StoredMemory]) -> list[StoredMemory]:
             return self._acquaintances.volunteered(entries, known, asker)
 
-        journal = [one for one in days if topic_of(one.path) is Topic.JOURNAL and is_told(one)]
+        journal = [one for one in days if topic_of(one.path) is Topic.JOURNAL and may_be_shown(one)]
         return _Entries(
             rules=of(Topic.INSTRUCTIONS),
-            about=told(of(Topic.ENTITIES, Topic.PREFERENCES)),
-            tasks=told(of(Topic.TASKS)),
-            days=self._corrected.without_former(told(journal), days),
+            about=shown(of(Topic.ENTITIES, Topic.PREFERENCES)),
+            tasks=shown(of(Topic.TASKS)),
+            days=self._corrected.without_former(shown(journal), days),
         )
 
     def _people(

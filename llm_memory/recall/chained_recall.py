@@ -25,7 +25,7 @@ from ..text.overlap import shortlist
 from .arms import Arms
 from .parsed_question import readable
 from .rules.chaining import NextQuestion, next_questions, speaks_of
-from .rules.ranking import TOLD, Candidate, as_hit
+from .rules.ranking import TRACED, Candidate, as_hit
 
 ENTITIES = 8
 """Of what stands in the entities files the best so many are looked at."""
@@ -225,17 +225,17 @@ def _joined_trace(
     for trace in traces:
         for reason, count in trace.dropped.items():
             dropped[reason] = dropped.get(reason, 0) + count
-    told = []
+    considered = []
     for key, one in known.items():
         if key in kept:
-            told.append(replace(one, dropped=None))
+            considered.append(replace(one, dropped=None))
         else:
-            told.append(replace(one, dropped=one.dropped or DropReason.LIMIT))
-    told.sort(key=lambda one: one.dropped is not None)
+            considered.append(replace(one, dropped=one.dropped or DropReason.LIMIT))
+    considered.sort(key=lambda one: one.dropped is not None)
     return replace(
         direct,
         candidates=sum(trace.candidates for trace in traces),
-        considered=tuple(told[:TOLD]),
+        considered=tuple(considered[:TRACED]),
         tokens=sum(hit.tokens for hit in kept.values()),
         dropped=dropped,
         notes=tuple(dict.fromkeys(note for trace in traces for note in trace.notes)),

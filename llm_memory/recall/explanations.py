@@ -56,7 +56,8 @@ class Explanations:
         """The last recalls of a conversation that the reader may see, with the words of what still
         lives and is visible."""
         return [
-            self._explained(told, scope_filter) for told in self._log.of(conversation, scope_filter)
+            self._explained(record, scope_filter)
+            for record in self._log.of(conversation, scope_filter)
         ]
 
     def all(self) -> list[Told]:
@@ -67,10 +68,10 @@ class Explanations:
         """Let go of everything."""
         self._log.clear()
 
-    def _explained(self, told: Told, scope_filter: ScopeFilter) -> Explained:
+    def _explained(self, record: Told, scope_filter: ScopeFilter) -> Explained:
         candidates: list[tuple[Considered, Hit | None]] = []
         instead_of: dict[str, tuple[str, ...]] = {}
-        for considered in told.trace.considered:
+        for considered in record.trace.considered:
             key = Key(considered.scope_name, considered.memory_id)
             passage = self._passages.get(key) if scope_filter.admits(key.scope) else None
             if passage is None:
@@ -80,4 +81,4 @@ class Explanations:
             candidates.append((considered, hit))
             if isinstance(passage, StoredMemory) and (gone := predecessors(passage.memory)):
                 instead_of[hit.memory_id] = gone
-        return Explained(told, tuple(candidates), instead_of)
+        return Explained(record, tuple(candidates), instead_of)

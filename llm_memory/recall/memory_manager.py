@@ -134,8 +134,10 @@ class MemoryManager:
             candidates, lost = await self._search.candidates(ask, answer, stages)
             candidates = self._with_topics(ask, topics, candidates)
             if known:
-                told = [one for one in known if isinstance(one, StoredMemory)]
-                candidates = with_topic(candidates, told, narrowed=False, factor=known.__getitem__)
+                memories = [one for one in known if isinstance(one, StoredMemory)]
+                candidates = with_topic(
+                    candidates, memories, narrowed=False, factor=known.__getitem__
+                )
         sifted = sift(c for c in candidates if scope_filter.admits(place_name(c.passage)))
         reranker = ""
         # Where all of a topic is asked for, or all of a day, no text answers better than another.

@@ -18,11 +18,11 @@ class TraceLog:
     """What is shown goes by what the reader may see now, not by what the asker saw then."""
 
     def __init__(self) -> None:
-        self._told: deque[Told] = deque(maxlen=KEPT)
+        self._records: deque[Told] = deque(maxlen=KEPT)
 
-    def note(self, told: Told) -> None:
+    def note(self, record: Told) -> None:
         """The oldest of too many goes."""
-        self._told.append(told)
+        self._records.append(record)
 
     def of(self, conversation: str, scope_filter: ScopeFilter) -> list[Told]:
         """The newest first: recalls of that conversation whose every scope the reader may see.
@@ -30,16 +30,16 @@ class TraceLog:
         A map that changed meanwhile hides what was recalled under the old one.
         """
         return [
-            told
-            for told in reversed(self._told)
-            if told.conversation == conversation
-            and all(scope_filter.admits(name) for name in told.trace.scopes)
+            record
+            for record in reversed(self._records)
+            if record.conversation == conversation
+            and all(scope_filter.admits(name) for name in record.trace.scopes)
         ][:SHOWN]
 
     def all(self) -> list[Told]:
         """The newest first, of every conversation: for the owner of the files alone."""
-        return list(reversed(self._told))
+        return list(reversed(self._records))
 
     def clear(self) -> None:
         """Let go of everything."""
-        self._told.clear()
+        self._records.clear()

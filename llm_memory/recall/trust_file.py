@@ -26,17 +26,17 @@ class JsonTrustBook:
             found = json.loads(when_free(self._path.read_bytes))
             if found["of"] != _identity(fingerprint):
                 return None
-            told = {
+            fitted = {
                 Language(name): _numbers(value, fingerprint.dim)
                 for name, value in found["found"].items()
             }
         except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
             return None
-        if len(told) != len(Language):
+        if len(fitted) != len(Language):
             return None
         return Trust(
-            {language: weight for language, (weight, _) in told.items()},
-            {language: cohort for language, (_, cohort) in told.items()},
+            {language: weight for language, (weight, _) in fitted.items()},
+            {language: cohort for language, (_, cohort) in fitted.items()},
         )
 
     def write(self, fingerprint: Fingerprint, trust: Trust) -> None:

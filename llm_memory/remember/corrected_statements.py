@@ -157,12 +157,12 @@ class CorrectedStatements:
         return [self._cleared(turn) for turn in turns]
 
     def _cleared(self, turn: QueuedTurn) -> QueuedTurn:
-        turn = self._cut(turn, self._before(turn.scope, turn.observed_at, told=True))
+        turn = self._cut(turn, self._before(turn.scope, turn.observed_at, shown=True))
         if not turn.reply_text:
             return turn
         # From its chat history the bot may repeat what was corrected before: that counts as said
         # anew only if the person says it in the same turn.
-        ever = self._before(turn.scope, EVER, told=True)
+        ever = self._before(turn.scope, EVER, shown=True)
         if says(named(turn.user_text, turn.who), turn.observed_at, ever, self._mark) is not None:
             return turn
         return replace(turn, reply_text=self._reply_without(turn, ever))
@@ -180,12 +180,12 @@ class CorrectedStatements:
 
     def text_cleared(self, scope: str, text: str, since: datetime) -> str:
         """Returns a derived text without what was corrected in the scope from ``since`` on."""
-        near = self._before(scope, since, told=True)
+        near = self._before(scope, since, shown=True)
         return without(text, since, near, self._mark) if near else text
 
     def diary_cleared(self, stored: StoredMemory) -> str:
         """Returns the words of a diary without what was corrected in its scope since its day."""
-        near = self._before(stored.scope.name, stored.memory.created_at, told=True)
+        near = self._before(stored.scope.name, stored.memory.created_at, shown=True)
         return self._diary_without(stored.memory, near)
 
     def without_former(
@@ -287,13 +287,13 @@ class CorrectedStatements:
             if one.correction.kind is not CorrectionKind.TAKEN_BACK
         ]
 
-    def _before(self, scope: str, said_at: datetime, *, told: bool = False) -> list[Removed]:
-        """Returns corrections from after ``said_at``. ``told``: for text that is read or shown, and
-        is not an entry of the scope."""
+    def _before(self, scope: str, said_at: datetime, *, shown: bool = False) -> list[Removed]:
+        """Returns corrections from after ``said_at``. ``shown``: for text that a model or a person
+        reads, and is not an entry of the scope."""
         return [
             one
             for one in self._by_scope.get(scope, ())
-            if one.correction.at >= said_at and not (told and _may_be_told(one.correction, scope))
+            if one.correction.at >= said_at and not (shown and _may_be_shown(one.correction, scope))
         ]
 
     def _sort(self) -> None:
@@ -343,7 +343,7 @@ class CorrectedStatements:
         return hmac.new(self._key, text.encode("utf-8", "replace"), hashlib.sha256).hexdigest()
 
 
-def _may_be_told(correction: Correction, scope: str) -> bool:
+def _may_be_shown(correction: Correction, scope: str) -> bool:
     """True for what was moved into the scope, and for what its speaker retracted later."""
     if correction.kind is CorrectionKind.MOVED:
         return correction.target == scope

@@ -147,10 +147,10 @@ class MemoryEditor:
         """Returns the last undo record of a memory in this scope; without an id, of this person in
         this conversation."""
         if memory_id:
-            found = await self._asked(lambda: self._vault.ledger.undo_records(memory_id))
+            found = await self._look_up(lambda: self._vault.ledger.undo_records(memory_id))
         elif requester.actor.person:
             person, conversation = requester.actor.person, requester.conversation
-            found = await self._asked(
+            found = await self._look_up(
                 lambda: self._vault.ledger.undo_records(person=person, conversation=conversation)
             )
         else:
@@ -221,7 +221,7 @@ class MemoryEditor:
         undo_record = UndoRecord(
             0, kind, memory_id, source.name, target, person, conversation, words
         )
-        await self._told(lambda: self._vault.ledger.add_undo_record(undo_record))
+        await self._keep(lambda: self._vault.ledger.add_undo_record(undo_record))
 
     async def note_batch(
         self, batch: str, source: Scope, target: Scope, requester: Requester
@@ -230,7 +230,7 @@ class MemoryEditor:
         person, conversation = requester.actor.person, requester.conversation
         names = (batch, source.name, target.name)
         undo_record = UndoRecord(0, UndoKind.BRING, *names, person, conversation)
-        await self._told(lambda: self._vault.ledger.add_undo_record(undo_record))
+        await self._keep(lambda: self._vault.ledger.add_undo_record(undo_record))
 
     async def last_batch(self, requester: Requester) -> UndoRecord | None:
         """Returns the batch that this person had brought in this conversation, if that was the last
@@ -238,21 +238,21 @@ class MemoryEditor:
         if not requester.actor.person:
             return None
         person, conversation = requester.actor.person, requester.conversation
-        found = await self._asked(
+        found = await self._look_up(
             lambda: self._vault.ledger.undo_records(person=person, conversation=conversation)
         )
         return found[0] if found and found[0].kind is UndoKind.BRING else None
 
     async def drop_undo_batch(self, undo_record: UndoRecord) -> None:
         """Drop all undo records of a batch, which was undone."""
-        for one in await self._asked(
+        for one in await self._look_up(
             lambda: self._vault.ledger.undo_records(undo_record.memory_id)
         ):
             await self.drop_undo_record(one)
 
     async def drop_undo_record(self, undo_record: UndoRecord) -> None:
         """Drop the undo record of a change, which was undone."""
-        await self._told(lambda: self._vault.ledger.drop_undo_record(undo_record.number))
+        await self._keep(lambda: self._vault.ledger.drop_undo_record(undo_record.number))
 
     async def _corrected_by(
         self,
@@ -293,13 +293,13 @@ class MemoryEditor:
             self._notices.clear(NoticeCode.VAULT_UNWRITABLE)
             return changed
 
-    async def _told(self, step: Callable[[], None]) -> None:
+    async def _keep(self, step: Callable[[], None]) -> None:
         try:
             await asyncio.to_thread(step)
         except StateUnavailable as error:
             logger.warning("没能记下做过什么，不能用 undo 撤销：{}", error)
 
-    async def _asked(self, step: Callable[[], list[UndoRecord]]) -> list[UndoRecord]:
+    async def _look_up(self, step: Callable[[], list[UndoRecord]]) -> list[UndoRecord]:
         try:
             return await asyncio.to_thread(step)
         except StateUnavailable as error:

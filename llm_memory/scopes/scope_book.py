@@ -27,11 +27,11 @@ from .rules.identity import ids_of
 from .rules.scope_map import MapFault
 from .rules.scope_resolution import ALL_PRIVATE_CHATS, derived_scopes, resolve
 
-_STRANGERS_TOLD: Final = "strangers_told"
+_STRANGERS_REPORTED: Final = "strangers_told"
 """Noted in the state: an admin was told in chat that strangers write privately in public."""
 
 
-_TOLD: Final = "told:"
+_REPORTED: Final = "told:"
 """Begins a mark in the state: an admin was told of this."""
 
 
@@ -77,14 +77,14 @@ class ScopeBook:
         )
         self._met: set[str] = set()
         self._public_peers: frozenset[str] = frozenset()
-        self._admin_was_told = False
+        self._strangers_reported = False
 
     def open(self, folders: Collection[str]) -> None:
         """Read the map and compare it with what the state remembers, and with the scopes that have
         a folder. What may have been lost is published only once an admin confirms the map."""
         self._guard.open(folders)
         self._public_peers = self._state.public_peers()
-        self._admin_was_told = self._state.has_mark(_STRANGERS_TOLD)
+        self._strangers_reported = self._state.has_mark(_STRANGERS_REPORTED)
         self._report()
         self._look_at_strangers()
 
@@ -223,29 +223,31 @@ class ScopeBook:
     async def claim_strangers_warning(self) -> int:
         """How many strangers an admin is to be told of in chat; 0 for none, and once it was
         claimed, also before a restart."""
-        if self._admin_was_told or not self.strangers_in_public:
+        if self._strangers_reported or not self.strangers_in_public:
             return 0
-        self._admin_was_told = True
-        await self._keep(self._state.set_mark, _STRANGERS_TOLD)
+        self._strangers_reported = True
+        await self._keep(self._state.set_mark, _STRANGERS_REPORTED)
         return len(self._persons())
 
     async def claim_unreported(self, names: Sequence[str]) -> list[str]:
         """Of these, what was not claimed yet, also before a restart: it is said once."""
-        marked = [f"{_TOLD}{name}" for name in names]
+        marked = [f"{_REPORTED}{name}" for name in names]
         try:
-            told = await asyncio.to_thread(lambda: [self._state.has_mark(one) for one in marked])
+            reported = await asyncio.to_thread(
+                lambda: [self._state.has_mark(one) for one in marked]
+            )
         except StateUnavailable as error:
             logger.warning("状态未能读出：{}", error)
             return []
-        untold = [name for name, known in zip(names, told, strict=True) if not known]
-        for name in untold:
-            await self._keep(self._state.set_mark, f"{_TOLD}{name}")
-        return untold
+        unreported = [name for name, known in zip(names, reported, strict=True) if not known]
+        for name in unreported:
+            await self._keep(self._state.set_mark, f"{_REPORTED}{name}")
+        return unreported
 
     async def return_strangers_warning(self) -> None:
         """What was claimed could not be said: another time, then."""
-        self._admin_was_told = False
-        await self._keep(partial(self._state.set_mark, there=False), _STRANGERS_TOLD)
+        self._strangers_reported = False
+        await self._keep(partial(self._state.set_mark, there=False), _STRANGERS_REPORTED)
 
     def _persons(self) -> frozenset[str]:
         """Who wrote privately and fell to public, and would again by an account of now."""

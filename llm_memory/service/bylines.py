@@ -101,4 +101,4 @@ class _Reader:
         if self.participants is None:
             own = self.scope_filter.scopes[0]
             self.participants = self.bylines.participants(own, self.conversation, self.asker)
-        return not self.participants.is_told(stored)
+        return not self.participants.may_be_shown(stored)

@@ -80,11 +80,11 @@ class FolderWatcher:
                 force_polling=False,
                 ignore_permission_denied=True,
             )
-            is_told = False
+            warned = False
             for batch in batches:
-                if not is_told:
+                if not warned:
                     started()
-                    is_told = True
+                    warned = True
                 if batch:
                     changed()
                 # A folder that was moved away, or has another disk mounted over it, is still the

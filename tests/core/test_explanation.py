@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.replies.explanation import told_json, why_text
+from astrbot_plugin_scoped_memory.core.replies.explanation import record_json, why_text
 from astrbot_plugin_scoped_memory.core.replies.plain_explanation import plain_why_text
 from astrbot_plugin_scoped_memory.core.texts import Texts
 from astrbot_plugin_scoped_memory.llm_memory import (
@@ -33,7 +33,7 @@ def test_it_names_the_reranker_whose_order_it_is(language: str) -> None:
         told = Told("c", "q", NOW, Trace(reranker=name, considered=(considered,)))
         text = why_text(Texts(language), Explained(told, ((considered, None),)))
         assert ("my-reranker" in text) is bool(name)
-        panel = json.loads(json.dumps(told_json(told)))
+        panel = json.loads(json.dumps(record_json(told)))
         assert panel["reranker"] == name
         assert panel["candidates"][0]["reranked"] == 0.25
 

@@ -25,7 +25,9 @@ FAILURES = [Embedding.FAIL, Embedding.NAN, Embedding.WRONG_DIMENSIONS, Embedding
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Rig]:
     """A bot whose owner has configured an embedding provider."""
-    async with Rig(tmp_path_factory.mktemp("embedding-bot"), embedding_dimensions=64) as rig:
+    deadline = {"advanced": {"recall_deadline_ms": 3_000}}  # a provider that hangs uses all of it
+    folder = tmp_path_factory.mktemp("embedding-bot")
+    async with Rig(folder, embedding_dimensions=64, config=deadline) as rig:
         await rig.panel.indexed()  # the embedder is chosen when AstrBot's own start is over
         yield rig
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.replies.explanation import told_json, why_text
+from astrbot_plugin_scoped_memory.core.replies.explanation import record_json, why_text
 from astrbot_plugin_scoped_memory.core.texts import Texts
 from astrbot_plugin_scoped_memory.llm_memory import (
     Actor,
@@ -184,7 +184,7 @@ async def test_why_names_the_file_that_was_read(tmp_path: Path) -> None:
         await three_topics(rig, FAMILY)
         await asked(rig, "还有哪些待办", FAMILY, XIAOMING)
         (told,) = rig.engine.service.last_recalls()
-        assert told_json(told)["topics"] == ["TASKS"]
+        assert record_json(told)["topics"] == ["TASKS"]
         (explained,) = await rig.engine.service.explain(conversation_id=FAMILY)
         for language in ("zh-CN", "en-US"):
             assert "TASKS.md" in why_text(Texts(language), explained).splitlines()[2]

@@ -79,7 +79,7 @@ class Participants:
     persons: Collection[str] = ()
     conversation: str = ""
 
-    def is_told(self, stored: StoredMemory) -> bool:
+    def may_be_shown(self, stored: StoredMemory) -> bool:
         """False for what a stranger told the bot in another conversation: recall finds it on
         request, but a primer does not show it.
 

@@ -64,10 +64,10 @@ def next_questions(query: str, texts: Sequence[str], most: int) -> list[NextQues
     for number, text in enumerate(texts):
         if len(found) >= most:
             break
-        told = _folded(text)
-        if len(told) > _LONGEST_TEXT:
+        normalised = _folded(text)
+        if len(normalised) > _LONGEST_TEXT:
             continue
-        for clause in _CLAUSE.split(told):
+        for clause in _CLAUSE.split(normalised):
             following = _through(asked, clause)
             if following is not None:
                 names, question = following

@@ -19,8 +19,8 @@ _LEAST_PREVIEW: Final = 40
 def limit_of(memories: Iterable[Dated], limit: int, days: int) -> int:
     """How many memories answer a question about days: one for each of up to ``days`` of them, where
     that is more than ``limit``."""
-    told = {one.day for one in memories if one.said_then}
-    return max(limit, min(len(told), days))
+    stated = {one.day for one in memories if one.said_then}
+    return max(limit, min(len(stated), days))
 
 
 def choose_days(
@@ -40,8 +40,8 @@ def choose_days(
         choice = choose(
             sifted, limit=limit, token_budget=token_budget, preview_chars=chars, line=line
         )
-        told = {(hit.scope_name, hit.memory_id) for hit in choice.hits}
-        if keys <= told or chars <= _LEAST_PREVIEW:
+        chosen = {(hit.scope_name, hit.memory_id) for hit in choice.hits}
+        if keys <= chosen or chars <= _LEAST_PREVIEW:
             return choice
         chars = max(chars * 3 // 4, _LEAST_PREVIEW)
 

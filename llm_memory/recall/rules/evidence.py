@@ -128,17 +128,17 @@ def evidence[K: Hashable](
     """
     alone = asked.words_alone
     weights = VECTORS_ALONE if coverages is None else alone.towards(BOTH, weight)
-    told = coverages or {}
+    covered = coverages or {}
     far = min(similarities.values(), default=scale.mean)
     found = {
         key: asked.log_odds(
-            weights, told.get(key, 0.0), scale.above_chance(similarities.get(key, far))
+            weights, covered.get(key, 0.0), scale.above_chance(similarities.get(key, far))
         )
-        for key in told.keys() | similarities.keys()
+        for key in covered.keys() | similarities.keys()
     }
     for key in behind:
-        if key in told and key not in similarities:
-            found[key] = asked.log_odds(alone, told[key], 0.0)
+        if key in covered and key not in similarities:
+            found[key] = asked.log_odds(alone, covered[key], 0.0)
     return found
 
 

@@ -71,7 +71,7 @@ class _Statement:
     """Whether it says itself that something changed."""
     asked_for: frozenset[str]
     """Of what the question names, too, the Han characters nearest to the word that asks."""
-    told: Set[str]
+    letters: Set[str]
     """Its characters but for those of ``_OTHER_WORDS`` that the question has not."""
     asks: bool
     """Whether it is a question itself."""
@@ -141,7 +141,7 @@ class _Statement:
         if weight(other.named) < _HALF * weight(self.named) or other.asks:
             return False
         # 外婆把药盒放在床头 has the name in common with 外婆的药怎么吃, and tells nothing of it.
-        if not other.changes and not self.asked_for <= other.told:
+        if not other.changes and not self.asked_for <= other.letters:
             return False
         return not is_of_another(self, other)
 

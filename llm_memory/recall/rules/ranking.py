@@ -23,7 +23,7 @@ _NOTE_STRENGTH = 50
 
 
 _FIRST = 5
-TOLD = 30
+TRACED = 30
 """Candidates that a trace tells of."""
 
 
@@ -117,8 +117,8 @@ def choose(
         fates += [(candidate, None), *said]
     fates += [(candidate, DropReason.FLOOR) for candidate in sifted.below]
     dropped = Counter(reason for _, reason in fates if reason is not None)
-    told = tuple(_considered(candidate, reason) for candidate, reason in fates[:TOLD])
-    return Choice(tuple(hits), dict(dropped), told)
+    considered = tuple(_considered(candidate, reason) for candidate, reason in fates[:TRACED])
+    return Choice(tuple(hits), dict(dropped), considered)
 
 
 def sift(candidates: Iterable[Candidate]) -> Sifted:

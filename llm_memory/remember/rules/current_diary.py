@@ -21,11 +21,11 @@ def current(text: str, left: Left, *, listed: bool) -> str:
     with its speaker: an entry is kept or dropped as a whole with its speaker, for it may be only
     the beginning of what was said."""
     head = _HEAD.match(text)
-    told = text[head.end() :] if head else text
+    body = text[head.end() :] if head else text
     if not listed:
-        kept = left(told, "")
-        return text if kept == told else _whole(head, kept)
-    entries = told.split(_BETWEEN)
+        kept = left(body, "")
+        return text if kept == body else _whole(head, kept)
+    entries = body.split(_BETWEEN)
     still = [entry for entry in entries if _is_left(entry, left)]
     if len(still) == len(entries):
         return text
@@ -38,5 +38,5 @@ def _is_left(entry: str, left: Left) -> bool:
     return left(words, speaker[0][:-1] if speaker else "") == words
 
 
-def _whole(head: re.Match[str] | None, told: str) -> str:
-    return f"{head[0] if head else ''}{told}" if normalise(told) else ""
+def _whole(head: re.Match[str] | None, body: str) -> str:
+    return f"{head[0] if head else ''}{body}" if normalise(body) else ""

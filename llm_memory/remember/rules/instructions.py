@@ -146,8 +146,8 @@ def is_quotation(texts: Iterable[str], *, trusted: bool) -> bool:
     whose order would become a rule, it counts as one all the same.
     """
     said = "\n".join(texts)
-    told = said if trusted else _SPOKEN.sub(" ", said)
-    like = order_like(told if told.strip() else said)
+    unquoted = said if trusted else _SPOKEN.sub(" ", said)
+    like = order_like(unquoted if unquoted.strip() else said)
     return like is OrderLike.TAKEOVER or (like is OrderLike.STANDING and not trusted)
 
 

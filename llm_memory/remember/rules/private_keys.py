@@ -100,7 +100,7 @@ _SAID = LazyPattern(
     rf"{{3,64}})"
 )
 _BESIDE = LazyPattern(rf"(?i){_NAMES}\s*[\"'`「『]?(?P<v>[!-~]{{4,64}})")
-_TOLD = LazyPattern(
+_NAMED = LazyPattern(
     r"(?i)\b(?P<name>passwords?|(?<=fi )pass|passwd|passphrase|pass ?code|passkey|pwd|"
     r"pin(?: code| number)?|otp|"
     r"(?:verification|security|access|door|gate|alarm|unlock|lock|safe|login) code|combination|"
@@ -140,8 +140,8 @@ def passwords(text: str) -> Iterator[Span]:
     for match in _BESIDE.finditer(text):
         if _is_beside(match["v"], text[match.end("v") :]):
             yield _span(match)
-    for match in _TOLD.finditer(text):
-        if _is_told(match, text):
+    for match in _NAMED.finditer(text):
+        if _is_named(match, text):
             yield _span(match)
     for form in (_PIN, _PIN_SMALL):
         for match in form.finditer(text):
@@ -184,7 +184,7 @@ def _is_beside(value: str, behind: str) -> bool:
     return len(core) >= 6 and bool(re.search(r"\d", core)) and bool(re.search(r"[A-Za-z]", core))
 
 
-def _is_told(match: re.Match[str], text: str) -> bool:
+def _is_named(match: re.Match[str], text: str) -> bool:
     """After "password is": True for a value that is no plain word, or one that ends the
     sentence."""
     value, behind = match["v"], text[match.end("v") :]
