@@ -17,7 +17,6 @@ from typing import ClassVar
 
 import aiohttp
 
-from .clock import AHEAD
 from .release import PLUGIN
 from .settings import BotSettings, write_settings
 from .waiting import until
@@ -189,7 +188,7 @@ class AstrBotProcess:
         environment = {**_environment(), **self.environment}
         with self.log_file.open("ab") as log:
             self._log_start = log.tell()
-            if self._forks and ("PYTHONPATH" not in environment or AHEAD in environment):
+            if self._forks:
                 self._process = Forked(self.root, self.log_file, environment)
             else:
                 self._process = subprocess.Popen(

@@ -24,7 +24,7 @@ _PACE: Final = IndexPace(pause_seconds=0.0, retry_seconds=(0.2, 0.5, 1.0, 2.0))
 """No bot wants the time between two batches, and a person does not want to wait a minute for the
 next attempt."""
 _LOOK_SECONDS: Final = 0.1
-PATIENCE_SECONDS: Final = 15.0
+STALL_SECONDS: Final = 15.0
 """So long something may fail again and again, with nothing done in between, before it is given up:
 attempts with fewer and fewer texts, to find the one that an embedder cannot take, need ten."""
 _SAVES: Final = 3
@@ -72,15 +72,15 @@ async def build_index(
     *,
     rebuild: bool = False,
     progress: Progress = lambda *_: None,
-    patience: float | None = None,
+    stall_seconds: float | None = None,
 ) -> IndexCounts:
     """Own the store, bring words and vectors up to the files, and let go of it. Agents may use it
     meanwhile. What was built stays if this is cancelled.
 
     Args:
         rebuild: Discard the caches first.
-        patience: Seconds without any progress after which a fault is taken for lasting, by
-            default ``PATIENCE_SECONDS``.
+        stall_seconds: Seconds without any progress after which a fault is taken for lasting, by
+            default ``STALL_SECONDS``.
 
     Raises:
         DirectoryInUse, EngineOff: Another program has the store, or it cannot be opened.
@@ -94,7 +94,7 @@ async def build_index(
     try:
         await _read_files(store.engine)
         building = _Building(
-            store, missing, progress, PATIENCE_SECONDS if patience is None else patience
+            store, missing, progress, STALL_SECONDS if stall_seconds is None else stall_seconds
         )
         return await building.finished()
     finally:
@@ -156,13 +156,13 @@ async def _read_files(engine: Engine) -> None:
 
 class _Building:
     def __init__(
-        self, store: OwnedStore, missing: str, progress: Progress, patience: float
+        self, store: OwnedStore, missing: str, progress: Progress, stall_seconds: float
     ) -> None:
         self._engine = store.engine
         self._missing = missing
         self._refused = store.refused
         self._progress = progress
-        self._patience = patience
+        self._stall_seconds = stall_seconds
         self._state: object = None
         self._since = 0.0
 
@@ -196,7 +196,7 @@ class _Building:
         now = asyncio.get_running_loop().time()
         if state != self._state:
             self._state, self._since = state, now
-        if now - self._since < self._patience:
+        if now - self._since < self._stall_seconds:
             return "", ""
         standing = {notice.code: notice for notice in self._engine.notices}
         found = ["", ""]

@@ -30,7 +30,7 @@ from ..sharing.ports import SharedMemory
 from ..sharing.remote_memory import RemoteMemory
 from ..storage.directory_lock import DirectoryLock
 
-PATIENCE_SECONDS: Final = 5.0
+TIMEOUT_SECONDS: Final = 5.0
 """So long a call waits for an owner that does not answer."""
 OPENING_SECONDS: Final = 60.0
 """And for a store that this process is opening: a large one takes its time."""
@@ -68,12 +68,12 @@ class SharedStore:
         own: Callable[[], Awaitable[Owned]] | None,
         *,
         endpoint: Callable[[], Endpoint | None] | None = None,
-        patience: float = PATIENCE_SECONDS,
+        timeout: float = TIMEOUT_SECONDS,
     ) -> None:
         self._folder = folder
         self._own = own
         self._endpoint = endpoint or (lambda: read_endpoint(state))
-        self._patience = patience
+        self._timeout = timeout
         self._current: SharedMemory | None = None
         self._owned: Owned | None = None
         self._remote: RemoteMemory | None = None
@@ -216,7 +216,7 @@ class SharedStore:
         began = loop.time()
         while True:
             try:
-                memory = await self.connected(self._patience)
+                memory = await self.connected(self._timeout)
             except NoOwner:
                 if self._opening and loop.time() - began < OPENING_SECONDS:
                     continue

@@ -58,13 +58,13 @@ class Lifespan:
         if self._running:
             await asyncio.wait(self._running)
 
-    async def begun(self, *, patience: float = 0.0) -> None:
-        """Wait until the vault is being read at least, and up to ``patience`` seconds more for it
+    async def begun(self, *, wait_seconds: float = 0.0) -> None:
+        """Wait until the vault is being read at least, and up to ``wait_seconds`` more for it
         to be read. Raises EngineClosed, EngineOff."""
         await self._opened.wait()
-        if patience > 0 and not self._loaded.is_set():
+        if wait_seconds > 0 and not self._loaded.is_set():
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(patience):
+                async with asyncio.timeout(wait_seconds):
                     await self._loaded.wait()
         self._check()
 

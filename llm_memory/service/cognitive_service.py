@@ -138,7 +138,7 @@ class CognitiveService:
                 conversation has now are not used; see ``Talk`` for what is made of the others.
             in_talk: The query is a person's message, not a search: it may ask for nothing.
         """
-        await self._life.begun(patience=self._settings.load_seconds)
+        await self._life.begun(wait_seconds=self._settings.load_seconds)
         return await self._recalls.recall(
             query,
             self._access.view(conversation_id),

@@ -154,8 +154,8 @@ class Engine:
 
     async def _open(self) -> None:
         parts = self._parts
-        patience = self._settings.open_retry_seconds
-        await own_folders(parts.locks, patience, given_up=lambda: self.life.is_closing)
+        timeout = self._settings.open_retry_seconds
+        await own_folders(parts.locks, timeout, given_up=lambda: self.life.is_closing)
         await asyncio.to_thread(restrict_folders, parts.private)
         await asyncio.to_thread(compile_all)
         # Before the index and a search import numpy at the same time, each half of it.

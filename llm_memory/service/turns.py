@@ -153,7 +153,7 @@ class Turns:
     async def _recall(self, request: TurnRequest, view: ConversationView, actor: Actor) -> Recall:
         if request.limit == 0 or not request.query:
             return Recall()
-        await self._life.begun(patience=self._load_seconds)
+        await self._life.begun(wait_seconds=self._load_seconds)
         return await self._recalls.recall(
             request.query,
             view,

@@ -277,7 +277,7 @@ def test_a_service_that_is_down_costs_its_vectors_alone(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(index_building, "PATIENCE_SECONDS", 1.0)
+    monkeypatch.setattr(index_building, "STALL_SECONDS", 1.0)
     fill(home / "memory", "public", 8)
     service.stop()
     code, (row,) = told(capsys)

@@ -168,7 +168,7 @@ async def test_a_fault_that_nobody_waits_for_leaves_no_noise(
 
 
 async def test_without_an_owner_a_call_is_answered_in_time(tmp_path: Path) -> None:
-    store = SharedStore(tmp_path, tmp_path, None, patience=0.3)
+    store = SharedStore(tmp_path, tmp_path, None, timeout=0.3)
     began = time.monotonic()
     with pytest.raises(NoOwner, match="no program has it open"):
         await store.connected(0.3)
@@ -265,6 +265,6 @@ async def test_a_store_that_opens_at_the_last_moment_is_used(tmp_path: Path) -> 
             await super().open()
             time.sleep(0.5)
 
-    store = SharedStore(tmp_path, tmp_path, opening(Blocking(tmp_path, "late")), patience=0.2)
+    store = SharedStore(tmp_path, tmp_path, opening(Blocking(tmp_path, "late")), timeout=0.2)
     assert await store.read("x", conversation_id=HOME) == FileText("x", "late")
     await store.close()

@@ -1,7 +1,7 @@
 """Three agents on one home, and the process that owns it killed again and again: nothing that was
 acknowledged is lost, nothing stands twice, and each is served again.
 
-An agent whose own server lives would hear within ``PATIENCE_SECONDS`` that there is no owner, and
+An agent whose own server lives would hear within ``TIMEOUT_SECONDS`` that there is no owner, and
 that fails here; how long it takes is benchmarks/mcp_server.py's to say.
 """
 

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
-from astrbot_plugin_scoped_memory.llm_memory.storage import files
-from astrbot_plugin_scoped_memory.llm_memory.storage import retry as patience
+from astrbot_plugin_scoped_memory.llm_memory.storage import files, retry
 from astrbot_plugin_scoped_memory.llm_memory.storage.retry import PAUSES, when_free
 
 pytestmark = pytest.mark.unit
@@ -39,8 +38,8 @@ class Held:
 def windows(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
     """Whether we are told that this is Windows; nobody waits in either case."""
     is_windows = request.param == "windows"
-    monkeypatch.setattr(patience, "IS_WINDOWS", is_windows)
-    monkeypatch.setattr(patience, "PAUSES", tuple(0.0 for _ in PAUSES))
+    monkeypatch.setattr(retry, "IS_WINDOWS", is_windows)
+    monkeypatch.setattr(retry, "PAUSES", tuple(0.0 for _ in PAUSES))
     return is_windows
 
 
@@ -124,8 +123,8 @@ def test_a_new_file_that_could_not_be_filled_is_removed_after_it_was_closed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Windows removes no open file, so the order matters; a scanner may hold it even then."""
-    monkeypatch.setattr(patience, "IS_WINDOWS", True)
-    monkeypatch.setattr(patience, "PAUSES", (0.0,) * 3)
+    monkeypatch.setattr(retry, "IS_WINDOWS", True)
+    monkeypatch.setattr(retry, "PAUSES", (0.0,) * 3)
     opened: list[Any] = []
     real_open, real_unlink = Path.open, Path.unlink
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Topic
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
-from astrbot_plugin_scoped_memory.llm_memory.storage import retry as patience
+from astrbot_plugin_scoped_memory.llm_memory.storage import retry
 from astrbot_plugin_scoped_memory.llm_memory.vault import vault_tree
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import render
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.topic_file import parse_file
@@ -162,8 +162,8 @@ class TestFoldedCase:
 def test_a_file_that_a_program_locks_for_a_moment_does_not_fail(
     tree: Tree, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(patience, "IS_WINDOWS", True)
-    monkeypatch.setattr(patience, "PAUSES", (0.0,) * 4)
+    monkeypatch.setattr(retry, "IS_WINDOWS", True)
+    monkeypatch.setattr(retry, "PAUSES", (0.0,) * 4)
     path = tree.add(memory(1))
     stored = tree.find("第1件事")
     refused: list[str] = []
@@ -195,7 +195,7 @@ def test_a_file_that_a_program_locks_for_a_moment_does_not_fail(
 def test_no_patience_is_spent_on_files_while_the_bot_starts(
     tree: Tree, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(patience, "IS_WINDOWS", True)
+    monkeypatch.setattr(retry, "IS_WINDOWS", True)
     tree.add(memory(1))
     tries = 0
 
