@@ -21,7 +21,6 @@ from .release import PLUGIN
 from .settings import BotSettings, write_settings
 from .waiting import until
 
-PASSWORD = "Scoped-Memory-2026"
 START_SECONDS = 120.0
 STARTED = "AstrBot started."
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
@@ -256,7 +255,6 @@ def _environment() -> Mapping[str, str]:
         if key not in dropped and not key.lower().endswith("_proxy") and not key.startswith("COV_")
     }
     return kept | {
-        "ASTRBOT_DASHBOARD_INITIAL_PASSWORD": PASSWORD,
         "ASTRBOT_DISABLE_METRICS": "1",
         "ANONYMIZED_TELEMETRY": "False",
         "HF_HUB_OFFLINE": "1",

@@ -9,9 +9,10 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from .bot import PASSWORD, BotDied
+from .bot import BotDied
 from .panel import USER, PanelError
 from .rig import Rig
+from .settings import PASSWORD
 from .story import Outcome, Story
 from .story_steps import CONFIG, MOTHER, STEPS, rehearse
 
@@ -83,7 +84,7 @@ async def _play(root: Path, *, port: int | None, leave: bool) -> int:
 
 
 def _tell_login(rig: Rig) -> None:
-    _tell(f"面板：{rig.bot.panel_url}  用户名 {USER}  密码 {PASSWORD}（首次登录会要求改密码）")
+    _tell(f"面板：{rig.bot.panel_url}  用户名 {USER}  密码 {PASSWORD}")
     _tell(f"记忆：{rig.memory}")
 
 

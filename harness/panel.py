@@ -8,9 +8,9 @@ from typing import Any
 
 import aiohttp
 
-from .bot import PASSWORD
 from .release import PLUGIN
 from .script import JsonObject
+from .settings import PASSWORD
 from .waiting import until
 
 USER = "astrbot"

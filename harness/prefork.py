@@ -72,6 +72,9 @@ if __name__ == "__main__":
     for library in LIBRARIES:
         with contextlib.suppress(ImportError):
             importlib.import_module(library)
+    with contextlib.suppress(ImportError):
+        # At its first use it looks through the metadata of everything that is installed.
+        importlib.import_module("opentelemetry.context").get_current()
     gc.freeze()
     if serve():
         runpy.run_module("astrbot.cli", run_name="__main__", alter_sys=True)

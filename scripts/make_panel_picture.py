@@ -23,8 +23,8 @@ import checkout
 
 checkout.register()
 
-from astrbot_plugin_scoped_memory.harness.bot import PASSWORD  # noqa: E402
 from astrbot_plugin_scoped_memory.harness.panel import USER  # noqa: E402
+from astrbot_plugin_scoped_memory.harness.settings import PASSWORD  # noqa: E402
 
 TARGET = checkout.ROOT / "docs" / "images" / "panel.png"
 
