@@ -15,8 +15,9 @@ from ..consolidation.merging import MergeStep
 from ..consolidation.models import Postponed
 from ..consolidation.nightly_backup import NightlyBackup
 from ..consolidation.overviews import Overviews
-from ..consolidation.ports import SleepStore
 from ..consolidation.purging import Purging
+from ..consolidation.sleep_store import SqliteSleepStore
+from ..reflection.turn_store import SqliteTurnStore
 from ..remember.closings import Closings
 from ..remember.corrected_journals import CorrectedJournals
 from ..remember.corrected_statements import CorrectedStatements
@@ -24,17 +25,18 @@ from ..remember.draft_checks import DraftChecks
 from ..remember.near_duplicates import NearDuplicates
 from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard
-from ..storage.loop_port import LoopBook, LoopFile, TurnStore
+from ..storage.loop_facts import SqliteLoopFacts
+from ..storage.loop_file import SqliteLoopFile
 from ..vault.markdown_vault import MarkdownVault
 from ..vault.scope_pages import ScopePagesOnDisk
 
 
 def make_consolidation(
     *,
-    store: SleepStore,
-    book: LoopBook,
-    turns: TurnStore,
-    loop_file: LoopFile,
+    store: SqliteSleepStore,
+    book: SqliteLoopFacts,
+    turns: SqliteTurnStore,
+    loop_file: SqliteLoopFile,
     pages: ScopePagesOnDisk,
     overviews: Overviews,
     backup: NightlyBackup,

@@ -22,7 +22,6 @@ from ..models.transfer import TransferFault
 from ..storage.disk_space import RESERVE, free_bytes
 from ..storage.files import Stamp, make_folder, move, stamp_of
 from ..transfer.line_files import LineFile, write_lines
-from ..transfer.ports import LineSource, WholeStore
 from ..transfer.store_reader import MARKDOWN, MAX_FILE
 from ..transfer.store_tree import StoreTree
 from ..vault.folder_walk import everything, is_link
@@ -35,7 +34,7 @@ _SCOPES: Final = "scopes"
 
 
 class DailyBackups:
-    """Implements the ``BackupFolder`` port."""
+    """The folder of the nightly backups. Every method blocks, and raises TransferFailed."""
 
     def __init__(
         self,
@@ -56,6 +55,7 @@ class DailyBackups:
         self._tree: StoreTree | None = None
 
     def snapshot(self) -> None:
+        """Copy the tree to make a backup of; called again, copy what has changed."""
         with _translated(self._folder.name):
             found = self._look()
             fresh = {
@@ -107,24 +107,30 @@ class DailyBackups:
         os.utime(target, ns=(stamp[0], stamp[0]))
         self._copied[path] = stamp
 
-    def store(self) -> WholeStore:
+    def store(self) -> StoreTree:
+        """Returns the copy."""
         self._tree = StoreTree(self._stage, SqliteLedger())
         return self._tree
 
     def write(self, lines: Iterable[str]) -> None:
+        """Write a new file, not in its place yet."""
         write_lines(self._folder / _NEW, lines)
 
-    def written(self) -> LineSource:
+    def written(self) -> LineFile:
+        """Returns the new file, to be read through."""
         return LineFile(self._folder / _NEW)
 
-    def read(self, name: str) -> LineSource:
+    def read(self, name: str) -> LineFile:
+        """Returns one that stands there."""
         return LineFile(self._folder / name)
 
     def publish(self, name: str) -> None:
+        """Put the new file in its place."""
         with _translated(name):
             move(self._folder / _NEW, self._folder / name)
 
     def names(self) -> list[str]:
+        """Returns the backups that stand there, the oldest first."""
         with _translated(self._folder.name):
             if not self._folder.is_dir():
                 return []
@@ -135,11 +141,13 @@ class DailyBackups:
             )
 
     def remove(self, name: str) -> None:
+        """Delete one."""
         if _NAME.fullmatch(name):
             with _translated(name):
                 (self._folder / name).unlink(missing_ok=True)
 
     def clear(self) -> None:
+        """Delete the copy, and what a crash left. Never raises."""
         if self._tree is not None:
             self._tree.close()
             self._tree = None

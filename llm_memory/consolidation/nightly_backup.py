@@ -26,10 +26,10 @@ from ..models.transfer import (
 from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard
 from ..runtime.shielded import shielded
-from ..transfer.ports import Line, LineSource, TransferFiles
+from ..transfer.line_files import Line, LineFile, TransferFolders
 from ..transfer.rules.format import VERSION, LineBroken, line_of, read_line
 from ..transfer.store_transfer import StoreExport
-from .ports import BackupFolder
+from .backup_files import DailyBackups
 
 _WORK_SECONDS: Final = 0.004
 _REST_SECONDS: Final = 0.008
@@ -54,7 +54,7 @@ class NightlyBackup:
 
     def __init__(
         self,
-        folder: BackupFolder,
+        folder: DailyBackups,
         living: RecallableMemories,
         notices: NoticeBoard,
         clock: Clock,
@@ -91,7 +91,7 @@ class NightlyBackup:
         self._notices.clear(NoticeCode.BACKUP_FAILED)
         return BackedUp(name, await shielded(asyncio.to_thread(self._rotate, name)))
 
-    async def carry_out(self, files: TransferFiles) -> tuple[str, StoreExported]:
+    async def carry_out(self, files: TransferFolders) -> tuple[str, StoreExported]:
         """The whole store as it is now into a new file of ``exports/``: its name, and what it
         holds. Raises TransferFailed: there is none."""
         stopped = threading.Event()
@@ -174,7 +174,7 @@ class NightlyBackup:
         return len(old)
 
 
-def _changed_lines(source: LineSource, changed: Changed) -> Iterator[str]:
+def _changed_lines(source: LineFile, changed: Changed) -> Iterator[str]:
     memories = files = 0
     for line in _lines(source):
         record = changed(_record(line))
@@ -211,7 +211,7 @@ def _gently[L](things: Iterable[L], stopped: threading.Event) -> Iterator[L]:
             begun = time.monotonic()
 
 
-def _verify(source: LineSource, export: StoreExport, stopped: threading.Event) -> None:
+def _verify(source: LineFile, export: StoreExport, stopped: threading.Event) -> None:
     """Read a file back, line by line. Raises TransferFailed: it is not what was written."""
     end: End | None = None
     count = 0
@@ -229,6 +229,6 @@ def _verify(source: LineSource, export: StoreExport, stopped: threading.Event) -
         raise TransferFailed(TransferFault.NOT_WRITTEN, "the file is not whole")
 
 
-def _lines(source: LineSource) -> Iterator[Line]:
+def _lines(source: LineFile) -> Iterator[Line]:
     while lines := source.take(_LINES):
         yield from lines

@@ -43,7 +43,7 @@ from ..remember.memory_handlers import MemoryHandlers
 from ..remember.rules.normalise import MAX_NAME
 from ..runtime.identifiers import Clock
 from ..text.normalising import clean, one_line, same_words
-from .ports import Line, LineSource, TransferFiles
+from .line_files import Line, LineFile, TransferFolders
 from .rules.format import VERSION, LineBroken, line_of, read_line
 from .store_transfer import FIRST, read_header
 
@@ -70,7 +70,7 @@ class Transfer:
 
     def __init__(
         self,
-        files: TransferFiles,
+        files: TransferFolders,
         catalogue: Catalogue,
         handlers: MemoryHandlers,
         clock: Clock,
@@ -118,7 +118,7 @@ class Transfer:
             return await self.import_from(source, terms, finish)
 
     async def import_from(
-        self, source: LineSource, terms: Terms, finish: Finish
+        self, source: LineFile, terms: Terms, finish: Finish
     ) -> Imported | NotTransferred:
         """The same from an open file, which is closed."""
         run = _Import(self._catalogue, self._handlers, terms, finish, self._clock)

@@ -8,7 +8,8 @@ import secrets
 import stat
 import sys
 from collections.abc import Iterable
-from io import BufferedReader, FileIO
+from dataclasses import dataclass
+from io import BufferedIOBase, BufferedReader, BytesIO, FileIO
 from itertools import chain, count
 from pathlib import Path
 from typing import Final
@@ -18,7 +19,6 @@ from ..models.transfer import LineFault, TransferFault
 from ..storage.files import make_folder, move
 from ..storage.retry import when_free
 from ..vault.folder_walk import is_link
-from .ports import Line
 
 MAX_LINE: Final = 32 * 1024 * 1024
 """Bytes. Longer ones are passed over: so much is held in memory at a time."""
@@ -30,6 +30,15 @@ if sys.platform == "win32":
     _FLAGS = os.O_RDONLY | os.O_BINARY
 else:  # nothing waits for the other end of a pipe, and the last step goes through no link
     _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a file, without its end. ``number`` begins at 1; ``fault`` if it is no text."""
+
+    number: int
+    text: str = ""
+    fault: LineFault | None = None
 
 
 def write_lines(path: Path, lines: Iterable[str]) -> None:
@@ -60,17 +69,29 @@ def write_lines(path: Path, lines: Iterable[str]) -> None:
 
 
 class LineFile:
-    """Implements the ``LineSource`` port over an open file."""
+    """An open file, read once from its beginning. Every method blocks."""
 
-    def __init__(self, path: Path, *, most: int | None = None, max_line: int = MAX_LINE) -> None:
-        """Raises TransferFailed: no such file, no plain file, or larger than ``most`` bytes."""
-        self._path = path
+    def __init__(
+        self, source: Path | bytes, *, most: int | None = None, max_line: int = MAX_LINE
+    ) -> None:
+        """``source``: where the file lies, or what it holds.
+
+        Raises TransferFailed: no such file, no plain file, or larger than ``most`` bytes.
+        """
         self._max = max_line
         self._number = 0
-        self._file = BufferedReader(_opened(path, most), _CHUNK)
+        self._path = Path() if isinstance(source, bytes) else source
+        self._file: BufferedIOBase = (
+            BytesIO(source)
+            if isinstance(source, bytes)
+            else BufferedReader(_opened(source, most), _CHUNK)
+        )
 
     def take(self, count: int) -> list[Line]:
-        """See the port."""
+        """Returns the next lines, at most ``count``; none at the end. Blank lines are passed over.
+
+        Raises TransferFailed.
+        """
         lines: list[Line] = []
         try:
             while len(lines) < count:
@@ -98,7 +119,7 @@ class LineFile:
         return Line(self._number, text) if text else None
 
     def close(self) -> None:
-        """See the port."""
+        """Give the file back. Idempotent."""
         self._file.close()
 
 
@@ -126,7 +147,7 @@ def _opened(path: Path, most: int | None) -> FileIO:
 
 
 class TransferFolders:
-    """Implements the ``TransferFiles`` port: ``exports/`` and ``imports/`` below a data folder."""
+    """The two folders that commands write to and read from. Every method blocks."""
 
     def __init__(self, data: Path, *, most: int = MAX_IMPORT) -> None:
         self._exports = data / "exports"
@@ -134,7 +155,8 @@ class TransferFolders:
         self._most = most
 
     def write(self, name: str, lines: Iterable[str]) -> str:
-        """See the port."""
+        """Write a new file into ``exports/``, readable by its owner alone. Returns the name that it
+        got, another one where this one is taken. Raises TransferFailed: there is no file."""
         if is_link(self._exports):
             raise TransferFailed(TransferFault.NOT_WRITTEN, self._exports.name)
         whole = Path(name)
@@ -144,7 +166,7 @@ class TransferFolders:
         return free
 
     def open(self, name: str) -> LineFile:
-        """See the port."""
+        """Returns a file of ``imports/``, open. Raises TransferFailed with a TransferFault."""
         if not is_link(self._imports):
             try:
                 make_folder(self._imports)  # so that an owner finds where to put it

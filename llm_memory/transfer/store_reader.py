@@ -25,7 +25,7 @@ MARKDOWN: Final = ".md"
 
 
 class StoreReader:
-    """What ``WholeStore.records`` gives. Writes nothing."""
+    """What ``StoreTree.records`` gives. Writes nothing."""
 
     def __init__(self, root: Path, tree: VaultTree) -> None:
         self._root = root
@@ -33,11 +33,11 @@ class StoreReader:
         self._left: list[LeftOut] = []
 
     def left_out(self) -> Sequence[LeftOut]:
-        """See the port."""
+        """See ``StoreTree``."""
         return tuple(self._left)
 
     def records(self, only: Collection[str] | None = None) -> Iterator[MemoryRecord | FileRecord]:
-        """See the port."""
+        """See ``StoreTree``."""
         self._left = []
         for scope, name in self._tree.folders():
             if scope is None:

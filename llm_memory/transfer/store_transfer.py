@@ -24,8 +24,9 @@ from ..models.transfer import (
 from ..models.vault_layout import is_recalled
 from ..remember.corrected_statements import CorrectedStatements
 from ..vault.markdown.topic_file import parse_file
-from .ports import Line, LineSource, Put, WholeStore
+from .line_files import Line, LineFile
 from .rules.format import VERSION, LineBroken, line_of, read_line
+from .store_tree import Put, StoreTree
 
 _TOLD = (EntryState.LIVING, EntryState.CONFLICT)
 """What is not in the archive."""
@@ -41,7 +42,7 @@ class StoreExport:
 
     def __init__(
         self,
-        store: WholeStore,
+        store: StoreTree,
         header: Header,
         only: Collection[str] | None,
         settings: Mapping[str, object],
@@ -76,7 +77,7 @@ class StoreExport:
         return StoreExported(self.memories, self.files, tuple(self._store.left_out()))
 
 
-def read_header(source: LineSource, *, vault_format: int | None = None) -> Header:
+def read_header(source: LineFile, *, vault_format: int | None = None) -> Header:
     """The first line of a file.
 
     Raises TransferFailed: it is none of ours, or a later version's.
@@ -100,7 +101,7 @@ class Restoring:
 
     def __init__(
         self,
-        store: WholeStore,
+        store: StoreTree,
         *,
         only: Collection[str] | None = None,
         corrected: CorrectedStatements | None = None,
@@ -115,7 +116,7 @@ class Restoring:
 
     def run(
         self,
-        source: LineSource,
+        source: LineFile,
         *,
         vault_format: int,
         progress: Callable[[int], None] = lambda _: None,

@@ -6,6 +6,7 @@ import contextlib
 import os
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from itertools import batched
 from pathlib import Path
 from typing import Final
@@ -27,7 +28,6 @@ from ..vault.models import FileKey, KnownEntry, KnownFile
 from ..vault.scan import VaultScan
 from ..vault.vault_tree import VaultTree
 from ..vault.vault_writer import SPLIT_BYTES
-from .ports import Put
 from .store_reader import MARKDOWN, StoreReader, has_entries, shown
 
 _LONGEST_PATH: Final = 1000
@@ -35,6 +35,14 @@ _AT_ONCE: Final = 500
 _TOLD_AT_ONCE: Final = 1000
 """Files or entries. Where the ledger knows of nothing yet, it is no matter if a crash leaves some
 untold."""
+
+
+class Put(StrEnum):
+    """What became of a file that was to be put into a store."""
+
+    WRITTEN = "written"
+    SAME = "same"
+    DIFFERS = "differs"
 
 
 @dataclass(slots=True)
@@ -46,7 +54,8 @@ class _Brought:
 
 
 class StoreTree:
-    """Implements the ``WholeStore`` port.
+    """The Markdown tree with all that stands in it. Every method blocks; the caller holds the
+    folder's lock, and no bot has it open.
 
     What it writes it tells the ledger, so that the next start takes it for known: an id that stands
     in two scopes keeps both, and what was forgotten and is brought back is not cut again.
@@ -66,21 +75,27 @@ class StoreTree:
         self._ids_told: set[tuple[str, str]] = set()
 
     def scopes(self) -> tuple[str, ...]:
+        """Returns the names of the scopes that have a folder."""
         return tuple(scope.name for scope, _ in self._tree.folders() if scope is not None)
 
     def records(self, only: Collection[str] | None = None) -> Iterator[MemoryRecord | FileRecord]:
+        """Returns all that stands in the tree, of these scopes alone if some are named, file by
+        file: first the file where its entries do not give it back, then its entries in order."""
         return self._reader.records(only)
 
     def left_out(self) -> Sequence[LeftOut]:
+        """Returns what the last ``records`` could not carry."""
         return self._reader.left_out()
 
     def close(self) -> None:
+        """Give back what was opened. Idempotent."""
         if self._ledger_open:
             self._tell_all()
             self._ledger.close()
             self._ledger_open = False
 
     def put_file(self, record: FileRecord) -> Put:
+        """Write a file, if none stands there. Raises TransferFailed."""
         scope, target = self._target(record.scope, record.path)
         self._brought = _Brought()
         if os.path.lexists(target):
@@ -99,6 +114,11 @@ class StoreTree:
         return Put.WRITTEN
 
     def put_memories(self, scope: str, path: str, entries: Sequence[MemoryRecord]) -> int:
+        """Write entries of one file, in their order. Returns how many stand there now and did not.
+
+        One whose id lives in the scope already, or lies in the archive's file word by word, is
+        known and stays. Raises TransferFailed, and then none was written.
+        """
         if not path:
             return sum(
                 self._put(scope, own, some, split=True)

@@ -20,17 +20,11 @@ from astrbot_plugin_scoped_memory.llm_memory.models.loop import (
     WaitingLine,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import QueuedTurn
-from astrbot_plugin_scoped_memory.llm_memory.reflection.loop_facts import SqliteLoopFacts
 from astrbot_plugin_scoped_memory.llm_memory.reflection.turn_store import SqliteTurnStore
+from astrbot_plugin_scoped_memory.llm_memory.storage.loop_facts import Evidence, SqliteLoopFacts
 from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import (
     ForgetfulLoopFile,
     SqliteLoopFile,
-)
-from astrbot_plugin_scoped_memory.llm_memory.storage.loop_port import (
-    Evidence,
-    LoopBook,
-    LoopFile,
-    TurnStore,
 )
 
 pytestmark = pytest.mark.contract
@@ -45,14 +39,14 @@ FAMILY, WORK = "aiocqhttp:GroupMessage:777", "aiocqhttp:GroupMessage:888"
 class Stores:
     """Both, over one open file."""
 
-    turns: TurnStore
-    book: LoopBook
+    turns: SqliteTurnStore
+    book: SqliteLoopFacts
 
 
 @pytest.fixture(params=[SqliteLoopFile, ForgetfulLoopFile])
 def stores(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stores]:
     file = request.param(tmp_path / "state" / "loop.sqlite")
-    opened: LoopFile = file
+    opened: SqliteLoopFile = file
     assert opened.open()
     yield Stores(SqliteTurnStore(file), SqliteLoopFacts(file))
     opened.close()

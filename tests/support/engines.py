@@ -43,7 +43,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.settings import VaultPace, W
 from astrbot_plugin_scoped_memory.llm_memory.recall.ports import Reranker
 from astrbot_plugin_scoped_memory.llm_memory.recall.trust_port import TrustBook
 from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import ChatModel
-from astrbot_plugin_scoped_memory.llm_memory.reflection.loop_facts import SqliteLoopFacts
 from astrbot_plugin_scoped_memory.llm_memory.reflection.turn_store import SqliteTurnStore
 from astrbot_plugin_scoped_memory.llm_memory.runtime.identifiers import make_id
 from astrbot_plugin_scoped_memory.llm_memory.scopes.pause_mark_file import PauseMarkFile
@@ -60,6 +59,7 @@ from astrbot_plugin_scoped_memory.llm_memory.storage.formats.vault_format import
 )
 from astrbot_plugin_scoped_memory.llm_memory.storage.formats.vault_format import VaultFormat
 from astrbot_plugin_scoped_memory.llm_memory.storage.formats_port import StoredFormat
+from astrbot_plugin_scoped_memory.llm_memory.storage.loop_facts import SqliteLoopFacts
 from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import SqliteLoopFile
 from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import SqliteStateStore
 from astrbot_plugin_scoped_memory.llm_memory.sync.ports import Watcher
