@@ -34,7 +34,6 @@ from ..storage.formats.loop_schema import STEPS as LOOP_STEPS
 from ..storage.formats.migration_schema import FORMAT as MIGRATION_FORMAT
 from ..storage.formats.migration_schema import STEPS as MIGRATION_STEPS
 from ..storage.formats.state_format import StateFormat
-from ..storage.formats.vault_format import FORMAT as VAULT_FORMAT
 from ..storage.formats.vault_format import VaultFormat
 from ..storage.loop_facts import SqliteLoopFacts
 from ..storage.loop_file import ForgetfulLoopFile, SqliteLoopFile
@@ -119,7 +118,7 @@ def build_engine(
             pause_marks=PauseMarkFile(paths.memory) if remembers else ForgetfulPauseMark(),
             sleep_store=SqliteSleepStore(loop_file),
             pages=ScopePagesOnDisk(paths.memory),
-            backups=DailyBackups(paths.daily_backups, paths.memory, vault_format=VAULT_FORMAT),
+            backups=DailyBackups(paths.daily_backups, paths.memory),
             legacy=legacy_collection(settings),
             others=PluginStores(paths.neighbours, paths.state / "adoption-copies"),
             staging=AdoptionStaging(paths.state / "adoption"),

@@ -54,9 +54,6 @@ from astrbot_plugin_scoped_memory.llm_memory.storage.formats.loop_schema import 
 )
 from astrbot_plugin_scoped_memory.llm_memory.storage.formats.loop_schema import STEPS as LOOP_STEPS
 from astrbot_plugin_scoped_memory.llm_memory.storage.formats.state_format import StateFormat
-from astrbot_plugin_scoped_memory.llm_memory.storage.formats.vault_format import (
-    FORMAT as VAULT_FORMAT,
-)
 from astrbot_plugin_scoped_memory.llm_memory.storage.formats.vault_format import VaultFormat
 from astrbot_plugin_scoped_memory.llm_memory.storage.formats_port import StoredFormat
 from astrbot_plugin_scoped_memory.llm_memory.storage.loop_facts import SqliteLoopFacts
@@ -236,9 +233,7 @@ async def running(
             pause_marks=PauseMarkFile(root / "memory"),
             sleep_store=SqliteSleepStore(loop_file),
             pages=ScopePagesOnDisk(root / "memory"),
-            backups=DailyBackups(
-                root / "backups" / "daily", root / "memory", vault_format=VAULT_FORMAT
-            ),
+            backups=DailyBackups(root / "backups" / "daily", root / "memory"),
             local=FakeEmbedder,
             legacy=legacy,
             others=others,

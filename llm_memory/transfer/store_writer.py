@@ -1,10 +1,10 @@
-"""The whole Markdown tree, carried out and put back: while no bot has it open."""
+"""Puts a whole Markdown tree back: while no bot has it open."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import batched
@@ -16,7 +16,7 @@ from ..log import logger
 from ..models.data_models import Memory, Topic
 from ..models.scope import Scope
 from ..models.shelf import SHARED, Shelf
-from ..models.transfer import EntryState, FileRecord, LeftOut, LineFault, MemoryRecord
+from ..models.transfer import EntryState, FileRecord, LineFault, MemoryRecord
 from ..models.vault_layout import archive_path, is_recalled, part_path, topic_path
 from ..remember.rules.routing import route
 from ..storage.files import replace_durably
@@ -28,7 +28,7 @@ from ..vault.models import FileKey, KnownEntry, KnownFile
 from ..vault.scan import VaultScan
 from ..vault.vault_tree import VaultTree
 from ..vault.vault_writer import SPLIT_BYTES
-from .store_reader import MARKDOWN, StoreReader, has_entries, shown
+from .store_reader import MARKDOWN, has_entries, shown
 
 _LONGEST_PATH: Final = 1000
 _AT_ONCE: Final = 500
@@ -53,9 +53,8 @@ class _Brought:
     memories: list[Memory] = field(default_factory=list)
 
 
-class StoreTree:
-    """The Markdown tree with all that stands in it. Every method blocks; the caller holds the
-    folder's lock, and no bot has it open.
+class StoreWriter:
+    """Writes into the tree below ``root``, whose lock the caller holds. Every method blocks.
 
     What it writes it tells the ledger, so that the next start takes it for known: an id that stands
     in two scopes keeps both, and what was forgotten and is brought back is not cut again.
@@ -67,25 +66,11 @@ class StoreTree:
         self._scan = VaultScan(self._tree)
         self._ledger = ledger
         self._ledger_open = self._ledger_fresh = False
-        self._reader = StoreReader(root, self._tree)
         self._living: dict[str, set[str]] = {}
         self._brought = _Brought()
         self._files: dict[FileKey, KnownFile] = {}
         self._entries_told: list[KnownEntry] = []
         self._ids_told: set[tuple[str, str]] = set()
-
-    def scopes(self) -> tuple[str, ...]:
-        """Returns the names of the scopes that have a folder."""
-        return tuple(scope.name for scope, _ in self._tree.folders() if scope is not None)
-
-    def records(self, only: Collection[str] | None = None) -> Iterator[MemoryRecord | FileRecord]:
-        """Returns all that stands in the tree, of these scopes alone if some are named, file by
-        file: first the file where its entries do not give it back, then its entries in order."""
-        return self._reader.records(only)
-
-    def left_out(self) -> Sequence[LeftOut]:
-        """Returns what the last ``records`` could not carry."""
-        return self._reader.left_out()
 
     def close(self) -> None:
         """Give back what was opened. Idempotent."""
