@@ -16,8 +16,6 @@ from ..consolidation.models import Postponed
 from ..consolidation.nightly_backup import NightlyBackup
 from ..consolidation.overviews import Overviews
 from ..consolidation.purging import Purging
-from ..consolidation.sleep_store import SqliteSleepStore
-from ..reflection.turn_store import SqliteTurnStore
 from ..remember.closings import Closings
 from ..remember.corrected_journals import CorrectedJournals
 from ..remember.corrected_statements import CorrectedStatements
@@ -25,22 +23,14 @@ from ..remember.draft_checks import DraftChecks
 from ..remember.near_duplicates import NearDuplicates
 from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard
-from ..storage.loop_facts import SqliteLoopFacts
-from ..storage.loop_file import SqliteLoopFile
-from ..vault.markdown_vault import MarkdownVault
-from ..vault.scope_pages import ScopePagesOnDisk
+from ..service.engine_parts import EngineParts
 
 
 def make_consolidation(
+    parts: EngineParts,
     *,
-    store: SqliteSleepStore,
-    book: SqliteLoopFacts,
-    turns: SqliteTurnStore,
-    loop_file: SqliteLoopFile,
-    pages: ScopePagesOnDisk,
     overviews: Overviews,
     backup: NightlyBackup,
-    vault: MarkdownVault,
     catalogue: Catalogue,
     living: RecallableMemories,
     corrected: CorrectedStatements,
@@ -55,9 +45,10 @@ def make_consolidation(
 ) -> ConsolidationService:
     """``may_rotate`` is False while files are missing that an older backup may still have;
     ``learns`` while memories may be changed by themselves."""
+    store, book, turns, vault = parts.sleep_store, parts.loop_book, parts.turns, parts.vault
     closings = Closings(vault, catalogue, living, corrected)
     departures = ArchiveStep(store, vault, catalogue, living, closings, clock)
-    parts = ConsolidationParts(
+    steps = ConsolidationParts(
         departures,
         DecayStep(store, book, vault, catalogue, living, departures),
         MergeStep(store, catalogue, near, departures),
@@ -74,16 +65,16 @@ def make_consolidation(
         ),
         overviews,
         backup,
-        Purging(vault, catalogue, living, corrected, turns, loop_file, backup),
+        Purging(vault, catalogue, living, corrected, turns, parts.loop_file, backup),
     )
     return ConsolidationService(
         store,
         book,
         vault,
-        pages,
+        parts.pages,
         notices,
         clock,
-        parts,
+        steps,
         busy=busy,
         learns=lambda: learns and may_rotate(),
     )

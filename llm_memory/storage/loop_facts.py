@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 
@@ -137,16 +137,6 @@ class SqliteLoopFacts:
             (scope,),
         )
         return [Evidence(Key(scope, name), int(good), int(bad)) for name, good, bad in rows]
-
-    def drop_evidence(self, weighed: Collection[Evidence]) -> None:
-        """Take off what was weighed; what was counted since then stays."""
-        with self._file.transaction() as connection:
-            connection.executemany(
-                "UPDATE evidence SET useful = MAX(0, useful - ?), useless = MAX(0, useless - ?)"
-                " WHERE scope = ? AND memory_id = ?",
-                [(one.useful, one.useless, one.key.scope, one.key.memory_id) for one in weighed],
-            )
-            connection.execute("DELETE FROM evidence WHERE useful = 0 AND useless = 0")
 
     def fact(self, name: str) -> str:
         """Returns what is kept under a name, empty for nothing. No person's words are kept here."""
