@@ -11,10 +11,11 @@ from functools import partial
 
 from ..composition.engine import build_engine
 from ..composition.paths import EnginePaths, local_now
-from ..composition.store_files import export_store, open_lines, owned, restore_store
+from ..composition.store_files import export_store, owned, restore_store
 from ..models.data_models import Rejected
 from ..models.transfer import Imported, NotTransferred, StoreRestored
 from ..storage.files import replace_durably
+from ..transfer.line_files import LineFile
 from ..transfer.rules.carried_settings import carried, to_put_back, with_changes
 from .messages import DONE, PARTLY, Refusal, fail, fault_text, say, tell_lines
 from .paths import Place, plugin_version, setting_defaults
@@ -151,7 +152,7 @@ async def _imported(
     asked: argparse.Namespace, place: Place
 ) -> Imported | NotTransferred | Rejected:
     settings = place.settings(privacy=asked.privacy)
-    with closing(open_lines(asked.file)) as lines:
+    with closing(LineFile(asked.file)) as lines:
         engine = build_engine(place.paths, settings, version=plugin_version(), remembers=False)
         try:
             await engine.open()

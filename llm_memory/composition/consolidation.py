@@ -15,7 +15,6 @@ from ..consolidation.merging import MergeStep
 from ..consolidation.models import Postponed
 from ..consolidation.nightly_backup import NightlyBackup
 from ..consolidation.overviews import Overviews
-from ..consolidation.ports import SleepStore
 from ..consolidation.purging import Purging
 from ..remember.closings import Closings
 from ..remember.corrected_journals import CorrectedJournals
@@ -24,21 +23,14 @@ from ..remember.draft_checks import DraftChecks
 from ..remember.near_duplicates import NearDuplicates
 from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard
-from ..storage.loop_port import LoopBook, LoopFile, TurnStore
-from ..vault.markdown_vault import MarkdownVault
-from ..vault.scope_pages import ScopePagesOnDisk
+from ..service.engine_parts import EngineParts
 
 
 def make_consolidation(
+    parts: EngineParts,
     *,
-    store: SleepStore,
-    book: LoopBook,
-    turns: TurnStore,
-    loop_file: LoopFile,
-    pages: ScopePagesOnDisk,
     overviews: Overviews,
     backup: NightlyBackup,
-    vault: MarkdownVault,
     catalogue: Catalogue,
     living: RecallableMemories,
     corrected: CorrectedStatements,
@@ -53,9 +45,10 @@ def make_consolidation(
 ) -> ConsolidationService:
     """``may_rotate`` is False while files are missing that an older backup may still have;
     ``learns`` while memories may be changed by themselves."""
+    store, book, turns, vault = parts.sleep_store, parts.loop_book, parts.turns, parts.vault
     closings = Closings(vault, catalogue, living, corrected)
     departures = ArchiveStep(store, vault, catalogue, living, closings, clock)
-    parts = ConsolidationParts(
+    steps = ConsolidationParts(
         departures,
         DecayStep(store, book, vault, catalogue, living, departures),
         MergeStep(store, catalogue, near, departures),
@@ -72,16 +65,16 @@ def make_consolidation(
         ),
         overviews,
         backup,
-        Purging(vault, catalogue, living, corrected, turns, loop_file, backup),
+        Purging(vault, catalogue, living, corrected, turns, parts.loop_file, backup),
     )
     return ConsolidationService(
         store,
         book,
         vault,
-        pages,
+        parts.pages,
         notices,
         clock,
-        parts,
+        steps,
         busy=busy,
         learns=lambda: learns and may_rotate(),
     )

@@ -21,7 +21,6 @@ from ..models.settings import EngineSettings
 from ..recall.ports import Reranker
 from ..recall.trust_file import JsonTrustBook
 from ..reflection.chat_port import ChatModel
-from ..reflection.loop_facts import SqliteLoopFacts
 from ..reflection.turn_store import SqliteTurnStore
 from ..remember.private_data import PrivateData
 from ..runtime.identifiers import make_id
@@ -35,8 +34,8 @@ from ..storage.formats.loop_schema import STEPS as LOOP_STEPS
 from ..storage.formats.migration_schema import FORMAT as MIGRATION_FORMAT
 from ..storage.formats.migration_schema import STEPS as MIGRATION_STEPS
 from ..storage.formats.state_format import StateFormat
-from ..storage.formats.vault_format import FORMAT as VAULT_FORMAT
 from ..storage.formats.vault_format import VaultFormat
+from ..storage.loop_facts import SqliteLoopFacts
 from ..storage.loop_file import ForgetfulLoopFile, SqliteLoopFile
 from ..storage.private_folder import PrivateFolder
 from ..storage.state_store import ForgetfulState, SqliteStateStore
@@ -119,7 +118,7 @@ def build_engine(
             pause_marks=PauseMarkFile(paths.memory) if remembers else ForgetfulPauseMark(),
             sleep_store=SqliteSleepStore(loop_file),
             pages=ScopePagesOnDisk(paths.memory),
-            backups=DailyBackups(paths.daily_backups, paths.memory, vault_format=VAULT_FORMAT),
+            backups=DailyBackups(paths.daily_backups, paths.memory),
             legacy=legacy_collection(settings),
             others=PluginStores(paths.neighbours, paths.state / "adoption-copies"),
             staging=AdoptionStaging(paths.state / "adoption"),

@@ -26,7 +26,7 @@ from ..index.vector.write_pace import WritePace
 from ..migration.legacy_collection import LegacyCollection
 from ..migration.ports import ForeignCollection
 from ..models.settings import EngineSettings
-from ..storage.state_port import StateStore
+from ..storage.state_store import SqliteStateStore
 from .paths import EnginePaths
 
 _DOWNLOAD_SECONDS = 3600.0
@@ -34,7 +34,10 @@ _LOADING_SECONDS = 300.0
 
 
 def make_vector_store(
-    paths: EnginePaths, settings: EngineSettings, state: StateStore, worker: WorkerStore | None
+    paths: EnginePaths,
+    settings: EngineSettings,
+    state: SqliteStateStore,
+    worker: WorkerStore | None,
 ) -> VectorStore:
     """At the server that the owner named, or in a folder of ours. A name that is no address means
     neither: an index built elsewhere because of a typo is not wanted.

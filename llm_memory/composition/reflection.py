@@ -116,14 +116,9 @@ def make_loop(
     )
     overviews = Overviews(parts.pages, catalogue, writing.corrected, notices, primer.overview)
     sleep = make_consolidation(
-        store=parts.sleep_store,
-        book=parts.loop_book,
-        turns=parts.turns,
-        loop_file=parts.loop_file,
-        pages=parts.pages,
+        parts,
         overviews=overviews,
         backup=backup,
-        vault=parts.vault,
         catalogue=catalogue,
         living=writing.living,
         corrected=writing.corrected,

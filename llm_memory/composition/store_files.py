@@ -10,17 +10,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from ..errors import TransferFailed
-from ..models.transfer import Header, StoreExported, StoreRestored
+from ..models.transfer import StoreExported, StoreRestored
 from ..remember.corrected_statements import CorrectedStatements
 from ..storage.directory_lock import DirectoryLock
-from ..storage.formats.vault_format import FORMAT as VAULT_FORMAT
 from ..storage.formats.vault_format import VaultFormat
 from ..storage.private_folder import PrivateFolder
 from ..storage.state_store import ForgetfulState
 from ..transfer.line_files import LineFile, named_in, write_lines
-from ..transfer.rules.format import VERSION
+from ..transfer.store_reader import StoreReader
 from ..transfer.store_transfer import Restoring, StoreExport
-from ..transfer.store_tree import StoreTree
+from ..transfer.store_writer import StoreWriter
 from ..vault.ledger import SqliteLedger
 from .paths import EnginePaths, local_now
 
@@ -57,13 +56,11 @@ def export_store(
 ) -> StoreExported:
     """A whole store, or some of its scopes, in a new file; with the owner's ``settings`` where it
     is whole. Blocks. Raises TransferFailed."""
-    with closing(_whole_store(paths)) as store:
-        named = tuple(name for name in store.scopes() if scopes is None or name in scopes)
-        header = Header(VERSION, version, now, named, scopes is None, VAULT_FORMAT)
-        carried = settings if settings and scopes is None else {}
-        export = StoreExport(store, header, scopes, carried)
-        write_lines(target, export.lines())
-        return export.done()
+    export = StoreExport(
+        StoreReader(paths.memory), now=now, version=version, settings=settings or {}, only=scopes
+    )
+    write_lines(target, export.lines())
+    return export.done()
 
 
 def restore_store(
@@ -83,10 +80,10 @@ def restore_store(
     with (
         closing(LineFile(source)) as lines,
         _copy_of(paths) if dry else nullcontext(paths) as written,
-        closing(_whole_store(written)) as store,
+        closing(StoreWriter(written.memory, SqliteLedger(written.state / "vault.sqlite"))) as store,
     ):
         restoring = Restoring(store, only=scopes, corrected=corrected)
-        return restoring.run(lines, vault_format=VAULT_FORMAT, progress=progress)
+        return restoring.run(lines, progress=progress)
 
 
 def _corrected_statements(paths: EnginePaths) -> CorrectedStatements:
@@ -95,11 +92,6 @@ def _corrected_statements(paths: EnginePaths) -> CorrectedStatements:
         corrected = CorrectedStatements(state, local_now)
         corrected.load()
     return corrected
-
-
-def open_lines(source: Path) -> LineFile:
-    """A file to be imported. Raises TransferFailed."""
-    return LineFile(source)
 
 
 def find_backup(paths: EnginePaths, name: str) -> Path:
@@ -134,7 +126,3 @@ def _no_markdown(folder: str, names: list[str]) -> list[str]:
 def _copy_if_it_can_be_read(source: str, target: str) -> None:
     with suppress(OSError):
         shutil.copy2(source, target)
-
-
-def _whole_store(paths: EnginePaths) -> StoreTree:
-    return StoreTree(paths.memory, SqliteLedger(paths.state / "vault.sqlite"))

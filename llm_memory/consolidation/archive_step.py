@@ -22,8 +22,8 @@ from ..runtime.identifiers import Clock
 from ..runtime.shielded import shielded
 from ..vault.markdown_vault import MarkdownVault
 from .models import ArchiveDecision, ArchiveReason
-from .ports import SleepStore
 from .rules.decay import most_leaving
+from .sleep_store import SqliteSleepStore
 
 FADED_BY: Final = Actor("", "夜间整理：想起了总没用")
 """Who the archive says has forgotten it."""
@@ -36,7 +36,7 @@ class ArchiveStep:
 
     def __init__(
         self,
-        store: SleepStore,
+        store: SqliteSleepStore,
         vault: MarkdownVault,
         catalogue: Catalogue,
         living: RecallableMemories,

@@ -12,7 +12,7 @@ import os
 import re
 import shutil
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final
 
@@ -21,12 +21,9 @@ from ..models.shelf import ROLES_FOLDER, SHARED
 from ..models.transfer import TransferFault
 from ..storage.disk_space import RESERVE, free_bytes
 from ..storage.files import Stamp, make_folder, move, stamp_of
-from ..transfer.line_files import LineFile, write_lines
-from ..transfer.ports import LineSource, WholeStore
-from ..transfer.store_reader import MARKDOWN, MAX_FILE
-from ..transfer.store_tree import StoreTree
+from ..transfer.line_files import LineFile, translated, write_lines
+from ..transfer.store_reader import MARKDOWN, MAX_FILE, StoreReader
 from ..vault.folder_walk import everything, is_link
-from ..vault.ledger import SqliteLedger
 
 _NAME: Final = re.compile(r"\d{4}-\d\d-\d\d(?:-\d{6})?\.jsonl")
 _STAGE: Final = ".stage"
@@ -35,28 +32,26 @@ _SCOPES: Final = "scopes"
 
 
 class DailyBackups:
-    """Implements the ``BackupFolder`` port."""
+    """The folder of the nightly backups. Every method blocks, and raises TransferFailed."""
 
     def __init__(
         self,
         folder: Path,
         memory: Path,
         *,
-        vault_format: int,
         free: Callable[[Path], int] = free_bytes,
     ) -> None:
         """``memory`` is the tree, ``folder`` where backups go; ``free`` gives the free bytes of a
         path's disk."""
-        self.vault_format = vault_format
         self._free = free
         self._folder = folder
         self._memory = memory
         self._stage = folder / _STAGE
         self._copied: dict[str, Stamp] = {}
-        self._tree: StoreTree | None = None
 
     def snapshot(self) -> None:
-        with _translated(self._folder.name):
+        """Copy the tree to make a backup of; called again, copy what has changed."""
+        with translated(TransferFault.NOT_WRITTEN, self._folder.name):
             found = self._look()
             fresh = {
                 path: stamp for path, stamp in found.items() if self._copied.get(path) != stamp
@@ -107,25 +102,30 @@ class DailyBackups:
         os.utime(target, ns=(stamp[0], stamp[0]))
         self._copied[path] = stamp
 
-    def store(self) -> WholeStore:
-        self._tree = StoreTree(self._stage, SqliteLedger())
-        return self._tree
+    def store(self) -> StoreReader:
+        """Returns the copy."""
+        return StoreReader(self._stage)
 
     def write(self, lines: Iterable[str]) -> None:
+        """Write a new file, not in its place yet."""
         write_lines(self._folder / _NEW, lines)
 
-    def written(self) -> LineSource:
+    def written(self) -> LineFile:
+        """Returns the new file, to be read through."""
         return LineFile(self._folder / _NEW)
 
-    def read(self, name: str) -> LineSource:
+    def read(self, name: str) -> LineFile:
+        """Returns one that stands there."""
         return LineFile(self._folder / name)
 
     def publish(self, name: str) -> None:
-        with _translated(name):
+        """Put the new file in its place."""
+        with translated(TransferFault.NOT_WRITTEN, name):
             move(self._folder / _NEW, self._folder / name)
 
     def names(self) -> list[str]:
-        with _translated(self._folder.name):
+        """Returns the backups that stand there, the oldest first."""
+        with translated(TransferFault.NOT_WRITTEN, self._folder.name):
             if not self._folder.is_dir():
                 return []
             return sorted(
@@ -135,14 +135,13 @@ class DailyBackups:
             )
 
     def remove(self, name: str) -> None:
+        """Delete one."""
         if _NAME.fullmatch(name):
-            with _translated(name):
+            with translated(TransferFault.NOT_WRITTEN, name):
                 (self._folder / name).unlink(missing_ok=True)
 
     def clear(self) -> None:
-        if self._tree is not None:
-            self._tree.close()
-            self._tree = None
+        """Delete the copy, and what a crash left. Never raises."""
         self._copied.clear()
         if not is_link(self._stage):
             shutil.rmtree(self._stage, ignore_errors=True)
@@ -150,12 +149,3 @@ class DailyBackups:
             (self._folder / _NEW).unlink(missing_ok=True)
             for left in self._folder.glob(".*.tmp"):  # a kill in the middle of the writing
                 left.unlink(missing_ok=True)
-
-
-@contextlib.contextmanager
-def _translated(name: str) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        detail = f"{name}: {error.strerror or error}"
-        raise TransferFailed(TransferFault.NOT_WRITTEN, detail) from error

@@ -15,7 +15,7 @@ from ..models.notices import Notice, NoticeCode
 from ..models.scope import QUARANTINE_NAME, Scope
 from ..runtime.identifiers import Clock, make_id
 from ..runtime.notice_board import NoticeBoard
-from ..storage.loop_port import LoopBook
+from ..storage.loop_facts import SqliteLoopFacts
 from ..vault.markdown_vault import MarkdownVault
 from ..vault.scope_pages import ScopePagesOnDisk
 from .archive_step import ArchiveStep
@@ -25,9 +25,9 @@ from .merging import MergeStep
 from .models import ArchiveReason, Postponed, SleepReport, SleepStep
 from .nightly_backup import NightlyBackup
 from .overviews import Overviews
-from .ports import SleepStore
 from .purging import Purging
 from .rules.schedule import was_missed
+from .sleep_store import SqliteSleepStore
 
 _EVERY_SCOPE: Final = ""
 _COUNTED_FROM: Final = "nights_counted_from"
@@ -56,8 +56,8 @@ class ConsolidationService:
 
     def __init__(
         self,
-        store: SleepStore,
-        book: LoopBook,
+        store: SqliteSleepStore,
+        book: SqliteLoopFacts,
         vault: MarkdownVault,
         pages: ScopePagesOnDisk,
         notices: NoticeBoard,

@@ -39,16 +39,16 @@ from ..models.key import Key
 from ..models.loop import WaitingLine
 from ..models.scope import Scope, ScopeFilter
 from ..reflection.rules.due import LONGEST_WAIT
+from ..reflection.turn_store import SqliteTurnStore
 from ..remember.corrected_journals import CorrectedJournals
 from ..remember.draft_checks import DraftChecks
 from ..remember.rules.instructions import is_quotation
 from ..runtime.identifiers import Clock
 from ..runtime.shielded import shielded
-from ..storage.loop_port import TurnStore
 from ..text.dates.relative import resolve_dates
 from ..vault.markdown_vault import MarkdownVault
 from .models import JournalDay
-from .ports import SleepStore
+from .sleep_store import SqliteSleepStore
 
 _FARTHEST_DAYS: Final = 31
 """So far back days get a journal, however long the bot was off."""
@@ -69,8 +69,8 @@ class DayJournals:
 
     def __init__(
         self,
-        store: SleepStore,
-        turns: TurnStore,
+        store: SqliteSleepStore,
+        turns: SqliteTurnStore,
         vault: MarkdownVault,
         catalogue: Catalogue,
         living: RecallableMemories,

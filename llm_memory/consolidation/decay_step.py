@@ -16,12 +16,12 @@ from ..models.key import Key
 from ..models.scope import Scope
 from ..models.vault_layout import topic_of
 from ..runtime.shielded import shielded
-from ..storage.loop_port import Evidence, LoopBook
+from ..storage.loop_facts import Evidence, SqliteLoopFacts
 from ..vault.markdown_vault import MarkdownVault
 from .archive_step import ArchiveStep
 from .models import ArchiveDecision, ArchiveReason, StrengthChange
-from .ports import SleepStore
 from .rules.decay import WEAK, weigh
+from .sleep_store import SqliteSleepStore
 
 _AT_ONCE: Final = 10
 
@@ -48,8 +48,8 @@ class DecayStep:
 
     def __init__(
         self,
-        store: SleepStore,
-        book: LoopBook,
+        store: SqliteSleepStore,
+        book: SqliteLoopFacts,
         vault: MarkdownVault,
         catalogue: Catalogue,
         living: RecallableMemories,

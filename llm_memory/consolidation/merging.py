@@ -17,7 +17,7 @@ from ..text.normalising import content_hash
 from .archive_step import ArchiveStep
 from .decay_step import may_leave
 from .models import ArchiveDecision, ArchiveReason
-from .ports import SleepStore
+from .sleep_store import SqliteSleepStore
 
 MOST: Final = 300
 """Memories of a scope that are compared in one run; the others the next night."""
@@ -34,7 +34,7 @@ class MergeStep:
 
     def __init__(
         self,
-        store: SleepStore,
+        store: SqliteSleepStore,
         catalogue: Catalogue,
         near: NearDuplicates,
         departures: ArchiveStep,

@@ -14,27 +14,18 @@ from ..catalogue.recallable_memories import RecallableMemories
 from ..errors import TransferFailed
 from ..log import logger
 from ..models.notices import Notice, NoticeCode
-from ..models.transfer import (
-    End,
-    FileRecord,
-    Header,
-    MemoryRecord,
-    Record,
-    StoreExported,
-    TransferFault,
-)
+from ..models.transfer import Record, StoreExported, TransferFault
 from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard
 from ..runtime.shielded import shielded
-from ..transfer.ports import Line, LineSource, TransferFiles
-from ..transfer.rules.format import VERSION, LineBroken, line_of, read_line
+from ..transfer.line_files import TransferFolders
+from ..transfer.rules.format import counted, line_of
 from ..transfer.store_transfer import StoreExport
-from .ports import BackupFolder
+from .backup_files import DailyBackups
 
 _WORK_SECONDS: Final = 0.004
 _REST_SECONDS: Final = 0.008
 """After so long at work the thread leaves the interpreter to the bot for so long."""
-_LINES: Final = 50
 
 
 type Changed = Callable[[Record], Record | None]
@@ -54,7 +45,7 @@ class NightlyBackup:
 
     def __init__(
         self,
-        folder: BackupFolder,
+        folder: DailyBackups,
         living: RecallableMemories,
         notices: NoticeBoard,
         clock: Clock,
@@ -91,7 +82,7 @@ class NightlyBackup:
         self._notices.clear(NoticeCode.BACKUP_FAILED)
         return BackedUp(name, await shielded(asyncio.to_thread(self._rotate, name)))
 
-    async def carry_out(self, files: TransferFiles) -> tuple[str, StoreExported]:
+    async def carry_out(self, files: TransferFolders) -> tuple[str, StoreExported]:
         """The whole store as it is now into a new file of ``exports/``: its name, and what it
         holds. Raises TransferFailed: there is none."""
         stopped = threading.Event()
@@ -125,30 +116,29 @@ class NightlyBackup:
             await shielded(asyncio.to_thread(self._change, name, changed))
 
     def _change(self, name: str, changed: Changed) -> None:
-        stopped = threading.Event()
         with closing(self._folder.read(name)) as source:
-            records = (_record(line) for line in _gently(_lines(source), stopped))
-            if all(changed(record) == record for record in records):
+            if all(changed(record) == record for record in _gently(source.records())):
                 return
         with closing(self._folder.read(name)) as source:
-            self._folder.write(_gently(_changed_lines(source, changed), stopped))
+            records = map(changed, _gently(source.records()))
+            kept = (record for record in records if record is not None)
+            self._folder.write(map(line_of, counted(kept)))
         self._folder.publish(name)
         logger.info("旧备份里彻底删除的已经拿掉：{}", name)
 
     def _export(self) -> StoreExport:
-        store = self._folder.store()
-        made = self._folder.vault_format
-        header = Header(VERSION, self._version, self._clock(), store.scopes(), True, made)
-        return StoreExport(store, header, None, self._settings())
+        store, now = self._folder.store(), self._clock()
+        return StoreExport(store, now=now, version=self._version, settings=self._settings())
 
     def _write(self, stopped: threading.Event) -> None:
         export = self._export()
         self._folder.write(_gently(export.lines(), stopped))
-        source = self._folder.written()
-        try:
-            _verify(source, export, stopped)
-        finally:
-            source.close()
+        count, last = 0, None
+        with closing(self._folder.written()) as source:
+            for count, last in enumerate(_gently(source.records(), stopped), start=1):  # noqa: B007
+                pass
+        if (count, last) != (export.count, export.end):
+            raise TransferFailed(TransferFault.NOT_WRITTEN, "the file is not whole")
 
     def _publish(self) -> str:
         now = self._clock()
@@ -174,61 +164,16 @@ class NightlyBackup:
         return len(old)
 
 
-def _changed_lines(source: LineSource, changed: Changed) -> Iterator[str]:
-    memories = files = 0
-    for line in _lines(source):
-        record = changed(_record(line))
-        memories += isinstance(record, MemoryRecord)
-        files += isinstance(record, FileRecord)
-        if isinstance(record, End):
-            record = End(memories, files)
-        if record is not None:
-            yield line_of(record)
-
-
-def _record(line: Line) -> Record:
-    """Raises TransferFailed for an unreadable line: it may hold anything."""
-    try:
-        if line.fault is None:
-            return read_line(line.text)
-    except LineBroken as error:
-        raise TransferFailed(TransferFault.UNREADABLE, f"{line.number}: {error}") from error
-    raise TransferFailed(TransferFault.UNREADABLE, f"{line.number}: {line.fault}")
-
-
-def _gently[L](things: Iterable[L], stopped: threading.Event) -> Iterator[L]:
+def _gently[L](things: Iterable[L], stopped: threading.Event | None = None) -> Iterator[L]:
     """The same, with rests between: this thread and the bot share one interpreter.
 
     Raises TransferFailed when the bot closes.
     """
     begun = time.monotonic()
     for thing in things:
-        if stopped.is_set():
+        if stopped is not None and stopped.is_set():
             raise TransferFailed(TransferFault.NOT_WRITTEN, "the engine closes")
         yield thing
         if time.monotonic() - begun > _WORK_SECONDS:
             time.sleep(_REST_SECONDS)
             begun = time.monotonic()
-
-
-def _verify(source: LineSource, export: StoreExport, stopped: threading.Event) -> None:
-    """Read a file back, line by line. Raises TransferFailed: it is not what was written."""
-    end: End | None = None
-    count = 0
-    for line in _gently(_lines(source), stopped):
-        if line.fault is not None:
-            raise TransferFailed(TransferFault.NOT_WRITTEN, f"{line.number}: {line.fault}")
-        try:
-            record = read_line(line.text)
-        except LineBroken as error:
-            raise TransferFailed(TransferFault.NOT_WRITTEN, f"{line.number}: {error}") from error
-        count += 1
-        end = record if isinstance(record, End) else None
-    whole = End(export.memories, export.files)
-    if end != whole or count != export.count:
-        raise TransferFailed(TransferFault.NOT_WRITTEN, "the file is not whole")
-
-
-def _lines(source: LineSource) -> Iterator[Line]:
-    while lines := source.take(_LINES):
-        yield from lines

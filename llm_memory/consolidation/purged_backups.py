@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 
 from ..catalogue.rules.timeline import is_digest
 from ..models.corrections import Correction
@@ -12,7 +11,7 @@ from ..models.data_models import Memory
 from ..models.transfer import FileRecord, MemoryRecord, Record
 from ..remember.corrected_statements import CorrectedStatements
 from ..text.normalising import same_words
-from ..vault.markdown.topic_file import parse_file
+from ..transfer.store_transfer import parsed
 
 
 class PurgedBackups:
@@ -41,12 +40,8 @@ class PurgedBackups:
         return is_digest(memory) and self._corrected.says(memory.judgment, self._purged)
 
     def _file(self, record: FileRecord) -> FileRecord:
-        try:
-            text = record.content.decode()
-        except UnicodeDecodeError:
+        if (file := parsed(record)) is None:
             return record
-        written = datetime.fromtimestamp(record.modified / 1e9, UTC)
-        file = parse_file(text, fallback_time=written)
         text = file.without(*(e for e in file.entries if self._is_gone(e.memory)))
         kept = [line for line in text.splitlines(keepends=True) if not self._tells(line)]
         return replace(record, content="".join(kept).encode())

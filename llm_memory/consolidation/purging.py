@@ -14,8 +14,9 @@ from ..log import logger
 from ..models.corrections import Correction, is_hand_edit
 from ..models.data_models import Memory
 from ..models.loop import BatchState
+from ..reflection.turn_store import SqliteTurnStore
 from ..remember.corrected_statements import CorrectedStatements
-from ..storage.loop_port import LoopFile, TurnStore
+from ..storage.loop_file import SqliteLoopFile
 from ..text.normalising import same_words
 from ..vault.markdown_vault import MarkdownVault
 from .nightly_backup import NightlyBackup
@@ -33,8 +34,8 @@ class Purging:
         catalogue: Catalogue,
         living: RecallableMemories,
         corrected: CorrectedStatements,
-        turns: TurnStore,
-        loop_file: LoopFile,
+        turns: SqliteTurnStore,
+        loop_file: SqliteLoopFile,
         backup: NightlyBackup,
     ) -> None:
         self._vault = vault

@@ -7,7 +7,7 @@ copy, nor what was forgotten or edited here since.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import batched
@@ -21,7 +21,7 @@ from ..models.settings import EngineSettings, PrivacyMode
 from ..models.transfer import End, Header, Imported, MemoryRecord, Record
 from ..service.engine import Engine
 from ..storage.files import append_durably
-from ..transfer.ports import Line
+from ..transfer.line_files import LineFile
 from ..transfer.rules.format import VERSION, line_of
 from ..transfer.store_transfer import FIRST
 from .foreign_markdown import ForeignMemory
@@ -99,7 +99,7 @@ async def _opened(engine: Engine) -> None:
 async def _taken(
     engine: Engine, some: dict[str, ForeignMemory], scope: str, paths: EnginePaths, done: Adopted
 ) -> Adopted:
-    lines = _Lines(list(some.values()))
+    lines = _lines(some.values())
     report = await engine.service.import_for_owner(lines, scope, keep_trust=False, new=True)
     if not isinstance(report, Imported):
         raise HomeError(f"没有收下 / not taken in: {report}")
@@ -138,21 +138,12 @@ _FIRST_LINE: Final = 2
 """The number of the first memory's line: the header stands above it."""
 
 
-class _Lines:
-    """Implements the ``LineSource`` port over memories that were read elsewhere."""
-
-    def __init__(self, memories: Sequence[ForeignMemory]) -> None:
-        header = Header(VERSION, "", local_now(), (), whole=False)
-        records: list[Record] = [header, *map(_record, memories), End(len(memories), 0)]
-        self._lines = [Line(number, line_of(record)) for number, record in enumerate(records, 1)]
-
-    def take(self, count: int) -> list[Line]:
-        """See the port."""
-        taken, self._lines = self._lines[:count], self._lines[count:]
-        return taken
-
-    def close(self) -> None:
-        """See the port."""
+def _lines(memories: Iterable[ForeignMemory]) -> LineFile:
+    """Returns memories that were read elsewhere as a file to be imported."""
+    header = Header(VERSION, "", local_now(), (), whole=False)
+    found = [_record(memory) for memory in memories]
+    records: list[Record] = [header, *found, End(len(found), 0)]
+    return LineFile("\n".join(map(line_of, records)).encode())
 
 
 def _record(memory: ForeignMemory) -> MemoryRecord:

@@ -17,10 +17,10 @@ from ..models.former_scopes import Brought, BroughtBack, MustBeNamed, Remainder
 from ..models.key import Key
 from ..models.migration import Added, WalkBatch
 from ..models.scope import Scope
+from ..reflection.turn_store import SqliteTurnStore
 from ..remember.corrected_statements import CorrectedStatements
 from ..remember.edit import MemoryEditor, Requester
 from ..remember.rules.confidences import may_stand
-from ..storage.loop_port import TurnStore
 from ..vault.ledger_port import UndoRecord
 from ..vault.markdown_vault import MarkdownVault
 from .former_scopes import FormerScopes
@@ -38,7 +38,7 @@ class Bringing:
     def __init__(
         self,
         former: FormerScopes,
-        turns: TurnStore,
+        turns: SqliteTurnStore,
         store: MigrationStore,
         vault: MarkdownVault,
         catalogue: Catalogue,

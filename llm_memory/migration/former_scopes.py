@@ -16,10 +16,10 @@ from ..models.data_models import StoredMemory
 from ..models.former_scopes import DerivedScope, LeftBehind, Remainder
 from ..models.resolution import Resolution, Usable, WhyCode
 from ..models.scope import Scope, ScopeFilter
+from ..reflection.turn_store import SqliteTurnStore
 from ..scopes.rules.scope_resolution import ALL_PRIVATE_CHATS, as_derived
 from ..scopes.scope_book import ScopeBook
-from ..storage.loop_port import TurnStore
-from ..storage.state_port import StateStore
+from ..storage.state_store import SqliteStateStore
 
 _AT_ONCE = 50
 """Conversations that are looked at before the bot has its turn."""
@@ -31,7 +31,7 @@ class FormerScopes:
     the map names, and of one that others have or had only of its own words there."""
 
     def __init__(
-        self, state: StateStore, book: ScopeBook, catalogue: Catalogue, turns: TurnStore
+        self, state: SqliteStateStore, book: ScopeBook, catalogue: Catalogue, turns: SqliteTurnStore
     ) -> None:
         self._state = state
         self._book = book

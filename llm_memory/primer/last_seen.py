@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from ..models.scope import Scope
-from ..storage.loop_port import LoopBook
+from ..storage.loop_facts import SqliteLoopFacts
 
 WRITTEN_EVERY = timedelta(minutes=5)
 """A kill may lose this much of a pause, which is hours long: a commit in each turn is not worth its
@@ -29,7 +29,7 @@ class _Seen:
 class LastSeen:
     """Used from the event loop only."""
 
-    def __init__(self, book: LoopBook) -> None:
+    def __init__(self, book: SqliteLoopFacts) -> None:
         self._book = book
         self._known: OrderedDict[str, _Seen] = OrderedDict()
 

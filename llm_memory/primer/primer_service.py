@@ -21,7 +21,7 @@ from ..models.settings import LoopSettings
 from ..models.vault_layout import PRIMER_PAGE, topic_of
 from ..remember.corrected_statements import CorrectedStatements
 from ..runtime.identifiers import Clock
-from ..storage.loop_port import LoopBook
+from ..storage.loop_facts import SqliteLoopFacts
 from ..text.normalising import clean
 from ..vault.markdown.marked_block import outside
 from ..vault.scope_pages import ScopePagesOnDisk
@@ -69,7 +69,7 @@ class PrimerService:
     def __init__(
         self,
         catalogue: Catalogue,
-        book: LoopBook,
+        book: SqliteLoopFacts,
         pages: ScopePagesOnDisk,
         settings: LoopSettings,
         acquaintances: Acquaintances,

@@ -15,8 +15,8 @@ from ..models.data_models import StoredMemory
 from ..models.key import Key
 from ..models.passages import Passage
 from ..runtime.shielded import shielded
-from ..storage.loop_port import LoopBook
-from ..storage.state_port import StateStore
+from ..storage.loop_facts import SqliteLoopFacts
+from ..storage.state_store import SqliteStateStore
 
 USEFUL: Final = 2
 """What it counts that a memory was found useful; that it was shown counts one."""
@@ -27,7 +27,7 @@ _WRITE_SECONDS: Final = 5.0
 class UseCounts:
     """Read once, when the state is open; counted up with it from then on."""
 
-    def __init__(self, state: StateStore, book: LoopBook) -> None:
+    def __init__(self, state: SqliteStateStore, book: SqliteLoopFacts) -> None:
         self._state = state
         self._book = book
         self._counts: dict[Key, int] = {}

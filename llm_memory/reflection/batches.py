@@ -9,13 +9,14 @@ from datetime import datetime, timedelta
 from ..models.loop import Batch, BatchState, Letter, Party, WaitingLine
 from ..models.settings import LoopSettings
 from ..models.turns import QueuedTurn
-from ..storage.loop_port import LoopBook, TurnStore
+from ..storage.loop_facts import SqliteLoopFacts
 from ..text.derived_ids import derived_id
 from .feedback_applier import SCOPE_GONE
 from .rules.due import is_due, may_pay, seconds_until_due
 from .rules.fair_shares import Allowance, in_order, round_robin
 from .rules.prompt import MOST_TURNS, REPLY_TOKENS, how_many_fit
 from .rules.worth_reading import worth_of
+from .turn_store import SqliteTurnStore
 
 Passed = set[str | tuple[str, str, str]]
 """Batches by id, and lines by name, that were skipped in this pass."""
@@ -42,7 +43,9 @@ class Reading:
 class Batches:
     """Uses the store of turns. Every method blocks, and raises StateUnavailable."""
 
-    def __init__(self, turns: TurnStore, book: LoopBook, settings: LoopSettings) -> None:
+    def __init__(
+        self, turns: SqliteTurnStore, book: SqliteLoopFacts, settings: LoopSettings
+    ) -> None:
         self._turns = turns
         self._book = book
         self._settings = settings

@@ -19,13 +19,13 @@ from ..models.scope import Scope
 from ..models.turns import Feedback, FeedbackReport, QueuedTurn, Ticket
 from ..recall.memory_manager import MemoryManager
 from ..runtime.identifiers import Clock
-from ..storage.loop_port import TurnStore
 from ..text.content_words import content
 from ..text.derived_ids import derived_id
 from ..vault.markdown_vault import MarkdownVault
 from .result_applier import ResultApplier
 from .rules.related import related
 from .rules.said_rules import rules_said
+from .turn_store import SqliteTurnStore
 
 SCOPE_GONE = "scope_gone"
 """The error code of a batch whose scope's folder a person deleted."""
@@ -39,7 +39,7 @@ class FeedbackApplier:
 
     def __init__(
         self,
-        turns: TurnStore,
+        turns: SqliteTurnStore,
         vault: MarkdownVault,
         catalogue: Catalogue,
         results: ResultApplier,

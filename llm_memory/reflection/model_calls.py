@@ -11,7 +11,7 @@ from ..models.loop import Resting
 from ..models.settings import LoopSettings
 from ..models.turns import QueuedTurn
 from ..runtime.identifiers import Clock
-from ..storage.loop_port import LoopBook
+from ..storage.loop_facts import SqliteLoopFacts
 from .chat_port import ChatModel, Completion
 from .rules.due import seconds_until_asked, wait_after
 from .rules.fair_shares import LEAST_CALL, Allowance, party_of
@@ -37,7 +37,7 @@ class ModelCalls:
         self,
         chat: ChatModel | None,
         token_budget: TokenBudget,
-        book: LoopBook,
+        book: SqliteLoopFacts,
         settings: LoopSettings,
         clock: Clock,
     ) -> None:

@@ -12,7 +12,7 @@ import asyncio
 from ..errors import StateUnavailable
 from ..log import logger
 from ..models.turns import HistoryScope
-from ..storage.state_port import StateStore
+from ..storage.state_store import SqliteStateStore
 
 _REMEMBERED = 4096
 
@@ -20,7 +20,7 @@ _REMEMBERED = 4096
 class ModelHistories:
     """Records durably in which scope each history is used."""
 
-    def __init__(self, state: StateStore) -> None:
+    def __init__(self, state: SqliteStateStore) -> None:
         self._state = state
         self._noted: dict[tuple[str, str], HistoryScope] = {}
         self._current: dict[str, str] = {}

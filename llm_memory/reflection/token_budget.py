@@ -9,7 +9,7 @@ from datetime import date
 from ..models.loop import Spent
 from ..models.turns import QueuedTurn
 from ..runtime.identifiers import Clock
-from ..storage.loop_port import LoopBook
+from ..storage.loop_facts import SqliteLoopFacts
 from ..text.normalising import estimate_tokens
 from .chat_port import Completion
 from .rules.fair_shares import Allowance, split
@@ -27,7 +27,7 @@ _CHARS_A_TOKEN = 4
 class TokenBudget:
     """Counted durably, so that a restart does not reset the budget."""
 
-    def __init__(self, book: LoopBook, daily_tokens: int, clock: Clock) -> None:
+    def __init__(self, book: SqliteLoopFacts, daily_tokens: int, clock: Clock) -> None:
         self._book = book
         self._daily = daily_tokens
         self._clock = clock

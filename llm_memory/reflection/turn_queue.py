@@ -17,10 +17,10 @@ from ..models.turns import NotObserved, ObserveOutcome, QueuedTurn, Ticket, Turn
 from ..remember.rules.confidences import may_be_stored
 from ..runtime.identifiers import Clock, make_id
 from ..runtime.notice_board import NoticeBoard
-from ..storage.loop_port import TurnStore
 from ..text.turn_text import MOST_CHARS, cut, name_of, spoken
 from ..vault.markdown_vault import MarkdownVault
 from .rules.fair_shares import choose_evicted, party_of
+from .turn_store import SqliteTurnStore
 
 _MARGIN = 200
 _MOST_RECALLED = 50
@@ -31,7 +31,7 @@ class TurnQueue:
 
     def __init__(
         self,
-        turns: TurnStore,
+        turns: SqliteTurnStore,
         vault: MarkdownVault,
         clock: Clock,
         hide: Callable[[str], str],

@@ -1,4 +1,7 @@
-"""Finished turns and the batches they are read in, in ``state/loop.sqlite``."""
+"""Finished turns and the batches they are read in, in ``state/loop.sqlite``.
+
+Every method blocks, and raises StateUnavailable.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,9 @@ from ..models.conversation import ConversationKind
 from ..models.loop import Batch, BatchState, Party, QueueSize, Use, WaitingLine
 from ..models.scope import is_mapped_name
 from ..models.turns import QueuedTurn
+from ..storage.loop_facts import add_use
 from ..storage.loop_file import SqliteLoopFile
 from ..storage.sqlite_file import sound
-from .share_rows import add_use
 
 _AT_ONCE: Final = 500
 """Values in one question: SQLite takes some thousand at most."""
@@ -79,16 +82,20 @@ FROM told"""
 
 
 class SqliteTurnStore:
-    """Implements the ``TurnStore`` port."""
+    """Keeps finished turns until they are read."""
 
     def __init__(self, file: SqliteLoopFile) -> None:
         self._file = file
 
     def put(self, turn: QueuedTurn) -> None:
+        """Queue a turn. On disk when it returns. One that is there already is ignored."""
         self._file.write(_PUT, [_turn_row(turn)])
 
     def put_instead(self, turn: QueuedTurn, party: Party, *, day: date) -> bool:
         # In a mapped scope an admin's turns and those of others are of one party.
+        """Queue a turn in the place of the party's oldest unread one, or else of its oldest, and
+        count that among what gave way that day: all at once. Returns False, and does nothing, where
+        all of the party's turns are being read."""
         mapped = is_mapped_name(party.scope)
         least, most = (0, 1) if mapped else (int(party.known), int(party.known))
         names = (sound(party.scope), sound(party.speaker))
@@ -102,6 +109,7 @@ class SqliteTurnStore:
         return True
 
     def held(self, *, unread: bool = False) -> Mapping[Party, int]:
+        """Returns how many turns each party has; ``unread``: of those that are still to be read."""
         rows = self._file.rows(_HELD, (int(unread), BatchState.DEAD.value))
         held: Counter[Party] = Counter()
         for scope, person, conversation, is_admin, count in rows:
@@ -109,6 +117,7 @@ class SqliteTurnStore:
         return held
 
     def turns(self, ticket_ids: Collection[str]) -> list[QueuedTurn]:
+        """Returns those still to be read, in a batch or not, in the order in which they came."""
         found: list[tuple[Any, ...]] = []
         for some in batched(dict.fromkeys(ticket_ids), _AT_ONCE):
             named = f"ticket_id IN ({_marks(some)}) AND is_read = 0"
@@ -116,6 +125,8 @@ class SqliteTurnStore:
         return [_turn(row) for row in sorted(found, key=lambda row: int(row[-1]))]
 
     def lines(self, *, addressed: bool = False) -> list[WaitingLine]:
+        """Returns what waits and is in no batch yet, the oldest line first. ``addressed``: of turns
+        that were said to the bot, in private or answered by it, as if there were no others."""
         found: dict[tuple[str, str, str], list[tuple[Any, ...]]] = {}
         for row in self._file.rows(_LINES, (int(addressed),)):
             found.setdefault(row[:3], []).append(row[3:])
@@ -129,15 +140,19 @@ class SqliteTurnStore:
         addressed: bool = False,
         speakers: Collection[str] = (),
     ) -> list[QueuedTurn]:
+        """Returns the first turns of a line, or of those in it that were said to the bot, or by
+        some of its speakers: of each as many as of any other, in the order in which they came."""
         named = json.dumps(list(speakers)) if speakers else ""
         rows = self._file.rows(_WAITING, (*line.name, int(addressed), named, named, limit))
         return [_turn(row) for row in rows]
 
     def unread(self, limit: int) -> list[tuple[str, str]]:
+        """Returns ticket and scope of the newest turns to be read, but for what was given up."""
         rows = self._file.rows(_UNREAD, (BatchState.DEAD.value, limit))
         return [(str(ticket), str(scope)) for ticket, scope in rows]
 
     def make_batch(self, batch: Batch, ticket_ids: Collection[str]) -> None:
+        """Read these together from now on."""
         with self._file.transaction() as connection:
             connection.execute(
                 "INSERT INTO batch (batch_id, scope, conversation, persona, made_at, state, reply,"
@@ -152,6 +167,7 @@ class SqliteTurnStore:
             )
 
     def put_batch(self, batch: Batch) -> None:
+        """Keep how a batch is doing now. An unknown one is ignored."""
         batch_id, *_, state, reply, attempts, error = _batch_row(batch)
         self._file.write(
             "UPDATE batch SET state = ?, reply = ?, attempts = ?, error = ? WHERE batch_id = ?",
@@ -159,25 +175,32 @@ class SqliteTurnStore:
         )
 
     def batches(self) -> list[Batch]:
+        """Returns all batches, the oldest first."""
         return [_batch(row) for row in self._file.rows(_BATCH)]
 
     def of_batch(self, batch_id: str) -> list[QueuedTurn]:
+        """Returns the turns of a batch, in the order in which they came."""
         rows = self._file.rows(_TURN + "batch_id = ? ORDER BY place", (batch_id,))
         return [_turn(row) for row in rows]
 
     def of_scope(self, scope: str) -> list[QueuedTurn]:
+        """Returns every turn of a scope, read or not, in a batch or not."""
         return [_turn(row) for row in self._file.rows(_TURN + "scope = ? ORDER BY place", (scope,))]
 
     def reword(self, turns: Sequence[QueuedTurn]) -> None:
+        """Put these texts in the place of what was said and answered. Unknown ones are ignored."""
         self._file.write(
             "UPDATE turn SET user_text = ?, reply_text = ? WHERE ticket_id = ?",
             [(turn.user_text, turn.reply_text, turn.ticket_id) for turn in turns],
         )
 
     def scopes(self) -> frozenset[str]:
+        """Returns the scopes of all turns, read or not."""
         return frozenset(str(row[0]) for row in self._file.rows("SELECT DISTINCT scope FROM turn"))
 
     def tickets(self, scope: str, conversations: Collection[str]) -> list[str]:
+        """Returns the turns of a scope, read or not, that were said in one of the conversations: by
+        their id, or by what the owner's map calls them by."""
         rows = self._file.rows(
             "SELECT ticket_id, conversation, map_key FROM turn WHERE scope = ? ORDER BY place",
             (scope,),
@@ -185,6 +208,9 @@ class SqliteTurnStore:
         return [str(row[0]) for row in rows if row[1] in conversations or row[2] in conversations]
 
     def rescope(self, ticket_ids: Collection[str], source: str, target: str) -> list[str]:
+        """Have these turns, and what they are read in, belong to another scope from now on.
+        Returns those that changed: a turn that is read together with one that is not named
+        stays. All at once, or nothing."""
         named = frozenset(ticket_ids)
         with self._file.transaction() as connection:
             rows = connection.execute(
@@ -203,6 +229,8 @@ class SqliteTurnStore:
         return [str(ticket) for ticket, _ in moved]
 
     def drop(self, ticket_ids: Collection[str]) -> None:
+        """Delete turns: what they taught stands in the vault, or they were given up. Unknown ones
+        are ignored. A batch without turns goes with them. All at once, or nothing."""
         with self._file.transaction() as connection:
             connection.executemany(
                 "DELETE FROM turn WHERE ticket_id = ?", [(ticket_id,) for ticket_id in ticket_ids]
@@ -210,12 +238,15 @@ class SqliteTurnStore:
             _drop_empty_batches(connection)
 
     def drop_read(self) -> None:
+        """Delete turns that were read, which an earlier version kept for the journal of a day."""
         self._file.write("DELETE FROM turn WHERE is_read = 1", [()])
 
     def count(self) -> int:
+        """Returns how many there are, read or not. Cheap: it is asked before each ``put``."""
         return int(self._file.rows("SELECT COUNT(*) FROM turn")[0][0])
 
     def size(self) -> QueueSize:
+        """Returns how many there are, by how far they are."""
         ((waiting, dead, oldest),) = self._file.rows(_SIZE, (BatchState.DEAD.value,))
         moment = datetime.fromisoformat(oldest) if oldest else None
         return QueueSize(int(waiting), int(dead), moment)

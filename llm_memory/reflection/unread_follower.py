@@ -14,12 +14,12 @@ from ..models.vault_layout import topic_path
 from ..remember.corrected_statements import CorrectedStatements
 from ..remember.memory_handlers import MemoryHandlers
 from ..scopes.paused_conversations import PausedConversations
-from ..storage.loop_port import TurnStore
 from ..text.derived_ids import derived_id
 from ..text.normalising import embedded_text, preview
 from ..text.overlap import fold
 from ..vault.markdown_vault import MarkdownVault
 from .rules.worth_reading import tells_something
+from .turn_store import SqliteTurnStore
 
 _MOST: Final = 2_000
 """The most turns, the newest of all scopes."""
@@ -33,7 +33,7 @@ class UnreadFollower:
     def __init__(
         self,
         unread: UnreadTurns,
-        turns: TurnStore,
+        turns: SqliteTurnStore,
         vault: MarkdownVault,
         handlers: MemoryHandlers,
         corrected: CorrectedStatements,

@@ -20,7 +20,7 @@ from ..models.data_models import Memory, StoredMemory
 from ..models.scope import PUBLIC
 from ..models.turns import QueuedTurn
 from ..runtime.identifiers import Clock
-from ..storage.state_port import StateStore
+from ..storage.state_store import SqliteStateStore
 from ..text.normalising import same_words
 from .rules.corrected import Removed, answered, marks_of, named, says, without
 from .rules.current_diary import current
@@ -38,7 +38,7 @@ class CorrectedStatements:
     earlier statements without a person's present request asks here.
     """
 
-    def __init__(self, state: StateStore, clock: Clock) -> None:
+    def __init__(self, state: SqliteStateStore, clock: Clock) -> None:
         self._state = state
         self._clock = clock
         self._removed: dict[int, Removed] = {}

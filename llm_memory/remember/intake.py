@@ -17,7 +17,7 @@ from ..models.key import Key
 from ..models.notices import NoticeCode
 from ..models.scope import Scope
 from ..runtime.notice_board import NoticeBoard
-from ..storage.state_port import StateStore
+from ..storage.state_store import SqliteStateStore
 from ..vault.markdown_vault import MarkdownVault
 from ..vault.models import PartlyWritten
 from .corrected_statements import CorrectedStatements
@@ -38,7 +38,7 @@ class Intake:
         catalogue: Catalogue,
         recallable: RecallableMemories,
         notices: NoticeBoard,
-        state: StateStore,
+        state: SqliteStateStore,
         corrected: CorrectedStatements,
     ) -> None:
         self._vault = vault

@@ -11,7 +11,7 @@ from ..models.notices import Notice, NoticeCode, Severity
 from ..models.resolution import Why, WhyCode
 from ..models.settings import EngineSettings, ScopeMap
 from ..runtime.notice_board import NoticeBoard
-from ..storage.state_port import StateStore
+from ..storage.state_store import SqliteStateStore
 from .rules.map_losses import (
     ALL_FOLDERS,
     LostAccounts,
@@ -64,7 +64,7 @@ class MapGuard:
     def __init__(
         self,
         settings: EngineSettings,
-        state: StateStore,
+        state: SqliteStateStore,
         notices: NoticeBoard,
         accounts: Accounts,
     ) -> None:

@@ -10,7 +10,7 @@ from ..log import logger
 from ..models.conversation import Actor, ConversationId, SeenSender
 from ..models.resolution import Refused, Resolution, Usable
 from ..models.scope import PUBLIC
-from ..storage.state_port import StateStore
+from ..storage.state_store import SqliteStateStore
 from .rules.origins import complete, on_behalf_of
 from .scope_book import ScopeBook
 
@@ -20,7 +20,7 @@ _REMEMBERED = 4096
 class Origins:
     """The cognitive service's own. The map and the policies are asked with what it completes."""
 
-    def __init__(self, state: StateStore, book: ScopeBook) -> None:
+    def __init__(self, state: SqliteStateStore, book: ScopeBook) -> None:
         self._state = state
         self._book = book
         self._written: set[SeenSender] = set()

@@ -17,13 +17,14 @@ _HASH: Final = re.compile(r"[0-9a-f]{32}")
 
 
 class PauseMarkFile:
-    """Implements the ``PauseMarks`` port."""
+    """The mark in its file. Both methods block."""
 
     def __init__(self, folder: Path) -> None:
         """``folder``: where the memories lie."""
         self._path = folder / NAME
 
     def read(self) -> PauseMark | None:
+        """Returns the mark; None for none, or for one that cannot be read."""
         try:
             if not self._path.is_file():  # a pipe would hold us up
                 return None
@@ -34,13 +35,17 @@ class PauseMarkFile:
             return None
 
     def write(self, mark: PauseMark) -> None:
+        """On disk when it returns. Raises VaultWriteFailed."""
         paused = {scope: sorted(found) for scope, found in sorted(mark.paused.items())}
         content = {"generation": mark.generation, "paused": paused}
         replace_durably(self._path, (json.dumps(content, ensure_ascii=False) + "\n").encode())
 
 
-class ForgetfulPauseMark:
+class ForgetfulPauseMark(PauseMarkFile):
     """For an engine without conversations: it knows no pauses, and leaves the file alone."""
+
+    def __init__(self) -> None:
+        """Needs no folder."""
 
     def read(self) -> PauseMark | None:
         return None

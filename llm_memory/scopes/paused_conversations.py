@@ -12,7 +12,8 @@ from ..models.conversation import ConversationId
 from ..models.loop import PauseMark
 from ..models.notices import Notice, NoticeCode, Severity
 from ..runtime.notice_board import NoticeBoard
-from ..storage.loop_port import LoopBook, PauseMarks
+from ..storage.loop_facts import SqliteLoopFacts
+from .pause_mark_file import PauseMarkFile
 from .rules.pause_mark import lost_pauses, mark_of
 
 _UNKNOWN = "pauses_unknown"
@@ -33,7 +34,7 @@ class PausedConversations:
     that pauses have to be said again.
     """
 
-    def __init__(self, book: LoopBook, marks: PauseMarks, notices: NoticeBoard) -> None:
+    def __init__(self, book: SqliteLoopFacts, marks: PauseMarkFile, notices: NoticeBoard) -> None:
         self._book = book
         self._marks = marks
         self._notices = notices

@@ -21,7 +21,7 @@ from ..models.settings import BY_ACCOUNT, DmScope, EngineSettings, ScopeSettings
 from ..models.shelf import Shelf
 from ..models.status import MapSummary
 from ..runtime.notice_board import NoticeBoard
-from ..storage.state_port import StateStore
+from ..storage.state_store import SqliteStateStore
 from .map_guard import Accounts, MapGuard
 from .rules.identity import ids_of
 from .rules.scope_map import MapFault
@@ -60,7 +60,7 @@ class ScopeBook:
     def __init__(
         self,
         settings: EngineSettings,
-        state: StateStore,
+        state: SqliteStateStore,
         notices: NoticeBoard,
         accounts: Accounts = lambda: None,
     ) -> None:

@@ -44,7 +44,7 @@ from ..primer.models import Overview, Primed, Primer
 from ..primer.primer_service import Written
 from ..runtime.lifecycle import Lifespan
 from ..scopes.access import Access, ConversationView
-from ..transfer.ports import LineSource
+from ..transfer.line_files import LineFile
 from .conversations import Conversations
 from .corrections import Corrections
 from .file_reading import FileReading
@@ -368,7 +368,7 @@ class CognitiveService:
 
     async def import_for_owner(
         self,
-        source: LineSource,
+        source: LineFile,
         scope_name: str,
         *,
         keep_trust: bool,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..consolidation.ports import BackupFolder, SleepStore
+from ..consolidation.backup_files import DailyBackups
+from ..consolidation.sleep_store import SqliteSleepStore
 from ..index.cache_port import VectorCache
 from ..index.embedding.ports import Embedder
 from ..index.lexical_port import LexicalIndex, Scanner
@@ -16,14 +17,17 @@ from ..migration.ports import ForeignCollection, MigrationStore
 from ..recall.ports import Reranker
 from ..recall.trust_port import TrustBook
 from ..reflection.chat_port import ChatModel
+from ..reflection.turn_store import SqliteTurnStore
 from ..remember.rules.privacy import Finder, find
+from ..scopes.pause_mark_file import PauseMarkFile
 from ..storage.directory_lock import DirectoryLock
 from ..storage.formats_port import StoredFormat
-from ..storage.loop_port import LoopBook, LoopFile, PauseMarks, TurnStore
+from ..storage.loop_facts import SqliteLoopFacts
+from ..storage.loop_file import SqliteLoopFile
 from ..storage.private_folder import PrivateFolder
-from ..storage.state_port import StateStore
+from ..storage.state_store import SqliteStateStore
 from ..sync.ports import Watcher
-from ..transfer.ports import TransferFiles
+from ..transfer.line_files import TransferFolders
 from ..vault.markdown_vault import MarkdownVault
 from ..vault.notes.markdown_notes import MarkdownNotes
 from ..vault.scope_pages import ScopePagesOnDisk
@@ -36,7 +40,7 @@ class EngineParts:
     vault: MarkdownVault
     watcher: Watcher
     notes: MarkdownNotes
-    state: StateStore
+    state: SqliteStateStore
     store: VectorStore
     manifest: JsonManifest
     cache: VectorCache
@@ -45,18 +49,18 @@ class EngineParts:
     scanner: Scanner
     """Answers where no index can, from the first moment on: it must load no dictionary."""
     locks: Sequence[DirectoryLock]
-    transfers: TransferFiles
+    transfers: TransferFolders
     migrations: MigrationStore
-    loop_file: LoopFile
-    turns: TurnStore
+    loop_file: SqliteLoopFile
+    turns: SqliteTurnStore
     """In ``loop_file``."""
-    loop_book: LoopBook
+    loop_book: SqliteLoopFacts
     """In ``loop_file``."""
-    pause_marks: PauseMarks
-    sleep_store: SleepStore
+    pause_marks: PauseMarkFile
+    sleep_store: SqliteSleepStore
     """In ``loop_file``."""
     pages: ScopePagesOnDisk
-    backups: BackupFolder
+    backups: DailyBackups
     local: Callable[[str], Embedder]
     """A model on disk by its folder or name, or on a hub."""
     legacy: ForeignCollection | None = None

@@ -13,10 +13,12 @@ from ..models.notices import Notice, NoticeCode, Severity
 from ..models.settings import LoopSettings
 from ..reflection.reflection_service import ReflectionService
 from ..reflection.rules.fair_shares import Allowance, told
+from ..reflection.turn_store import SqliteTurnStore
 from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard
 from ..scopes.paused_conversations import PausedConversations
-from ..storage.loop_port import LoopBook, LoopFile, TurnStore
+from ..storage.loop_facts import SqliteLoopFacts
+from ..storage.loop_file import SqliteLoopFile
 
 
 class MemoryLoop:
@@ -25,9 +27,9 @@ class MemoryLoop:
 
     def __init__(
         self,
-        file: LoopFile,
-        turns: TurnStore,
-        book: LoopBook,
+        file: SqliteLoopFile,
+        turns: SqliteTurnStore,
+        book: SqliteLoopFacts,
         paused_conversations: PausedConversations,
         settings: LoopSettings,
         notices: NoticeBoard,

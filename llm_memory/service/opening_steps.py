@@ -13,7 +13,7 @@ from ..scopes.scope_book import ScopeBook
 from ..storage.directory_lock import DirectoryLock
 from ..storage.formats_port import StoredFormat
 from ..storage.private_folder import PrivateFolder
-from ..storage.state_port import StateStore
+from ..storage.state_store import SqliteStateStore
 
 _LOCK_POLL_SECONDS = 0.2
 
@@ -61,7 +61,7 @@ def upgrade_formats(formats: Sequence[StoredFormat]) -> None:
 
 
 def open_state(
-    state: StateStore, book: ScopeBook, notices: NoticeBoard, folders: Collection[str]
+    state: SqliteStateStore, book: ScopeBook, notices: NoticeBoard, folders: Collection[str]
 ) -> None:
     """Read what the state remembers into ``book``. Blocks.
 

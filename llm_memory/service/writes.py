@@ -32,7 +32,7 @@ from ..scopes.scope_book import ScopeBook
 from ..tasks.task_list import TaskList, TaskRequester
 from ..text.derived_ids import derived_id
 from ..transfer.conversation_transfer import Terms, Transfer
-from ..transfer.ports import LineSource
+from ..transfer.line_files import LineFile
 
 
 class Writes:
@@ -147,7 +147,7 @@ class Writes:
         return await self._transfer.import_named(name, terms, self._life.finish)
 
     async def import_for_owner(
-        self, source: LineSource, scope_name: str, *, keep_trust: bool, new: bool, anyway: bool
+        self, source: LineFile, scope_name: str, *, keep_trust: bool, new: bool, anyway: bool
     ) -> Imported | NotTransferred | Rejected:
         """The arguments are those of ``CognitiveService.import_for_owner``."""
         known = {*await self._editor.folders(), *([scope_name] if new else [])}

@@ -10,7 +10,7 @@ from .sqlite_file import SqliteFile
 
 
 class SqliteLoopFile(SqliteFile):
-    """Implements the ``LoopFile`` port. Unread turns are lost with a broken one."""
+    """The one connection to it. Unread turns are lost with a broken file."""
 
     def __init__(self, path: Path, *, version: str = "") -> None:
         """``version`` is the plugin's."""

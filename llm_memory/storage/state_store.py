@@ -1,4 +1,7 @@
-"""Small durable facts in ``state/state.sqlite``. Each row that holds words carries its scope."""
+"""Small durable facts in ``state/state.sqlite``. Each row that holds words carries its scope.
+
+Every method blocks, and raises StateUnavailable.
+"""
 
 from __future__ import annotations
 
@@ -30,10 +33,7 @@ _MARK = "mark:"
 
 
 class SqliteStateStore(SqliteFile):
-    """Implements the ``StateStore`` port.
-
-    Its facts steer warnings and counters; the memories stand in the vault.
-    """
+    """Its facts steer warnings and counters; the memories stand in the vault."""
 
     def __init__(self, path: Path, *, version: str = "") -> None:
         """``version`` is the plugin's."""
@@ -41,6 +41,10 @@ class SqliteStateStore(SqliteFile):
         self._durable = True
 
     def open_in_memory(self) -> None:
+        """Where ``open`` failed: go on with what can be read of the file, if anything.
+
+        Nothing is kept beyond ``close``.
+        """
         try:
             # What cannot be written can often be read: a full disk, wrong permissions, a lock.
             with peek(self._path) as source:
@@ -65,18 +69,22 @@ class SqliteStateStore(SqliteFile):
         return tuple(values)  # an id that cannot be stored must not become another one
 
     def seen_conversations(self) -> frozenset[str]:
+        """Returns the conversations that a message came from, and the map's keys that decided."""
         return self._column("SELECT umo FROM seen_conversation")
 
     def mark_seen(self, umo: str) -> None:
         self.rows("INSERT OR IGNORE INTO seen_conversation VALUES (?)", (umo,))
 
     def remembered_map_keys(self) -> frozenset[str]:
+        """Returns the private keys of the last map that had any."""
         return self._column("SELECT key FROM map_key")
 
     def lost_map_keys(self) -> frozenset[str]:
+        """Returns private keys that went all at once and were not given back yet."""
         return self._column("SELECT key FROM lost_map_key")
 
     def remember_map_keys(self, keys: Iterable[str], *, lost: Iterable[str]) -> None:
+        """Replace both."""
         with self.transaction() as connection:
             connection.execute("DELETE FROM map_key")
             connection.execute("DELETE FROM lost_map_key")
@@ -84,14 +92,19 @@ class SqliteStateStore(SqliteFile):
             connection.executemany("INSERT INTO lost_map_key VALUES (?)", [(k,) for k in lost])
 
     def known_scopes(self) -> frozenset[str]:
+        """Returns private scopes that a map of this installation has named, that it has brought
+        from elsewhere, or of which an admin has said that no key is to name them."""
         return self._column("SELECT scope FROM known_scope")
 
     def know_scopes(self, names: Iterable[str], *, brought: bool = False) -> None:
+        """Add some. Idempotent. ``brought``: by the owner, from elsewhere; then they are kept even
+        where nothing else is."""
         del brought
         with self.transaction() as connection:
             _add_scopes(connection, names)
 
     def accounts_released(self) -> frozenset[str]:
+        """Returns bot accounts of which an admin has said that they are gone for good."""
         found = self.rows("SELECT value FROM meta WHERE name = ?", (_RELEASED,))
         return frozenset(str(name) for name in json.loads(found[0][0])) if found else frozenset()
 
@@ -100,21 +113,25 @@ class SqliteStateStore(SqliteFile):
         self.rows("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_RELEASED, value))
 
     def public_peers(self) -> frozenset[str]:
+        """Returns the persons who wrote privately while their chat fell to public."""
         return self._column("SELECT person FROM public_peer")
 
     def add_public_peer(self, person: str) -> None:
         self.rows("INSERT OR IGNORE INTO public_peer VALUES (?)", (person,))
 
     def note_sender(self, sender: SeenSender) -> None:
+        """Keep who has spoken under an origin, and where that was. The latest stands."""
         statement = "INSERT OR REPLACE INTO seen_sender VALUES (?, ?, ?, ?, ?, ?)"
         where = (sender.umo, sender.scope, sender.adapter, sender.group)
         self.rows(statement, (*where, sender.peer, sender.name))
 
     def senders(self, umo: str) -> list[SeenSender]:
+        """Returns all who have spoken under this origin."""
         query = "SELECT umo, scope, adapter, group_id, peer, name FROM seen_sender WHERE umo = ?"
         return [SeenSender(*row) for row in self.rows(query, (umo,))]
 
     def model_history(self, umo: str, history: str) -> HistoryScope | None:
+        """Returns what was noted last of a chat history that the model is given."""
         rows = self.rows(
             "SELECT scope, is_mixed FROM model_history WHERE umo = ? AND history = ?",
             (umo, history),
@@ -129,15 +146,18 @@ class SqliteStateStore(SqliteFile):
         self.rows("DELETE FROM public_peer WHERE person = ?", (person,))
 
     def has_mark(self, name: str) -> bool:
+        """Returns True once ``set_mark`` was called with this name."""
         return bool(self.rows("SELECT 1 FROM meta WHERE name = ?", (f"{_MARK}{name}",)))
 
     def set_mark(self, name: str, *, there: bool = True) -> None:
+        """Keep that something was done once, or that it was not after all. Idempotent."""
         if there:
             self.rows("INSERT OR REPLACE INTO meta VALUES (?, '')", (f"{_MARK}{name}",))
         else:
             self.rows("DELETE FROM meta WHERE name = ?", (f"{_MARK}{name}",))
 
     def derived_scopes(self) -> list[DerivedScope]:
+        """Returns which scopes policies derived for which conversations, now or before."""
         rows = self.rows("SELECT scope, conversation, adapter, own_id FROM derived_scope")
         return [DerivedScope(*row) for row in rows]
 
@@ -149,6 +169,7 @@ class SqliteStateStore(SqliteFile):
             )
 
     def count_use(self, keys: Sequence[Key]) -> None:
+        """Count one more use of each memory."""
         with self.transaction() as connection:
             connection.executemany(
                 "INSERT INTO use_count VALUES (?, ?, 1)"
@@ -157,6 +178,7 @@ class SqliteStateStore(SqliteFile):
             )
 
     def uses(self, key: Key) -> int:
+        """Returns how often a memory was found useful."""
         rows = self.rows(
             "SELECT uses FROM use_count WHERE scope = ? AND memory_id = ?",
             (key.scope, key.memory_id),
@@ -164,14 +186,17 @@ class SqliteStateStore(SqliteFile):
         return int(rows[0][0]) if rows else 0
 
     def all_uses(self) -> dict[Key, int]:
+        """Returns the same of every memory that ever was."""
         rows = self.rows("SELECT scope, memory_id, uses FROM use_count")
         return {Key(scope, memory_id): int(uses) for scope, memory_id, uses in rows}
 
     def corrections(self) -> list[Correction]:
+        """Returns all of them, in the order in which they were added."""
         rows = self.rows(f"SELECT number, {_CORRECTION} FROM correction ORDER BY number")  # noqa: S608
         return [_correction(int(number), *values) for number, *values in rows]
 
     def add_corrections(self, corrections: Sequence[Correction]) -> list[int]:
+        """Add all or none. Returns the number of each. On disk when it returns."""
         numbers = []
         with self.transaction() as connection:
             for one in corrections:
@@ -184,12 +209,14 @@ class SqliteStateStore(SqliteFile):
         return numbers
 
     def drop_corrections(self, numbers: Collection[int]) -> None:
+        """Delete those that were undone. Unknown ones are ignored."""
         with self.transaction() as connection:
             connection.executemany(
                 "DELETE FROM correction WHERE number = ?", [(number,) for number in numbers]
             )
 
     def seal_corrections(self, marks: Mapping[int, Sequence[str]]) -> None:
+        """Put, by number, the marks in the place of the words."""
         with self.transaction() as connection:
             connection.executemany(
                 "UPDATE correction SET words = '', who = '', marks = ? WHERE number = ?",
@@ -197,11 +224,16 @@ class SqliteStateStore(SqliteFile):
             )
 
     def correction_key(self) -> str:
+        """Returns the key of the marks of corrections, made once: 64 hexadecimal digits."""
         made = "INSERT OR IGNORE INTO meta VALUES ('correction_key', ?)"
         self.rows(made, (secrets.token_hex(32),))
         return str(self.rows("SELECT value FROM meta WHERE name = 'correction_key'")[0][0])
 
     def installation(self) -> str:
+        """Returns a random id of this installation, made once: 32 hexadecimal digits.
+
+        Raises StateUnavailable where it could not be kept: it would be another one next time.
+        """
         found = self.rows("SELECT value FROM meta WHERE name = 'installation'")
         if found:
             return str(found[0][0])

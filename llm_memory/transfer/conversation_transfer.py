@@ -43,8 +43,8 @@ from ..remember.memory_handlers import MemoryHandlers
 from ..remember.rules.normalise import MAX_NAME
 from ..runtime.identifiers import Clock
 from ..text.normalising import clean, one_line, same_words
-from .ports import Line, LineSource, TransferFiles
-from .rules.format import VERSION, LineBroken, line_of, read_line
+from .line_files import LineFile, TransferFolders
+from .rules.format import VERSION, Line, LineBroken, line_of
 from .store_transfer import FIRST, read_header
 
 _AT_ONCE = 50
@@ -70,7 +70,7 @@ class Transfer:
 
     def __init__(
         self,
-        files: TransferFiles,
+        files: TransferFolders,
         catalogue: Catalogue,
         handlers: MemoryHandlers,
         clock: Clock,
@@ -118,7 +118,7 @@ class Transfer:
             return await self.import_from(source, terms, finish)
 
     async def import_from(
-        self, source: LineSource, terms: Terms, finish: Finish
+        self, source: LineFile, terms: Terms, finish: Finish
     ) -> Imported | NotTransferred:
         """The same from an open file, which is closed."""
         run = _Import(self._catalogue, self._handlers, terms, finish, self._clock)
@@ -176,11 +176,8 @@ class _Import:
         if self.report.stopped_at:
             return
         self.line = line.number
-        if line.fault is not None:
-            self._refuse(RefusedLine(line.number, line.fault))
-            return
         try:
-            record = read_line(line.text)
+            record = line.record()
         except LineBroken as error:
             self._refuse(RefusedLine(line.number, error.fault, error.detail))
             return

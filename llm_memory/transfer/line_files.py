@@ -7,18 +7,18 @@ import os
 import secrets
 import stat
 import sys
-from collections.abc import Iterable
-from io import BufferedReader, FileIO
-from itertools import chain, count
+from collections.abc import Iterable, Iterator
+from io import BufferedIOBase, BufferedReader, BytesIO, FileIO
+from itertools import chain, count, islice
 from pathlib import Path
 from typing import Final
 
 from ..errors import TransferFailed
-from ..models.transfer import LineFault, TransferFault
+from ..models.transfer import LineFault, Record, TransferFault
 from ..storage.files import make_folder, move
 from ..storage.retry import when_free
 from ..vault.folder_walk import is_link
-from .ports import Line
+from .rules.format import Line, LineBroken
 
 MAX_LINE: Final = 32 * 1024 * 1024
 """Bytes. Longer ones are passed over: so much is held in memory at a time."""
@@ -32,6 +32,15 @@ else:  # nothing waits for the other end of a pipe, and the last step goes throu
     _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
+@contextlib.contextmanager
+def translated(fault: TransferFault, name: str) -> Iterator[None]:
+    """Raises TransferFailed for what the disk refuses."""
+    try:
+        yield
+    except OSError as error:
+        raise TransferFailed(fault, f"{name}: {error.strerror or error}") from error
+
+
 def write_lines(path: Path, lines: Iterable[str]) -> None:
     """A new file with these lines, on disk when this returns, and until then no file of that name.
 
@@ -39,7 +48,7 @@ def write_lines(path: Path, lines: Iterable[str]) -> None:
     """
     temporary = path.with_name(f".{secrets.token_hex(8)}.tmp")
     try:
-        try:
+        with translated(TransferFault.NOT_WRITTEN, path.name):
             make_folder(path.parent)
             # It holds a whole scope's words: no other user of the machine may read it.
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
@@ -51,8 +60,6 @@ def write_lines(path: Path, lines: Iterable[str]) -> None:
                 file.flush()
                 os.fsync(file.fileno())
             move(temporary, path)
-        except OSError as error:
-            raise _told(TransferFault.NOT_WRITTEN, path, error) from error
     except BaseException:
         with contextlib.suppress(OSError):
             when_free(temporary.unlink)
@@ -60,30 +67,47 @@ def write_lines(path: Path, lines: Iterable[str]) -> None:
 
 
 class LineFile:
-    """Implements the ``LineSource`` port over an open file."""
+    """An open file, read once from its beginning. Every method blocks."""
 
-    def __init__(self, path: Path, *, most: int | None = None, max_line: int = MAX_LINE) -> None:
-        """Raises TransferFailed: no such file, no plain file, or larger than ``most`` bytes."""
-        self._path = path
+    def __init__(
+        self, source: Path | bytes, *, most: int | None = None, max_line: int = MAX_LINE
+    ) -> None:
+        """``source``: where the file lies, or what it holds.
+
+        Raises TransferFailed: no such file, no plain file, or larger than ``most`` bytes.
+        """
         self._max = max_line
         self._number = 0
-        self._file = BufferedReader(_opened(path, most), _CHUNK)
+        self._name = "" if isinstance(source, bytes) else source.name
+        self._file: BufferedIOBase = (
+            BytesIO(source)
+            if isinstance(source, bytes)
+            else BufferedReader(_opened(source, most), _CHUNK)
+        )
+
+    def __iter__(self) -> Iterator[Line]:
+        """Returns the lines that are left. Blank ones are passed over. Raises TransferFailed."""
+        with translated(TransferFault.UNREADABLE, self._name):
+            while raw := self._file.readline(self._max + 1):
+                self._number += 1
+                if (line := self._line(raw)) is not None:
+                    yield line
 
     def take(self, count: int) -> list[Line]:
-        """See the port."""
-        lines: list[Line] = []
-        try:
-            while len(lines) < count:
-                raw = self._file.readline(self._max + 1)
-                if not raw:
-                    break
-                self._number += 1
-                line = self._line(raw)
-                if line is not None:
-                    lines.append(line)
-        except OSError as error:
-            raise _told(TransferFault.UNREADABLE, self._path, error) from error
-        return lines
+        """Returns the next ones, at most ``count``; none at the end. Raises TransferFailed."""
+        return list(islice(self, count))
+
+    def records(self) -> Iterator[Record]:
+        """Returns what is left, for a file of which nothing may be missed.
+
+        Raises TransferFailed for an unreadable line: it may hold anything.
+        """
+        for line in self:
+            try:
+                yield line.record()
+            except LineBroken as error:
+                detail = f"{line.number}: {error}"
+                raise TransferFailed(TransferFault.UNREADABLE, detail) from error
 
     def _line(self, raw: bytes) -> Line | None:
         if len(raw) > self._max and not raw.endswith(b"\n"):
@@ -98,20 +122,19 @@ class LineFile:
         return Line(self._number, text) if text else None
 
     def close(self) -> None:
-        """See the port."""
+        """Give the file back. Idempotent."""
         self._file.close()
 
 
 def _opened(path: Path, most: int | None) -> FileIO:
     if is_link(path):  # where the system knows no flag for it
         raise TransferFailed(TransferFault.NOT_A_FILE, path.name)
-    try:
-        descriptor = os.open(path, _FLAGS)
-    except FileNotFoundError as error:
-        raise TransferFailed(TransferFault.NOT_FOUND, path.name) from error
-    except OSError as error:
-        code = TransferFault.NOT_A_FILE if path.is_dir() else TransferFault.UNREADABLE
-        raise _told(code, path, error) from error
+    code = TransferFault.NOT_A_FILE if path.is_dir() else TransferFault.UNREADABLE
+    with translated(code, path.name):
+        try:
+            descriptor = os.open(path, _FLAGS)
+        except FileNotFoundError as error:
+            raise TransferFailed(TransferFault.NOT_FOUND, path.name) from error
     status = os.fstat(descriptor)
     fault = None
     if not stat.S_ISREG(status.st_mode):
@@ -126,7 +149,7 @@ def _opened(path: Path, most: int | None) -> FileIO:
 
 
 class TransferFolders:
-    """Implements the ``TransferFiles`` port: ``exports/`` and ``imports/`` below a data folder."""
+    """The two folders that commands write to and read from. Every method blocks."""
 
     def __init__(self, data: Path, *, most: int = MAX_IMPORT) -> None:
         self._exports = data / "exports"
@@ -134,7 +157,8 @@ class TransferFolders:
         self._most = most
 
     def write(self, name: str, lines: Iterable[str]) -> str:
-        """See the port."""
+        """Write a new file into ``exports/``, readable by its owner alone. Returns the name that it
+        got, another one where this one is taken. Raises TransferFailed: there is no file."""
         if is_link(self._exports):
             raise TransferFailed(TransferFault.NOT_WRITTEN, self._exports.name)
         whole = Path(name)
@@ -144,12 +168,10 @@ class TransferFolders:
         return free
 
     def open(self, name: str) -> LineFile:
-        """See the port."""
+        """Returns a file of ``imports/``, open. Raises TransferFailed with a TransferFault."""
         if not is_link(self._imports):
-            try:
+            with translated(TransferFault.UNREADABLE, self._imports.name):
                 make_folder(self._imports)  # so that an owner finds where to put it
-            except OSError as error:
-                raise _told(TransferFault.UNREADABLE, self._imports, error) from error
         return LineFile(named_in(self._imports, name), most=self._most)
 
 
@@ -172,7 +194,3 @@ def _is_plain(name: str) -> bool:
         and not name.startswith(".")
         and not any(c in '/\\:*?"<>|' or ord(c) < 32 or "\ud800" <= c <= "\udfff" for c in name)
     )
-
-
-def _told(code: str, path: Path, error: OSError) -> TransferFailed:
-    return TransferFailed(code, f"{path.name}: {error.strerror or error}")

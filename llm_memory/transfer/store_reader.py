@@ -3,7 +3,8 @@ out."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+import contextlib
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -25,24 +26,26 @@ MARKDOWN: Final = ".md"
 
 
 class StoreReader:
-    """What ``WholeStore.records`` gives. Writes nothing."""
+    """Reads the tree below ``root``, to which nobody may write meanwhile. Every method blocks."""
 
-    def __init__(self, root: Path, tree: VaultTree) -> None:
+    def __init__(self, root: Path) -> None:
         self._root = root
-        self._tree = tree
-        self._left: list[LeftOut] = []
+        self._tree = VaultTree(root, contextlib.nullcontext())
+        self.left_out: list[LeftOut] = []
+        """What the last ``records`` could not carry."""
 
-    def left_out(self) -> Sequence[LeftOut]:
-        """See the port."""
-        return tuple(self._left)
+    def scopes(self) -> tuple[str, ...]:
+        """Returns the names of the scopes that have a folder."""
+        return tuple(scope.name for scope, _ in self._tree.folders() if scope is not None)
 
     def records(self, only: Collection[str] | None = None) -> Iterator[MemoryRecord | FileRecord]:
-        """See the port."""
-        self._left = []
+        """Returns all that stands in the tree, of these scopes alone if some are named, file by
+        file: first the file where its entries do not give it back, then its entries in order."""
+        self.left_out = []
         for scope, name in self._tree.folders():
             if scope is None:
                 if only is None:
-                    self._left.append(LeftOut("scopes", shown(name), "illegal_folder"))
+                    self.left_out.append(LeftOut("scopes", shown(name), "illegal_folder"))
             elif only is None or name in only:
                 yield from self._scope(scope)
         if only is None:
@@ -63,7 +66,7 @@ class StoreReader:
             if is_link(folder) or not folder.is_dir() or folder.name.startswith("."):
                 continue
             if shelf is None:
-                self._left.append(LeftOut(ROLES_FOLDER, shown(folder.name), "illegal_role"))
+                self.left_out.append(LeftOut(ROLES_FOLDER, shown(folder.name), "illegal_role"))
             else:
                 yield shelf.name, folder
 
@@ -73,12 +76,12 @@ class StoreReader:
         found = []
         for path in everything(folder, shut):
             if not is_sendable(path):
-                self._left.append(LeftOut(name, shown(path), "misnamed"))
+                self.left_out.append(LeftOut(name, shown(path), "misnamed"))
             elif not path.lower().endswith(MARKDOWN):
-                self._left.append(LeftOut(name, path, "not_markdown"))
+                self.left_out.append(LeftOut(name, path, "not_markdown"))
             else:
                 found.append(path)
-        self._left += [LeftOut(name, shown(path), "unreadable") for path in shut]
+        self.left_out += [LeftOut(name, shown(path), "unreadable") for path in shut]
         return found
 
     def _scope(self, scope: Scope) -> Iterator[MemoryRecord | FileRecord]:
@@ -93,8 +96,7 @@ class StoreReader:
     def _entries(self, scope: Scope, path: str, seen: set[str]) -> tuple[list[MemoryRecord], bool]:
         """What stands in a file, and whether that alone would not give it back. ``seen`` are the
         living ids of other files of the scope."""
-        holds_entries = is_recalled(path) or _is_copy(path)
-        if not holds_entries:  # PRIMER.md and MEMORY.md
+        if not has_entries(path):  # PRIMER.md and MEMORY.md
             return [], True
         try:
             reading = self._tree.read(self._tree.folder(scope) / path)
@@ -120,11 +122,11 @@ class StoreReader:
     def _file(self, name: str, path: str, place: Path) -> FileRecord | None:
         try:
             if place.stat().st_size > MAX_FILE:
-                self._left.append(LeftOut(name, path, "too_large"))
+                self.left_out.append(LeftOut(name, path, "too_large"))
                 return None
             reading = self._tree.read(place)
         except (OSError, VaultFileBroken):
-            self._left.append(LeftOut(name, path, "unreadable"))
+            self.left_out.append(LeftOut(name, path, "unreadable"))
             return None
         return FileRecord(name, path, reading.raw, reading.stamp[0])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import chain
 
 from ..errors import TransferFailed
 from ..models.data_models import Memory
@@ -15,6 +16,7 @@ from ..models.transfer import (
     Header,
     LineFault,
     MemoryRecord,
+    Record,
     RefusedLine,
     SettingsRecord,
     StoreExported,
@@ -23,15 +25,17 @@ from ..models.transfer import (
 )
 from ..models.vault_layout import is_recalled
 from ..remember.corrected_statements import CorrectedStatements
-from ..vault.markdown.topic_file import parse_file
-from .ports import Line, LineSource, Put, WholeStore
-from .rules.format import VERSION, LineBroken, line_of, read_line
+from ..storage.formats.vault_format import FORMAT as VAULT_FORMAT
+from ..vault.markdown.topic_file import TopicFile, parse_file
+from .line_files import LineFile
+from .rules.format import VERSION, Line, LineBroken, counted, line_of
+from .store_reader import StoreReader
+from .store_writer import Put, StoreWriter
 
 _TOLD = (EntryState.LIVING, EntryState.CONFLICT)
 """What is not in the archive."""
 FIRST = 20
 """Refused lines that are told of one by one."""
-_AT_ONCE = 100
 _GROUP_CHARS = 4_000_000
 """Of entries so many characters are held before they are written."""
 
@@ -41,58 +45,64 @@ class StoreExport:
 
     def __init__(
         self,
-        store: WholeStore,
-        header: Header,
-        only: Collection[str] | None,
+        store: StoreReader,
+        *,
+        now: datetime,
+        version: str,
         settings: Mapping[str, object],
+        only: Collection[str] | None = None,
     ) -> None:
-        """``settings`` are the owner's, without secrets; empty for none."""
+        """``version`` is the plugin's; ``settings`` are the owner's, without secrets, and carried
+        where the store is whole; ``only`` names the scopes where it is not."""
         self._store = store
         self._only = only
-        self._heads: list[Header | SettingsRecord] = [header]
-        self._heads += [SettingsRecord(settings)] if settings else []
-        self.memories = 0
-        self.files = 0
-
-    @property
-    def count(self) -> int:
-        """How many lines were given out, once all are."""
-        return len(self._heads) + self.memories + self.files + 1
+        named = tuple(name for name in store.scopes() if only is None or name in only)
+        self._heads: list[Record] = [
+            Header(VERSION, version, now, named, only is None, VAULT_FORMAT)
+        ]
+        self._heads += [SettingsRecord(settings)] if settings and only is None else []
+        self.count = 0
+        """How many lines were given out."""
+        self.end = End(0, 0)
 
     def lines(self) -> Iterator[str]:
         """One after the other: nothing is held."""
-        for head in self._heads:
-            yield line_of(head)
-        for record in self._store.records(self._only):
-            if isinstance(record, MemoryRecord):
-                self.memories += 1
-            else:
-                self.files += 1
+        records = chain(self._heads, self._store.records(self._only), [self.end])
+        for record in counted(records):
+            self.count += 1
+            if isinstance(record, End):
+                self.end = record
             yield line_of(record)
-        yield line_of(End(self.memories, self.files))
 
     def done(self) -> StoreExported:
-        """What was written."""
-        return StoreExported(self.memories, self.files, tuple(self._store.left_out()))
+        """Returns what was written."""
+        return StoreExported(self.end.memories, self.end.files, tuple(self._store.left_out))
 
 
-def read_header(source: LineSource, *, vault_format: int | None = None) -> Header:
-    """The first line of a file.
+def read_header(source: LineFile, *, known_format: int | None = None) -> Header:
+    """Returns the first line of a file; ``known_format`` is the newest format of a vault that is
+    read, None for any.
 
     Raises TransferFailed: it is none of ours, or a later version's.
     """
-    first = next(iter(source.take(1)), None)
-    if first is None or first.fault is not None:
-        raise TransferFailed(TransferFault.NO_HEADER)
     try:
-        header = read_line(first.text)
+        header = next(iter(source), Line(0, fault=LineFault.MISSING)).record()
     except LineBroken as error:
         raise TransferFailed(TransferFault.NO_HEADER) from error
     if not isinstance(header, Header):
         raise TransferFailed(TransferFault.NO_HEADER)
-    if header.version > VERSION or (vault_format or header.vault_format) < header.vault_format:
+    if header.version > VERSION or (known_format or header.vault_format) < header.vault_format:
         raise TransferFailed(TransferFault.NEWER, header.plugin or str(header.version))
     return header
+
+
+def parsed(record: FileRecord) -> TopicFile | None:
+    """Returns the entries of a file; None where it is no text."""
+    try:
+        text = record.content.decode()
+    except UnicodeDecodeError:
+        return None
+    return parse_file(text, fallback_time=datetime.fromtimestamp(record.modified / 1e9, UTC))
 
 
 class Restoring:
@@ -100,7 +110,7 @@ class Restoring:
 
     def __init__(
         self,
-        store: WholeStore,
+        store: StoreWriter,
         *,
         only: Collection[str] | None = None,
         corrected: CorrectedStatements | None = None,
@@ -114,30 +124,22 @@ class Restoring:
         self._size = 0
 
     def run(
-        self,
-        source: LineSource,
-        *,
-        vault_format: int,
-        progress: Callable[[int], None] = lambda _: None,
+        self, source: LineFile, *, progress: Callable[[int], None] = lambda _: None
     ) -> StoreRestored:
         """All of a file. Cut off in the middle and run again, it ends the same.
 
         Raises TransferFailed: nothing was touched, but for a file that cannot be read to its end.
         """
-        read_header(source, vault_format=vault_format)
-        while lines := source.take(_AT_ONCE):
-            for line in lines:
-                self._take(line)
-            progress(lines[-1].number)
+        read_header(source, known_format=VAULT_FORMAT)
+        for line in source:
+            self._take(line)
+            progress(line.number)
         self._flush()
         return self._done
 
     def _take(self, line: Line) -> None:
-        if line.fault is not None:
-            self._refuse(line.number, line.fault, "")
-            return
         try:
-            record = read_line(line.text)
+            record = line.record()
         except LineBroken as error:
             self._refuse(line.number, error.fault, error.detail)
             return
@@ -188,14 +190,8 @@ class Restoring:
 
     def _without_corrected(self, record: FileRecord) -> FileRecord:
         """The entries that it leaves out are counted at their own lines."""
-        if self._corrected is None:
+        if self._corrected is None or (file := parsed(record)) is None:
             return record
-        try:
-            text = record.content.decode()
-        except UnicodeDecodeError:
-            return record
-        written = datetime.fromtimestamp(record.modified / 1e9, UTC)
-        file = parse_file(text, fallback_time=written)
         told = is_recalled(record.path)
         gone = [
             entry

@@ -216,7 +216,7 @@ async def test_a_file_that_reads_otherwise_than_it_was_written_is_thrown_away(
 def test_a_full_disk_is_found_before_anything_is_copied(tmp_path: Path) -> None:
     plant(tmp_path, "家人", "preferences.md", [passive(1, "一件事")])
     folder = tmp_path / "backups"
-    full = DailyBackups(folder, tmp_path / "memory", vault_format=1, free=lambda _: 1000)
+    full = DailyBackups(folder, tmp_path / "memory", free=lambda _: 1000)
     with pytest.raises(TransferFailed, match="no room"):
         full.snapshot()
     assert list(folder.iterdir()) == []

@@ -20,9 +20,8 @@ from astrbot_plugin_scoped_memory.llm_memory.consolidation.models import (
 from astrbot_plugin_scoped_memory.llm_memory.consolidation.sleep_store import SqliteSleepStore
 from astrbot_plugin_scoped_memory.llm_memory.errors import StateUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
-from astrbot_plugin_scoped_memory.llm_memory.reflection.loop_facts import SqliteLoopFacts
+from astrbot_plugin_scoped_memory.llm_memory.storage.loop_facts import Evidence, SqliteLoopFacts
 from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import SqliteLoopFile
-from astrbot_plugin_scoped_memory.llm_memory.storage.loop_port import Evidence
 
 pytestmark = pytest.mark.unit
 

@@ -21,7 +21,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Turn,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.loop import HeldBack, Party, Share, Use
-from astrbot_plugin_scoped_memory.llm_memory.reflection.loop_facts import SqliteLoopFacts
+from astrbot_plugin_scoped_memory.llm_memory.storage.loop_facts import SqliteLoopFacts
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
 from astrbot_plugin_scoped_memory.tests.support.plugin import (
     FakeEvent,

@@ -20,7 +20,7 @@ MINUTE = timedelta(minutes=1)
 
 
 class Book:
-    """As much of a ``LoopBook`` as is asked here, with what a disk would hold."""
+    """As much of ``SqliteLoopFacts`` as is asked here, with what a disk would hold."""
 
     def __init__(self) -> None:
         self.rows: dict[str, tuple[str, datetime]] = {}

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from astrbot_plugin_scoped_memory.llm_memory.consolidation.sleep_store import SqliteSleepStore
 from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.loop import (
     Batch,
@@ -20,17 +21,11 @@ from astrbot_plugin_scoped_memory.llm_memory.models.loop import (
     WaitingLine,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import QueuedTurn
-from astrbot_plugin_scoped_memory.llm_memory.reflection.loop_facts import SqliteLoopFacts
 from astrbot_plugin_scoped_memory.llm_memory.reflection.turn_store import SqliteTurnStore
+from astrbot_plugin_scoped_memory.llm_memory.storage.loop_facts import Evidence, SqliteLoopFacts
 from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import (
     ForgetfulLoopFile,
     SqliteLoopFile,
-)
-from astrbot_plugin_scoped_memory.llm_memory.storage.loop_port import (
-    Evidence,
-    LoopBook,
-    LoopFile,
-    TurnStore,
 )
 
 pytestmark = pytest.mark.contract
@@ -43,18 +38,19 @@ FAMILY, WORK = "aiocqhttp:GroupMessage:777", "aiocqhttp:GroupMessage:888"
 
 @dataclass
 class Stores:
-    """Both, over one open file."""
+    """All of them, over one open file."""
 
-    turns: TurnStore
-    book: LoopBook
+    turns: SqliteTurnStore
+    book: SqliteLoopFacts
+    nights: SqliteSleepStore
 
 
 @pytest.fixture(params=[SqliteLoopFile, ForgetfulLoopFile])
 def stores(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stores]:
     file = request.param(tmp_path / "state" / "loop.sqlite")
-    opened: LoopFile = file
+    opened: SqliteLoopFile = file
     assert opened.open()
-    yield Stores(SqliteTurnStore(file), SqliteLoopFacts(file))
+    yield Stores(SqliteTurnStore(file), SqliteLoopFacts(file), SqliteSleepStore(file))
     opened.close()
 
 
@@ -371,7 +367,7 @@ def test_evidence_is_counted_in_the_memorys_own_scope_and_weighed_once(stores: S
     assert weighed == [Evidence(one, 2, 1), Evidence(other, 0, 1)]
     assert stores.book.evidence("公司") == [Evidence(Key("公司", "m-1"), 0, 1)]
     stores.book.count_evidence([other], [])
-    stores.book.drop_evidence(weighed)
+    stores.nights.plan([], weighed)
     assert stores.book.evidence("家人") == [Evidence(other, 1, 0)]
     assert stores.book.evidence("公司") != []
 

@@ -30,7 +30,7 @@ from astrbot_plugin_scoped_memory.llm_memory.errors import ChatFailed
 from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.loop import Batch
 from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import Completion
-from astrbot_plugin_scoped_memory.llm_memory.storage.loop_port import Evidence
+from astrbot_plugin_scoped_memory.llm_memory.storage.loop_facts import Evidence
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     MAP,

@@ -32,7 +32,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Turn,
 )
 from astrbot_plugin_scoped_memory.llm_memory.errors import ChatFailed
-from astrbot_plugin_scoped_memory.llm_memory.reflection.loop_facts import SqliteLoopFacts
+from astrbot_plugin_scoped_memory.llm_memory.storage.loop_facts import SqliteLoopFacts
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     ADAPTER,

@@ -43,7 +43,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.settings import VaultPace, W
 from astrbot_plugin_scoped_memory.llm_memory.recall.ports import Reranker
 from astrbot_plugin_scoped_memory.llm_memory.recall.trust_port import TrustBook
 from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import ChatModel
-from astrbot_plugin_scoped_memory.llm_memory.reflection.loop_facts import SqliteLoopFacts
 from astrbot_plugin_scoped_memory.llm_memory.reflection.turn_store import SqliteTurnStore
 from astrbot_plugin_scoped_memory.llm_memory.runtime.identifiers import make_id
 from astrbot_plugin_scoped_memory.llm_memory.scopes.pause_mark_file import PauseMarkFile
@@ -55,11 +54,9 @@ from astrbot_plugin_scoped_memory.llm_memory.storage.formats.loop_schema import 
 )
 from astrbot_plugin_scoped_memory.llm_memory.storage.formats.loop_schema import STEPS as LOOP_STEPS
 from astrbot_plugin_scoped_memory.llm_memory.storage.formats.state_format import StateFormat
-from astrbot_plugin_scoped_memory.llm_memory.storage.formats.vault_format import (
-    FORMAT as VAULT_FORMAT,
-)
 from astrbot_plugin_scoped_memory.llm_memory.storage.formats.vault_format import VaultFormat
 from astrbot_plugin_scoped_memory.llm_memory.storage.formats_port import StoredFormat
+from astrbot_plugin_scoped_memory.llm_memory.storage.loop_facts import SqliteLoopFacts
 from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import SqliteLoopFile
 from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import SqliteStateStore
 from astrbot_plugin_scoped_memory.llm_memory.sync.ports import Watcher
@@ -236,9 +233,7 @@ async def running(
             pause_marks=PauseMarkFile(root / "memory"),
             sleep_store=SqliteSleepStore(loop_file),
             pages=ScopePagesOnDisk(root / "memory"),
-            backups=DailyBackups(
-                root / "backups" / "daily", root / "memory", vault_format=VAULT_FORMAT
-            ),
+            backups=DailyBackups(root / "backups" / "daily", root / "memory"),
             local=FakeEmbedder,
             legacy=legacy,
             others=others,

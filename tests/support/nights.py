@@ -16,8 +16,8 @@ from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, Provenance, Source
 from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import QueuedTurn
-from astrbot_plugin_scoped_memory.llm_memory.reflection.loop_facts import SqliteLoopFacts
 from astrbot_plugin_scoped_memory.llm_memory.reflection.turn_store import SqliteTurnStore
+from astrbot_plugin_scoped_memory.llm_memory.storage.loop_facts import SqliteLoopFacts
 from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import SqliteLoopFile
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import render
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.topic_file import Entry, parse_file

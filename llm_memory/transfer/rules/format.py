@@ -9,6 +9,8 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any, Final
 
 from ...models.data_models import NO_TIME, Memory
@@ -36,6 +38,30 @@ class LineBroken(ValueError):
         super().__init__(f"{fault}: {detail}" if detail else str(fault))
         self.fault = fault
         self.detail = detail
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a file, without its end. ``number`` begins at 1; ``fault`` if it is no text."""
+
+    number: int
+    text: str = ""
+    fault: LineFault | None = None
+
+    def record(self) -> Record:
+        """Returns what it holds. Raises LineBroken."""
+        if self.fault is not None:
+            raise LineBroken(self.fault)
+        return read_line(self.text)
+
+
+def counted(records: Iterable[Record]) -> Iterator[Record]:
+    """Returns the records as they are, an end with the numbers of those before it."""
+    memories = files = 0
+    for record in records:
+        memories += isinstance(record, MemoryRecord)
+        files += isinstance(record, FileRecord)
+        yield End(memories, files) if isinstance(record, End) else record
 
 
 def line_of(record: Record) -> str:

@@ -1,11 +1,12 @@
-"""The whole Markdown tree, carried out and put back: while no bot has it open."""
+"""Puts a whole Markdown tree back: while no bot has it open."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from itertools import batched
 from pathlib import Path
 from typing import Final
@@ -15,7 +16,7 @@ from ..log import logger
 from ..models.data_models import Memory, Topic
 from ..models.scope import Scope
 from ..models.shelf import SHARED, Shelf
-from ..models.transfer import EntryState, FileRecord, LeftOut, LineFault, MemoryRecord
+from ..models.transfer import EntryState, FileRecord, LineFault, MemoryRecord
 from ..models.vault_layout import archive_path, is_recalled, part_path, topic_path
 from ..remember.rules.routing import route
 from ..storage.files import replace_durably
@@ -27,14 +28,21 @@ from ..vault.models import FileKey, KnownEntry, KnownFile
 from ..vault.scan import VaultScan
 from ..vault.vault_tree import VaultTree
 from ..vault.vault_writer import SPLIT_BYTES
-from .ports import Put
-from .store_reader import MARKDOWN, StoreReader, has_entries, shown
+from .store_reader import MARKDOWN, has_entries, shown
 
 _LONGEST_PATH: Final = 1000
 _AT_ONCE: Final = 500
 _TOLD_AT_ONCE: Final = 1000
 """Files or entries. Where the ledger knows of nothing yet, it is no matter if a crash leaves some
 untold."""
+
+
+class Put(StrEnum):
+    """What became of a file that was to be put into a store."""
+
+    WRITTEN = "written"
+    SAME = "same"
+    DIFFERS = "differs"
 
 
 @dataclass(slots=True)
@@ -45,8 +53,8 @@ class _Brought:
     memories: list[Memory] = field(default_factory=list)
 
 
-class StoreTree:
-    """Implements the ``WholeStore`` port.
+class StoreWriter:
+    """Writes into the tree below ``root``, whose lock the caller holds. Every method blocks.
 
     What it writes it tells the ledger, so that the next start takes it for known: an id that stands
     in two scopes keeps both, and what was forgotten and is brought back is not cut again.
@@ -58,29 +66,21 @@ class StoreTree:
         self._scan = VaultScan(self._tree)
         self._ledger = ledger
         self._ledger_open = self._ledger_fresh = False
-        self._reader = StoreReader(root, self._tree)
         self._living: dict[str, set[str]] = {}
         self._brought = _Brought()
         self._files: dict[FileKey, KnownFile] = {}
         self._entries_told: list[KnownEntry] = []
         self._ids_told: set[tuple[str, str]] = set()
 
-    def scopes(self) -> tuple[str, ...]:
-        return tuple(scope.name for scope, _ in self._tree.folders() if scope is not None)
-
-    def records(self, only: Collection[str] | None = None) -> Iterator[MemoryRecord | FileRecord]:
-        return self._reader.records(only)
-
-    def left_out(self) -> Sequence[LeftOut]:
-        return self._reader.left_out()
-
     def close(self) -> None:
+        """Give back what was opened. Idempotent."""
         if self._ledger_open:
             self._tell_all()
             self._ledger.close()
             self._ledger_open = False
 
     def put_file(self, record: FileRecord) -> Put:
+        """Write a file, if none stands there. Raises TransferFailed."""
         scope, target = self._target(record.scope, record.path)
         self._brought = _Brought()
         if os.path.lexists(target):
@@ -99,6 +99,11 @@ class StoreTree:
         return Put.WRITTEN
 
     def put_memories(self, scope: str, path: str, entries: Sequence[MemoryRecord]) -> int:
+        """Write entries of one file, in their order. Returns how many stand there now and did not.
+
+        One whose id lives in the scope already, or lies in the archive's file word by word, is
+        known and stays. Raises TransferFailed, and then none was written.
+        """
         if not path:
             return sum(
                 self._put(scope, own, some, split=True)

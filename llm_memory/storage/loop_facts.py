@@ -1,24 +1,35 @@
-"""Costs, pauses, who came when, how memories served: small facts in ``state/loop.sqlite``."""
+"""Costs, pauses, who came when, how memories served: small facts in ``state/loop.sqlite``.
+
+Every method blocks, and raises StateUnavailable.
+"""
 
 from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date, datetime
 
 from ..models.key import Key
 from ..models.loop import Party, Spent, Use
-from ..storage.loop_file import SqliteLoopFile
-from ..storage.loop_port import Evidence
-from ..storage.sqlite_file import sound
-from .share_rows import add_use
+from .loop_file import SqliteLoopFile
+from .sqlite_file import sound
 
 _GENERATION = "pause_generation"
 
 
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """How a memory served in its own scope since it was last weighed."""
+
+    key: Key
+    useful: int
+    useless: int
+
+
 class SqliteLoopFacts:
-    """Implements the ``LoopBook`` port."""
+    """The facts, over the file that the loop's stores share."""
 
     def __init__(self, file: SqliteLoopFile) -> None:
         self._file = file
@@ -31,6 +42,7 @@ class SqliteLoopFacts:
         failed: bool = False,
         parts: Mapping[Party, int] | None = None,
     ) -> None:
+        """Count one more call, and what it cost each of the parties that it was made for."""
         with self._file.transaction() as connection:
             connection.execute(
                 "INSERT INTO spent VALUES (?, 1, ?, ?) ON CONFLICT (day) DO UPDATE SET"
@@ -42,6 +54,7 @@ class SqliteLoopFacts:
             add_use(connection, day, used)
 
     def used(self, day: date) -> Mapping[Party, Use]:
+        """Returns what each party used of a day; nothing is kept of days before the last."""
         rows = self._file.rows(
             "SELECT scope, speaker, is_known, tokens, gave_way FROM share WHERE day = ?",
             (day.isoformat(),),
@@ -52,11 +65,13 @@ class SqliteLoopFacts:
         }
 
     def spent(self, day: date) -> Spent:
+        """Returns all calls of a day."""
         question = "SELECT calls, failed, tokens FROM spent WHERE day = ?"
         rows = self._file.rows(question, (day.isoformat(),))
         return Spent(day, *map(int, rows[0])) if rows else Spent(day)
 
     def pause(self, conversation: str, scope: str, *, at: datetime) -> None:
+        """Keep a conversation off the record from now on. Idempotent."""
         row = (sound(conversation), sound(scope), at.isoformat())
         with self._file.transaction() as connection:
             made = connection.execute("INSERT OR IGNORE INTO pause VALUES (?, ?, ?)", row)
@@ -64,6 +79,7 @@ class SqliteLoopFacts:
                 _count_change(connection)
 
     def resume(self, conversation: str) -> bool:
+        """Put it on the record again. Returns False if it was not paused."""
         with self._file.transaction() as connection:
             gone = connection.execute(
                 "DELETE FROM pause WHERE conversation = ?", (sound(conversation),)
@@ -73,20 +89,25 @@ class SqliteLoopFacts:
             return gone.rowcount > 0
 
     def paused(self) -> Mapping[str, datetime]:
+        """Returns the conversations that are off the record, and since when."""
         rows = self._file.rows("SELECT conversation, since FROM pause")
         return {conversation: datetime.fromisoformat(since) for conversation, since in rows}
 
     def paused_scopes(self) -> Mapping[str, str]:
+        """Returns the same with their scopes."""
         return dict(self._file.rows("SELECT conversation, scope FROM pause"))
 
     def pause_generation(self) -> int:
+        """Returns how often ``pause`` and ``resume`` changed something, or what it was set to."""
         stated = self.fact(_GENERATION)
         return int(stated) if stated.isdecimal() else 0
 
     def set_pause_generation(self, number: int) -> None:
+        """Count on from here."""
         self.put_fact(_GENERATION, str(number))
 
     def see(self, conversation: str, scope: str, *, at: datetime) -> datetime | None:
+        """A turn begins. Returns when the one before began, None for the first."""
         name = sound(conversation)
         with self._file.transaction() as connection:
             rows = connection.execute(
@@ -98,6 +119,7 @@ class SqliteLoopFacts:
         return datetime.fromisoformat(rows[0][0]) if rows else None
 
     def count_evidence(self, useful: Sequence[Key], useless: Sequence[Key]) -> None:
+        """Count one more of each, in the memories' own scope."""
         counted: dict[Key, tuple[int, int]] = {}
         good, bad = Counter(useful), Counter(useless)
         for key in {*good, *bad}:
@@ -109,27 +131,40 @@ class SqliteLoopFacts:
         )
 
     def evidence(self, scope: str) -> list[Evidence]:
+        """Returns what was counted for memories of a scope."""
         rows = self._file.rows(
             "SELECT memory_id, useful, useless FROM evidence WHERE scope = ? ORDER BY memory_id",
             (scope,),
         )
         return [Evidence(Key(scope, name), int(good), int(bad)) for name, good, bad in rows]
 
-    def drop_evidence(self, weighed: Collection[Evidence]) -> None:
-        with self._file.transaction() as connection:
-            connection.executemany(
-                "UPDATE evidence SET useful = MAX(0, useful - ?), useless = MAX(0, useless - ?)"
-                " WHERE scope = ? AND memory_id = ?",
-                [(one.useful, one.useless, one.key.scope, one.key.memory_id) for one in weighed],
-            )
-            connection.execute("DELETE FROM evidence WHERE useful = 0 AND useless = 0")
-
     def fact(self, name: str) -> str:
+        """Returns what is kept under a name, empty for nothing. No person's words are kept here."""
         rows = self._file.rows("SELECT value FROM fact WHERE name = ?", (name,))
         return str(rows[0][0]) if rows else ""
 
     def put_fact(self, name: str, value: str) -> None:
         self._file.write("INSERT OR REPLACE INTO fact VALUES (?, ?)", [(name, value)])
+
+
+def add_use(connection: sqlite3.Connection, day: date, used: Mapping[Party, Use]) -> None:
+    """Add to a day inside the caller's transaction, and delete the rows of earlier days."""
+    connection.execute("DELETE FROM share WHERE day < ?", (day.isoformat(),))
+    connection.executemany(
+        "INSERT INTO share VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
+        " tokens = tokens + excluded.tokens, gave_way = gave_way + excluded.gave_way",
+        [
+            (
+                day.isoformat(),
+                sound(party.scope),
+                sound(party.speaker),
+                int(party.known),
+                use.tokens,
+                use.gave_way,
+            )
+            for party, use in used.items()
+        ],
+    )
 
 
 def _count_change(connection: sqlite3.Connection) -> None:
