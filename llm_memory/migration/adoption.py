@@ -24,11 +24,12 @@ from ..runtime.identifiers import Clock, make_id
 from ..runtime.notice_board import NoticeBoard
 from ..scopes.scope_book import ScopeBook
 from ..vault.markdown_vault import MarkdownVault
+from .adoption_staging import AdoptionStaging
 from .adoption_walk import AdoptionWalk
-from .legacy_port import LegacyStores, ReadStore, StagedBatch, Staging
+from .legacy_port import JsonlStore, LegacyStores, StagedBatch
 from .legacy_reading import KIND, LegacyReading, Reading
 from .legacy_vectors import LegacyVectors
-from .ports import MigrationStore
+from .migration_store import SqliteMigrationStore
 from .record_walker import RecordWalker
 from .scope_migration import Phase
 
@@ -41,8 +42,8 @@ class Adoption:
     def __init__(
         self,
         stores: LegacyStores,
-        staging: Staging,
-        store: MigrationStore,
+        staging: AdoptionStaging,
+        store: SqliteMigrationStore,
         walker: RecordWalker,
         vault: MarkdownVault,
         catalogue: Catalogue,
@@ -153,7 +154,7 @@ class Adoption:
         batch = make_id("b", self._clock())
         by_name = {one.store.name: one for one in reading.read}
 
-        def source_of(record_id: str) -> tuple[ReadStore, str]:
+        def source_of(record_id: str) -> tuple[JsonlStore, str]:
             record = reading.records[record_id]
             return by_name[record.source], record.record_id
 

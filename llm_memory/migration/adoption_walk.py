@@ -15,9 +15,9 @@ from ..models.migration import Added, Job, Outcome, WalkBatch
 from ..models.scope import Scope
 from ..remember.intake import Intake
 from ..vault.markdown_vault import MarkdownVault
-from .legacy_port import Staging
+from .adoption_staging import AdoptionStaging
 from .legacy_vectors import LegacyVectors
-from .ports import MigrationStore
+from .migration_store import SqliteMigrationStore
 from .rules.legacy_records import planned_scope
 from .scope_migration import entry_digest
 
@@ -29,8 +29,8 @@ class AdoptionWalk:
         self,
         job: Job,
         batch: str,
-        staging: Staging,
-        store: MigrationStore,
+        staging: AdoptionStaging,
+        store: SqliteMigrationStore,
         catalogue: Catalogue,
         intake: Intake,
         vectors: LegacyVectors,

@@ -14,7 +14,7 @@ from ..models.migration import Added, WalkBatch
 from ..models.scope import Scope
 from ..runtime.identifiers import Clock
 from ..vault.markdown_vault import MarkdownVault
-from .ports import MigrationStore
+from .migration_store import SqliteMigrationStore
 from .scope_migration import entry_digest
 
 BY = Actor(person="", name="迁移", admin=True)
@@ -31,7 +31,7 @@ class TakeBack:
     def __init__(
         self,
         batch: str,
-        store: MigrationStore,
+        store: SqliteMigrationStore,
         vault: MarkdownVault,
         catalogue: Catalogue,
         living: RecallableMemories,
@@ -102,7 +102,7 @@ class BringBack:
     def __init__(
         self,
         batch: str,
-        store: MigrationStore,
+        store: SqliteMigrationStore,
         vault: MarkdownVault,
         living: RecallableMemories,
     ) -> None:

@@ -21,10 +21,11 @@ from ..remember.corrected_statements import CorrectedStatements
 from ..remember.edit import MemoryEditor, Requester
 from ..remember.rules.confidences import may_stand
 from ..storage.loop_port import TurnStore
-from ..vault.ledger_port import UndoRecord
 from ..vault.markdown_vault import MarkdownVault
+from ..vault.models import UndoRecord
 from .former_scopes import FormerScopes
-from .ports import MigrationStore, Walk
+from .migration_store import SqliteMigrationStore
+from .ports import Walk
 from .scope_migration import entry_digest
 
 _TURN: Final = "turn"
@@ -39,7 +40,7 @@ class Bringing:
         self,
         former: FormerScopes,
         turns: TurnStore,
-        store: MigrationStore,
+        store: SqliteMigrationStore,
         vault: MarkdownVault,
         catalogue: Catalogue,
         living: RecallableMemories,
@@ -132,7 +133,7 @@ class Bringing:
         self._store.mark_taken_back(undo_record.memory_id, keys)
 
 
-def _note(store: MigrationStore, batch: str, added: Sequence[Added]) -> None:
+def _note(store: SqliteMigrationStore, batch: str, added: Sequence[Added]) -> None:
     """As it is now, whether or not it was noted before. Blocks."""
     store.keep_added(batch, added)
     store.renew_added(batch, added)
@@ -170,7 +171,7 @@ class _Carry(_Mover):
         target: Scope,
         remainder: Remainder,
         former: FormerScopes,
-        store: MigrationStore,
+        store: SqliteMigrationStore,
         vault: MarkdownVault,
         catalogue: Catalogue,
         living: RecallableMemories,
@@ -223,7 +224,7 @@ class _CarryBack(_Mover):
         self,
         undo_record: UndoRecord,
         source: Scope | None,
-        store: MigrationStore,
+        store: SqliteMigrationStore,
         vault: MarkdownVault,
         catalogue: Catalogue,
         living: RecallableMemories,

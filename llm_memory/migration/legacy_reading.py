@@ -23,8 +23,9 @@ from ..runtime.gc_freeze import GcFreeze
 from ..runtime.identifiers import Clock
 from ..scopes.scope_book import ScopeBook
 from ..vault.markdown_vault import MarkdownVault
-from .legacy_port import FoundStore, LegacyStores, ReadStore, Staging, StoreKind, StoreUnreadable
-from .ports import MigrationStore
+from .adoption_staging import AdoptionStaging
+from .legacy_port import FoundStore, JsonlStore, LegacyStores, StoreKind, StoreUnreadable
+from .migration_store import SqliteMigrationStore
 from .rules.legacy_plan import Plan, Planned, plan
 from .rules.legacy_records import Foreign, Judged, judge, judge_recallable, placed_as_before
 
@@ -39,7 +40,7 @@ class Reading:
     """What was read of some stores. ``records``: by an id that no other record has. ``unread``:
     the stores of which something could not be read, with a stable code, and why."""
 
-    read: tuple[ReadStore, ...]
+    read: tuple[JsonlStore, ...]
     unread: tuple[tuple[FoundStore, str, str], ...]
     records: dict[str, Foreign]
     plan: Plan
@@ -67,8 +68,8 @@ class LegacyReading:
     def __init__(
         self,
         stores: LegacyStores,
-        staging: Staging,
-        store: MigrationStore,
+        staging: AdoptionStaging,
+        store: SqliteMigrationStore,
         vault: MarkdownVault,
         catalogue: Catalogue,
         book: ScopeBook,
@@ -107,7 +108,7 @@ class LegacyReading:
     async def read(self, stores: Sequence[FoundStore], folder: str) -> Reading:
         """All of some stores, and what is new in them planned. ``folder`` is a scratch folder; what
         was read stands there. Raises StateUnavailable."""
-        read: list[ReadStore] = []
+        read: list[JsonlStore] = []
         unread: list[tuple[FoundStore, str, str]] = []
         for store in stores:
             try:
@@ -146,7 +147,7 @@ class LegacyReading:
 
     def _judge(
         self,
-        read: ReadStore,
+        read: JsonlStore,
         some: Sequence[Foreign],
         known: _Known,
         records: dict[str, Foreign],

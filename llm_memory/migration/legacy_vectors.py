@@ -15,7 +15,8 @@ from ..log import logger
 from ..models.data_models import StoredMemory
 from ..models.key import Key
 from ..text.normalising import content_hash, embedded_text, normalise
-from .legacy_port import StagedBatch, StagedVector, Staging
+from .adoption_staging import AdoptionStaging
+from .legacy_port import StagedBatch, StagedVector
 
 SAME_MODEL: Final = 0.99
 """Cosine from which on two vectors of a text are taken for those of one model."""
@@ -28,7 +29,7 @@ class LegacyVectors:
 
     def __init__(
         self,
-        staging: Staging,
+        staging: AdoptionStaging,
         cache: VectorCache,
         catalogue: Catalogue,
         ready: Callable[[], Fingerprint | None],

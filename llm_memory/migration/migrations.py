@@ -25,7 +25,8 @@ from ..models.settings import MigrationMode
 from ..runtime.identifiers import Clock
 from ..vault.markdown_vault import MarkdownVault
 from .batch_undo import BringBack, TakeBack
-from .ports import MigrationStore, Walk
+from .migration_store import SqliteMigrationStore
+from .ports import Walk
 from .record_walker import RecordWalker
 from .scope_migration import Phase
 
@@ -80,7 +81,7 @@ class Migrations:
 
     def __init__(
         self,
-        store: MigrationStore,
+        store: SqliteMigrationStore,
         walker: RecordWalker,
         parts: Sequence[Migration],
         vault: MarkdownVault,

@@ -20,7 +20,8 @@ from ..errors import EngineClosed, IndexUnavailable, StateUnavailable, VaultErro
 from ..log import logger
 from ..models.migration import Fate, Outcome, Tally
 from ..models.settings import MOST_AT_ONCE, WalkPace
-from .ports import MigrationStore, Walk
+from .migration_store import SqliteMigrationStore
+from .ports import Walk
 
 _TELL_SECONDS: Final = 10.0
 _SHOWN: Final = 64
@@ -42,7 +43,7 @@ class RecordWalker:
     """Runs walks, one after the other or several at once. Every walk can be cancelled anywhere: the
     batch under way is brought to its end, and the next ``run`` goes on with what is left."""
 
-    def __init__(self, store: MigrationStore, pace: WalkPace) -> None:
+    def __init__(self, store: SqliteMigrationStore, pace: WalkPace) -> None:
         self._store = store
         self._pace = pace
         self._going = asyncio.Event()

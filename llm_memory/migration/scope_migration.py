@@ -41,7 +41,8 @@ from ..text.normalising import content_hash
 from ..vault.markdown.entry import render
 from ..vault.markdown_vault import MarkdownVault
 from .legacy_listing import LegacyListing, OwnThreads, as_json, lacks_scope, mark
-from .ports import ForeignCollection, ForeignRecord, MigrationStore, Value
+from .migration_store import SqliteMigrationStore
+from .ports import ForeignCollection, ForeignRecord, Value
 from .record_walker import RecordWalker
 from .reversal import ScopeReversal
 from .rules.legacy_plan import Planned
@@ -73,7 +74,7 @@ class ScopeMigration:
     def __init__(
         self,
         collection: ForeignCollection,
-        store: MigrationStore,
+        store: SqliteMigrationStore,
         walker: RecordWalker,
         vault: MarkdownVault,
         catalogue: Catalogue,
