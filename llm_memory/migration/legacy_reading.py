@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import AsyncIterator, Collection, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from itertools import batched
@@ -14,7 +14,6 @@ from typing import Final
 from ..catalogue.catalogue import Catalogue
 from ..errors import InvalidConversationId
 from ..models.conversation import ConversationId, ConversationKind
-from ..models.data_models import StoredMemory
 from ..models.migration import Fate
 from ..models.resolution import Usable
 from ..models.scope import Scope
@@ -22,11 +21,11 @@ from ..runtime.cooperative import cooperative
 from ..runtime.gc_freeze import GcFreeze
 from ..runtime.identifiers import Clock
 from ..scopes.scope_book import ScopeBook
-from ..vault.markdown_vault import MarkdownVault
 from .adoption_staging import AdoptionStaging
+from .batch_intake import BatchIntake
 from .legacy_port import FoundStore, JsonlStore, LegacyStores, StoreKind, StoreUnreadable
 from .migration_store import SqliteMigrationStore
-from .rules.legacy_plan import Plan, Planned, plan
+from .rules.legacy_plan import Plan, Planned
 from .rules.legacy_records import Foreign, Judged, judge, judge_recallable, placed_as_before
 
 KIND: Final = "adoption"
@@ -70,7 +69,7 @@ class LegacyReading:
         stores: LegacyStores,
         staging: AdoptionStaging,
         store: SqliteMigrationStore,
-        vault: MarkdownVault,
+        intake: BatchIntake,
         catalogue: Catalogue,
         book: ScopeBook,
         gc_freeze: GcFreeze,
@@ -79,10 +78,10 @@ class LegacyReading:
         self._stores = stores
         self._staging = staging
         self._store = store
-        self._vault = vault
+        self._intake = intake
         self._catalogue = catalogue
         self._book = book
-        self._long_lived = gc_freeze
+        self._gc_freeze = gc_freeze
         self._clock = clock
 
     async def fresh(self) -> list[FoundStore]:
@@ -120,16 +119,16 @@ class LegacyReading:
                 unread.append((store, "damaged", one.fault))
             read.append(one)
         known = await asyncio.to_thread(self._known)
-        gone = await asyncio.to_thread(self._vault.archived_ids) | known.memories
+        gone = await self._intake.look_at_archives() | known.memories
         records: dict[str, Foreign] = {}
         judged: list[tuple[str, Judged]] = []
         for one in read:
             slices = batched(one.records(), _SLICE)
             while some := await asyncio.to_thread(next, slices, ()):
                 await asyncio.to_thread(self._judge, one, some, known, records, judged)
-        living = list(self._catalogue.all())
-        with self._long_lived.at_once(len(judged)):
-            made = await asyncio.to_thread(self._plan, judged, living, gone)
+        recallable = list(self._catalogue.all())
+        with self._gc_freeze.at_once(len(judged)):
+            made = await asyncio.to_thread(self._intake.plan, judged, recallable, gone)
         return Reading(tuple(read), tuple(unread), records, made)
 
     def _known(self) -> _Known:
@@ -179,29 +178,6 @@ class LegacyReading:
         group = parsed.session if parsed.kind is ConversationKind.GROUP else None
         found = self._book.resolve(replace(parsed, group=group, persona=persona))
         return found.scope if isinstance(found, Usable) else None
-
-    def _plan(
-        self,
-        judged: Sequence[tuple[str, Judged]],
-        living: Sequence[StoredMemory],
-        gone: Collection[str],
-    ) -> Plan:
-        """``gone``: the ids of what was there, whether or not it lives. Blocks."""
-        # An id is made of the scope, too: where it lives in another one, a person moved it there,
-        # and where it was and lives no more, a person wants it no more.
-        lives = {one.memory.memory_id for one in cooperative(living)}
-        made = plan(
-            judged,
-            scopes={scope.name for scope in self._vault.scopes()},
-            stands=lambda _, memory_id: memory_id in lives or memory_id in gone,
-            each=cooperative,
-        )
-        memories = {
-            place: memory
-            for place, memory in cooperative(made.memories.items())
-            if place[1] in lives or place[1] not in gone
-        }
-        return replace(made, memories=memories)
 
 
 def _name(record_id: str) -> str:

@@ -13,12 +13,12 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from ..errors import EngineClosed, IndexUnavailable, StateUnavailable, VaultError
 from ..log import logger
-from ..models.migration import Fate, Outcome, Tally
+from ..models.migration import Fate, Job, JobState, Outcome, Tally
 from ..models.settings import MOST_AT_ONCE, WalkPace
 from .migration_store import SqliteMigrationStore
 from .ports import Walk
@@ -114,6 +114,24 @@ class RecordWalker:
                     logger.warning("{} 暂时走不下去（{}），稍后接着来", walk.name, error)
                 await asyncio.sleep(self._pace.retry(failures))
                 failures += 1
+
+    async def run_aside(self, walk: Walk) -> None:
+        """Run a walk that a person asked for; then nothing is known of it any more."""
+        await self.run(walk, though_paused=True)
+        self.forget(walk.name)
+
+    async def undo(self, job: Job, walk: Walk) -> None:
+        """Run a walk that takes back what a job did. Its end is for the caller to keep.
+
+        The job is REVERSED from the beginning: after a crash nothing is brought anew. Only when
+        all is taken back its outcomes are forgotten.
+        """
+        reversed_job = replace(job, state=JobState.REVERSED)
+        await asyncio.to_thread(self._store.put_job, reversed_job)
+        await self.run_aside(walk)
+        for name in (job.name, walk.name):
+            await asyncio.to_thread(self._store.forget_outcomes, name)
+        self.forget(job.name)
 
     def _known(self, walk: Walk) -> Progress:
         return self._progress.get(walk.name) or Progress(Tally())
