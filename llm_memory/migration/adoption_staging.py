@@ -57,7 +57,7 @@ class AdoptionStaging:
         self._open: dict[str, sqlite3.Connection] = {}
 
     def seen(self) -> Mapping[str, str]:
-        """The marks of the stores that were read, by name."""
+        """Returns the marks of the stores that were read, by name."""
         try:
             content = json.loads((self._folder / _SEEN).read_text(encoding="utf-8"))
             return {str(name): str(mark) for name, mark in content["stores"].items()}
@@ -65,13 +65,13 @@ class AdoptionStaging:
             return {}  # then they are read again, and nothing new is found in them
 
     def note_seen(self, stores: Iterable[FoundStore]) -> None:
-        """They were read, and what is new in them is staged."""
+        """Note that these were read, and that what is new in them is staged."""
         with self._lock, _translated(self._folder):
             known = {**self.seen(), **{store.name: store.mark for store in stores}}
             self._write(self._folder / _SEEN, {"format": 1, "stores": known})
 
     def batches(self) -> Sequence[StagedBatch]:
-        """All, the oldest first."""
+        """Returns all batches, the oldest first."""
         found = []
         with contextlib.suppress(OSError):
             for path in sorted(self._folder.glob(f"*/{_BATCH}")):
@@ -120,12 +120,12 @@ class AdoptionStaging:
                 raise
 
     def ids(self, batch: str) -> Sequence[str]:
-        """Of the planned records."""
+        """Returns the ids of the planned records."""
         rows = self._rows(batch, "SELECT record_id FROM record ORDER BY number")
         return [str(record_id) for (record_id,) in rows]
 
     def planned(self, batch: str) -> Sequence[Planned]:
-        """What becomes of each of them; known for good."""
+        """Returns what becomes of each record; it is kept for good."""
         rows = self._rows(
             batch, "SELECT record_id, fate, scope, memory_id, reason FROM record ORDER BY number"
         )
@@ -134,7 +134,8 @@ class AdoptionStaging:
     def rows(
         self, batch: str, record_ids: Collection[str]
     ) -> Sequence[tuple[Planned, Memory | None]]:
-        """Some planned records with their memories: none for a broken one, or after ``finish``."""
+        """Returns planned records with their memories: None for a broken one, or after
+        ``finish``."""
         found: list[tuple[Planned, Memory | None]] = []
         for some in batched(record_ids, _AT_ONCE):
             rows = self._rows(
@@ -148,7 +149,7 @@ class AdoptionStaging:
         return found
 
     def vectors(self, batch: str, key: tuple[str, str], dim: int) -> Sequence[StagedVector]:
-        """Of a memory, by scope and id: those with so many numbers."""
+        """Returns the vectors of a memory that have ``dim`` numbers."""
         rows = self._rows(
             batch,
             "SELECT store, text, vector FROM vector"
@@ -158,7 +159,7 @@ class AdoptionStaging:
         return [StagedVector(store, text, _vector(blob)) for store, text, blob in rows]
 
     def samples(self, batch: str, dim: int, count: int) -> Mapping[str, Sequence[StagedVector]]:
-        """Of each store some such vectors, from all over: about ``count``."""
+        """Returns about ``count`` such vectors of each store, from its beginning to its end."""
         found: dict[str, list[StagedVector]] = {}
         counts = self._rows(
             batch, "SELECT store, COUNT(*) FROM vector WHERE dim = ? GROUP BY store", (dim,)
@@ -174,8 +175,8 @@ class AdoptionStaging:
         return found
 
     def finish(self, batch: str) -> None:
-        """All of it is in the vault: let go of the words, but for what is broken. Which records
-        there were stays known."""
+        """Delete the memories of a batch that is in the vault. The planned records are kept, and
+        so are the words of the broken ones."""
         folder = self._folder / batch
         with self._lock, _translated(self._folder):
             content = json.loads((folder / _BATCH).read_text(encoding="utf-8"))
@@ -184,11 +185,11 @@ class AdoptionStaging:
             database.executescript("PRAGMA secure_delete=ON; DELETE FROM memory; VACUUM;")
 
     def has_vectors(self, batch: str) -> bool:
-        """Whether some are kept."""
+        """True if the batch still has vectors."""
         return bool(self._rows(batch, "SELECT 1 FROM vector LIMIT 1"))
 
     def drop_vectors(self, batch: str) -> None:
-        """They are where they are of use, or of no use."""
+        """Delete the vectors of a batch."""
         with self._lock, _translated(self._folder):
             if (self._folder / batch / _PLAN).is_file():
                 self._connection(batch).executescript(
@@ -196,11 +197,11 @@ class AdoptionStaging:
                 )
 
     def place(self, batch: str) -> str:
-        """Where its broken records stand, for people."""
+        """Returns the file of its broken records, to be named to the owner."""
         return str(self._folder / batch / _BROKEN)
 
     def close(self) -> None:
-        """Let go of files. Idempotent."""
+        """Close the files. Idempotent."""
         with self._lock:
             for database in self._open.values():
                 database.close()

@@ -61,8 +61,8 @@ class Bringing:
         return [await self.bring(one.remainder, requester) for one in left]
 
     async def bring(self, remainder: Remainder, requester: Requester) -> Brought:
-        """All of it. Raises StateUnavailable, VaultWriteFailed; the rest comes when it is called
-        again."""
+        """Bring all of it. Raises StateUnavailable, VaultWriteFailed; a repetition brings the
+        rest."""
         source, target = remainder.source, remainder.target
         batch = f"bring-{source.name}-{target.name}"
         await asyncio.to_thread(self._holdings.vault.ensure, target)
@@ -78,7 +78,7 @@ class Bringing:
         return Brought(source.name, target.name, carry.done, turns, carry.left)
 
     def _persons(self, remainder: Remainder) -> set[str]:
-        """Who has said what is brought."""
+        """Returns the speakers of what is brought. Blocks."""
         ours = remainder.conversations
         turns = self._turns.of_scope(remainder.source.name)
         return {turn.person for turn in turns if {turn.conversation, turn.map_key} & ours}
@@ -90,11 +90,11 @@ class Bringing:
         return len(self._turns.rescope(tickets, source, target))
 
     async def last(self, requester: Requester) -> UndoRecord | None:
-        """What this person did last in this conversation, if it was to bring something."""
+        """Returns what this person did last in this conversation, if it was to bring something."""
         return await self._editor.last_batch(requester)
 
     async def take_back(self, undo_record: UndoRecord) -> BroughtBack:
-        """What was brought goes back, as far as it is as it came. Raises StateUnavailable."""
+        """Move back what is still as it was brought. Raises StateUnavailable."""
         source = await asyncio.to_thread(self._holdings.vault.named, undo_record.source)
         back = CarryBack(undo_record.memory_id, self._holdings, source)
         await self._run(back)

@@ -44,7 +44,8 @@ _MOST_LATE: Final = 3
 
 
 class OwnThreads:
-    """Not the loop's own: what waits for a server must not stop the bot."""
+    """Two threads beside those of the event loop: a call that waits for a server must not take one
+    that the bot needs."""
 
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(2, "scoped-memory-legacy")
@@ -102,7 +103,7 @@ class LegacyListing:
         rest: Callable[[float], Awaitable[None]],
         mode: MigrationMode,
     ) -> None:
-        """``rest``: between two slices, told when the last one began."""
+        """``rest`` is awaited between two slices, with the time at which the last one began."""
         self._collection = collection
         self._intake = intake
         self._catalogue = catalogue
@@ -141,7 +142,7 @@ class LegacyListing:
         return wanted
 
     def forget(self) -> None:
-        """Nothing is listed, and nothing of it recalled."""
+        """Drop the list, and what is recalled of it."""
         self.listed, self.memories = {}, {}
         self._pending.look_ahead_with(None)
         self._pending.clear()
@@ -159,7 +160,7 @@ class LegacyListing:
         )
 
     async def _read_all(self, *, show: bool) -> list[Read]:
-        """What has no outcome yet, a page at a time."""
+        """Returns the records without an outcome, read a page at a time."""
         found: list[Read] = []
         count = await self._call(self._collection.count)
         offset = 0
@@ -210,7 +211,8 @@ class LegacyListing:
         ]
 
     def _unplanned(self, read: Sequence[Read]) -> list[Key]:
-        """What is shown and must not be: in the end its scope is no legal name. Blocks."""
+        """Returns what is recalled already and was not planned: its scope turned out to be no legal
+        name. Blocks."""
         shown = {
             Key(one.judged.scope.name, one.judged.memory.memory_id)
             for one in cooperative(read)
@@ -270,13 +272,13 @@ class LegacyListing:
 
 
 def _wanted(read: Sequence[Read], only: frozenset[str]) -> tuple[frozenset[str], list[Read]]:
-    """The ids that are asked for, ``only`` those if there are any, and what was read of them."""
+    """Returns the ids that are asked for, ``only`` those if there are any, and their records."""
     wanted = only or frozenset(one.record_id for one in cooperative(read))
     return wanted, [one for one in cooperative(read) if one.record_id in wanted]
 
 
 def lacks_scope(metadata: Mapping[str, object] | None) -> bool:
-    """It states none: a blank one is none. Anything else in the field is not ours to overwrite."""
+    """True if it states no scope, or a blank one. Anything else there is not ours to overwrite."""
     scope = None if metadata is None else metadata.get(SCOPE_FIELD)
     return scope is None or (isinstance(scope, str) and not scope.strip())
 
@@ -286,12 +288,12 @@ def _is_ours(metadata: Mapping[str, object] | None) -> bool:
 
 
 def as_json(metadata: Mapping[str, object] | None) -> str:
-    """A record's metadata as it is noted."""
+    """Returns a record's metadata as it is noted."""
     return json.dumps(metadata, ensure_ascii=False, sort_keys=True)
 
 
 def mark(record: ForeignRecord) -> int:
-    """Whether it is as it was."""
+    """Returns a number that changes with the record."""
     return hash((record.document, as_json(record.metadata)))
 
 

@@ -76,7 +76,7 @@ class LegacyStores(Protocol):
     """Finds and reads them; what is read is a copy. Every method blocks."""
 
     def find(self) -> Sequence[FoundStore]:
-        """All that are there; those that know better first."""
+        """Returns all stores that are there; those that know better first."""
         ...
 
     def scratch(self, *, keep: bool) -> AbstractContextManager[str]:
@@ -85,11 +85,11 @@ class LegacyStores(Protocol):
         ...
 
     def read(self, store: FoundStore, scratch: str) -> JsonlStore:
-        """Raises StoreUnreadable."""
+        """Read a copy of a store, made below ``scratch``. Raises StoreUnreadable."""
         ...
 
     def give_up(self) -> None:
-        """What other threads read now is given up: it soon fails there."""
+        """Stop what other threads read: it soon fails there."""
         ...
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from itertools import batched
 from typing import Final
 
 from ..catalogue.catalogue import Catalogue
@@ -55,9 +56,8 @@ class LegacyVectors:
                 self._fingerprint = await embedder.prepare()
                 await asyncio.to_thread(self._cache.open)
             for one in staged:
-                living = list(self._catalogue.all())
-                for start in range(0, len(living), _SLICE):
-                    await self.give(one.batch, living[start : start + _SLICE])
+                for some in batched(list(self._catalogue.all()), _SLICE):
+                    await self.give(one.batch, some)
                 if one.done:
                     await self.discard(one.batch)
         except (EmbeddingFailed, StateUnavailable) as error:

@@ -46,7 +46,7 @@ class SqliteMigrationStore(SqliteFile):
         return super()._open()
 
     def jobs(self) -> tuple[Job, ...]:
-        """All that ever were begun, the oldest first."""
+        """Returns all jobs that ever were begun, the oldest first."""
         rows = self.rows("SELECT * FROM job ORDER BY begun, name")
         return tuple(
             Job(name, kind, source, batch, JobState(state), datetime.fromisoformat(begun), detail)
@@ -54,12 +54,12 @@ class SqliteMigrationStore(SqliteFile):
         )
 
     def put_job(self, job: Job) -> None:
-        """Add, or replace by name."""
+        """Add a job, or replace the one of its name."""
         row = (*astuple(job)[:4], job.state.value, job.begun.isoformat(), job.detail)
         self.write("INSERT OR REPLACE INTO job VALUES (?, ?, ?, ?, ?, ?, ?)", [row])
 
     def note_outcomes(self, job: str, outcomes: Sequence[Outcome]) -> None:
-        """Keep outcomes; of one record the last counts."""
+        """Keep outcomes; of one record the last one counts."""
         self.write(
             "INSERT OR REPLACE INTO outcome VALUES (?, ?, ?, ?, ?, ?, ?)",
             [
@@ -77,17 +77,17 @@ class SqliteMigrationStore(SqliteFile):
         self.write(statement, [(job, one) for one in record_ids])
 
     def ids_with_outcome(self, job: str) -> frozenset[str]:
-        """The ids of the records that have an outcome."""
+        """Returns the ids of the records that have an outcome."""
         rows = self.rows("SELECT record_id FROM outcome WHERE job = ?", (job,))
         return frozenset(row[0] for row in rows)
 
     def tally(self, job: str) -> Tally:
-        """What became of a job's records."""
+        """Returns what became of a job's records, in numbers."""
         rows = self.rows(_TALLY, (job,))
         return Tally(*map(int, rows[0])) if rows else Tally()
 
     def dead_letters(self, job: str, limit: int) -> tuple[DeadLetter, ...]:
-        """The broken and the quarantined, at most so many."""
+        """Returns the broken and the quarantined records, at most ``limit``."""
         rows = self.rows(
             "SELECT job, record_id, reason, scope FROM outcome"
             " WHERE job = ? AND fate IN (?, ?) ORDER BY record_id LIMIT ?",
@@ -103,50 +103,50 @@ class SqliteMigrationStore(SqliteFile):
         )
 
     def before(self, job: str, record_ids: Collection[str] | None = None) -> tuple[Before, ...]:
-        """How records were before they were touched: those named, or all."""
+        """Returns how records were before they were touched: those named, or all."""
         chosen = "SELECT record_id, scope, metadata FROM before WHERE job = ?"
         return tuple(Before(*row) for row in self._named(chosen, "record_id", job, record_ids))
 
     def drop_before(self, job: str, record_ids: Collection[str]) -> None:
-        """They are as they were again."""
+        """Drop the notes of records that are again as they were."""
         statement = "DELETE FROM before WHERE job = ? AND record_id = ?"
         self.write(statement, [(job, one) for one in record_ids])
 
     def keep_added(self, batch: str, added: Sequence[Added]) -> None:
-        """Note what is about to enter the vault. What stands there already stays as it is noted."""
+        """Note what is about to enter the vault; an older note of the same memory is kept."""
         self.write(
             "INSERT OR IGNORE INTO added VALUES (?, ?, ?, ?, ?)",
             [(batch, one.scope, one.memory_id, one.digest, one.record_id) for one in added],
         )
 
     def added(self, batch: str, memory_ids: Collection[str] | None = None) -> tuple[Added, ...]:
-        """What a batch brought into the vault: of the memories named, or all."""
+        """Returns what a batch brought into the vault: of the memories named, or all."""
         chosen = "SELECT scope, memory_id, digest, record_id FROM added WHERE batch = ?"
         rows = self._named(chosen, "memory_id", batch, memory_ids)
         return tuple(Added(*row) for row in rows)
 
     def mark_taken_back(self, batch: str, keys: Collection[Key]) -> None:
-        """These are in the archive now: ``added`` tells of them with an empty digest."""
+        """Note that these are in the archive: ``added`` has an empty digest for them."""
         self.write(
             "UPDATE added SET digest = '' WHERE batch = ? AND scope = ? AND memory_id = ?",
             [(batch, key.scope, key.memory_id) for key in keys],
         )
 
     def renew_added(self, batch: str, added: Sequence[Added]) -> None:
-        """These are back, with these digests."""
+        """Note the digests of memories that were noted before."""
         self.write(
             "UPDATE added SET digest = ? WHERE batch = ? AND scope = ? AND memory_id = ?",
             [(one.digest, batch, one.scope, one.memory_id) for one in added],
         )
 
     def close(self) -> None:
-        """Give back the file. Idempotent."""
+        """Close the file. Idempotent."""
         with self._lock:
             self._opened = False
             super().close()
 
     def rows(self, question: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """Nothing, where nothing was ever kept."""
+        """Returns no row where nothing was ever kept: there is no file then."""
         with self._lock:
             if self._opened and self._connection is None:
                 return []
@@ -155,7 +155,7 @@ class SqliteMigrationStore(SqliteFile):
     def _named(
         self, question: str, column: str, of: str, names: Collection[str] | None
     ) -> list[tuple[Any, ...]]:
-        """All rows, or those whose column has one of the names."""
+        """Returns all rows, or those whose column has one of the names."""
         if names is None:
             return self.rows(question, (of,))
         found: list[tuple[Any, ...]] = []

@@ -204,8 +204,8 @@ class ScopeMigration(Source):
         return WalkBatch(tuple(outcomes))
 
     def _drop_pending(self, ids: Sequence[str], done: set[str]) -> None:
-        """What stands in the vault waits no more; nor does what somebody changed: it may be
-        anybody's by now."""
+        """Drop what stands in the vault from the pending records; and what was changed in the
+        collection meanwhile, for it may belong to another scope now."""
         for name in ids:
             planned = self._listing.listed[name].planned
             self._pending.drop([planned.key])

@@ -1,5 +1,5 @@
 """What the bot last knew of the vault's files, in ``state/vault.sqlite``. It can be thrown away:
-then nobody knows what was deleted while the bot was off."""
+then it is unknown what was deleted while the bot was off."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class SqliteLedger:
         self._last_append = 0
 
     def open(self) -> bool:
-        """Make ready. False if nothing is kept beyond ``close``, or what was kept is lost."""
+        """Open the file. Returns False if nothing is kept after ``close``, or what was is lost."""
         with self._lock:
             if self._connection is not None:
                 return True
@@ -73,12 +73,12 @@ class SqliteLedger:
             return kept
 
     def files(self) -> dict[FileKey, KnownFile]:
-        """All files."""
+        """Returns all files."""
         rows = self._run("SELECT scope, path, digest, plain, timeless FROM file")
         return {(row[0], row[1]): file_of(row) for row in rows}
 
     def file(self, key: FileKey) -> KnownFile | None:
-        """One file."""
+        """Returns one file."""
         rows = self._run(
             "SELECT scope, path, digest, plain, timeless FROM file WHERE scope = ? AND path = ?",
             key,
@@ -86,7 +86,7 @@ class SqliteLedger:
         return file_of(rows[0]) if rows else None
 
     def entry(self, scope: str, memory_id: str) -> KnownEntry | None:
-        """One entry."""
+        """Returns one entry."""
         found = self._run(
             "SELECT * FROM entry WHERE scope = ? AND memory_id = ?", (scope, memory_id)
         )
@@ -95,7 +95,7 @@ class SqliteLedger:
     def entries_in(
         self, keys: Collection[FileKey], *, but: Collection[str] = ()
     ) -> list[KnownEntry]:
-        """The entries of some files, without those of some ids."""
+        """Returns the entries of some files, without those of some ids."""
         found: list[KnownEntry] = []
         for key in keys:
             rows = self._run("SELECT * FROM entry WHERE scope = ? AND path = ?", key)
@@ -103,7 +103,7 @@ class SqliteLedger:
         return found
 
     def entries_named(self, memory_ids: Collection[str]) -> list[KnownEntry]:
-        """All entries with these ids, in any scope."""
+        """Returns all entries with these ids, in any scope."""
         names = list(memory_ids)
         found: list[KnownEntry] = []
         for start in range(0, len(names), _AT_ONCE):
@@ -114,11 +114,11 @@ class SqliteLedger:
         return found
 
     def held(self) -> list[KnownEntry]:
-        """Entries that are gone with most of their scope."""
+        """Returns the entries that are gone with most of their scope."""
         return [entry_of(row) for row in self._run("SELECT * FROM entry WHERE held = 1")]
 
     def counts(self) -> dict[str, int]:
-        """How many entries each scope had."""
+        """Returns how many entries each scope had."""
         rows = self._run("SELECT scope, COUNT(*) FROM entry GROUP BY scope")
         return {str(scope): int(count) for scope, count in rows}
 
@@ -158,13 +158,13 @@ class SqliteLedger:
                 connection.execute("DELETE FROM departed WHERE at < ?", (oldest,))
 
     def next_append(self) -> int:
-        """A number that rises."""
+        """Returns the number of the next append; it rises."""
         with self._lock:
             self._last_append += 1
             return self._last_append
 
     def departed(self) -> list[RemovedEntry]:
-        """What the bot took out of files lately."""
+        """Returns what the bot took out of files lately."""
         rows = self._run("SELECT scope, path, memory_id, digest, at FROM departed")
         return [RemovedEntry(*row) for row in rows]
 
@@ -173,11 +173,11 @@ class SqliteLedger:
         self._run("INSERT OR REPLACE INTO moving VALUES (?, ?, ?)", (memory_id, source, target))
 
     def unfinished_moves(self) -> list[tuple[str, str, str]]:
-        """Id, source and target of each move that began and did not end."""
+        """Returns id, source and target of each move that began and did not end."""
         return [tuple(row) for row in self._run("SELECT memory_id, scope, target FROM moving")]
 
     def end_move(self, memory_id: str) -> None:
-        """It ended."""
+        """Note that the move ended."""
         self._run("DELETE FROM moving WHERE memory_id = ?", (memory_id,))
 
     def add_undo_record(self, undo_record: UndoRecord) -> None:
@@ -202,7 +202,8 @@ class SqliteLedger:
     def undo_records(
         self, memory_id: str = "", *, person: str = "", conversation: str = ""
     ) -> list[UndoRecord]:
-        """Deeds, the last first: on one memory, or of one person in one conversation."""
+        """Returns what was done to one memory, or by one person in one conversation, the last
+        first."""
         rows = self._run(
             "SELECT * FROM deed WHERE (? = '' OR memory_id = ?) AND (? = '' OR person = ?)"
             " AND (? = '' OR conversation = ?) ORDER BY number DESC",
@@ -211,16 +212,16 @@ class SqliteLedger:
         return [UndoRecord(row[0], UndoKind(row[1]), *row[2:]) for row in rows]
 
     def drop_undo_record(self, number: int) -> None:
-        """It was undone."""
+        """Drop the record of what was undone."""
         self._run("DELETE FROM deed WHERE number = ?", (number,))
 
     def checkpoint_wal(self) -> None:
-        """Leave no former row in any file."""
+        """Leave no former row in any file of the database."""
         with self._lock, _translated(self._path):
             checkpoint_wal(self._opened())
 
     def close(self) -> None:
-        """Give back the file. Idempotent."""
+        """Close the file. Idempotent."""
         with self._lock:
             if self._connection is not None:
                 self._connection.close()
