@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ..migration.adoption import Adoption
 from ..migration.batch_intake import BatchIntake
-from ..migration.batch_walks import Holdings
+from ..migration.holdings import Holdings
 from ..migration.legacy_vectors import LegacyVectors
 from ..migration.migrations import Migrations
 from ..migration.record_walker import RecordWalker
@@ -43,7 +43,7 @@ def make_migration(
     walker = RecordWalker(parts.migrations, settings.walk_pace)
     walker.paused = settings.migration_paused
     holdings = Holdings(parts.migrations, parts.vault, recalling.catalogue, writing.living)
-    intake = BatchIntake(parts.migrations, parts.vault, recalling.catalogue, writing.intake)
+    intake = BatchIntake(holdings, writing.intake)
     sources: list[Source] = []
     if parts.legacy is not None:
         sources.append(
@@ -52,7 +52,6 @@ def make_migration(
                 parts.migrations,
                 walker,
                 intake,
-                recalling.catalogue,
                 recalling.pending,
                 recalling.gc_freeze,
                 recalling.words,

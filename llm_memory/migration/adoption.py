@@ -57,9 +57,7 @@ class Adoption(Source):
     ) -> None:
         """``enabled``: the owner wants it. A dry run may be had at any time."""
         super().__init__(store, walker, words, clock)
-        self._reader = LegacyReading(
-            stores, staging, store, intake, catalogue, book, gc_freeze, clock
-        )
+        self._reader = LegacyReading(stores, staging, store, intake, book, gc_freeze, clock)
         self._staging = staging
         self._intake = intake
         self._catalogue = catalogue

@@ -6,16 +6,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 
-from ..catalogue.catalogue import Catalogue
 from ..models.data_models import Memory, StoredMemory
 from ..models.key import Key
 from ..models.migration import Added
 from ..remember.intake import Intake
 from ..runtime.cooperative import cooperative
-from ..text.normalising import content_hash
-from ..vault.markdown.entry import render
-from ..vault.markdown_vault import MarkdownVault
-from .migration_store import SqliteMigrationStore
+from .holdings import Holdings, entry_digest
 from .rules.legacy_plan import Plan, Planned, plan
 from .rules.legacy_records import Judged, planned_scope
 
@@ -26,14 +22,12 @@ class BatchIntake:
 
     def __init__(
         self,
-        store: SqliteMigrationStore,
-        vault: MarkdownVault,
-        catalogue: Catalogue,
+        holdings: Holdings,
         intake: Intake,
     ) -> None:
-        self._store = store
-        self._vault = vault
-        self._catalogue = catalogue
+        self._store = holdings.store
+        self._vault = holdings.vault
+        self._catalogue = holdings.catalogue
         self._intake = intake
         self._archived: set[str] = set()
         """Ids of what may have been forgotten anywhere, as it was when the walk began."""
@@ -44,10 +38,14 @@ class BatchIntake:
         self._archived = await asyncio.to_thread(self._vault.archived_ids)
         return self._archived
 
+    def recallable(self) -> list[StoredMemory]:
+        """Returns all memories: for ``plan``."""
+        return list(self._catalogue.all())
+
     def plan(
         self,
         judged: Iterable[tuple[str, Judged]],
-        recallable: Iterable[StoredMemory],
+        recallable: Sequence[StoredMemory],
         gone: Collection[str] = (),
     ) -> Plan:
         """Returns what becomes of each record beside what is recallable. Blocks.
@@ -100,9 +98,7 @@ class BatchIntake:
         for one in planned:
             if one.key in memories:
                 first.setdefault(one.key, one.record_id)
-        there = {
-            key: stored for key in first if (stored := self._recallable(key.memory_id)) is not None
-        }
+        there = {key: stored for key in first if (stored := self._find(key.memory_id)) is not None}
         fresh = {key: memories[key] for key in first if key not in there}
         for key in await asyncio.to_thread(self.forgotten, fresh):
             del fresh[key]
@@ -121,12 +117,7 @@ class BatchIntake:
             for key, stored in there.items():
                 await self._intake.strengthen(stored.scope, [memories[key]])
 
-    def _recallable(self, memory_id: str) -> StoredMemory | None:
+    def _find(self, memory_id: str) -> StoredMemory | None:
         """In any scope: a person may have moved it."""
         places = (Key(name, memory_id) for name in self._catalogue.counts())
         return next((stored for key in places if (stored := self._catalogue.get(key))), None)
-
-
-def entry_digest(memory: Memory) -> str:
-    """Returns what changes with anything that a person or the bot changes of a memory."""
-    return content_hash(render(memory))

@@ -5,11 +5,9 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from ..catalogue.catalogue import Catalogue, entry_key
-from ..catalogue.recallable_memories import RecallableMemories
+from ..catalogue.catalogue import entry_key
 from ..log import logger
 from ..models.consent import has_known_readers
 from ..models.conversation import Actor
@@ -20,42 +18,13 @@ from ..models.migration import Added, WalkBatch
 from ..models.scope import Scope
 from ..remember.rules.confidences import may_stand
 from ..runtime.identifiers import Clock
-from ..vault.markdown_vault import MarkdownVault
-from .batch_intake import entry_digest
 from .former_scopes import FormerScopes
-from .migration_store import SqliteMigrationStore
+from .holdings import Holdings, entry_digest
 
 TURN: Final = "turn"
 """Stands for the digest of what was brought and is no memory, but a queued turn."""
 BY = Actor(person="", name="迁移", admin=True)
 """Who stands in the archive for having forgotten them."""
-
-
-@dataclass(frozen=True, slots=True)
-class Holdings:
-    """What the walks go over: the notes of the batches, and the memories."""
-
-    store: SqliteMigrationStore
-    vault: MarkdownVault
-    catalogue: Catalogue
-    recallable: RecallableMemories
-
-    def note(self, batch: str, added: Sequence[Added]) -> None:
-        """Note what a batch brings as it is now, whether or not it was noted before. Blocks."""
-        self.store.keep_added(batch, added)
-        self.store.renew_added(batch, added)
-
-    async def move(self, stored: StoredMemory, target: Scope) -> StoredMemory | None:
-        """Move one memory: no write waits for more than that. Returns None where a person has
-        changed it or taken it out. Raises VaultWriteFailed."""
-        async with self.recallable.writing:
-            try:
-                moved = await asyncio.to_thread(self.vault.move, stored, target)
-            except KeyError:
-                return None
-            self.recallable.drop(stored)
-            self.recallable.take(moved)
-        return moved
 
 
 class _BatchWalk(ABC):

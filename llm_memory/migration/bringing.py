@@ -16,8 +16,9 @@ from ..remember.corrected_statements import CorrectedStatements
 from ..remember.edit import MemoryEditor, Requester
 from ..storage.loop_port import TurnStore
 from ..vault.models import UndoRecord
-from .batch_walks import TURN, Carry, CarryBack, Holdings
+from .batch_walks import TURN, Carry, CarryBack
 from .former_scopes import FormerScopes
+from .holdings import Holdings
 from .ports import Walk
 
 

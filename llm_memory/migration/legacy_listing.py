@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from itertools import batched
 from typing import Final
 
-from ..catalogue.catalogue import Catalogue
 from ..errors import EngineClosed, IndexUnavailable, StateUnavailable
 from ..index.pending_records import PendingRecords, Waiting
 from ..log import logger
@@ -95,7 +94,6 @@ class LegacyListing:
         self,
         collection: ForeignCollection,
         intake: BatchIntake,
-        catalogue: Catalogue,
         pending: PendingRecords,
         gc_freeze: GcFreeze,
         threads: OwnThreads,
@@ -106,7 +104,6 @@ class LegacyListing:
         """``rest`` is awaited between two slices, with the time at which the last one began."""
         self._collection = collection
         self._intake = intake
-        self._catalogue = catalogue
         self._pending = pending
         self._gc_freeze = gc_freeze
         self._call = threads.call
@@ -131,7 +128,7 @@ class LegacyListing:
         self._pending.look_ahead_with(self._ahead)
         try:
             read = await self._read_all(show=True)
-            recallable = list(self._catalogue.all())
+            recallable = self._intake.recallable()
             with self._gc_freeze.at_once(len(read)):
                 wanted, left = await self._call(_wanted, read, only)
                 self.listed, made = await self._call(self._planned, left, recallable)
@@ -257,7 +254,7 @@ class LegacyListing:
         """What a run would do, in numbers. Changes nothing. Raises IndexUnavailable."""
         self._settled = settled
         read = await self._read_all(show=False)
-        listed, _ = await self._call(self._planned, read, list(self._catalogue.all()))
+        listed, _ = await self._call(self._planned, read, self._intake.recallable())
 
         def tally() -> Tally:
             planned = ((one.lacks, listed[one.record_id].planned) for one in read)

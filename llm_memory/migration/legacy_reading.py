@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from itertools import batched
 from typing import Final
 
-from ..catalogue.catalogue import Catalogue
 from ..errors import InvalidConversationId
 from ..models.conversation import ConversationId, ConversationKind
 from ..models.migration import Fate
@@ -70,7 +69,6 @@ class LegacyReading:
         staging: AdoptionStaging,
         store: SqliteMigrationStore,
         intake: BatchIntake,
-        catalogue: Catalogue,
         book: ScopeBook,
         gc_freeze: GcFreeze,
         clock: Clock,
@@ -79,7 +77,6 @@ class LegacyReading:
         self._staging = staging
         self._store = store
         self._intake = intake
-        self._catalogue = catalogue
         self._book = book
         self._gc_freeze = gc_freeze
         self._clock = clock
@@ -126,7 +123,7 @@ class LegacyReading:
             slices = batched(one.records(), _SLICE)
             while some := await asyncio.to_thread(next, slices, ()):
                 await asyncio.to_thread(self._judge, one, some, known, records, judged)
-        recallable = list(self._catalogue.all())
+        recallable = self._intake.recallable()
         with self._gc_freeze.at_once(len(judged)):
             made = await asyncio.to_thread(self._intake.plan, judged, recallable, gone)
         return Reading(tuple(read), tuple(unread), records, made)

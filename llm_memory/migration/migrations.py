@@ -20,7 +20,8 @@ from ..models.migration import (
 )
 from ..models.settings import MigrationMode
 from ..runtime.identifiers import Clock
-from .batch_walks import BringBack, Holdings, TakeBack
+from .batch_walks import BringBack, TakeBack
+from .holdings import Holdings
 from .ports import Walk
 from .record_walker import RecordWalker
 from .source import Phase, Source

@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from ..catalogue.catalogue import Catalogue
 from ..errors import IndexUnavailable
 from ..index.lexical_service import LexicalService
 from ..index.pending_records import PendingRecords
@@ -64,7 +63,6 @@ class ScopeMigration(Source):
         store: SqliteMigrationStore,
         walker: RecordWalker,
         intake: BatchIntake,
-        catalogue: Catalogue,
         pending: PendingRecords,
         gc_freeze: GcFreeze,
         words: LexicalService,
@@ -80,7 +78,6 @@ class ScopeMigration(Source):
         self._listing = LegacyListing(
             collection,
             intake,
-            catalogue,
             pending,
             gc_freeze,
             self._threads,

@@ -15,8 +15,7 @@ from ..migration.adoption_staging import AdoptionStaging
 from ..migration.legacy_port import LegacyStores
 from ..migration.migration_store import SqliteMigrationStore
 from ..migration.ports import ForeignCollection
-from ..recall.ports import Reranker
-from ..recall.trust_port import TrustBook
+from ..recall.ports import Reranker, TrustBook
 from ..reflection.chat_port import ChatModel
 from ..remember.rules.privacy import Finder, find
 from ..storage.directory_lock import DirectoryLock

@@ -113,12 +113,10 @@ class _Planning:
         for record_id, judged in self.each(legal):
             if isinstance(judged, Adopted) and not judged.stated:
                 found[record_id] = self._put_unstated(record_id, judged.memory)
-        brought = {
-            key: memory
-            for key, memory in self.each(self.memories.items())
-            if key.memory_id in self.lives or key.memory_id not in self.gone
-        }
-        return Plan(tuple(found[record_id] for record_id, _ in legal), brought)
+        if not_brought := set(self.gone) - set(self.lives):
+            kept = self.each(self.memories.items())
+            self.memories = {key: one for key, one in kept if key.memory_id not in not_brought}
+        return Plan(tuple(found[record_id] for record_id, _ in legal), self.memories)
 
     def _without_clashes(self, records: list[tuple[str, Judged]]) -> list[tuple[str, Judged]]:
         """A name that differs only in case from one that there is, is none: on a disk that folds
