@@ -84,7 +84,7 @@ class _BatchWalk(ABC):
         ]
 
     async def _mark(self, keys: Sequence[Key]) -> None:
-        """They went back."""
+        """Note that these went back."""
         await asyncio.to_thread(self._holdings.store.mark_taken_back, self._batch, keys)
         self.done += len(keys)
 
@@ -198,9 +198,10 @@ class CarryBack(_BatchWalk):
     async def _do(self, keys: Sequence[Key]) -> None:
         if self._source is None:
             return
-        for stored in await self._as_they_came(keys):
-            if await self._holdings.move(stored, self._source) is not None:
-                await self._mark([entry_key(stored)])
+        for key in keys:  # each is looked at right before it moves
+            for stored in await self._as_they_came([key]):
+                if await self._holdings.move(stored, self._source) is not None:
+                    await self._mark([key])
 
 
 def _key(added: Added) -> Key:
