@@ -80,7 +80,7 @@ async def measure_probe(root: Path, size: int, *, dim: int, queries: int) -> dic
         "adding_by_embedding": round(seconds / embedding, 2),
         **ways,
         "filter_by_store": round(medians["filter"] / medians["store"], 2),
-        "brute_by_store": round(medians["brute"] / medians["store"], 2),
+        "brute_by_store": round(medians["brute"] / medians["store"], 4),
     }
 
 

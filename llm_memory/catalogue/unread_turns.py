@@ -41,7 +41,7 @@ class UnreadTurns:
     def __init__(self) -> None:
         self._by_place: dict[str, dict[str, Unread]] = {}
         self._keys: dict[str, Key] = {}
-        self._told: set[Key] = set()
+        self._notified: set[Key] = set()
         self._vectors: Follower | None = None
         self._is_shown: Callable[[Unread], bool] = lambda _: True
 
@@ -50,7 +50,7 @@ class UnreadTurns:
         self._is_shown = is_shown
 
     def follow_with(self, vectors: Follower) -> None:
-        """Set the vector index, which is told only of what can be recalled."""
+        """Set the vector index, which is notified only of what can be recalled."""
         self._vectors = vectors
 
     def put(self, unread: Unread) -> None:
@@ -58,14 +58,14 @@ class UnreadTurns:
         key = Key(place_name(unread.stored), unread.stored.memory.memory_id)
         self._by_place.setdefault(key.scope, {})[key.memory_id] = unread
         self._keys[unread.ticket_id] = key
-        self._tell(key, unread, lives=self._is_shown(unread))
+        self._notify(key, unread, recallable=self._is_shown(unread))
 
     def drop(self, tickets: Collection[str]) -> None:
         """Remove the turns of these tickets; unknown tickets are ignored."""
         for ticket in tickets:
             key = self._keys.pop(ticket, None)
             if key is not None:
-                self._tell(key, self._by_place[key.scope].pop(key.memory_id), lives=False)
+                self._notify(key, self._by_place[key.scope].pop(key.memory_id), recallable=False)
 
     def drop_scope(self, scope: str) -> None:
         """Remove the turns of a scope from which they were moved; they are added again in their new
@@ -73,38 +73,38 @@ class UnreadTurns:
         self.drop([ticket for ticket, name in self.scopes().items() if name == scope])
 
     async def review(self) -> None:
-        """Tell the index what is hidden or shown again since the last correction or pause."""
+        """Notify the index of what is hidden or shown again since the last correction or pause."""
         for number, ticket in enumerate(list(self._keys), start=1):
             if (key := self._keys.get(ticket)) is not None:
                 one = self._by_place[key.scope][key.memory_id]
-                self._tell(key, one, lives=self._is_shown(one))
+                self._notify(key, one, recallable=self._is_shown(one))
             if number % _SLICE == 0:
                 await asyncio.sleep(0)
 
-    def _tell(self, key: Key, one: Unread, *, lives: bool) -> None:
-        """Tell the index, once for each change."""
-        if lives == (key in self._told) or self._vectors is None:
+    def _notify(self, key: Key, one: Unread, *, recallable: bool) -> None:
+        """Notify the index, once for each change."""
+        if recallable == (key in self._notified) or self._vectors is None:
             return
-        if lives:
-            self._told.add(key)
+        if recallable:
+            self._notified.add(key)
             self._vectors.enqueue(one.stored)
         else:
-            self._told.remove(key)
+            self._notified.remove(key)
             self._vectors.enqueue_removal(one.stored)
 
     def clear(self) -> None:
-        """Remove all. The index is not told: it is compared when it is opened again."""
+        """Remove all. The index is not notified: it is compared when it is opened again."""
         self._by_place.clear()
         self._keys.clear()
-        self._told.clear()
+        self._notified.clear()
 
     def __len__(self) -> int:
         """Returns how many turns the vector index should hold."""
-        return len(self._told)
+        return len(self._notified)
 
     def all(self) -> Iterator[StoredMemory]:
         """Returns these turns: for that index, never for a reader."""
-        return (self._by_place[key.scope][key.memory_id].stored for key in self._told)
+        return (self._by_place[key.scope][key.memory_id].stored for key in self._notified)
 
     def scopes(self) -> dict[str, str]:
         """Returns each turn's scope by ticket."""

@@ -35,7 +35,7 @@ from ..service.writes import Writes
 from ..sync.follower import VaultFollower
 from ..sync.reconciler import Reconciler
 from ..transfer.conversation_transfer import Transfer
-from .migration import make_migration
+from .migration import MigrationParts, make_migration
 from .recall import RecallParts, make_recall
 from .reflection import LoopHooks, LoopParts, make_loop
 from .remember import RememberParts, make_remember
@@ -92,7 +92,7 @@ def assemble(
         recall,
         remember,
         loop,
-        migrations,
+        arrivals,
         reconciler,
         former,
         bylines,
@@ -142,7 +142,7 @@ def _make_service(
     recall: RecallParts,
     remember: RememberParts,
     loop: LoopParts,
-    migrations: Migrations,
+    arrivals: MigrationParts,
     reconciler: Reconciler,
     former: FormerScopes,
     bylines: Bylines,
@@ -213,14 +213,11 @@ def _make_service(
     bringing = Bringing(
         former,
         parts.turns,
-        parts.migrations,
-        parts.vault,
-        catalogue,
-        remember.living,
+        arrivals.holdings,
         remember.editor,
         remember.corrected,
         unread,
-        migrations.run_aside,
+        arrivals.migrations.run_aside,
     )
     files = FileReading(recalls, parts.pages, recall.notes, loop.paused_conversations)
     admin = ScopeAdmin(settings, book, former, bringing, remember.editor, reconciler, life)

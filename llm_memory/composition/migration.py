@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..migration.adoption import Adoption
+from ..migration.batch_intake import BatchIntake
+from ..migration.holdings import Holdings
 from ..migration.legacy_vectors import LegacyVectors
-from ..migration.migrations import Migration, Migrations
+from ..migration.migrations import Migrations
 from ..migration.record_walker import RecordWalker
 from ..migration.scope_migration import ScopeMigration
+from ..migration.source import Source
 from ..models.settings import EngineSettings
 from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard
@@ -24,6 +27,7 @@ class MigrationParts:
 
     migrations: Migrations
     old_vectors: LegacyVectors | None
+    holdings: Holdings
 
 
 def make_migration(
@@ -38,16 +42,16 @@ def make_migration(
     """Opens nothing."""
     walker = RecordWalker(parts.migrations, settings.walk_pace)
     walker.paused = settings.migration_paused
-    sources: list[Migration] = []
+    holdings = Holdings(parts.migrations, parts.vault, recalling.catalogue, writing.living)
+    intake = BatchIntake(holdings, writing.intake)
+    sources: list[Source] = []
     if parts.legacy is not None:
         sources.append(
             ScopeMigration(
                 parts.legacy,
                 parts.migrations,
                 walker,
-                parts.vault,
-                recalling.catalogue,
-                writing.intake,
+                intake,
                 recalling.pending,
                 recalling.gc_freeze,
                 recalling.words,
@@ -69,9 +73,8 @@ def make_migration(
                 parts.staging,
                 parts.migrations,
                 walker,
-                parts.vault,
+                intake,
                 recalling.catalogue,
-                writing.intake,
                 old_vectors,
                 recalling.words,
                 book,
@@ -81,14 +84,5 @@ def make_migration(
                 enabled=settings.adopt_legacy,
             )
         )
-    migrations = Migrations(
-        parts.migrations,
-        walker,
-        sources,
-        parts.vault,
-        recalling.catalogue,
-        writing.living,
-        clock,
-        mode=settings.migration_mode,
-    )
-    return MigrationParts(migrations, old_vectors)
+    migrations = Migrations(walker, sources, holdings, clock, mode=settings.migration_mode)
+    return MigrationParts(migrations, old_vectors, holdings)

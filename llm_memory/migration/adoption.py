@@ -7,46 +7,45 @@ interrupted, and does not look at the other plugin again.
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
 
 from ..catalogue.catalogue import Catalogue
-from ..errors import EngineClosed
+from ..errors import StateUnavailable
 from ..index.lexical_service import LexicalService
 from ..log import logger
-from ..models.migration import Fate, Job, JobState, ReverseReport, Tally
+from ..models.data_models import StoredMemory
+from ..models.migration import Job, JobState, Tally, WalkBatch
 from ..models.notices import Notice, NoticeCode
 from ..models.scope import QUARANTINE_NAME
-from ..remember.intake import Intake
 from ..runtime.gc_freeze import GcFreeze
 from ..runtime.identifiers import Clock, make_id
 from ..runtime.notice_board import NoticeBoard
 from ..scopes.scope_book import ScopeBook
-from ..vault.markdown_vault import MarkdownVault
-from .adoption_walk import AdoptionWalk
-from .legacy_port import LegacyStores, ReadStore, StagedBatch, Staging
+from .adoption_staging import AdoptionStaging
+from .batch_intake import BatchIntake
+from .legacy_port import JsonlStore, LegacyStores, StagedBatch
 from .legacy_reading import KIND, LegacyReading, Reading
 from .legacy_vectors import LegacyVectors
-from .ports import MigrationStore
-from .record_walker import RecordWalker
-from .scope_migration import Phase
-
-_WORDS_SECONDS: Final = 0.1
+from .migration_store import SqliteMigrationStore
+from .record_walker import RecordWalker, counted
+from .source import Phase, Source
 
 
-class Adoption:
-    """Touched from the event loop only."""
+class Adoption(Source):
+    """Touched from the event loop only. There is nothing to reverse outside our vault: other
+    plugins' stores are never touched."""
+
+    kind = KIND
 
     def __init__(
         self,
         stores: LegacyStores,
-        staging: Staging,
-        store: MigrationStore,
+        staging: AdoptionStaging,
+        store: SqliteMigrationStore,
         walker: RecordWalker,
-        vault: MarkdownVault,
+        intake: BatchIntake,
         catalogue: Catalogue,
-        intake: Intake,
         vectors: LegacyVectors,
         words: LexicalService,
         book: ScopeBook,
@@ -57,45 +56,25 @@ class Adoption:
         enabled: bool,
     ) -> None:
         """``enabled``: the owner wants it. A dry run may be had at any time."""
-        self._reader = LegacyReading(
-            stores, staging, store, vault, catalogue, book, gc_freeze, clock
-        )
+        super().__init__(store, walker, words, clock)
+        self._reader = LegacyReading(stores, staging, store, intake, book, gc_freeze, clock)
         self._staging = staging
-        self._store = store
-        self._walker = walker
-        self._vault = vault
-        self._catalogue = catalogue
         self._intake = intake
+        self._catalogue = catalogue
         self._vectors = vectors
-        self._words = words
         self._notices = notices
-        self._clock = clock
         self._enabled = enabled
-        self.phase = Phase.IDLE
-        self.waiting = ""
-        self.detail = ""
-        self.at: Job | None = None
-        self.mode_on = False
-        """What other plugins left on this machine is recalled once it stands in the vault."""
 
-    async def run(self) -> None:
-        """What was begun goes on; then what is new in the other plugins' stores. Once.
-
-        Raises whatever it cannot go on after; then the phase is FAILED.
-        """
+    async def _run(self) -> None:
+        """What was begun goes on; then what is new in the other plugins' stores."""
         if not self._enabled:
             return
-        self.phase, self.detail = Phase.RUNNING, ""
-        try:
-            await self._finish_begun()
-            await self._take_in_new()
-            await self._until_in_words()
-            states = {job.state for job in await self._jobs()}
-        except (asyncio.CancelledError, EngineClosed):
-            raise
-        except Exception as error:
-            self.phase, self.detail = Phase.FAILED, f"{type(error).__name__}: {error}"[:200]
-            raise
+        self.phase = Phase.RUNNING
+        await self._finish_begun()
+        await self._take_in_new()
+        await self._until_in_words()
+        jobs = await asyncio.to_thread(self._store.jobs)
+        states = {job.state for job in jobs if job.kind == KIND}
         self._report_quarantine()
         if self.detail:  # a store that could not be read is tried again at the next start
             self.phase = Phase.FAILED
@@ -104,17 +83,9 @@ class Adoption:
         else:
             self.phase = Phase.REVERSED if JobState.REVERSED in states else Phase.IDLE
 
-    async def reverse(self, job: Job) -> ReverseReport | None:
-        """There is nothing to undo outside our vault: other plugins' stores are never touched."""
-        return None
-
-    async def _jobs(self) -> list[Job]:
-        jobs = await asyncio.to_thread(self._store.jobs)
-        return [job for job in jobs if job.kind == KIND]
-
     async def _finish_begun(self) -> None:
         for staged in await asyncio.to_thread(self._staging.batches):
-            job = await self._job(staged)
+            job = await self._kept_job(staged)
             if job.state is JobState.RUNNING:
                 await self._walk(staged, job)
 
@@ -130,7 +101,7 @@ class Adoption:
         whole = [one.store for one in reading.read if not one.fault]
         await asyncio.to_thread(self._staging.note_seen, whole)
         if staged is not None:
-            await self._walk(staged, await self._job(staged))
+            await self._walk(staged, await self._kept_job(staged))
 
     async def dry_run(self) -> Tally:
         """What a run would do to what is new, in numbers. Writes nothing of ours."""
@@ -138,13 +109,8 @@ class Adoption:
             reading = await self._reader.read(await self._reader.fresh(), folder)
         for store, _, detail in reading.unread:
             logger.warning("试算时没有读全 {}：{}", store.name, detail)
-        fates = Counter(planned.fate for planned in reading.plan.planned)
-        return Tally(
-            scanned=len(reading.plan.planned),
-            adopted=fates[Fate.ADOPTED],
-            merged=fates[Fate.MERGED],
-            quarantined=fates[Fate.QUARANTINED],
-            broken=fates[Fate.BROKEN],
+        return await asyncio.to_thread(
+            lambda: counted([one.outcome() for one in reading.plan.planned])
         )
 
     # Staging, walking
@@ -153,7 +119,7 @@ class Adoption:
         batch = make_id("b", self._clock())
         by_name = {one.store.name: one for one in reading.read}
 
-        def source_of(record_id: str) -> tuple[ReadStore, str]:
+        def source_of(record_id: str) -> tuple[JsonlStore, str]:
             record = reading.records[record_id]
             return by_name[record.source], record.record_id
 
@@ -170,32 +136,40 @@ class Adoption:
         return StagedBatch(batch, tuple(by_name), count)
 
     async def _walk(self, staged: StagedBatch, job: Job) -> None:
-        self.at = job
-        walk = AdoptionWalk(
-            job, staged.batch, self._staging, self._store, self._catalogue, self._intake,
-            self._vectors, self._vault,
-        )  # fmt: skip
-        tally = await self._walker.run(walk)
+        self._job = self.at = job
+        tally = await self._walker.run(self)
         # The words go before it is done: after a crash between, they would stay for good.
         await asyncio.to_thread(self._staging.finish, staged.batch)
         await asyncio.to_thread(self._store.put_job, replace(job, state=JobState.DONE))
         await self._vectors.discard(staged.batch)
         self._report(staged, tally)
 
-    async def _job(self, staged: StagedBatch) -> Job:
-        name = f"{KIND}-{staged.batch}"
-        known = next((job for job in await self._jobs() if job.name == name), None)
-        if known is not None:
-            return known
-        source = "、".join(staged.stores)
-        job = Job(name, KIND, source, staged.batch, JobState.RUNNING, self._clock())
+    async def list(self) -> Sequence[str]:
+        """All that was planned."""
+        await self._intake.look_at_archives()
+        return await asyncio.to_thread(self._staging.ids, self._batch)
+
+    async def step(self, ids: Sequence[str]) -> WalkBatch:
+        """Into the vault and the index of words; vectors that are there already are handed over."""
+        rows = await asyncio.to_thread(self._staging.rows, self._batch, ids)
+        planned = [one for one, _ in rows]
+        # What has no memory was in the vault before, and the batch was taken back.
+        memories = {one.key: memory for one, memory in rows if memory is not None}
+        await self._intake.bring(
+            self._batch, planned, memories, before_write=self._give_vectors, strengthen=True
+        )
+        return WalkBatch(tuple(one.outcome() for one in planned))
+
+    async def _give_vectors(self, memories: Sequence[StoredMemory]) -> None:
+        try:
+            await self._vectors.give(self._batch, memories)
+        except StateUnavailable as error:
+            logger.debug("旧向量读不出来：{}", error)
+
+    async def _kept_job(self, staged: StagedBatch) -> Job:
+        job = await self._find_job(staged.batch, "、".join(staged.stores), staged.batch)
         await asyncio.to_thread(self._store.put_job, job)
         return job
-
-    async def _until_in_words(self) -> None:
-        """Done is what is found by words."""
-        while self._words.catches_up:  # noqa: ASYNC110
-            await asyncio.sleep(_WORDS_SECONDS)
 
     # For the owner
 

@@ -24,8 +24,7 @@ from ..models.data_models import Memory
 from ..models.migration import Fate
 from ..storage.files import make_file, make_folder, move, replace_durably
 from ..vault.markdown.entry import parse, render
-from .legacy_port import FoundStore, ReadStore, StagedBatch, StagedVector
-from .legacy_stores import JsonlStore, vectors_in
+from .legacy_port import FoundStore, JsonlStore, StagedBatch, StagedVector
 from .rules.legacy_plan import Plan, Planned
 from .rules.legacy_records import SCOPE_KEY, Foreign
 
@@ -47,7 +46,10 @@ _PLAN, _BATCH, _BROKEN, _SEEN = "plan.sqlite", "batch.json", "broken.jsonl", "se
 
 
 class AdoptionStaging:
-    """Implements the ``Staging`` port. Thread-safe."""
+    """What was read and planned, durable: each memory with its scope. Thread-safe.
+
+    Every method blocks and may raise StateUnavailable.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -55,6 +57,7 @@ class AdoptionStaging:
         self._open: dict[str, sqlite3.Connection] = {}
 
     def seen(self) -> Mapping[str, str]:
+        """Returns the marks of the stores that were read, by name."""
         try:
             content = json.loads((self._folder / _SEEN).read_text(encoding="utf-8"))
             return {str(name): str(mark) for name, mark in content["stores"].items()}
@@ -62,11 +65,13 @@ class AdoptionStaging:
             return {}  # then they are read again, and nothing new is found in them
 
     def note_seen(self, stores: Iterable[FoundStore]) -> None:
+        """Note that these were read, and that what is new in them is staged."""
         with self._lock, _translated(self._folder):
             known = {**self.seen(), **{store.name: store.mark for store in stores}}
             self._write(self._folder / _SEEN, {"format": 1, "stores": known})
 
     def batches(self) -> Sequence[StagedBatch]:
+        """Returns all batches, the oldest first."""
         found = []
         with contextlib.suppress(OSError):
             for path in sorted(self._folder.glob(f"*/{_BATCH}")):
@@ -82,11 +87,13 @@ class AdoptionStaging:
         self,
         batch: str,
         plan: Plan,
-        read: Sequence[ReadStore],
+        read: Sequence[JsonlStore],
         *,
-        source_of: Callable[[str], tuple[ReadStore, str]],
+        source_of: Callable[[str], tuple[JsonlStore, str]],
         broken: Iterable[tuple[Planned, Foreign]],
     ) -> None:
+        """Keep all of a plan, or nothing. ``source_of``: the store of a planned record, and how
+        that calls it; ``broken`` are kept as they were read."""
         fresh = self._folder / f".new-{batch}"
         with self._lock, _translated(self._folder):
             for left in self._folder.glob(".new-*"):  # of a start that was killed
@@ -113,10 +120,12 @@ class AdoptionStaging:
                 raise
 
     def ids(self, batch: str) -> Sequence[str]:
+        """Returns the ids of the planned records."""
         rows = self._rows(batch, "SELECT record_id FROM record ORDER BY number")
         return [str(record_id) for (record_id,) in rows]
 
     def planned(self, batch: str) -> Sequence[Planned]:
+        """Returns what becomes of each record; it is kept for good."""
         rows = self._rows(
             batch, "SELECT record_id, fate, scope, memory_id, reason FROM record ORDER BY number"
         )
@@ -125,6 +134,8 @@ class AdoptionStaging:
     def rows(
         self, batch: str, record_ids: Collection[str]
     ) -> Sequence[tuple[Planned, Memory | None]]:
+        """Returns planned records with their memories: None for a broken one, or after
+        ``finish``."""
         found: list[tuple[Planned, Memory | None]] = []
         for some in batched(record_ids, _AT_ONCE):
             rows = self._rows(
@@ -138,6 +149,7 @@ class AdoptionStaging:
         return found
 
     def vectors(self, batch: str, key: tuple[str, str], dim: int) -> Sequence[StagedVector]:
+        """Returns the vectors of a memory that have ``dim`` numbers."""
         rows = self._rows(
             batch,
             "SELECT store, text, vector FROM vector"
@@ -147,6 +159,7 @@ class AdoptionStaging:
         return [StagedVector(store, text, _vector(blob)) for store, text, blob in rows]
 
     def samples(self, batch: str, dim: int, count: int) -> Mapping[str, Sequence[StagedVector]]:
+        """Returns about ``count`` such vectors of each store, from its beginning to its end."""
         found: dict[str, list[StagedVector]] = {}
         counts = self._rows(
             batch, "SELECT store, COUNT(*) FROM vector WHERE dim = ? GROUP BY store", (dim,)
@@ -162,6 +175,8 @@ class AdoptionStaging:
         return found
 
     def finish(self, batch: str) -> None:
+        """Delete the memories of a batch that is in the vault. The planned records are kept, and
+        so are the words of the broken ones."""
         folder = self._folder / batch
         with self._lock, _translated(self._folder):
             content = json.loads((folder / _BATCH).read_text(encoding="utf-8"))
@@ -170,9 +185,11 @@ class AdoptionStaging:
             database.executescript("PRAGMA secure_delete=ON; DELETE FROM memory; VACUUM;")
 
     def has_vectors(self, batch: str) -> bool:
+        """True if the batch still has vectors."""
         return bool(self._rows(batch, "SELECT 1 FROM vector LIMIT 1"))
 
     def drop_vectors(self, batch: str) -> None:
+        """Delete the vectors of a batch."""
         with self._lock, _translated(self._folder):
             if (self._folder / batch / _PLAN).is_file():
                 self._connection(batch).executescript(
@@ -180,9 +197,11 @@ class AdoptionStaging:
                 )
 
     def place(self, batch: str) -> str:
+        """Returns the file of its broken records, to be named to the owner."""
         return str(self._folder / batch / _BROKEN)
 
     def close(self) -> None:
+        """Close the files. Idempotent."""
         with self._lock:
             for database in self._open.values():
                 database.close()
@@ -225,19 +244,19 @@ def _put_plan(database: sqlite3.Connection, plan: Plan) -> None:
 def _put_vectors(
     database: sqlite3.Connection,
     plan: Plan,
-    source_of: Callable[[str], tuple[ReadStore, str]],
+    source_of: Callable[[str], tuple[JsonlStore, str]],
 ) -> None:
     """Of each memory, in the order of the plan."""
     by_store: dict[JsonlStore, list[tuple[str, str, str]]] = {}
     for planned in plan.planned:
         store, record_id = source_of(planned.record_id)
-        if planned.memory_id and isinstance(store, JsonlStore) and store.vectors is not None:
+        if planned.memory_id and store.vectors is not None:
             rows = by_store.setdefault(store, [])
             rows.append((planned.scope, planned.memory_id, record_id))
     for store, rows in by_store.items():
         if store.vectors is None:
             continue
-        with contextlib.closing(vectors_in(store.vectors)) as kept:
+        with contextlib.closing(sqlite3.connect(store.vectors)) as kept:
             for scope, memory_id, record_id in rows:
                 found = kept.execute(
                     "SELECT text, dim, vector FROM vector WHERE id = ?", (record_id,)

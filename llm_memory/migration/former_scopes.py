@@ -51,7 +51,7 @@ class FormerScopes:
                 self._take(record)
 
     def look_again(self) -> None:
-        """The map was changed: who has another scope now than one that was noted is told anew."""
+        """Find anew, after a change of the map, the conversations that have another scope now."""
         self._moved.clear()
         for record in tuple(self._noted):
             self._take(record)
@@ -71,8 +71,8 @@ class FormerScopes:
     async def note(self, conversation_id: ConversationId, resolution: Resolution) -> None:
         """A message came: keep which scope was derived for its conversation, and which earlier ones
         still hold memories."""
-        living = self._catalogue.counts()
-        scopes = {s for s in self._book.derived_scopes(conversation_id) if s.name in living}
+        held = self._catalogue.counts()
+        scopes = {s for s in self._book.derived_scopes(conversation_id) if s.name in held}
         if isinstance(resolution, Usable) and _is_derived(resolution):
             scopes.add(resolution.scope)
         records = {DerivedScope.of(conversation_id, scope) for scope in scopes} - self._noted
@@ -153,7 +153,7 @@ class FormerScopes:
         return self._catalogue.visible(ScopeFilter((scope,)))
 
     def memories(self, remainder: Remainder) -> list[StoredMemory]:
-        """Those that belong to it now."""
+        """Returns the memories that belong to it now."""
         return [
             stored
             for stored in self._all_in(remainder.source)
@@ -161,7 +161,7 @@ class FormerScopes:
         ]
 
     async def count(self, remainders: Collection[Remainder]) -> list[LeftBehind]:
-        """In numbers, those that hold something."""
+        """Returns the number of memories and turns of each remainder that holds some."""
         queued = await self._queued() if remainders else frozenset[str]()
         found = []
         for one in remainders:

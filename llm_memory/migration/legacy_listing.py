@@ -6,14 +6,12 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import batched
 from typing import Final
 
-from ..catalogue.catalogue import Catalogue
 from ..errors import EngineClosed, IndexUnavailable, StateUnavailable
 from ..index.pending_records import PendingRecords, Waiting
 from ..log import logger
@@ -28,9 +26,10 @@ from ..runtime.cooperative import cooperative
 from ..runtime.gc_freeze import GcFreeze
 from ..runtime.identifiers import Clock
 from ..text.overlap import pieces
-from ..vault.markdown_vault import MarkdownVault
+from .batch_intake import BatchIntake
 from .ports import ForeignCollection, ForeignRecord
-from .rules.legacy_plan import Planned, plan, scope_names
+from .record_walker import counted
+from .rules.legacy_plan import Plan, Planned
 from .rules.legacy_records import Adopted, Foreign, Judged, judge
 
 _PAGE: Final = 1000
@@ -44,7 +43,8 @@ _MOST_LATE: Final = 3
 
 
 class OwnThreads:
-    """Not the loop's own: what waits for a server must not stop the bot."""
+    """Two threads beside those of the event loop: a call that waits for a server must not take one
+    that the bot needs."""
 
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(2, "scoped-memory-legacy")
@@ -88,14 +88,12 @@ class LegacyListing:
     Attributes:
         listed: What is planned, by the record's id.
         memories: What is to enter the vault, by scope and id.
-        scopes: Those of the memories, by name.
     """
 
     def __init__(
         self,
         collection: ForeignCollection,
-        vault: MarkdownVault,
-        catalogue: Catalogue,
+        intake: BatchIntake,
         pending: PendingRecords,
         gc_freeze: GcFreeze,
         threads: OwnThreads,
@@ -103,23 +101,20 @@ class LegacyListing:
         rest: Callable[[float], Awaitable[None]],
         mode: MigrationMode,
     ) -> None:
-        """``rest``: between two slices, told when the last one began."""
+        """``rest`` is awaited between two slices, with the time at which the last one began."""
         self._collection = collection
-        self._vault = vault
-        self._catalogue = catalogue
+        self._intake = intake
         self._pending = pending
-        self._long_lived = gc_freeze
+        self._gc_freeze = gc_freeze
         self._call = threads.call
         self._clock = clock
         self._rest = rest
         self._mode = mode
         self._settled: frozenset[str] = frozenset()
-        self._archived: set[str] = set()
         self._late = 0
         self._model_calls: asyncio.Future[None] | None = None
         self.listed: dict[str, Listed] = {}
-        self.memories: dict[tuple[str, str], Memory] = {}
-        self.scopes: dict[str, Scope] = {}
+        self.memories: dict[Key, Memory] = {}
 
     async def make(self, settled: frozenset[str], only: frozenset[str]) -> frozenset[str]:
         """List anew what has no outcome yet, ``only`` those if there are any: their ids. Each is
@@ -129,23 +124,23 @@ class LegacyListing:
         """
         self.forget()
         self._settled = settled
-        self._archived = await self._call(self._vault.archived_ids)
+        await self._intake.look_at_archives()
         self._pending.look_ahead_with(self._ahead)
         try:
             read = await self._read_all(show=True)
-            living = list(self._catalogue.all())
-            with self._long_lived.at_once(len(read)):
+            recallable = self._intake.recallable()
+            with self._gc_freeze.at_once(len(read)):
                 wanted, left = await self._call(_wanted, read, only)
-                self.listed, self.memories = await self._call(self._planned, left, living)
-                self.scopes = await self._call(scope_names, self.memories)
+                self.listed, made = await self._call(self._planned, left, recallable)
+                self.memories = made.memories
             self._pending.drop(await self._call(self._unplanned, read))
         finally:
             self._pending.look_ahead_with(None)
         return wanted
 
     def forget(self) -> None:
-        """Nothing is listed, and nothing of it recalled."""
-        self.listed, self.memories, self.scopes = {}, {}, {}
+        """Drop the list, and what is recalled of it."""
+        self.listed, self.memories = {}, {}
         self._pending.look_ahead_with(None)
         self._pending.clear()
 
@@ -162,7 +157,7 @@ class LegacyListing:
         )
 
     async def _read_all(self, *, show: bool) -> list[Read]:
-        """What has no outcome yet, a page at a time."""
+        """Returns the records without an outcome, read a page at a time."""
         found: list[Read] = []
         count = await self._call(self._collection.count)
         offset = 0
@@ -204,55 +199,32 @@ class LegacyListing:
 
     def _waiting(self, adopted: Sequence[Adopted]) -> list[Waiting]:
         """Blocks."""
-        scopes = {one.scope.name: one.scope for one in adopted}
-        places = [(one.scope.name, one.memory.memory_id) for one in adopted]
-        forgotten = self.forgotten(places, scopes)
+        keys = [Key(one.scope.name, one.memory.memory_id) for one in adopted]
+        forgotten = self._intake.forgotten(keys)
         return [
             _to_wait(one.scope, one.memory)
-            for one, place in cooperative(zip(adopted, places, strict=True))
-            if place not in forgotten
+            for one, key in cooperative(zip(adopted, keys, strict=True))
+            if key not in forgotten
         ]
 
     def _unplanned(self, read: Sequence[Read]) -> list[Key]:
-        """What is shown and must not be: in the end its scope is no legal name. Blocks."""
+        """Returns what is recalled already and was not planned: its scope turned out to be no legal
+        name. Blocks."""
         shown = {
-            (one.judged.scope.name, one.judged.memory.memory_id)
+            Key(one.judged.scope.name, one.judged.memory.memory_id)
             for one in cooperative(read)
             if isinstance(one.judged, Adopted)
         }
-        return [Key(*place) for place in shown if place not in self.memories]
+        return [key for key in shown if key not in self.memories]
 
     def _planned(
-        self, read: Sequence[Read], living: Sequence[StoredMemory]
-    ) -> tuple[dict[str, Listed], dict[tuple[str, str], Memory]]:
+        self, read: Sequence[Read], recallable: Sequence[StoredMemory]
+    ) -> tuple[dict[str, Listed], Plan]:
         """Blocks."""
-        # An id is made of the scope, too: where it lives in another one, a person moved it there.
-        stands = {one.memory.memory_id for one in cooperative(living)}
-        made = plan(
-            ((one.record_id, one.judged) for one in read),
-            scopes={scope.name for scope in self._vault.scopes()},
-            stands=lambda _, memory_id: memory_id in stands,
-            each=cooperative,
-        )
+        made = self._intake.plan(((one.record_id, one.judged) for one in read), recallable)
         marks = {one.record_id: one.mark for one in cooperative(read)}
         planned = cooperative(made.planned)
-        listed = {one.record_id: Listed(one, marks[one.record_id]) for one in planned}
-        return listed, made.memories
-
-    def forgotten(
-        self, places: Collection[tuple[str, str]], scopes: Mapping[str, Scope]
-    ) -> set[tuple[str, str]]:
-        """Those that a person has forgotten since an earlier walk brought them, here or where they
-        were moved. What lives is not asked for. Blocks."""
-        elsewhere = {place for place in places if place[1] in self._archived}
-        by_scope: dict[str, set[str]] = {}
-        for scope, memory_id in places:
-            by_scope.setdefault(scope, set()).add(memory_id)
-        return elsewhere | {
-            (scope, memory_id)
-            for scope, ids in by_scope.items()
-            for memory_id in self._vault.forgotten(scopes[scope], ids)
-        }
+        return {one.record_id: Listed(one, marks[one.record_id]) for one in planned}, made
 
     async def _ahead(self, query: str, scope_filter: ScopeFilter) -> None:
         """Ask the server for records that share words with a question, and have them recalled."""
@@ -282,30 +254,28 @@ class LegacyListing:
         """What a run would do, in numbers. Changes nothing. Raises IndexUnavailable."""
         self._settled = settled
         read = await self._read_all(show=False)
-        listed, _ = await self._call(self._planned, read, list(self._catalogue.all()))
-        fates = Counter(one.planned.fate for one in listed.values())
-        patched = sum(
-            one.lacks and listed[one.record_id].planned.fate is not Fate.BROKEN for one in read
-        )
-        return Tally(
-            scanned=len(read),
-            patched=patched,
-            skipped=len(read) - patched,
-            adopted=fates[Fate.ADOPTED],
-            merged=fates[Fate.MERGED],
-            quarantined=fates[Fate.QUARANTINED],
-            broken=fates[Fate.BROKEN],
-        )
+        listed, _ = await self._call(self._planned, read, self._intake.recallable())
+
+        def tally() -> Tally:
+            planned = ((one.lacks, listed[one.record_id].planned) for one in read)
+            return counted(
+                [
+                    one.outcome(patched=lacks and one.fate is not Fate.BROKEN)
+                    for lacks, one in planned
+                ]
+            )
+
+        return await self._call(tally)
 
 
 def _wanted(read: Sequence[Read], only: frozenset[str]) -> tuple[frozenset[str], list[Read]]:
-    """The ids that are asked for, ``only`` those if there are any, and what was read of them."""
+    """Returns the ids that are asked for, ``only`` those if there are any, and their records."""
     wanted = only or frozenset(one.record_id for one in cooperative(read))
     return wanted, [one for one in cooperative(read) if one.record_id in wanted]
 
 
 def lacks_scope(metadata: Mapping[str, object] | None) -> bool:
-    """It states none: a blank one is none. Anything else in the field is not ours to overwrite."""
+    """True if it states no scope, or a blank one. Anything else there is not ours to overwrite."""
     scope = None if metadata is None else metadata.get(SCOPE_FIELD)
     return scope is None or (isinstance(scope, str) and not scope.strip())
 
@@ -315,12 +285,12 @@ def _is_ours(metadata: Mapping[str, object] | None) -> bool:
 
 
 def as_json(metadata: Mapping[str, object] | None) -> str:
-    """A record's metadata as it is noted."""
+    """Returns a record's metadata as it is noted."""
     return json.dumps(metadata, ensure_ascii=False, sort_keys=True)
 
 
 def mark(record: ForeignRecord) -> int:
-    """Whether it is as it was."""
+    """Returns a number that changes with the record."""
     return hash((record.document, as_json(record.metadata)))
 
 

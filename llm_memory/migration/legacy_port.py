@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+import json
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import Protocol
 
 from ..errors import ScopedMemoryError
 from ..index.embedding.ports import Vector
-from ..models.data_models import Memory
-from .rules.legacy_plan import Plan, Planned
 from .rules.legacy_records import Foreign
 
 
@@ -48,29 +48,35 @@ class StoreUnreadable(ScopedMemoryError):
         self.code = code
 
 
-class ReadStore(Protocol):
-    """A store that was read."""
+@dataclass(frozen=True, slots=True)
+class JsonlStore:
+    """A store that was read, as the child process wrote it down.
 
-    @property
-    def store(self) -> FoundStore:
-        """Which it is."""
-        ...
+    ``fault`` says why the rest could not be read; it is empty if all was.
+    """
 
-    @property
-    def fault(self) -> str:
-        """Why the rest could not be read; empty if all was."""
-        ...
+    store: FoundStore
+    path: Path
+    vectors: Path | None
+    count: int
+    fault: str = ""
 
     def records(self) -> Iterator[Foreign]:
-        """All that was read. Blocks."""
-        ...
+        """Yields all that was read. Blocks."""
+        later = self.store.kind is StoreKind.ANGEL_SQLITE
+        with self.path.open(encoding="utf-8") as lines:
+            for _, line in zip(range(self.count), lines, strict=False):
+                row = json.loads(line)
+                yield Foreign(
+                    self.store.name, str(row["id"]), row["document"], row["fields"], later=later
+                )
 
 
 class LegacyStores(Protocol):
     """Finds and reads them; what is read is a copy. Every method blocks."""
 
     def find(self) -> Sequence[FoundStore]:
-        """All that are there; those that know better first."""
+        """Returns all stores that are there; those that know better first."""
         ...
 
     def scratch(self, *, keep: bool) -> AbstractContextManager[str]:
@@ -78,12 +84,12 @@ class LegacyStores(Protocol):
         vectors can be kept."""
         ...
 
-    def read(self, store: FoundStore, scratch: str) -> ReadStore:
-        """Raises StoreUnreadable."""
+    def read(self, store: FoundStore, scratch: str) -> JsonlStore:
+        """Read a copy of a store, made below ``scratch``. Raises StoreUnreadable."""
         ...
 
     def give_up(self) -> None:
-        """What other threads read now is given up: it soon fails there."""
+        """Stop what other threads read: it soon fails there."""
         ...
 
 
@@ -104,76 +110,3 @@ class StagedVector:
     store: str
     text: str
     vector: Vector
-
-
-class Staging(Protocol):
-    """What was read and planned, durable: each memory with its scope. Every method blocks and may
-    raise StateUnavailable."""
-
-    def seen(self) -> Mapping[str, str]:
-        """The marks of the stores that were read, by name."""
-        ...
-
-    def note_seen(self, stores: Iterable[FoundStore]) -> None:
-        """They were read, and what is new in them is staged."""
-        ...
-
-    def batches(self) -> Sequence[StagedBatch]:
-        """All, the oldest first."""
-        ...
-
-    def stage(
-        self,
-        batch: str,
-        plan: Plan,
-        read: Sequence[ReadStore],
-        *,
-        source_of: Callable[[str], tuple[ReadStore, str]],
-        broken: Iterable[tuple[Planned, Foreign]],
-    ) -> None:
-        """Keep all of a plan, or nothing. ``source_of``: the store of a planned record, and how
-        that calls it; ``broken`` are kept as they were read."""
-        ...
-
-    def ids(self, batch: str) -> Sequence[str]:
-        """Of the planned records."""
-        ...
-
-    def planned(self, batch: str) -> Sequence[Planned]:
-        """What becomes of each of them; known for good."""
-        ...
-
-    def rows(
-        self, batch: str, record_ids: Collection[str]
-    ) -> Sequence[tuple[Planned, Memory | None]]:
-        """Some planned records with their memories: none for a broken one, or after ``finish``."""
-        ...
-
-    def vectors(self, batch: str, key: tuple[str, str], dim: int) -> Sequence[StagedVector]:
-        """Of a memory, by scope and id: those with so many numbers."""
-        ...
-
-    def samples(self, batch: str, dim: int, count: int) -> Mapping[str, Sequence[StagedVector]]:
-        """Of each store some such vectors, from all over: about ``count``."""
-        ...
-
-    def finish(self, batch: str) -> None:
-        """All of it is in the vault: let go of the words, but for what is broken. Which records
-        there were stays known."""
-        ...
-
-    def has_vectors(self, batch: str) -> bool:
-        """Whether some are kept."""
-        ...
-
-    def drop_vectors(self, batch: str) -> None:
-        """They are where they are of use, or of no use."""
-        ...
-
-    def place(self, batch: str) -> str:
-        """Where its broken records stand, for people."""
-        ...
-
-    def close(self) -> None:
-        """Let go of files. Idempotent."""
-        ...

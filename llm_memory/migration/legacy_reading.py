@@ -5,16 +5,14 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import AsyncIterator, Collection, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from itertools import batched
 from typing import Final
 
-from ..catalogue.catalogue import Catalogue
 from ..errors import InvalidConversationId
 from ..models.conversation import ConversationId, ConversationKind
-from ..models.data_models import StoredMemory
 from ..models.migration import Fate
 from ..models.resolution import Usable
 from ..models.scope import Scope
@@ -22,10 +20,11 @@ from ..runtime.cooperative import cooperative
 from ..runtime.gc_freeze import GcFreeze
 from ..runtime.identifiers import Clock
 from ..scopes.scope_book import ScopeBook
-from ..vault.markdown_vault import MarkdownVault
-from .legacy_port import FoundStore, LegacyStores, ReadStore, Staging, StoreKind, StoreUnreadable
-from .ports import MigrationStore
-from .rules.legacy_plan import Plan, Planned, plan
+from .adoption_staging import AdoptionStaging
+from .batch_intake import BatchIntake
+from .legacy_port import FoundStore, JsonlStore, LegacyStores, StoreKind, StoreUnreadable
+from .migration_store import SqliteMigrationStore
+from .rules.legacy_plan import Plan, Planned
 from .rules.legacy_records import Foreign, Judged, judge, judge_recallable, placed_as_before
 
 KIND: Final = "adoption"
@@ -39,7 +38,7 @@ class Reading:
     """What was read of some stores. ``records``: by an id that no other record has. ``unread``:
     the stores of which something could not be read, with a stable code, and why."""
 
-    read: tuple[ReadStore, ...]
+    read: tuple[JsonlStore, ...]
     unread: tuple[tuple[FoundStore, str, str], ...]
     records: dict[str, Foreign]
     plan: Plan
@@ -67,10 +66,9 @@ class LegacyReading:
     def __init__(
         self,
         stores: LegacyStores,
-        staging: Staging,
-        store: MigrationStore,
-        vault: MarkdownVault,
-        catalogue: Catalogue,
+        staging: AdoptionStaging,
+        store: SqliteMigrationStore,
+        intake: BatchIntake,
         book: ScopeBook,
         gc_freeze: GcFreeze,
         clock: Clock,
@@ -78,10 +76,9 @@ class LegacyReading:
         self._stores = stores
         self._staging = staging
         self._store = store
-        self._vault = vault
-        self._catalogue = catalogue
+        self._intake = intake
         self._book = book
-        self._long_lived = gc_freeze
+        self._gc_freeze = gc_freeze
         self._clock = clock
 
     async def fresh(self) -> list[FoundStore]:
@@ -107,7 +104,7 @@ class LegacyReading:
     async def read(self, stores: Sequence[FoundStore], folder: str) -> Reading:
         """All of some stores, and what is new in them planned. ``folder`` is a scratch folder; what
         was read stands there. Raises StateUnavailable."""
-        read: list[ReadStore] = []
+        read: list[JsonlStore] = []
         unread: list[tuple[FoundStore, str, str]] = []
         for store in stores:
             try:
@@ -119,16 +116,16 @@ class LegacyReading:
                 unread.append((store, "damaged", one.fault))
             read.append(one)
         known = await asyncio.to_thread(self._known)
-        gone = await asyncio.to_thread(self._vault.archived_ids) | known.memories
+        gone = await self._intake.look_at_archives() | known.memories
         records: dict[str, Foreign] = {}
         judged: list[tuple[str, Judged]] = []
         for one in read:
             slices = batched(one.records(), _SLICE)
             while some := await asyncio.to_thread(next, slices, ()):
                 await asyncio.to_thread(self._judge, one, some, known, records, judged)
-        living = list(self._catalogue.all())
-        with self._long_lived.at_once(len(judged)):
-            made = await asyncio.to_thread(self._plan, judged, living, gone)
+        recallable = self._intake.recallable()
+        with self._gc_freeze.at_once(len(judged)):
+            made = await asyncio.to_thread(self._intake.plan, judged, recallable, gone)
         return Reading(tuple(read), tuple(unread), records, made)
 
     def _known(self) -> _Known:
@@ -146,7 +143,7 @@ class LegacyReading:
 
     def _judge(
         self,
-        read: ReadStore,
+        read: JsonlStore,
         some: Sequence[Foreign],
         known: _Known,
         records: dict[str, Foreign],
@@ -178,29 +175,6 @@ class LegacyReading:
         group = parsed.session if parsed.kind is ConversationKind.GROUP else None
         found = self._book.resolve(replace(parsed, group=group, persona=persona))
         return found.scope if isinstance(found, Usable) else None
-
-    def _plan(
-        self,
-        judged: Sequence[tuple[str, Judged]],
-        living: Sequence[StoredMemory],
-        gone: Collection[str],
-    ) -> Plan:
-        """``gone``: the ids of what was there, whether or not it lives. Blocks."""
-        # An id is made of the scope, too: where it lives in another one, a person moved it there,
-        # and where it was and lives no more, a person wants it no more.
-        lives = {one.memory.memory_id for one in cooperative(living)}
-        made = plan(
-            judged,
-            scopes={scope.name for scope in self._vault.scopes()},
-            stands=lambda _, memory_id: memory_id in lives or memory_id in gone,
-            each=cooperative,
-        )
-        memories = {
-            place: memory
-            for place, memory in cooperative(made.memories.items())
-            if place[1] in lives or place[1] not in gone
-        }
-        return replace(made, memories=memories)
 
 
 def _name(record_id: str) -> str:

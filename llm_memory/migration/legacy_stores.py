@@ -5,10 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
-import sqlite3
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -17,8 +15,7 @@ from ..storage.child_process import ChildEnd, Children, RunChild, import_path, p
 from ..storage.files import make_folder
 from . import legacy_reader_program
 from .legacy_copy import CopyFailed, copy_store, files_of, fingerprint, real_size
-from .legacy_port import FoundStore, StoreKind, StoreUnreadable
-from .rules.legacy_records import Foreign
+from .legacy_port import FoundStore, JsonlStore, StoreKind, StoreUnreadable
 
 ANGEL: Final = "astrbot_plugin_angel_memory"
 LIVING: Final = "astrbot_plugin_livingmemory"
@@ -38,26 +35,6 @@ _WAYS: Final = {
     StoreKind.ANGEL_SQLITE: ("simple",),
     StoreKind.LIVING: ("living",),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class JsonlStore:
-    """Implements ``ReadStore``: what the child wrote down."""
-
-    store: FoundStore
-    path: Path
-    vectors: Path | None
-    count: int
-    fault: str = ""
-
-    def records(self) -> Iterator[Foreign]:
-        later = self.store.kind is StoreKind.ANGEL_SQLITE
-        with self.path.open(encoding="utf-8") as lines:
-            for _, line in zip(range(self.count), lines, strict=False):
-                row = json.loads(line)
-                yield Foreign(
-                    self.store.name, str(row["id"]), row["document"], row["fields"], later=later
-                )
 
 
 class PluginStores:
@@ -198,8 +175,3 @@ def _named(folder: Path, name: str, depth: int = _DEPTH) -> Iterator[Path]:
             yield entry
         elif depth and entry.name not in _PASSED_BY and entry.is_dir() and not entry.is_symlink():
             yield from _named(entry, name, depth - 1)
-
-
-def vectors_in(path: Path) -> sqlite3.Connection:
-    """Those that a child kept. The caller closes it."""
-    return sqlite3.connect(path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from itertools import batched
 from typing import Final
 
 from ..catalogue.catalogue import Catalogue
@@ -15,7 +16,8 @@ from ..log import logger
 from ..models.data_models import StoredMemory
 from ..models.key import Key
 from ..text.normalising import content_hash, embedded_text, normalise
-from .legacy_port import StagedBatch, StagedVector, Staging
+from .adoption_staging import AdoptionStaging
+from .legacy_port import StagedBatch, StagedVector
 
 SAME_MODEL: Final = 0.99
 """Cosine from which on two vectors of a text are taken for those of one model."""
@@ -28,7 +30,7 @@ class LegacyVectors:
 
     def __init__(
         self,
-        staging: Staging,
+        staging: AdoptionStaging,
         cache: VectorCache,
         catalogue: Catalogue,
         ready: Callable[[], Fingerprint | None],
@@ -54,9 +56,8 @@ class LegacyVectors:
                 self._fingerprint = await embedder.prepare()
                 await asyncio.to_thread(self._cache.open)
             for one in staged:
-                living = list(self._catalogue.all())
-                for start in range(0, len(living), _SLICE):
-                    await self.give(one.batch, living[start : start + _SLICE])
+                for some in batched(list(self._catalogue.all()), _SLICE):
+                    await self.give(one.batch, some)
                 if one.done:
                     await self.discard(one.batch)
         except (EmbeddingFailed, StateUnavailable) as error:

@@ -27,8 +27,9 @@ FROM outcome WHERE job = ?"""
 
 
 class SqliteMigrationStore(SqliteFile):
-    """Implements the ``MigrationStore`` port.
+    """What must outlive a crash of a walk. Every method blocks and may raise StateUnavailable.
 
+    Nothing is made on the disk before there is something to keep.
     What is lost with a broken file is how far a walk was and how records were before: both stand in
     the file that is set aside, and a walk begun anew finds done what it did.
     """
@@ -45,6 +46,7 @@ class SqliteMigrationStore(SqliteFile):
         return super()._open()
 
     def jobs(self) -> tuple[Job, ...]:
+        """Returns all jobs that ever were begun, the oldest first."""
         rows = self.rows("SELECT * FROM job ORDER BY begun, name")
         return tuple(
             Job(name, kind, source, batch, JobState(state), datetime.fromisoformat(begun), detail)
@@ -52,10 +54,12 @@ class SqliteMigrationStore(SqliteFile):
         )
 
     def put_job(self, job: Job) -> None:
+        """Add a job, or replace the one of its name."""
         row = (*astuple(job)[:4], job.state.value, job.begun.isoformat(), job.detail)
         self.write("INSERT OR REPLACE INTO job VALUES (?, ?, ?, ?, ?, ?, ?)", [row])
 
     def note_outcomes(self, job: str, outcomes: Sequence[Outcome]) -> None:
+        """Keep outcomes; of one record the last one counts."""
         self.write(
             "INSERT OR REPLACE INTO outcome VALUES (?, ?, ?, ?, ?, ?, ?)",
             [
@@ -65,6 +69,7 @@ class SqliteMigrationStore(SqliteFile):
         )
 
     def forget_outcomes(self, job: str, record_ids: Collection[str] | None = None) -> None:
+        """Forget outcomes, of these records or of all, as if they had not been looked at."""
         if record_ids is None:
             self.write("DELETE FROM outcome WHERE job = ?", [(job,)])
             return
@@ -72,14 +77,17 @@ class SqliteMigrationStore(SqliteFile):
         self.write(statement, [(job, one) for one in record_ids])
 
     def ids_with_outcome(self, job: str) -> frozenset[str]:
+        """Returns the ids of the records that have an outcome."""
         rows = self.rows("SELECT record_id FROM outcome WHERE job = ?", (job,))
         return frozenset(row[0] for row in rows)
 
     def tally(self, job: str) -> Tally:
+        """Returns what became of a job's records, in numbers."""
         rows = self.rows(_TALLY, (job,))
         return Tally(*map(int, rows[0])) if rows else Tally()
 
     def dead_letters(self, job: str, limit: int) -> tuple[DeadLetter, ...]:
+        """Returns the broken and the quarantined records, at most ``limit``."""
         rows = self.rows(
             "SELECT job, record_id, reason, scope FROM outcome"
             " WHERE job = ? AND fate IN (?, ?) ORDER BY record_id LIMIT ?",
@@ -88,49 +96,57 @@ class SqliteMigrationStore(SqliteFile):
         return tuple(DeadLetter(*row) for row in rows)
 
     def keep_before(self, job: str, before: Sequence[Before]) -> None:
+        """Note how records were. Of one record the last note counts."""
         self.write(
             "INSERT OR REPLACE INTO before VALUES (?, ?, ?, ?)",
             [(job, one.record_id, one.scope, one.metadata) for one in before],
         )
 
     def before(self, job: str, record_ids: Collection[str] | None = None) -> tuple[Before, ...]:
+        """Returns how records were before they were touched: those named, or all."""
         chosen = "SELECT record_id, scope, metadata FROM before WHERE job = ?"
         return tuple(Before(*row) for row in self._named(chosen, "record_id", job, record_ids))
 
     def drop_before(self, job: str, record_ids: Collection[str]) -> None:
+        """Drop the notes of records that are again as they were."""
         statement = "DELETE FROM before WHERE job = ? AND record_id = ?"
         self.write(statement, [(job, one) for one in record_ids])
 
     def keep_added(self, batch: str, added: Sequence[Added]) -> None:
+        """Note what is about to enter the vault; an older note of the same memory is kept."""
         self.write(
             "INSERT OR IGNORE INTO added VALUES (?, ?, ?, ?, ?)",
             [(batch, one.scope, one.memory_id, one.digest, one.record_id) for one in added],
         )
 
     def added(self, batch: str, memory_ids: Collection[str] | None = None) -> tuple[Added, ...]:
+        """Returns what a batch brought into the vault: of the memories named, or all."""
         chosen = "SELECT scope, memory_id, digest, record_id FROM added WHERE batch = ?"
         rows = self._named(chosen, "memory_id", batch, memory_ids)
         return tuple(Added(*row) for row in rows)
 
     def mark_taken_back(self, batch: str, keys: Collection[Key]) -> None:
+        """Note that these are in the archive: ``added`` has an empty digest for them."""
         self.write(
             "UPDATE added SET digest = '' WHERE batch = ? AND scope = ? AND memory_id = ?",
             [(batch, key.scope, key.memory_id) for key in keys],
         )
 
     def renew_added(self, batch: str, added: Sequence[Added]) -> None:
+        """Note the digests of memories that were noted before."""
         self.write(
             "UPDATE added SET digest = ? WHERE batch = ? AND scope = ? AND memory_id = ?",
             [(one.digest, batch, one.scope, one.memory_id) for one in added],
         )
 
     def close(self) -> None:
+        """Close the file. Idempotent."""
         with self._lock:
             self._opened = False
             super().close()
 
     def rows(self, question: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """Nothing, where nothing was ever kept."""
+        """Returns no row where nothing was ever kept: there is no file then."""
         with self._lock:
             if self._opened and self._connection is None:
                 return []
@@ -139,7 +155,7 @@ class SqliteMigrationStore(SqliteFile):
     def _named(
         self, question: str, column: str, of: str, names: Collection[str] | None
     ) -> list[tuple[Any, ...]]:
-        """All rows, or those whose column has one of the names."""
+        """Returns all rows, or those whose column has one of the names."""
         if names is None:
             return self.rows(question, (of,))
         found: list[tuple[Any, ...]] = []

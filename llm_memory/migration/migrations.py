@@ -6,10 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import replace
-from typing import Protocol
 
-from ..catalogue.catalogue import Catalogue
-from ..catalogue.recallable_memories import RecallableMemories
 from ..errors import EngineClosed, StateUnavailable
 from ..log import logger
 from ..models.migration import (
@@ -23,11 +20,11 @@ from ..models.migration import (
 )
 from ..models.settings import MigrationMode
 from ..runtime.identifiers import Clock
-from ..vault.markdown_vault import MarkdownVault
-from .batch_undo import BringBack, TakeBack
-from .ports import MigrationStore, Walk
+from .batch_walks import BringBack, TakeBack
+from .holdings import Holdings
+from .ports import Walk
 from .record_walker import RecordWalker
-from .scope_migration import Phase
+from .source import Phase, Source
 
 _PHASES = {
     JobState.RUNNING: Phase.RUNNING,
@@ -36,66 +33,23 @@ _PHASES = {
 }
 
 
-class Migration(Protocol):
-    """One source of other people's records. ``run`` brings it to its end, however often it is
-    called; it reads the state of its jobs from the store, and leaves those alone that are REVERSED:
-    its phase is that, then."""
-
-    phase: Phase
-    waiting: str
-    """Why it does not get on just now: a stable code, empty if it does."""
-    detail: str
-    """Why it failed."""
-    at: Job | None
-    """The job that it works on, or worked on last, as it is kept."""
-
-    @property
-    def mode_on(self) -> bool:
-        """Records that state no scope are recalled from there now, as public ones."""
-        ...
-
-    async def run(self) -> None:
-        """To the end. Sets ``phase``; may raise, and then it is FAILED."""
-        ...
-
-    async def reverse(self, job: Job) -> ReverseReport | None:
-        """Undo what it did outside our vault for a job; None if the job is another's.
-
-        May be stopped anywhere and called again.
-        """
-        ...
-
-    async def dry_run(self) -> Tally:
-        """What ``run`` would do, in numbers. Changes nothing."""
-        ...
-
-    async def close(self) -> None:
-        """``run`` has ended. Idempotent."""
-        ...
-
-
 class Migrations:
     """``open``, then ``run`` as the one task; the rest may be called beside it at any time: what
     runs is interrupted first."""
 
     def __init__(
         self,
-        store: MigrationStore,
         walker: RecordWalker,
-        parts: Sequence[Migration],
-        vault: MarkdownVault,
-        catalogue: Catalogue,
-        living: RecallableMemories,
+        sources: Sequence[Source],
+        holdings: Holdings,
         clock: Clock,
         *,
         mode: MigrationMode,
     ) -> None:
-        self._store = store
+        self._store = holdings.store
         self._walker = walker
-        self._parts = tuple(parts)
-        self._vault = vault
-        self._catalogue = catalogue
-        self._living = living
+        self._sources = tuple(sources)
+        self._holdings = holdings
         self._clock = clock
         self._mode = mode
         self._turn = asyncio.Lock()
@@ -144,15 +98,15 @@ class Migrations:
             return
         self._bringing = True
         try:
-            for part in self._parts:
-                await self._run_one(part)
+            for source in self._sources:
+                await self._run_one(source)
             await self._refresh()
         finally:
             self._bringing, self._ran = False, True
 
-    async def _run_one(self, part: Migration) -> None:
+    async def _run_one(self, source: Source) -> None:
         try:
-            await part.run()
+            await source.run()
         except EngineClosed:
             return
         except Exception as error:  # noqa: BLE001  (what one meets must not end the others)
@@ -187,11 +141,11 @@ class Migrations:
             if progress is not None:
                 remaining += progress.remaining
                 tally += Tally() if name in self._known else progress.tally
-        phases = [part.phase for part in self._parts]
+        phases = [source.phase for source in self._sources]
         if not self._ran and set(phases) <= {Phase.IDLE}:  # what the last session left
             phases = [_PHASES[job.state] for job, _ in self._known.values()]
-        waiting = [part.waiting for part in self._parts if part.waiting]
-        details = [self._detail, *(part.detail for part in self._parts)]
+        waiting = [source.waiting for source in self._sources if source.waiting]
+        details = [self._detail, *(source.detail for source in self._sources)]
         return MigrationStatus(
             state=self._state(phases),
             tally=tally,
@@ -201,13 +155,13 @@ class Migrations:
             detail=next((text for text in details if text), ""),
             batches={job.batch: job.source for job in self._jobs()},
             mode=self._mode,
-            mode_on=any(part.mode_on for part in self._parts),
+            mode_on=any(source.mode_on for source in self._sources),
         )
 
     def _jobs(self) -> list[Job]:
         """Those that were known, and those that were begun since."""
         known = [job for job, _ in self._known.values()]
-        return [*known, *(part.at for part in self._parts if part.at is not None)]
+        return [*known, *(source.at for source in self._sources if source.at is not None)]
 
     def _state(self, phases: Sequence[Phase]) -> MigrationState:
         if self._detail or Phase.FAILED in phases:
@@ -223,9 +177,7 @@ class Migrations:
         async with self._interrupted():
             jobs = [job for job, _ in self._known.values() if job.state is JobState.REVERSED]
             for job in jobs:
-                walk = BringBack(job.batch, self._store, self._vault, self._living)
-                await self._walker.run(walk, though_paused=True)
-                self._walker.forget(walk.name)
+                await self._walker.run_aside(BringBack(job.batch, self._holdings))
                 running = replace(job, state=JobState.RUNNING)
                 await asyncio.to_thread(self._store.put_job, running)
             await self._refresh()
@@ -240,11 +192,10 @@ class Migrations:
         restored = left = 0
         async with self._interrupted():
             for job, _ in list(self._known.values()):
-                for part in self._parts:
-                    report = await part.reverse(job)
+                for source in self._sources:
+                    report = await source.reverse(job)
                     if report is not None:
                         restored, left = restored + report.restored, left + report.left
-                        self._walker.forget(job.name)
             await self._refresh()
         return ReverseReport(restored, left)
 
@@ -258,22 +209,15 @@ class Migrations:
             job = next((job for job, _ in self._known.values() if job.batch == batch), None)
             if job is None:
                 return None
-            reversed_job = replace(job, state=JobState.REVERSED)
-            await asyncio.to_thread(self._store.put_job, reversed_job)
-            walk = TakeBack(
-                batch, self._store, self._vault, self._catalogue, self._living, self._clock
-            )
-            await self._walker.run(walk, though_paused=True)
-            await asyncio.to_thread(self._store.forget_outcomes, job.name)
-            self._walker.forget(job.name)
-            self._walker.forget(walk.name)
+            walk = TakeBack(batch, self._holdings, self._clock)
+            await self._walker.undo(job, walk)
             await self._refresh()
-        return ReverseReport(walk.taken, walk.left)
+        return ReverseReport(walk.done, walk.left)
 
     async def dry_run(self) -> Tally:
         """What a run would do now, in numbers. Changes nothing. Raises IndexUnavailable."""
         async with self._interrupted():
-            found = [await part.dry_run() for part in self._parts]
+            found = [await source.dry_run() for source in self._sources]
         total = Tally()
         for one in found:
             total += one
@@ -290,8 +234,7 @@ class Migrations:
         """A walk over memories of ours that a person asked for. Nothing is brought from elsewhere
         meanwhile, and no night begins."""
         async with self._interrupted():
-            await self._walker.run(walk, though_paused=True)
-            self._walker.forget(walk.name)
+            await self._walker.run_aside(walk)
 
     @contextlib.asynccontextmanager
     async def _interrupted(self) -> AsyncIterator[None]:
@@ -310,6 +253,6 @@ class Migrations:
     async def close(self) -> None:
         """``run`` has ended. Idempotent."""
         await self._stop_walking()
-        for part in self._parts:
-            await part.close()
+        for source in self._sources:
+            await source.close()
         await asyncio.to_thread(self._store.close)

@@ -1,13 +1,12 @@
-"""Other plugins' records, and what is remembered about walking over them."""
+"""Walks, and other plugins' records that are walked over."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from ..models.key import Key
-from ..models.migration import Added, Before, DeadLetter, Job, Outcome, Tally, WalkBatch
+from ..models.migration import WalkBatch
 from ..models.scope import ScopeFilter
 
 
@@ -31,77 +30,6 @@ class Walk(Protocol):
         it is tried again later. Whatever else is raised is some record's fault, and the batch is
         cut in two until that one is alone.
         """
-        ...
-
-
-class MigrationStore(Protocol):
-    """What must outlive a crash of a walk. Every method blocks and may raise StateUnavailable.
-
-    Nothing is made on the disk before there is something to keep.
-    """
-
-    def open(self) -> bool:
-        """Make ready. False if the old file was unusable and was set aside."""
-        ...
-
-    def jobs(self) -> tuple[Job, ...]:
-        """All that ever were begun, the oldest first."""
-        ...
-
-    def put_job(self, job: Job) -> None:
-        """Add, or replace by name."""
-        ...
-
-    def note_outcomes(self, job: str, outcomes: Sequence[Outcome]) -> None:
-        """Keep outcomes; of one record the last counts."""
-        ...
-
-    def forget_outcomes(self, job: str, record_ids: Collection[str] | None = None) -> None:
-        """Forget outcomes, of these records or of all, as if they had not been looked at."""
-        ...
-
-    def ids_with_outcome(self, job: str) -> frozenset[str]:
-        """The ids of the records that have an outcome."""
-        ...
-
-    def tally(self, job: str) -> Tally:
-        """What became of a job's records."""
-        ...
-
-    def dead_letters(self, job: str, limit: int) -> tuple[DeadLetter, ...]:
-        """The broken and the quarantined, at most so many."""
-        ...
-
-    def keep_before(self, job: str, before: Sequence[Before]) -> None:
-        """Note how records were. Of one record the last note counts."""
-        ...
-
-    def before(self, job: str, record_ids: Collection[str] | None = None) -> tuple[Before, ...]:
-        """How records were before they were touched: those named, or all."""
-        ...
-
-    def drop_before(self, job: str, record_ids: Collection[str]) -> None:
-        """They are as they were again."""
-        ...
-
-    def keep_added(self, batch: str, added: Sequence[Added]) -> None:
-        """Note what is about to enter the vault. What stands there already stays as it is noted."""
-        ...
-
-    def added(self, batch: str, memory_ids: Collection[str] | None = None) -> tuple[Added, ...]:
-        """What a batch brought into the vault: of the memories named, or all."""
-        ...
-
-    def mark_taken_back(self, batch: str, keys: Collection[Key]) -> None:
-        """These are in the archive now: ``added`` tells of them with an empty digest."""
-        ...
-
-    def renew_added(self, batch: str, added: Sequence[Added]) -> None:
-        """These are back, with these digests."""
-        ...
-
-    def close(self) -> None:
-        """Give back the file. Idempotent."""
         ...
 
 

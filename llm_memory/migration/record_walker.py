@@ -13,16 +13,17 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from ..errors import EngineClosed, IndexUnavailable, StateUnavailable, VaultError
 from ..log import logger
-from ..models.migration import Fate, Outcome, Tally
+from ..models.migration import Fate, Job, JobState, Outcome, Tally
 from ..models.settings import MOST_AT_ONCE, WalkPace
-from .ports import MigrationStore, Walk
+from .migration_store import SqliteMigrationStore
+from .ports import Walk
 
-_TELL_SECONDS: Final = 10.0
+_LOG_SECONDS: Final = 10.0
 _SHOWN: Final = 64
 """Characters of a foreign id in a line of the log."""
 _TOO_MANY: Final = 50
@@ -42,7 +43,7 @@ class RecordWalker:
     """Runs walks, one after the other or several at once. Every walk can be cancelled anywhere: the
     batch under way is brought to its end, and the next ``run`` goes on with what is left."""
 
-    def __init__(self, store: MigrationStore, pace: WalkPace) -> None:
+    def __init__(self, store: SqliteMigrationStore, pace: WalkPace) -> None:
         self._store = store
         self._pace = pace
         self._going = asyncio.Event()
@@ -53,7 +54,7 @@ class RecordWalker:
 
     @property
     def paused(self) -> bool:
-        """The owner's switch."""
+        """True while the owner has walks paused."""
         return not self._going.is_set()
 
     @paused.setter
@@ -64,31 +65,31 @@ class RecordWalker:
             self._going.set()
 
     def retry(self, failures: int) -> float:
-        """Seconds to wait for a source that has not answered so often."""
+        """Returns the seconds to wait for a source that failed to answer so often."""
         return self._pace.retry(failures)
 
     async def rest(self, began: float) -> None:
-        """After work that began then, by ``time.monotonic()``: the bot's turn."""
+        """Leave the machine to the bot after work that began then, by ``time.monotonic()``."""
         await asyncio.sleep(self._pace.pause(time.monotonic() - began))
 
     def progress(self, name: str) -> Progress | None:
-        """Of a walk that was begun since this start."""
+        """Returns how far a walk is that was begun since this start."""
         return self._progress.get(name)
 
     def names(self) -> tuple[str, ...]:
-        """The walks that were begun since this start."""
+        """Returns the names of the walks that were begun since this start."""
         return tuple(self._progress)
 
     def waits(self) -> tuple[str, ...]:
-        """Why walks do not get on just now."""
+        """Returns why walks do not get on just now."""
         return tuple(one.waiting for one in self._progress.values() if one.waiting)
 
     def forget(self, name: str) -> None:
-        """Nothing is known of a walk any more: what it did was taken back."""
+        """Drop the progress of a walk."""
         self._progress.pop(name, None)
 
     async def run(self, walk: Walk, *, though_paused: bool = False) -> Tally:
-        """Until nothing is left. A source that does not answer is waited for.
+        """Take steps until nothing is left. A source that does not answer is waited for.
 
         Args:
             though_paused: A person asked for it: the switch is for what goes on by itself.
@@ -114,6 +115,24 @@ class RecordWalker:
                 await asyncio.sleep(self._pace.retry(failures))
                 failures += 1
 
+    async def run_aside(self, walk: Walk) -> None:
+        """Run a walk that a person asked for, and drop its progress."""
+        await self.run(walk, though_paused=True)
+        self.forget(walk.name)
+
+    async def undo(self, job: Job, walk: Walk) -> None:
+        """Run a walk that takes back what a job did. Its end is for the caller to keep.
+
+        The job is REVERSED from the beginning: after a crash nothing is brought anew. Only when
+        all is taken back its outcomes are forgotten.
+        """
+        reversed_job = replace(job, state=JobState.REVERSED)
+        await asyncio.to_thread(self._store.put_job, reversed_job)
+        await self.run_aside(walk)
+        for name in (job.name, walk.name):
+            await asyncio.to_thread(self._store.forget_outcomes, name)
+        self.forget(job.name)
+
     def _known(self, walk: Walk) -> Progress:
         return self._progress.get(walk.name) or Progress(Tally())
 
@@ -121,7 +140,7 @@ class RecordWalker:
         listed = await walk.list()
         left = await asyncio.to_thread(self._left, walk.name, listed)
         tally = await asyncio.to_thread(self._store.tally, walk.name)
-        told = time.monotonic()
+        logged_at = time.monotonic()
         failure_streak = _FailureStreak()
         self._progress[walk.name] = Progress(tally, len(left))
         while left:
@@ -133,8 +152,8 @@ class RecordWalker:
             ids = [left.popleft() for _ in range(min(most, len(left)))]
             tally = await self._shielded(walk, ids, len(left), failure_streak)
             now = time.monotonic()
-            if now - told > _TELL_SECONDS:
-                told = now
+            if now - logged_at > _LOG_SECONDS:
+                logged_at = now
                 logger.info("{}：已处理 {} 条，还剩 {} 条", walk.name, tally.scanned, len(left))
             if left:
                 await self.rest(began)
@@ -165,8 +184,8 @@ class RecordWalker:
             raise error.cause from error
         broken = [one for one in outcomes if one.fate is Fate.BROKEN]
         if broken:
-            told = "；".join(f"{one.record_id[:_SHOWN]}（{one.reason}）" for one in broken)
-            logger.warning("{}：有 {} 条坏了，跳过：{}", walk.name, len(broken), told)
+            named = "；".join(f"{one.record_id[:_SHOWN]}（{one.reason}）" for one in broken)
+            logger.warning("{}：有 {} 条坏了，跳过：{}", walk.name, len(broken), named)
         # A crash before this line leaves records that are done and not counted: the next walk finds
         # them done and counts them then.
         await asyncio.to_thread(self._store.note_outcomes, walk.name, outcomes)

@@ -7,14 +7,17 @@ import json
 from collections.abc import Mapping, Sequence
 
 from ..models.migration import Job, WalkBatch
-from .ports import ForeignCollection, ForeignRecord, MigrationStore, Value
+from .migration_store import SqliteMigrationStore
+from .ports import ForeignCollection, ForeignRecord, Value
 
 
 class ScopeReversal:
     """A ``Walk`` over what a scope migration has patched. What it has done is noted nowhere but in
     the notes that are gone by then, so it can be stopped and begun anew like any other."""
 
-    def __init__(self, collection: ForeignCollection, store: MigrationStore, job: Job) -> None:
+    def __init__(
+        self, collection: ForeignCollection, store: SqliteMigrationStore, job: Job
+    ) -> None:
         self._collection = collection
         self._store = store
         self._job = job

@@ -11,40 +11,34 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from enum import StrEnum
 from typing import Final
 
-from ..catalogue.catalogue import Catalogue
-from ..errors import EngineClosed, IndexUnavailable
+from ..errors import IndexUnavailable
 from ..index.lexical_service import LexicalService
 from ..index.pending_records import PendingRecords
 from ..log import logger
-from ..models.data_models import Memory
 from ..models.key import Key
 from ..models.migration import (
-    Added,
     Before,
     Fate,
     Job,
     JobState,
-    Outcome,
     ReverseReport,
     Tally,
     WalkBatch,
 )
 from ..models.scope import PUBLIC_NAME, SCOPE_FIELD
 from ..models.settings import MigrationMode
-from ..remember.intake import Intake
 from ..runtime.gc_freeze import GcFreeze
-from ..runtime.identifiers import Clock, make_id
-from ..text.normalising import content_hash
-from ..vault.markdown.entry import render
-from ..vault.markdown_vault import MarkdownVault
+from ..runtime.identifiers import Clock
+from .batch_intake import BatchIntake
 from .legacy_listing import LegacyListing, OwnThreads, as_json, lacks_scope, mark
-from .ports import ForeignCollection, ForeignRecord, MigrationStore, Value
+from .migration_store import SqliteMigrationStore
+from .ports import ForeignCollection, ForeignRecord, Value
 from .record_walker import RecordWalker
 from .reversal import ScopeReversal
 from .rules.legacy_plan import Planned
+from .source import Phase, Source
 
 KIND: Final = "scope"
 _GONE: Final = "gone"
@@ -53,51 +47,37 @@ _RESTORING: Final = "restoring"
 """In a job's detail while its reverse is unfinished."""
 _ROUNDS: Final = 3
 """How often a record that is written meanwhile is read again."""
-_WORDS_SECONDS: Final = 0.1
+_TURN_SECONDS: Final = 0.02
+"""Between two looks whether the index of words has had its turn."""
 
 
-class Phase(StrEnum):
-    """Where a migration stands in this session."""
+class ScopeMigration(Source):
+    """One walk over the collection, whose own id names the job: it keeps that wherever it is
+    served."""
 
-    IDLE = "idle"
-    """There is nothing to bring."""
-    RUNNING = "running"
-    DONE = "done"
-    REVERSED = "reversed"
-    FAILED = "failed"
-
-
-class ScopeMigration:
-    """One walk over the collection. It is the ``Walk``, too."""
+    kind = KIND
 
     def __init__(
         self,
         collection: ForeignCollection,
-        store: MigrationStore,
+        store: SqliteMigrationStore,
         walker: RecordWalker,
-        vault: MarkdownVault,
-        catalogue: Catalogue,
-        intake: Intake,
+        intake: BatchIntake,
         pending: PendingRecords,
         gc_freeze: GcFreeze,
         words: LexicalService,
         clock: Clock,
         mode: MigrationMode,
     ) -> None:
+        super().__init__(store, walker, words, clock)
         self._collection = collection
-        self._store = store
-        self._walker = walker
-        self._catalogue = catalogue
         self._intake = intake
         self._pending = pending
-        self._words = words
-        self._clock = clock
         self._threads = OwnThreads()
         self._call = self._threads.call
         self._listing = LegacyListing(
             collection,
-            vault,
-            catalogue,
+            intake,
             pending,
             gc_freeze,
             self._threads,
@@ -106,24 +86,7 @@ class ScopeMigration:
             mode,
         )
         self._mode = mode
-        self._job: Job | None = None
         self._first: frozenset[str] = frozenset()
-        self.phase = Phase.IDLE
-        self.waiting = ""
-        self.detail = ""
-        self.at: Job | None = None
-
-    @property
-    def name(self) -> str:
-        """The job's; it holds the collection's own id, which it keeps wherever it is served."""
-        if self._job is None:
-            raise EngineClosed("no collection was found")
-        return self._job.name
-
-    @property
-    def job(self) -> Job | None:
-        """None before ``find``, and where there is nothing to bring."""
-        return self._job
 
     async def find(self) -> Job | None:
         """Connect, and look up the job. None where there is no such collection.
@@ -134,30 +97,12 @@ class ScopeMigration:
         if not found:
             self._job = None
             return None
-        name = f"{KIND}-{found}"
-        known = {job.name: job for job in await self._call(self._store.jobs)}
-        begun = self._job if self._job is not None and self._job.name == name else None
-        now = self._clock()
-        self._job = (
-            known.get(name)
-            or begun
-            or Job(name, KIND, self._collection.label, make_id("b", now), JobState.RUNNING, now)
-        )
-        return self._job
+        return await self._find_job(found, self._collection.label)
 
     async def run(self) -> None:
-        """To its end, once: the source is waited for as long as it does not answer.
-
-        Raises whatever it cannot go on after; then the phase is FAILED.
-        """
-        self.detail = ""
+        """To its end, once: the source is waited for as long as it does not answer."""
         try:
-            await self._run()
-        except (asyncio.CancelledError, EngineClosed):
-            raise
-        except Exception as error:
-            self.phase, self.detail = Phase.FAILED, f"{type(error).__name__}: {error}"[:200]
-            raise
+            await super().run()
         finally:
             if self.phase is not Phase.RUNNING:
                 self._listing.forget()
@@ -173,7 +118,7 @@ class ScopeMigration:
     async def _run(self) -> None:
         self._first = frozenset()
         job = await self._found()
-        if job is None or not job.name:
+        if job is None:
             self.phase = Phase.IDLE
             return
         if job.state is JobState.REVERSED:
@@ -218,19 +163,8 @@ class ScopeMigration:
     async def _rest(self, began: float) -> None:
         """Between two slices of a listing. What the index of words does not hold yet is looked
         through by each recall, so it has its turn first; then the bot."""
-        while True:
-            if not self._words.catches_up:
-                break
-            await asyncio.sleep(_WORDS_SECONDS / 5)
+        await self._until_in_words(_TURN_SECONDS)
         await self._walker.rest(began)
-
-    async def _until_in_words(self) -> None:
-        """Done is what is found by words. A broken index holds up no walk: recall has other
-        ways then."""
-        while True:
-            if not self._words.catches_up:
-                return
-            await asyncio.sleep(_WORDS_SECONDS)
 
     # The walk
 
@@ -259,14 +193,7 @@ class ScopeMigration:
         fates = await self._bring(kept)
         patched = await self._patch([records[one.record_id] for one in kept])
         outcomes = [
-            Outcome(
-                one.record_id,
-                fates.get(one.record_id, one.fate),
-                patched=patched.get(one.record_id, False),
-                scope=one.scope,
-                memory_id=one.memory_id,
-                reason=one.reason,
-            )
+            one.outcome(fates.get(one.record_id), patched=patched.get(one.record_id, False))
             for one in same
             if one.fate is Fate.BROKEN or one.record_id in patched
         ]
@@ -274,47 +201,22 @@ class ScopeMigration:
         return WalkBatch(tuple(outcomes))
 
     def _drop_pending(self, ids: Sequence[str], done: set[str]) -> None:
-        """What stands in the vault waits no more; nor does what somebody changed: it may be
-        anybody's by now."""
+        """Drop what stands in the vault from the pending records; and what was changed in the
+        collection meanwhile, for it may belong to another scope now."""
         for name in ids:
             planned = self._listing.listed[name].planned
-            self._pending.drop([Key(planned.scope, planned.memory_id)])
+            self._pending.drop([planned.key])
             if name in done:
                 del self._listing.listed[name]
 
     async def _bring(self, planned: Sequence[Planned]) -> dict[str, Fate]:
-        """Into the vault: the fate of each record, as it is when nobody was ever interrupted."""
-        batch = self._job.batch if self._job is not None else ""
-        places = dict.fromkeys((one.scope, one.memory_id) for one in planned)
-        memories = {
-            place: self._listing.memories[place] for place in places if not self._lives(place[1])
-        }
-        for place in await self._call(self._listing.forgotten, memories, self._listing.scopes):
-            del memories[place]
-        first: dict[tuple[str, str], str] = {}
-        for one in planned:
-            first.setdefault((one.scope, one.memory_id), one.record_id)
-        fresh = [
-            Added(scope, memory_id, entry_digest(memory), first[scope, memory_id])
-            for (scope, memory_id), memory in memories.items()
-        ]
-        # Noted before it is written: taking the batch back needs all of it.
-        await self._call(self._store.keep_added, batch, fresh)
-        by_scope: dict[str, list[Memory]] = {}
-        for (scope, _), memory in memories.items():
-            by_scope.setdefault(scope, []).append(memory)
-        for scope, some in by_scope.items():
-            await self._intake.take(self._listing.scopes[scope], some)
-        ids = [memory_id for _, memory_id in places]
-        ours = {
-            (one.scope, one.memory_id): one.record_id
-            for one in await self._call(self._store.added, batch, ids)
-        }
-        return {one.record_id: _fate(one, ours.get((one.scope, one.memory_id))) for one in planned}
-
-    def _lives(self, memory_id: str) -> bool:
-        """Somewhere: an id is made of the scope, too, so elsewhere a person has moved it there."""
-        return any(self._catalogue.get(Key(name, memory_id)) for name in self._catalogue.counts())
+        """Into the vault. Returns the fate of each record, as it is when the walk was never
+        interrupted."""
+        await self._intake.bring(self._batch, planned, self._listing.memories)
+        ids = [one.memory_id for one in planned]
+        added = await self._call(self._store.added, self._batch, ids)
+        ours = {Key(one.scope, one.memory_id): one.record_id for one in added}
+        return {one.record_id: _fate(one, ours.get(one.key)) for one in planned}
 
     async def _patch(self, records: Sequence[ForeignRecord]) -> dict[str, bool]:
         """Whether each is patched; one that was changed since it was read is not in the answer."""
@@ -357,19 +259,15 @@ class ScopeMigration:
         found = await self.find() if job.kind == KIND else None
         if found is None or found.name != job.name:
             return None
-        # First of all: after a crash what is being restored is not patched anew.
-        restoring = replace(found, state=JobState.REVERSED, detail=_RESTORING)
-        await self._call(self._store.put_job, restoring)
         self.phase = Phase.REVERSED
         self._listing.forget()
         walk = ScopeReversal(self._collection, self._store, found)
-        await self._walker.run(walk, though_paused=True)
-        await self._call(self._store.forget_outcomes, found.name)
-        await self._call(self._store.forget_outcomes, walk.name)
-        self._walker.forget(walk.name)
+        await self._walker.undo(replace(found, detail=_RESTORING), walk)
         refused = len(await self._call(self._store.before, found.name))
         if not refused:  # else the next start tries again
-            await self._call(self._store.put_job, replace(restoring, detail=""))
+            await self._call(
+                self._store.put_job, replace(found, state=JobState.REVERSED, detail="")
+            )
         return ReverseReport(walk.restored, walk.left + refused)
 
     async def dry_run(self) -> Tally:
@@ -383,11 +281,6 @@ class ScopeMigration:
         """Let go of the server. ``run`` must have ended. Idempotent."""
         self._listing.forget()
         self._threads.close(self._collection.close)
-
-
-def entry_digest(memory: Memory) -> str:
-    """Changes with anything that a person or the bot changes of a memory."""
-    return content_hash(render(memory))
 
 
 def _fate(planned: Planned, first: str | None) -> Fate:

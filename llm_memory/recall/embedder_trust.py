@@ -13,9 +13,9 @@ from ..index.rules.deduplication import MergeThresholds
 from ..log import logger
 from ..models.settings import IndexPace
 from ..text.language import Language
+from .ports import TrustBook
 from .rules.evidence import Scale
 from .rules.trust import PROBES, Cohort, Trust, deviation_of, weight_of
-from .trust_port import TrustBook
 
 _UNREADABLE = "language"
 

@@ -30,8 +30,8 @@ from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard
 from ..text.dates.relative import resolve_dates
 from ..text.normalising import content_hash
-from ..vault.ledger_port import UndoKind, UndoRecord
 from ..vault.markdown_vault import MarkdownVault
+from ..vault.models import UndoKind, UndoRecord
 from .corrected_statements import CorrectedStatements
 from .draft_checks import DraftChecks
 from .refusals import not_written

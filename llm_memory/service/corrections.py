@@ -35,7 +35,7 @@ from ..runtime.lifecycle import Lifespan
 from ..scopes.access import Access, ConversationView
 from ..scopes.rules.move_target import target_scope
 from ..scopes.scope_book import ScopeBook
-from ..vault.ledger_port import UndoKind
+from ..vault.models import UndoKind
 
 
 class Corrections:

@@ -12,10 +12,11 @@ from ..index.embedding.ports import Embedder
 from ..index.lexical_port import LexicalIndex, Scanner
 from ..index.manifest import JsonManifest
 from ..index.ports import VectorStore
-from ..migration.legacy_port import LegacyStores, Staging
-from ..migration.ports import ForeignCollection, MigrationStore
-from ..recall.ports import Reranker
-from ..recall.trust_port import TrustBook
+from ..migration.adoption_staging import AdoptionStaging
+from ..migration.legacy_port import LegacyStores
+from ..migration.migration_store import SqliteMigrationStore
+from ..migration.ports import ForeignCollection
+from ..recall.ports import Reranker, TrustBook
 from ..reflection.chat_port import ChatModel
 from ..reflection.turn_store import SqliteTurnStore
 from ..remember.rules.privacy import Finder, find
@@ -50,7 +51,7 @@ class EngineParts:
     """Answers where no index can, from the first moment on: it must load no dictionary."""
     locks: Sequence[DirectoryLock]
     transfers: TransferFolders
-    migrations: MigrationStore
+    migrations: SqliteMigrationStore
     loop_file: SqliteLoopFile
     turns: SqliteTurnStore
     """In ``loop_file``."""
@@ -67,7 +68,7 @@ class EngineParts:
     """A pre-scope plugin's, where a server is configured that may have one."""
     others: LegacyStores | None = None
     """What other plugins left on this machine; with ``staging``, or not at all."""
-    staging: Staging | None = None
+    staging: AdoptionStaging | None = None
     bundled: Embedder | None = None
     """The model that comes as a package, where this Python can start the process it lives in."""
     formats: Sequence[StoredFormat] = ()

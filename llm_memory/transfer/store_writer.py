@@ -22,7 +22,7 @@ from ..remember.rules.routing import route
 from ..storage.files import replace_durably
 from ..text.normalising import is_sendable
 from ..vault.folder_walk import is_link
-from ..vault.ledger_port import EntryLedger
+from ..vault.ledger import SqliteLedger
 from ..vault.markdown.topic_file import TopicFile, behind, digest
 from ..vault.models import FileKey, KnownEntry, KnownFile
 from ..vault.scan import VaultScan
@@ -60,7 +60,7 @@ class StoreWriter:
     in two scopes keeps both, and what was forgotten and is brought back is not cut again.
     """
 
-    def __init__(self, root: Path, ledger: EntryLedger) -> None:
+    def __init__(self, root: Path, ledger: SqliteLedger) -> None:
         self._root = root
         self._tree = VaultTree(root, contextlib.nullcontext())
         self._scan = VaultScan(self._tree)

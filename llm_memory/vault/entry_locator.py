@@ -9,7 +9,7 @@ from ..errors import StateUnavailable, VaultFileBroken, VaultWriteFailed
 from ..models.data_models import Memory, StoredMemory
 from ..models.scope import Scope
 from .folder_walk import Survey
-from .ledger_port import EntryLedger
+from .ledger import SqliteLedger
 from .markdown.topic_file import Entry, TopicFile
 from .models import FileKey, KnownFile
 from .vault_tree import Reading, VaultTree, is_gone
@@ -18,7 +18,7 @@ from .vault_tree import Reading, VaultTree, is_gone
 class EntryLocator:
     """The caller holds the vault's lock, and the ledger is open."""
 
-    def __init__(self, tree: VaultTree, ledger: EntryLedger) -> None:
+    def __init__(self, tree: VaultTree, ledger: SqliteLedger) -> None:
         self._tree = tree
         self._ledger = ledger
 

@@ -10,7 +10,7 @@ from ..models.data_models import Memory, StoredMemory
 from ..models.scope import Scope
 from ..storage.files import ChangedMeanwhile
 from .entry_locator import EntryLocator, says_the_same
-from .ledger_port import EntryLedger
+from .ledger import SqliteLedger
 from .vault_tree import VaultTree
 from .vault_writer import VaultWriter
 
@@ -19,7 +19,7 @@ class EntryMoves:
     """The caller holds the vault's lock."""
 
     def __init__(
-        self, tree: VaultTree, entries: EntryLocator, writer: VaultWriter, ledger: EntryLedger
+        self, tree: VaultTree, entries: EntryLocator, writer: VaultWriter, ledger: SqliteLedger
     ) -> None:
         self._tree = tree
         self._entries = entries

@@ -11,7 +11,7 @@ from typing import Final
 from ..errors import StateUnavailable
 from ..models.scope import Scope
 from .archive import VaultArchive
-from .ledger_port import EntryLedger
+from .ledger import SqliteLedger
 
 MakeId = Callable[[datetime], str]
 
@@ -28,7 +28,7 @@ class FreshIds:
     have the file's time, two or three would collide.
     """
 
-    def __init__(self, make_id: MakeId, ledger: EntryLedger, archive: VaultArchive) -> None:
+    def __init__(self, make_id: MakeId, ledger: SqliteLedger, archive: VaultArchive) -> None:
         self._make_id = make_id
         self._ledger = ledger
         self._archive = archive

@@ -1,5 +1,5 @@
 """What the bot last knew of the vault's files, in ``state/vault.sqlite``. It can be thrown away:
-then nobody knows what was deleted while the bot was off."""
+then it is unknown what was deleted while the bot was off."""
 
 from __future__ import annotations
 
@@ -15,9 +15,16 @@ from ..log import logger
 from ..storage.files import make_folder
 from ..storage.sqlite import checkpoint_wal, set_aside
 from ..storage.transactions import all_or_nothing
-from .ledger_port import UndoKind, UndoRecord
 from .ledger_rows import PUT_ENTRY, connected, entry_of, file_of, in_memory, row_of
-from .models import BUFFER_SECONDS, FileKey, KnownEntry, KnownFile, RemovedEntry
+from .models import (
+    BUFFER_SECONDS,
+    FileKey,
+    KnownEntry,
+    KnownFile,
+    RemovedEntry,
+    UndoKind,
+    UndoRecord,
+)
 
 _AT_ONCE = 500
 """Values in one question: SQLite takes some thousand at most."""
@@ -25,8 +32,12 @@ _DEEDS_KEPT = 500
 
 
 class SqliteLedger:
-    """Implements the ``EntryLedger`` port. Without a path, or where the file cannot be used, it is
-    kept in memory: all goes on, but for what was changed while the bot was off."""
+    """Entries and files as they were last written or seen, durable across a kill.
+
+    Every method blocks; each row carries its scope. All but ``open`` and ``close`` raise
+    StateUnavailable. Without a path, or where the file cannot be used, the ledger is kept in
+    memory: all goes on, but for what was changed while the bot was off.
+    """
 
     def __init__(self, path: Path | None = None) -> None:
         self._path = path
@@ -35,6 +46,7 @@ class SqliteLedger:
         self._last_append = 0
 
     def open(self) -> bool:
+        """Open the file. Returns False if nothing is kept after ``close``, or what was is lost."""
         with self._lock:
             if self._connection is not None:
                 return True
@@ -61,10 +73,12 @@ class SqliteLedger:
             return kept
 
     def files(self) -> dict[FileKey, KnownFile]:
+        """Returns all files."""
         rows = self._run("SELECT scope, path, digest, plain, timeless FROM file")
         return {(row[0], row[1]): file_of(row) for row in rows}
 
     def file(self, key: FileKey) -> KnownFile | None:
+        """Returns one file."""
         rows = self._run(
             "SELECT scope, path, digest, plain, timeless FROM file WHERE scope = ? AND path = ?",
             key,
@@ -72,6 +86,7 @@ class SqliteLedger:
         return file_of(rows[0]) if rows else None
 
     def entry(self, scope: str, memory_id: str) -> KnownEntry | None:
+        """Returns one entry."""
         found = self._run(
             "SELECT * FROM entry WHERE scope = ? AND memory_id = ?", (scope, memory_id)
         )
@@ -80,6 +95,7 @@ class SqliteLedger:
     def entries_in(
         self, keys: Collection[FileKey], *, but: Collection[str] = ()
     ) -> list[KnownEntry]:
+        """Returns the entries of some files, without those of some ids."""
         found: list[KnownEntry] = []
         for key in keys:
             rows = self._run("SELECT * FROM entry WHERE scope = ? AND path = ?", key)
@@ -87,6 +103,7 @@ class SqliteLedger:
         return found
 
     def entries_named(self, memory_ids: Collection[str]) -> list[KnownEntry]:
+        """Returns all entries with these ids, in any scope."""
         names = list(memory_ids)
         found: list[KnownEntry] = []
         for start in range(0, len(names), _AT_ONCE):
@@ -97,9 +114,11 @@ class SqliteLedger:
         return found
 
     def held(self) -> list[KnownEntry]:
+        """Returns the entries that are gone with most of their scope."""
         return [entry_of(row) for row in self._run("SELECT * FROM entry WHERE held = 1")]
 
     def counts(self) -> dict[str, int]:
+        """Returns how many entries each scope had."""
         rows = self._run("SELECT scope, COUNT(*) FROM entry GROUP BY scope")
         return {str(scope): int(count) for scope, count in rows}
 
@@ -112,6 +131,8 @@ class SqliteLedger:
         gone_files: Collection[FileKey] = (),
         departed: Sequence[RemovedEntry] = (),
     ) -> None:
+        """Put files and entries; first take out entries (scope and id) and files that are gone.
+        All of it, or nothing. An entry that is put has not departed."""
         with self._transaction() as connection:
             many = connection.executemany
             many("DELETE FROM entry WHERE scope = ? AND memory_id = ?", gone)
@@ -137,24 +158,30 @@ class SqliteLedger:
                 connection.execute("DELETE FROM departed WHERE at < ?", (oldest,))
 
     def next_append(self) -> int:
+        """Returns the number of the next append; it rises."""
         with self._lock:
             self._last_append += 1
             return self._last_append
 
     def departed(self) -> list[RemovedEntry]:
+        """Returns what the bot took out of files lately."""
         rows = self._run("SELECT scope, path, memory_id, digest, at FROM departed")
         return [RemovedEntry(*row) for row in rows]
 
     def begin_move(self, memory_id: str, source: str, target: str) -> None:
+        """Note that an entry is about to be copied to another scope, and then cut."""
         self._run("INSERT OR REPLACE INTO moving VALUES (?, ?, ?)", (memory_id, source, target))
 
     def unfinished_moves(self) -> list[tuple[str, str, str]]:
+        """Returns id, source and target of each move that began and did not end."""
         return [tuple(row) for row in self._run("SELECT memory_id, scope, target FROM moving")]
 
     def end_move(self, memory_id: str) -> None:
+        """Note that the move ended."""
         self._run("DELETE FROM moving WHERE memory_id = ?", (memory_id,))
 
     def add_undo_record(self, undo_record: UndoRecord) -> None:
+        """Note what was done; its number is given here."""
         with self._transaction() as connection:
             made = connection.execute(
                 "INSERT INTO deed (kind, memory_id, scope, target, person, conversation, words)"
@@ -175,6 +202,8 @@ class SqliteLedger:
     def undo_records(
         self, memory_id: str = "", *, person: str = "", conversation: str = ""
     ) -> list[UndoRecord]:
+        """Returns what was done to one memory, or by one person in one conversation, the last
+        first."""
         rows = self._run(
             "SELECT * FROM deed WHERE (? = '' OR memory_id = ?) AND (? = '' OR person = ?)"
             " AND (? = '' OR conversation = ?) ORDER BY number DESC",
@@ -183,13 +212,16 @@ class SqliteLedger:
         return [UndoRecord(row[0], UndoKind(row[1]), *row[2:]) for row in rows]
 
     def drop_undo_record(self, number: int) -> None:
+        """Drop the record of what was undone."""
         self._run("DELETE FROM deed WHERE number = ?", (number,))
 
     def checkpoint_wal(self) -> None:
+        """Leave no former row in any file of the database."""
         with self._lock, _translated(self._path):
             checkpoint_wal(self._opened())
 
     def close(self) -> None:
+        """Close the file. Idempotent."""
         with self._lock:
             if self._connection is not None:
                 self._connection.close()

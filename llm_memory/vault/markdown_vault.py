@@ -22,7 +22,6 @@ from .entry_locator import EntryLocator, says_the_same
 from .entry_moves import EntryMoves
 from .fresh_ids import FreshIds, MakeId, random_id
 from .ledger import SqliteLedger
-from .ledger_port import EntryLedger
 from .models import (
     FileKey,
     FileReport,
@@ -51,7 +50,7 @@ class MarkdownVault:
     def __init__(
         self,
         root: Path,
-        ledger: EntryLedger | None = None,
+        ledger: SqliteLedger | None = None,
         *,
         make_id: MakeId | None = None,
         now: Callable[[], float] = time.time,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from typing import Final
 
 from ..errors import VaultWriteFailed
@@ -272,3 +273,32 @@ class RepairedFile:
 
     living: tuple[Memory, ...]
     waits: bool = False
+
+
+class UndoKind(StrEnum):
+    """What can be undone."""
+
+    FORGET = "forget"
+    EDIT = "edit"
+    MOVE = "move"
+    BRING = "bring"
+    """Many at once: ``memory_id`` is the batch, and ``migration.sqlite`` tells what is in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class UndoRecord:
+    """Something that a person had done to a memory by command.
+
+    ``number`` rises. ``source`` is the scope in which it stood, ``target`` the one in which it
+    stands since; both are the same but for a move. ``words`` is a hash of what it
+    left: where something else was written since, there is nothing to undo.
+    """
+
+    number: int
+    kind: UndoKind
+    memory_id: str
+    source: str
+    target: str
+    person: str
+    conversation: str
+    words: str = ""

@@ -24,7 +24,7 @@ from ..storage.files import (
     stamp_of,
 )
 from ..storage.retry import when_free
-from .ledger_port import EntryLedger
+from .ledger import SqliteLedger
 from .markdown.entry import render
 from .markdown.topic_file import Entry, RunningDigest, TopicFile, behind, digest, parse_file
 from .models import KnownEntry, KnownFile, PartlyWritten, RemovedEntry
@@ -68,7 +68,7 @@ class VaultWriter:
     """Appends and rewrites. The caller holds the vault's lock."""
 
     def __init__(
-        self, tree: VaultTree, ledger: EntryLedger, now: Callable[[], float] = time.time
+        self, tree: VaultTree, ledger: SqliteLedger, now: Callable[[], float] = time.time
     ) -> None:
         self._tree = tree
         self.ledger = ledger

@@ -13,10 +13,12 @@ WALKER = "llm_memory/migration/record_walker.py"
 # two batches as a walk does.
 OF_A_WALK = ("_store.note_outcomes", "_store.ids_with_outcome", "_pace.pause")
 WALKS = {
-    "llm_memory/migration/adoption_walk.py": {"AdoptionWalk"},
-    "llm_memory/migration/batch_undo.py": {"TakeBack", "BringBack"},
-    "llm_memory/migration/bringing.py": {"_Carry", "_CarryBack"},
+    "llm_memory/migration/adoption.py": {"Adoption"},
+    # Of TakeBack, BringBack, Carry and CarryBack.
+    "llm_memory/migration/batch_walks.py": {"_BatchWalk"},
     "llm_memory/migration/scope_migration.py": {"ScopeMigration"},
+    # Of the two before.
+    "llm_memory/migration/source.py": {"Source"},
     "llm_memory/migration/reversal.py": {"ScopeReversal"},
 }
 LOOKS = {

@@ -21,11 +21,12 @@ from astrbot_plugin_scoped_memory.llm_memory.migration import legacy_reader_prog
 from astrbot_plugin_scoped_memory.llm_memory.migration.adoption_staging import AdoptionStaging
 from astrbot_plugin_scoped_memory.llm_memory.migration.legacy_port import (
     FoundStore,
+    JsonlStore,
     LegacyStores,
     StoreKind,
     StoreUnreadable,
 )
-from astrbot_plugin_scoped_memory.llm_memory.migration.legacy_stores import JsonlStore, PluginStores
+from astrbot_plugin_scoped_memory.llm_memory.migration.legacy_stores import PluginStores
 from astrbot_plugin_scoped_memory.llm_memory.migration.rules.legacy_records import adopted_id
 from astrbot_plugin_scoped_memory.llm_memory.models.migration import (
     JobState,

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,7 +15,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.migration.adoption_staging import AdoptionStaging
-from astrbot_plugin_scoped_memory.llm_memory.migration.legacy_port import FoundStore, StoreKind
+from astrbot_plugin_scoped_memory.llm_memory.migration.legacy_port import (
+    FoundStore,
+    JsonlStore,
+    StoreKind,
+)
 from astrbot_plugin_scoped_memory.llm_memory.migration.rules.legacy_plan import plan
 from astrbot_plugin_scoped_memory.llm_memory.migration.rules.legacy_records import (
     Foreign,
@@ -71,19 +74,6 @@ records = st.builds(
     fields=st.one_of(st.none(), metadata),
     later=st.booleans(),
 )
-
-
-@dataclass
-class Read:
-    """Implements ``ReadStore``."""
-
-    rows: list[Foreign]
-    store: FoundStore = FoundStore("angel_memory/a", StoreKind.ANGEL_CHROMA, "1", "-")  # noqa: RUF009
-    fault: str = ""
-
-    def records(self) -> Iterator[Foreign]:
-        """All."""
-        return iter(self.rows)
 
 
 def stated_scope(fields: Mapping[str, object] | None) -> object:
@@ -146,7 +136,8 @@ def through_the_disk(
 ) -> tuple[dict[str, list[str]], list[object]]:
     """Staged, written, and read by somebody else: judgments by scope, and the broken."""
     staging = AdoptionStaging(root / "staging")
-    read = Read(foreign)
+    store = FoundStore("angel_memory/a", StoreKind.ANGEL_CHROMA, "1", "-")
+    read = JsonlStore(store, root / "records.jsonl", None, len(foreign))
     pairs = [(one, foreign[int(one.record_id)]) for one in made.planned]  # type: ignore[attr-defined]
     staging.stage(
         "b1", made, [read],  # type: ignore[arg-type]

@@ -303,7 +303,7 @@ def test_words_that_stand_in_a_private_scope_already_are_not_published_either() 
     made = planned(
         foreign(),
         scopes=["家人"],
-        stands=lambda scope, memory_id: memory_id == adopted_id("家人", "小明喜欢猫"),
+        lives={adopted_id("家人", "小明喜欢猫")},
     )
     assert [(one.scope, one.fate) for one in made.planned] == [("家人", Fate.MERGED)]
 

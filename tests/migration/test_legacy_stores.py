@@ -21,8 +21,12 @@ from astrbot_plugin_scoped_memory.llm_memory.migration.legacy_copy import (
     fingerprint,
     real_size,
 )
-from astrbot_plugin_scoped_memory.llm_memory.migration.legacy_port import StoreKind, StoreUnreadable
-from astrbot_plugin_scoped_memory.llm_memory.migration.legacy_stores import JsonlStore, PluginStores
+from astrbot_plugin_scoped_memory.llm_memory.migration.legacy_port import (
+    JsonlStore,
+    StoreKind,
+    StoreUnreadable,
+)
+from astrbot_plugin_scoped_memory.llm_memory.migration.legacy_stores import PluginStores
 from astrbot_plugin_scoped_memory.llm_memory.migration.rules.legacy_records import Foreign
 from astrbot_plugin_scoped_memory.llm_memory.storage import disk_space
 from astrbot_plugin_scoped_memory.llm_memory.storage.child_process import ChildEnd, run_child

@@ -40,8 +40,7 @@ from astrbot_plugin_scoped_memory.llm_memory.migration.legacy_port import Legacy
 from astrbot_plugin_scoped_memory.llm_memory.migration.migration_store import SqliteMigrationStore
 from astrbot_plugin_scoped_memory.llm_memory.migration.ports import ForeignCollection
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import VaultPace, WalkPace
-from astrbot_plugin_scoped_memory.llm_memory.recall.ports import Reranker
-from astrbot_plugin_scoped_memory.llm_memory.recall.trust_port import TrustBook
+from astrbot_plugin_scoped_memory.llm_memory.recall.ports import Reranker, TrustBook
 from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import ChatModel
 from astrbot_plugin_scoped_memory.llm_memory.reflection.turn_store import SqliteTurnStore
 from astrbot_plugin_scoped_memory.llm_memory.runtime.identifiers import make_id

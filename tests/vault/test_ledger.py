@@ -14,8 +14,13 @@ import pytest
 from astrbot_plugin_scoped_memory.llm_memory.errors import StateUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory
 from astrbot_plugin_scoped_memory.llm_memory.vault.ledger import SqliteLedger
-from astrbot_plugin_scoped_memory.llm_memory.vault.ledger_port import UndoKind, UndoRecord
-from astrbot_plugin_scoped_memory.llm_memory.vault.models import KnownEntry, KnownFile, RemovedEntry
+from astrbot_plugin_scoped_memory.llm_memory.vault.models import (
+    KnownEntry,
+    KnownFile,
+    RemovedEntry,
+    UndoKind,
+    UndoRecord,
+)
 
 pytestmark = pytest.mark.unit
 

@@ -3,13 +3,14 @@ what says the same in the same scope becomes one memory."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from ...models.data_models import Memory
-from ...models.migration import Fate
-from ...models.scope import PUBLIC_NAME, QUARANTINE_NAME, Scope, ScopeFault
+from ...models.key import Key
+from ...models.migration import Fate, Outcome
+from ...models.scope import PUBLIC_NAME, QUARANTINE_NAME, ScopeFault
 from .legacy_records import (
     Adopted,
     Broken,
@@ -17,12 +18,8 @@ from .legacy_records import (
     Quarantined,
     adopted_id,
     merged,
-    planned_scope,
     quarantined,
 )
-
-type Stands = Callable[[str, str], bool]
-"""Whether a scope (by its name) holds a memory (by its id) already."""
 
 
 class Each(Protocol):
@@ -43,37 +40,51 @@ class Planned:
     memory_id: str = ""
     reason: str = ""
 
+    @property
+    def key(self) -> Key:
+        """Of its memory: where that is to stand."""
+        return Key(self.scope, self.memory_id)
+
+    def outcome(self, fate: Fate | None = None, *, patched: bool | None = None) -> Outcome:
+        """Returns what became of it: what was planned, or another fate."""
+        return Outcome(
+            self.record_id, fate or self.fate, patched, self.scope, self.memory_id, self.reason
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """``planned`` has one of each record, in their order; ``memories`` by scope and id."""
 
     planned: tuple[Planned, ...]
-    memories: dict[tuple[str, str], Memory]
+    memories: dict[Key, Memory]
 
 
 def plan(
     records: Iterable[tuple[str, Judged]],
     *,
     scopes: Collection[str],
-    stands: Stands = lambda scope, memory_id: False,
+    lives: Collection[str] = (),
+    gone: Collection[str] = (),
     each: Each = iter,
 ) -> Plan:
     """Args:
     records: Each with an id of its own. Stores that know better come first.
     scopes: The names of the scopes that there are.
-    stands: What is in the vault.
+    lives: The ids of what is recallable: it is joined.
+    gone: The ids of what was there. What lives no more is joined, too, and not brought.
     each: How many thousands are gone through: who plans them may give others their turn.
     """
-    return _Planning(scopes, stands, each).run(list(records))
+    return _Planning(scopes, lives, gone, each).run(list(records))
 
 
 @dataclass(slots=True)
 class _Planning:
     scopes: Collection[str]
-    stands: Stands
+    lives: Collection[str]
+    gone: Collection[str]
     each: Each
-    memories: dict[tuple[str, str], Memory] = field(default_factory=dict)
+    memories: dict[Key, Memory] = field(default_factory=dict)
     owners: dict[str, list[str]] = field(default_factory=dict)
     """By judgment: the scopes of the records that state one."""
     waiting: dict[str, str] = field(default_factory=dict)
@@ -102,6 +113,9 @@ class _Planning:
         for record_id, judged in self.each(legal):
             if isinstance(judged, Adopted) and not judged.stated:
                 found[record_id] = self._put_unstated(record_id, judged.memory)
+        if not_brought := set(self.gone) - set(self.lives):
+            kept = self.each(self.memories.items())
+            self.memories = {key: one for key, one in kept if key.memory_id not in not_brought}
         return Plan(tuple(found[record_id] for record_id, _ in legal), self.memories)
 
     def _without_clashes(self, records: list[tuple[str, Judged]]) -> list[tuple[str, Judged]]:
@@ -140,17 +154,17 @@ class _Planning:
         self, record_id: str, scope: str, memory: Memory, fate: Fate, reason: str = ""
     ) -> Planned:
         """The first of those that say the same is what its fate says; the others join it."""
-        place = scope, memory.memory_id
-        known = self.memories.get(place)
-        self.memories[place] = memory if known is None else merged(known, memory)
-        joins = known is not None or self.stands(*place)
-        return Planned(record_id, Fate.MERGED if joins else fate, *place, reason)
+        key = Key(scope, memory.memory_id)
+        known = self.memories.get(key)
+        self.memories[key] = memory if known is None else merged(known, memory)
+        joins = known is not None or self._stands(memory.memory_id)
+        return Planned(record_id, Fate.MERGED if joins else fate, *key, reason)
 
     def _put_unstated(self, record_id: str, memory: Memory) -> Planned:
         """From before scopes: public, unless the same words stand under a scope that somebody
         stated. Then it is that memory, and saying it in public would show it to others."""
         names = self.owners.get(memory.judgment) or [
-            name for name in sorted(self.scopes) if self._holds(name, memory)
+            name for name in sorted(self.scopes) if self._stands(adopted_id(name, memory.judgment))
         ]
         if not names and (waits := self.waiting.get(memory.judgment)) is not None:
             joins = replace(memory, memory_id=waits)
@@ -159,10 +173,5 @@ class _Planning:
         own = replace(memory, memory_id=adopted_id(name, memory.judgment))
         return self._put(record_id, name, own, Fate.ADOPTED)
 
-    def _holds(self, scope: str, memory: Memory) -> bool:
-        return self.stands(scope, adopted_id(scope, memory.judgment))
-
-
-def scope_names(memories: Iterable[tuple[str, str]]) -> dict[str, Scope]:
-    """The scopes of planned memories, by their names."""
-    return {name: planned_scope(name) for name in {scope for scope, _ in memories}}
+    def _stands(self, memory_id: str) -> bool:
+        return memory_id in self.lives or memory_id in self.gone
