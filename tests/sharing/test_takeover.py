@@ -1,8 +1,8 @@
 """Three agents on one home, and the process that owns it killed again and again: nothing that was
 acknowledged is lost, nothing stands twice, and each is served again.
 
-An agent whose own server lives would hear within ``TIMEOUT_SECONDS`` that there is no owner, and
-that fails here; how long it takes is benchmarks/mcp_server.py's to say.
+An agent hears within ``TIMEOUT_SECONDS`` that no owner answers yet, and asks again; how long that
+goes on is benchmarks/mcp_server.py's to say.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ class Agent:
             with contextlib.suppress(ServerGone):
                 await self._client.start()
             return False
-        assert not failed, text
-        return True
+        assert not failed or "does not answer" in text, text
+        return not failed
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ async def test_the_owner_dies_again_and_again(tmp_path: Path, logs: int, kills: 
     ]
     working = [asyncio.create_task(agent.run()) for agent in agents]
     for _ in range(kills):
-        await all_go_on(agents)
+        await all_go_on(agents, working)
         endpoint = read_endpoint(home / "state")
         assert endpoint is not None
         os.kill(endpoint.pid, signal.SIGKILL)
@@ -83,11 +83,14 @@ async def test_the_owner_dies_again_and_again(tmp_path: Path, logs: int, kills: 
     assert stored(home) == Counter(statement(number) for number in range(logs))
 
 
-async def all_go_on(agents: list[Agent]) -> None:
-    """Return when each has logged something more."""
+async def all_go_on(agents: list[Agent], working: list[asyncio.Task[None]]) -> None:
+    """Return when each has logged something more. Raises what one of them met."""
     before = [agent.logged for agent in agents]
 
     async def probe() -> bool:
+        for task in working:
+            if task.done():
+                task.result()
         return all(agent.logged > was for agent, was in zip(agents, before, strict=True))
 
     await until(probe, within=60, what="each agent served")
