@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from ..catalogue.catalogue import key_of
 from ..log import logger
-from .cache_port import TextKey, VectorCache
 from .embedding.ports import Fingerprint
+from .embedding_cache import SqliteVectorCache, TextKey
 from .index_queue import IndexQueue
 from .index_writer import record_hash, text_key
 from .passages import Passages
@@ -28,7 +28,7 @@ class IndexComparison:
         queue: IndexQueue,
         store: VectorStore,
         calls: StoreCalls,
-        cache: VectorCache,
+        cache: SqliteVectorCache,
         grown: Callable[[int], None],
     ) -> None:
         self._passages = passages

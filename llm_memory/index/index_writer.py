@@ -13,8 +13,8 @@ from ..models.key import Key
 from ..models.notes import NoteChunk
 from ..models.passages import Passage, place_name
 from ..text.normalising import content_hash
-from .cache_port import TextKey, VectorCache
 from .embedding.ports import Embedder, Fingerprint, Vectors
+from .embedding_cache import SqliteVectorCache, TextKey
 from .index_queue import Entry, IndexQueue
 from .ports import IndexRecord, VectorStore
 from .store_calls import StoreCalls
@@ -38,7 +38,7 @@ class IndexWriter:
         queue: IndexQueue,
         store: VectorStore,
         calls: StoreCalls,
-        cache: VectorCache,
+        cache: SqliteVectorCache,
         *,
         batch: int,
     ) -> None:

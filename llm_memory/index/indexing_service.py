@@ -16,8 +16,8 @@ from ..models.scope import ScopeFilter
 from ..models.settings import IndexPace
 from ..models.status import IndexState
 from ..runtime.notice_board import NoticeBoard
-from .cache_port import VectorCache
 from .embedding.ports import Embedder, Fingerprint, Vector, Vectors
+from .embedding_cache import SqliteVectorCache
 from .index_comparison import IndexComparison
 from .index_faults import BUSY, CHANGED, DIED, IndexFaults
 from .index_queue import IndexQueue, Lag
@@ -46,7 +46,7 @@ class IndexingService:
         passages: Passages,
         store: VectorStore,
         manifest: JsonManifest,
-        cache: VectorCache,
+        cache: SqliteVectorCache,
         notices: NoticeBoard,
         pace: IndexPace,
         grown: Callable[[int], None] = lambda _: None,

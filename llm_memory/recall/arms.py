@@ -11,8 +11,9 @@ from ..catalogue.catalogue import key_of
 from ..index.embedding.ports import Vector
 from ..index.index_queue import Lag
 from ..index.indexing_service import IndexingService
-from ..index.lexical_port import LexicalMatch, LexicalQuery, Scanner
+from ..index.lexical_port import LexicalMatch, LexicalQuery
 from ..index.lexical_records import lexical_record
+from ..index.lexical_scan import LexicalScan
 from ..index.lexical_service import LexicalService
 from ..index.passages import Passages
 from ..models.key import Key
@@ -57,7 +58,7 @@ class Arms:
         passages: Passages,
         lexical: LexicalService,
         indexing: IndexingService,
-        scanner: Scanner,
+        scanner: LexicalScan,
     ) -> None:
         self._passages = passages
         self._lexical = lexical

@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..consolidation.ports import BackupFolder, SleepStore
-from ..index.cache_port import VectorCache
 from ..index.embedding.ports import Embedder
-from ..index.lexical_port import LexicalIndex, Scanner
+from ..index.embedding_cache import SqliteVectorCache
+from ..index.lexical_port import LexicalIndex
+from ..index.lexical_scan import LexicalScan
 from ..index.manifest import JsonManifest
 from ..index.ports import VectorStore
 from ..migration.legacy_port import LegacyStores, Staging
@@ -39,10 +40,10 @@ class EngineParts:
     state: StateStore
     store: VectorStore
     manifest: JsonManifest
-    cache: VectorCache
+    cache: SqliteVectorCache
     words: LexicalIndex
     trust: TrustBook
-    scanner: Scanner
+    scanner: LexicalScan
     """Answers where no index can, from the first moment on: it must load no dictionary."""
     locks: Sequence[DirectoryLock]
     transfers: TransferFiles
