@@ -49,12 +49,11 @@ class IndexingService:
         cache: SqliteVectorCache,
         notices: NoticeBoard,
         pace: IndexPace,
-        grown: Callable[[int], None] = lambda _: None,
         *,
         embed_query_seconds: float,
     ) -> None:
-        """``grown`` is told of each passage that is put on the list by a comparison. A query that
-        the index's process has to embed may take ``embed_query_seconds`` longer than others."""
+        """A query that the index's process has to embed may take ``embed_query_seconds`` longer
+        than others."""
         self._passages = passages
         self._store = store
         self._manifest = manifest
@@ -69,7 +68,7 @@ class IndexingService:
         self._calls = StoreCalls(
             store, query_seconds=pace.query_seconds, on_fault=self._faults.of_query
         )
-        self._comparison = IndexComparison(passages, self._queue, store, self._calls, cache, grown)
+        self._comparison = IndexComparison(passages, self._queue, store, self._calls, cache)
         self._writer = IndexWriter(
             self._queue, store, self._calls, cache, self._faults, notices, pace
         )

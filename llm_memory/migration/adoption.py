@@ -19,7 +19,6 @@ from ..models.migration import Fate, Job, JobState, ReverseReport, Tally
 from ..models.notices import Notice, NoticeCode
 from ..models.scope import QUARANTINE_NAME
 from ..remember.intake import Intake
-from ..runtime.gc_freeze import GcFreeze
 from ..runtime.identifiers import Clock, make_id
 from ..runtime.notice_board import NoticeBoard
 from ..scopes.scope_book import ScopeBook
@@ -50,16 +49,13 @@ class Adoption:
         vectors: LegacyVectors,
         words: LexicalService,
         book: ScopeBook,
-        gc_freeze: GcFreeze,
         notices: NoticeBoard,
         clock: Clock,
         *,
         enabled: bool,
     ) -> None:
         """``enabled``: the owner wants it. A dry run may be had at any time."""
-        self._reader = LegacyReading(
-            stores, staging, store, vault, catalogue, book, gc_freeze, clock
-        )
+        self._reader = LegacyReading(stores, staging, store, vault, catalogue, book, clock)
         self._staging = staging
         self._store = store
         self._walker = walker

@@ -25,7 +25,7 @@ from ..models.settings import MigrationMode
 from ..models.vault_layout import topic_path
 from ..remember.rules.routing import route
 from ..runtime.cooperative import cooperative
-from ..runtime.gc_freeze import GcFreeze
+from ..runtime.gc_freeze import LONG_LIVED
 from ..runtime.identifiers import Clock
 from ..text.overlap import pieces
 from ..vault.markdown_vault import MarkdownVault
@@ -97,7 +97,6 @@ class LegacyListing:
         vault: MarkdownVault,
         catalogue: Catalogue,
         pending: PendingRecords,
-        gc_freeze: GcFreeze,
         threads: OwnThreads,
         clock: Clock,
         rest: Callable[[float], Awaitable[None]],
@@ -108,7 +107,6 @@ class LegacyListing:
         self._vault = vault
         self._catalogue = catalogue
         self._pending = pending
-        self._long_lived = gc_freeze
         self._call = threads.call
         self._clock = clock
         self._rest = rest
@@ -134,7 +132,7 @@ class LegacyListing:
         try:
             read = await self._read_all(show=True)
             living = list(self._catalogue.all())
-            with self._long_lived.at_once(len(read)):
+            with LONG_LIVED.at_once(len(read)):
                 wanted, left = await self._call(_wanted, read, only)
                 self.listed, self.memories = await self._call(self._planned, left, living)
                 self.scopes = await self._call(scope_names, self.memories)
@@ -217,7 +215,7 @@ class LegacyListing:
         """What is shown and must not be: in the end its scope is no legal name. Blocks."""
         shown = {
             (one.judged.scope.name, one.judged.memory.memory_id)
-            for one in cooperative(read)
+            for one in read
             if isinstance(one.judged, Adopted)
         }
         return [Key(*place) for place in shown if place not in self.memories]
@@ -227,14 +225,14 @@ class LegacyListing:
     ) -> tuple[dict[str, Listed], dict[tuple[str, str], Memory]]:
         """Blocks."""
         # An id is made of the scope, too: where it lives in another one, a person moved it there.
-        stands = {one.memory.memory_id for one in cooperative(living)}
+        stands = {one.memory.memory_id for one in living}
         made = plan(
             ((one.record_id, one.judged) for one in read),
             scopes={scope.name for scope in self._vault.scopes()},
             stands=lambda _, memory_id: memory_id in stands,
             each=cooperative,
         )
-        marks = {one.record_id: one.mark for one in cooperative(read)}
+        marks = {one.record_id: one.mark for one in read}
         planned = cooperative(made.planned)
         listed = {one.record_id: Listed(one, marks[one.record_id]) for one in planned}
         return listed, made.memories
@@ -300,8 +298,8 @@ class LegacyListing:
 
 def _wanted(read: Sequence[Read], only: frozenset[str]) -> tuple[frozenset[str], list[Read]]:
     """The ids that are asked for, ``only`` those if there are any, and what was read of them."""
-    wanted = only or frozenset(one.record_id for one in cooperative(read))
-    return wanted, [one for one in cooperative(read) if one.record_id in wanted]
+    wanted = only or frozenset(one.record_id for one in read)
+    return wanted, [one for one in read if one.record_id in wanted]
 
 
 def lacks_scope(metadata: Mapping[str, object] | None) -> bool:

@@ -19,7 +19,7 @@ from ..models.migration import Fate
 from ..models.resolution import Usable
 from ..models.scope import Scope
 from ..runtime.cooperative import cooperative
-from ..runtime.gc_freeze import GcFreeze
+from ..runtime.gc_freeze import LONG_LIVED
 from ..runtime.identifiers import Clock
 from ..scopes.scope_book import ScopeBook
 from ..vault.markdown_vault import MarkdownVault
@@ -72,7 +72,6 @@ class LegacyReading:
         vault: MarkdownVault,
         catalogue: Catalogue,
         book: ScopeBook,
-        gc_freeze: GcFreeze,
         clock: Clock,
     ) -> None:
         self._stores = stores
@@ -81,7 +80,6 @@ class LegacyReading:
         self._vault = vault
         self._catalogue = catalogue
         self._book = book
-        self._long_lived = gc_freeze
         self._clock = clock
 
     async def fresh(self) -> list[FoundStore]:
@@ -127,7 +125,7 @@ class LegacyReading:
             while some := await asyncio.to_thread(next, slices, ()):
                 await asyncio.to_thread(self._judge, one, some, known, records, judged)
         living = list(self._catalogue.all())
-        with self._long_lived.at_once(len(judged)):
+        with LONG_LIVED.at_once(len(judged)):
             made = await asyncio.to_thread(self._plan, judged, living, gone)
         return Reading(tuple(read), tuple(unread), records, made)
 
@@ -188,7 +186,7 @@ class LegacyReading:
         """``gone``: the ids of what was there, whether or not it lives. Blocks."""
         # An id is made of the scope, too: where it lives in another one, a person moved it there,
         # and where it was and lives no more, a person wants it no more.
-        lives = {one.memory.memory_id for one in cooperative(living)}
+        lives = {one.memory.memory_id for one in living}
         made = plan(
             judged,
             scopes={scope.name for scope in self._vault.scopes()},
@@ -197,7 +195,7 @@ class LegacyReading:
         )
         memories = {
             place: memory
-            for place, memory in cooperative(made.memories.items())
+            for place, memory in made.memories.items()
             if place[1] in lives or place[1] not in gone
         }
         return replace(made, memories=memories)

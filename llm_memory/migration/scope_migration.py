@@ -35,7 +35,6 @@ from ..models.migration import (
 from ..models.scope import PUBLIC_NAME, SCOPE_FIELD
 from ..models.settings import MigrationMode
 from ..remember.intake import Intake
-from ..runtime.gc_freeze import GcFreeze
 from ..runtime.identifiers import Clock, make_id
 from ..text.normalising import content_hash
 from ..vault.markdown.entry import render
@@ -79,7 +78,6 @@ class ScopeMigration:
         catalogue: Catalogue,
         intake: Intake,
         pending: PendingRecords,
-        gc_freeze: GcFreeze,
         words: LexicalService,
         clock: Clock,
         mode: MigrationMode,
@@ -99,7 +97,6 @@ class ScopeMigration:
             vault,
             catalogue,
             pending,
-            gc_freeze,
             self._threads,
             clock,
             self._rest,

@@ -19,7 +19,6 @@ from ..index.passages import Passages
 from ..models.key import Key
 from ..models.passages import Passage, moment_of, place_name
 from ..models.scope import ScopeFilter
-from ..runtime.cooperative import cooperative
 from ..text.overlap import shortlist
 from .rules.fusion import beside
 from .rules.ranking import Candidate, above_floor
@@ -124,7 +123,7 @@ class Arms:
         ]
 
     def _covered(self, query: LexicalQuery, passages: Iterable[Passage]) -> list[float]:
-        return self._scanner.coverages(query, [lexical_record(p) for p in cooperative(passages)])
+        return self._scanner.coverages(query, [lexical_record(p) for p in passages])
 
     def clear(self) -> None:
         """Let go of what a scan keeps."""
