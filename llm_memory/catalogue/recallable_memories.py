@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 from ..models.data_models import StoredMemory
 from ..models.passages import place_name
+from ..runtime.gc_freeze import LONG_LIVED
 from .catalogue import Catalogue, entry_key
 
 
@@ -30,12 +31,9 @@ class RecallableMemories:
         self,
         catalogue: Catalogue,
         followers: Sequence[Follower],
-        grown: Callable[[int], None] = lambda _: None,
     ) -> None:
-        """``load`` calls ``grown`` with the number of memories; it does not tell the followers."""
         self._catalogue = catalogue
         self._followers = tuple(followers)
-        self._grown = grown
         self.writing = asyncio.Lock()
         """Every writer holds it from the vault's write until catalogue and indexes know of it."""
 
@@ -44,6 +42,7 @@ class RecallableMemories:
         it from its former place."""
         before = self._catalogue.get(entry_key(stored))
         self._catalogue.put(stored)
+        LONG_LIVED.grow(1)
         if before is not None and place_name(before) != place_name(stored):
             for follower in self._followers:
                 follower.enqueue_removal(before)
@@ -52,9 +51,9 @@ class RecallableMemories:
 
     def load(self, stored: Sequence[StoredMemory]) -> None:
         """Add memories read from the vault at the start; an entry already known is newer and is
-        kept. The indexes are compared with the catalogue when they are opened."""
+        kept. The followers are not told: the indexes are compared when they are opened."""
         self._catalogue.load(stored)
-        self._grown(len(stored))
+        LONG_LIVED.grow(len(stored))
 
     def drop(self, stored: StoredMemory) -> None:
         """Remove a memory that the vault no longer holds."""

@@ -64,7 +64,6 @@ def assemble(
         clock,
         settings.vault_pace,
         mapped=book.mapped,
-        at_once=recall.gc_freeze.at_once,
     )
 
     async def apply(feedback: Feedback, *, ticket: Ticket) -> FeedbackReport:
@@ -102,7 +101,6 @@ def assemble(
         catalogue=recall.catalogue,
         notes=recall.notes,
         unread=recall.unread,
-        gc_freeze=recall.gc_freeze,
         indexing=recall.indexing,
         words=recall.words,
         trust=recall.trust,

@@ -10,7 +10,7 @@ from ..consolidation.backup_files import DailyBackups
 from ..consolidation.sleep_store import SqliteSleepStore
 from ..index.embedding_cache import SqliteVectorCache
 from ..index.lexical.lexical_index import SqliteLexicalIndex
-from ..index.lexical.lexical_scan import LexicalScan
+from ..index.lexical_scan import LexicalScan
 from ..index.manifest import JsonManifest
 from ..index.vector.worker_store import WorkerStore, worker_command
 from ..migration.adoption_staging import AdoptionStaging

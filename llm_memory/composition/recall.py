@@ -17,7 +17,6 @@ from ..recall.embedder_trust import EmbedderTrust
 from ..recall.memory_manager import MemoryManager
 from ..recall.reranking import Reranking
 from ..recall.use_counts import UseCounts
-from ..runtime.gc_freeze import GcFreeze
 from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard
 from ..service.engine_parts import EngineParts
@@ -32,7 +31,6 @@ class RecallParts:
     notes: NoteBook
     pending: PendingRecords
     unread: UnreadTurns
-    gc_freeze: GcFreeze
     indexing: IndexingService
     words: LexicalService
     trust: EmbedderTrust
@@ -50,7 +48,6 @@ def make_recall(
     pending = PendingRecords(catalogue)
     unread = UnreadTurns()
     passages = Passages(catalogue, notes, pending, unread)
-    gc_freeze = GcFreeze()
     indexing = IndexingService(
         Passages(catalogue, notes, unread=unread),
         parts.store,
@@ -58,7 +55,6 @@ def make_recall(
         parts.cache,
         notices,
         settings.pace,
-        gc_freeze.grow,
         embed_query_seconds=settings.embed_query_seconds,
     )
     words = LexicalService(
@@ -67,10 +63,9 @@ def make_recall(
         parts.words,
         notices,
         settings.pace,
-        gc_freeze.grow,
     )
     notes.follow_with(indexing, words)
-    pending.follow_with(words, gc_freeze)
+    pending.follow_with(words)
     unread.follow_with(indexing)
     arms = Arms(passages, words, indexing, parts.scanner)
     trust = EmbedderTrust(parts.trust, settings.pace)
@@ -86,6 +81,4 @@ def make_recall(
         settings,
         clock,
     )
-    return RecallParts(
-        catalogue, notes, pending, unread, gc_freeze, indexing, words, trust, uses, manager
-    )
+    return RecallParts(catalogue, notes, pending, unread, indexing, words, trust, uses, manager)

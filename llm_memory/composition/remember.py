@@ -46,8 +46,8 @@ def make_remember(
 ) -> RememberParts:
     """Opens nothing."""
     vault, catalogue = parts.vault, recalling.catalogue
-    followers: list[Follower] = [recalling.indexing, recalling.pending, recalling.gc_freeze]
-    living = RecallableMemories(catalogue, followers, recalling.gc_freeze.grow)
+    followers: list[Follower] = [recalling.indexing, recalling.pending]
+    living = RecallableMemories(catalogue, followers)
     checks = DraftChecks(settings.privacy_mode, parts.private_data)
     near = NearDuplicates(
         catalogue, recalling.indexing, recalling.words, seconds=settings.embed_draft_seconds

@@ -8,6 +8,7 @@ import json
 import sqlite3
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import batched
 from pathlib import Path
 from typing import Final
@@ -15,7 +16,6 @@ from typing import Final
 from ..log import logger
 from ..storage.files import make_folder
 from ..storage.sqlite import open_file
-from .cache_port import TextKey
 from .embedding.ports import Fingerprint, Vector
 
 FORMAT: Final = 1
@@ -33,8 +33,17 @@ _MODELS: Final = 2
 """Of which vectors are kept: that which is in use, and the last one before, which may come back."""
 
 
+@dataclass(frozen=True, slots=True)
+class TextKey:
+    """A text by its hash, and the scope that it was said in."""
+
+    scope: str
+    content_hash: str
+
+
 class SqliteVectorCache:
-    """Implements the ``VectorCache`` port: what fails is a miss.
+    """Vectors that cost a model's work, kept so that a rebuilt index costs none. Best effort: what
+    fails is a miss, and nothing raises. Every method blocks.
 
     A vector is a function of the text and the model alone, so the same text is looked up whatever
     scope it was said in; the scope is kept so that what a scope forgets goes from here, too.
@@ -46,6 +55,10 @@ class SqliteVectorCache:
         self._connection: sqlite3.Connection | None = None
 
     def open(self, *, create: bool = True) -> bool:
+        """Make ready. Idempotent. Without ``create`` only if there is something kept.
+
+        False where nothing is kept and nothing will be: all that is asked is a miss.
+        """
         with self._lock:
             if self._connection is None and (create or self._path.exists()):
                 try:
@@ -82,6 +95,7 @@ class SqliteVectorCache:
         return connection
 
     def get(self, fingerprint: Fingerprint, keys: Sequence[TextKey]) -> dict[TextKey, Vector]:
+        """The vectors that are known, each of shape ``(dim,)``."""
         found: dict[str, Vector] = {}
 
         def read(connection: sqlite3.Connection) -> None:
@@ -101,6 +115,7 @@ class SqliteVectorCache:
         return {key: found[key.content_hash] for key in keys if key.content_hash in found}
 
     def put(self, fingerprint: Fingerprint, vectors: Mapping[TextKey, Vector]) -> None:
+        """Add or replace."""
         import numpy as np
 
         model = _model(fingerprint)
@@ -113,12 +128,16 @@ class SqliteVectorCache:
         )
 
     def forget(self, keys: Collection[TextKey]) -> None:
+        """Remove, whatever model the vectors are of."""
         rows = [(key.scope, key.content_hash) for key in keys]
         self._attempt(
             lambda c: c.executemany("DELETE FROM vector WHERE scope = ? AND content_hash = ?", rows)
         )
 
     def keep_only(self, fingerprint: Fingerprint | None, keys: Collection[TextKey]) -> None:
+        """Remove the vectors of all other texts, and of all models but this one, which is in use
+        now, and the last one before it. None leaves every model's."""
+
         def sweep(connection: sqlite3.Connection) -> None:
             if fingerprint is not None:
                 _use(connection, _model(fingerprint))
@@ -129,6 +148,7 @@ class SqliteVectorCache:
         self._attempt(sweep)
 
     def close(self) -> None:
+        """Give back the file. Idempotent; nothing is known afterwards."""
         with self._lock:
             connection, self._connection = self._connection, None
             if connection is not None:

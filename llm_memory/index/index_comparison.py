@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 
 from ..catalogue.catalogue import key_of
 from ..log import logger
-from .cache_port import TextKey, VectorCache
+from ..runtime.gc_freeze import LONG_LIVED
 from .embedding.ports import Fingerprint
+from .embedding_cache import SqliteVectorCache, TextKey
 from .index_queue import IndexQueue
 from .index_writer import record_hash, text_key
 from .passages import Passages
@@ -28,15 +28,13 @@ class IndexComparison:
         queue: IndexQueue,
         store: VectorStore,
         calls: StoreCalls,
-        cache: VectorCache,
-        grown: Callable[[int], None],
+        cache: SqliteVectorCache,
     ) -> None:
         self._passages = passages
         self._queue = queue
         self._store = store
         self._calls = calls
         self._cache = cache
-        self._grown = grown
 
     async def open_cache(self, fingerprint: Fingerprint | None) -> None:
         """With the vectors of what is living, and no others. None without an embedder: then those
@@ -61,7 +59,7 @@ class IndexComparison:
                 self._queue.mark_written([(key, stored)])
             else:
                 self._queue.suggest(key, stored)
-                self._grown(1)
+                LONG_LIVED.grow(1)
             if number % _SLICE == 0:
                 await asyncio.sleep(0)
         for key in self._passages.gone(indexed):

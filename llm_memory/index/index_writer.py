@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 from ..catalogue.catalogue import key_of
 from ..catalogue.rules.passage_text import embedded_passage
-from ..errors import EmbeddingFailed
+from ..errors import EmbeddingFailed, IndexFull, IndexUnavailable
 from ..log import logger
 from ..models.data_models import StoredMemory
 from ..models.key import Key
 from ..models.notes import NoteChunk
+from ..models.notices import Notice, NoticeCode
 from ..models.passages import Passage, place_name
+from ..models.settings import IndexPace
+from ..runtime.notice_board import NoticeBoard
 from ..text.normalising import content_hash
-from .cache_port import TextKey, VectorCache
 from .embedding.ports import Embedder, Fingerprint, Vectors
+from .embedding_cache import SqliteVectorCache, TextKey
+from .index_faults import BUSY, CHANGED, DIED, IndexFaults
 from .index_queue import Entry, IndexQueue
 from .ports import IndexRecord, VectorStore
 from .store_calls import StoreCalls
@@ -27,35 +32,29 @@ blame if others were embedded between two of its failures."""
 
 
 class IndexWriter:
-    """Embeds, through the cache, and writes.
-
-    Args:
-        batch: The most texts that an embedder is asked for at once.
-    """
+    """Embeds, through the cache, and writes. Of one ``IndexingService``."""
 
     def __init__(
         self,
         queue: IndexQueue,
         store: VectorStore,
         calls: StoreCalls,
-        cache: VectorCache,
-        *,
-        batch: int,
+        cache: SqliteVectorCache,
+        faults: IndexFaults,
+        notices: NoticeBoard,
+        pace: IndexPace,
     ) -> None:
         self._queue = queue
         self._store = store
         self._calls = calls
         self._cache = cache
-        self._most = batch
-        self._batch = batch
+        self._faults = faults
+        self._notices = notices
+        self._pace = pace
+        self._batch = pace.batch
         self._forgotten: list[TextKey] = []
         self._embedded = 0
         self._refused: dict[Key, int] = {}
-
-    @property
-    def halvings(self) -> int:
-        """How often a batch fails before the text that is to blame is alone."""
-        return self._most.bit_length()
 
     def forget(self, stored: Passage) -> None:
         """The vector of what is gone must not stay behind: it tells of its words."""
@@ -67,7 +66,51 @@ class IndexWriter:
             forgotten, self._forgotten = self._forgotten, []
             await self._calls.run(self._cache.forget, forgotten)
 
-    async def write_batch(self, embedder: Embedder, fingerprint: Fingerprint) -> None:
+    async def fill(self, embedder: Embedder, fingerprint: Fingerprint) -> None:
+        """Write all that is pending; texts that the embedder cannot take stay on the list, once
+        each of them has failed by itself."""
+        failures = 0
+        # A batch is halved so often before the text that is to blame is alone.
+        while self._queue and failures <= len(self._queue) + self._pace.batch.bit_length():
+            wrote = await self.write(embedder, fingerprint, failures)
+            failures = 0 if wrote else failures + 1
+
+    async def write(self, embedder: Embedder, fingerprint: Fingerprint, failures: int) -> bool:
+        """One batch, and the pause after it. False if nothing could be written now."""
+        try:
+            await self._write_batch(embedder, fingerprint)
+        except EmbeddingFailed as error:
+            self._faults.unwritten = True
+            self._faults.report_embedder(error)
+            if error.code == CHANGED:  # other vectors than those in the collection
+                raise IndexUnavailable(str(error), code=CHANGED) from error
+            if error.code == DIED:
+                raise
+            if not self._queue:  # what the embedder cannot take is done without
+                self._faults.unwritten = False
+                self._notices.clear(NoticeCode.EMBEDDER_FAILING)
+                return False
+            await self._faults.wait(self._pace.retry(failures))
+            return False
+        except IndexFull as error:
+            params = {"detail": str(error)}
+            self._notices.post(Notice(NoticeCode.INDEX_FULL, params=params))
+            await self._faults.wait(self._pace.retry(failures))
+            return False
+        except IndexUnavailable as error:
+            if error.code != BUSY:
+                raise
+            self._faults.report_index(error)
+            await self._faults.wait(self._pace.retry(failures))
+            return False
+        self._faults.unwritten = False
+        self._notices.clear(NoticeCode.EMBEDDER_FAILING)
+        self._notices.clear(NoticeCode.INDEX_FULL)
+        self._notices.clear(NoticeCode.INDEX_OFF)
+        await asyncio.sleep(self._pace.pause_seconds)
+        return True
+
+    async def _write_batch(self, embedder: Embedder, fingerprint: Fingerprint) -> None:
         """Bring the oldest entries into the index and take them off the list.
 
         Raises:
@@ -88,7 +131,7 @@ class IndexWriter:
                 self._make_way(entries, error.code)
                 raise
             self._embedded += 1
-            self._batch = min(self._batch * 2, self._most)
+            self._batch = min(self._batch * 2, self._pace.batch)
             await self._calls.run(self._store.upsert, [record_of(s) for s in living], vectors)
         self._queue.mark_written(entries)
 

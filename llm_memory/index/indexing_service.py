@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 
-from ..errors import EmbeddingFailed, IndexFull, IndexUnavailable
+from ..errors import EmbeddingFailed, IndexUnavailable
 from ..log import logger
 from ..models.notices import Notice, NoticeCode
 from ..models.passages import Passage
@@ -16,10 +16,10 @@ from ..models.scope import ScopeFilter
 from ..models.settings import IndexPace
 from ..models.status import IndexState
 from ..runtime.notice_board import NoticeBoard
-from .cache_port import VectorCache
 from .embedding.ports import Embedder, Fingerprint, Vector, Vectors
+from .embedding_cache import SqliteVectorCache
 from .index_comparison import IndexComparison
-from .index_faults import BUSY, CHANGED, DIED, IndexFaults
+from .index_faults import DIED, IndexFaults
 from .index_queue import IndexQueue, Lag
 from .index_writer import IndexWriter
 from .manifest import JsonManifest
@@ -46,15 +46,14 @@ class IndexingService:
         passages: Passages,
         store: VectorStore,
         manifest: JsonManifest,
-        cache: VectorCache,
+        cache: SqliteVectorCache,
         notices: NoticeBoard,
         pace: IndexPace,
-        grown: Callable[[int], None] = lambda _: None,
         *,
         embed_query_seconds: float,
     ) -> None:
-        """``grown`` is told of each passage that is put on the list by a comparison. A query that
-        the index's process has to embed may take ``embed_query_seconds`` longer than others."""
+        """A query that the index's process has to embed may take ``embed_query_seconds`` longer
+        than others."""
         self._passages = passages
         self._store = store
         self._manifest = manifest
@@ -69,8 +68,10 @@ class IndexingService:
         self._calls = StoreCalls(
             store, query_seconds=pace.query_seconds, on_fault=self._faults.of_query
         )
-        self._comparison = IndexComparison(passages, self._queue, store, self._calls, cache, grown)
-        self._writer = IndexWriter(self._queue, store, self._calls, cache, batch=pace.batch)
+        self._comparison = IndexComparison(passages, self._queue, store, self._calls, cache)
+        self._writer = IndexWriter(
+            self._queue, store, self._calls, cache, self._faults, notices, pace
+        )
         self._announced = 0
         self._doubtful = False
         self.state = IndexState.WAITING
@@ -304,7 +305,7 @@ class IndexingService:
         await self._comparison.open_cache(fingerprint)
         if not complete:
             self.state = IndexState.BUILDING
-            await self._fill(embedder, fingerprint)
+            await self._writer.fill(embedder, fingerprint)
             await run(self._manifest.activate, collection, fingerprint)
             await self._drop_others(collection)
         self.state = IndexState.READY
@@ -322,14 +323,6 @@ class IndexingService:
             if name != active:
                 await self._calls.run(self._store.drop, name)
 
-    async def _fill(self, embedder: Embedder, fingerprint: Fingerprint) -> None:
-        """Write all that is pending; texts that the embedder cannot take stay on the list, once
-        each of them has failed by itself."""
-        failures = 0
-        while self._queue and failures <= len(self._queue) + self._writer.halvings:
-            wrote = await self._write(embedder, fingerprint, failures)
-            failures = 0 if wrote else failures + 1
-
     async def _follow(self, embedder: Embedder, fingerprint: Fingerprint) -> None:
         """Write what is new; back when the collection had better be built anew."""
         failures = 0
@@ -341,7 +334,7 @@ class IndexingService:
                 await self._compare()
             if self._queue:
                 settled = False
-                wrote = await self._write(embedder, fingerprint, failures)
+                wrote = await self._writer.write(embedder, fingerprint, failures)
                 failures = 0 if wrote else failures + 1
             else:
                 seconds = self._pace.look_seconds if settled else self._pace.idle_seconds
@@ -359,41 +352,6 @@ class IndexingService:
                     self.state = IndexState.BUILDING
                     await self._calls.run(self._store.discard, WORN)
                     return
-
-    async def _write(self, embedder: Embedder, fingerprint: Fingerprint, failures: int) -> bool:
-        """One batch, and the pause after it. False if nothing could be written now."""
-        try:
-            await self._writer.write_batch(embedder, fingerprint)
-        except EmbeddingFailed as error:
-            self._faults.unwritten = True
-            self._faults.report_embedder(error)
-            if error.code == CHANGED:  # other vectors than those in the collection
-                raise IndexUnavailable(str(error), code=CHANGED) from error
-            if error.code == DIED:
-                raise
-            if not self._queue:  # what the embedder cannot take is done without
-                self._faults.unwritten = False
-                self._notices.clear(NoticeCode.EMBEDDER_FAILING)
-                return False
-            await self._faults.wait(self._pace.retry(failures))
-            return False
-        except IndexFull as error:
-            params = {"detail": str(error)}
-            self._notices.post(Notice(NoticeCode.INDEX_FULL, params=params))
-            await self._faults.wait(self._pace.retry(failures))
-            return False
-        except IndexUnavailable as error:
-            if error.code != BUSY:
-                raise
-            self._faults.report_index(error)
-            await self._faults.wait(self._pace.retry(failures))
-            return False
-        self._faults.unwritten = False
-        self._notices.clear(NoticeCode.EMBEDDER_FAILING)
-        self._notices.clear(NoticeCode.INDEX_FULL)
-        self._notices.clear(NoticeCode.INDEX_OFF)
-        await asyncio.sleep(self._pace.pause_seconds)
-        return True
 
     async def close(self) -> None:
         """Release the store and the embedder. ``run`` must have ended."""

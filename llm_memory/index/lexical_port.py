@@ -123,19 +123,3 @@ class LexicalIndex(Protocol):
     def close(self) -> None:
         """Give back the file and the dictionary. Idempotent; later calls raise."""
         ...
-
-
-class Scanner(Protocol):
-    """Compares a question with records that no index is asked for. Blocks; never fails."""
-
-    def prepare(self) -> None:
-        """Load what is needed, so that the first question need not wait for it."""
-        ...
-
-    def coverages(self, query: LexicalQuery, records: Sequence[LexicalRecord]) -> list[float]:
-        """How much of the question each record speaks of, 0 to 1: see ``LexicalMatch``."""
-        ...
-
-    def clear(self) -> None:
-        """Let go of what is kept of records."""
-        ...

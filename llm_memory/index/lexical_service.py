@@ -20,7 +20,7 @@ from ..models.passages import Passage, place_name
 from ..models.scope import ScopeFilter
 from ..models.settings import IndexPace
 from ..models.status import IndexState
-from ..runtime.cooperative import cooperative
+from ..runtime.gc_freeze import LONG_LIVED
 from ..runtime.notice_board import NoticeBoard
 from ..text.overlap import shortlist
 from .index_queue import Entry, IndexQueue
@@ -58,16 +58,13 @@ class LexicalService:
         index: LexicalIndex,
         notices: NoticeBoard,
         pace: IndexPace,
-        grown: Callable[[int], None] = lambda _: None,
     ) -> None:
-        """``unread`` is searched with what the index holds, and never written into it. ``grown`` is
-        told of each passage that is put on the list by a comparison."""
+        """``unread`` is searched with what the index holds, and never written into it."""
         self._passages = passages
         self._unread = unread
         self._index = index
         self._notices = notices
         self._pace = pace
-        self._grown = grown
         self._queue = IndexQueue()
         self._fault: IndexUnavailable | None = None
         self._faults = 0
@@ -231,7 +228,7 @@ class LexicalService:
         for number, passage in enumerate(list(living)):
             if indexed.pop(key_of(passage), None) != lexical_hash(passage):
                 self._queue.suggest(key_of(passage), passage)
-                self._grown(1)
+                LONG_LIVED.grow(1)
             if number % _SLICE == 0:
                 await asyncio.sleep(0)
         for key in self._passages.gone(indexed):
@@ -279,7 +276,7 @@ class LexicalService:
     def _put(self, entries: list[Entry]) -> None:
         """Blocks."""
         living = (passage for _, passage in entries if passage is not None)
-        records = [lexical_record(passage) for passage in cooperative(living)]
+        records = [lexical_record(passage) for passage in living]
         gone = [key for key, passage in entries if passage is None]
         self._index.write(records, gone)
 

@@ -19,6 +19,7 @@ from ..catalogue.recallable_memories import Follower
 from ..models.data_models import StoredMemory
 from ..models.key import Key
 from ..models.scope import ScopeFilter
+from ..runtime.gc_freeze import LONG_LIVED
 from ..text.normalising import embedded_text
 from ..text.overlap import fold
 from .lexical_records import lexical_hash
@@ -54,13 +55,11 @@ class PendingRecords:
         self._catalogue = catalogue
         self._by_scope: dict[str, dict[str, Waiting]] = {}
         self._words: Follower | None = None
-        self._growth: Follower | None = None
         self._look: Look | None = None
 
-    def follow_with(self, words: Follower, growth: Follower) -> None:
-        """The index of words, and who counts what lives long: they are told of what waits, too."""
+    def follow_with(self, words: Follower) -> None:
+        """The index of words: it is told of what waits, too."""
         self._words = words
-        self._growth = growth
 
     def look_ahead_with(self, look: Look | None) -> None:
         """Whom to ask for what was not read yet; None once all of it was."""
@@ -91,9 +90,9 @@ class PendingRecords:
             if memory_id in known or any(self._catalogue.get(Key(s, memory_id)) for s in scopes):
                 continue
             known[memory_id] = one
-            for follower in (self._words, self._growth):
-                if follower is not None:
-                    follower.enqueue(stored)
+            LONG_LIVED.grow(1)
+            if self._words is not None:
+                self._words.enqueue(stored)
 
     def drop(self, keys: Iterable[Key]) -> None:
         """They are recalled no more, unless they live by now."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from ..models.key import Key
 from ..models.scope import ScopeFilter
@@ -21,8 +21,7 @@ class IndexRecord:
     metadata: Mapping[str, str | int | float | bool] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Neighbour:
+class Neighbour(NamedTuple):
     """A record near a query. ``similarity`` is the cosine, -1 to 1."""
 
     key: Key

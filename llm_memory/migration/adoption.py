@@ -18,7 +18,6 @@ from ..models.data_models import StoredMemory
 from ..models.migration import Job, JobState, Tally, WalkBatch
 from ..models.notices import Notice, NoticeCode
 from ..models.scope import QUARANTINE_NAME
-from ..runtime.gc_freeze import GcFreeze
 from ..runtime.identifiers import Clock, make_id
 from ..runtime.notice_board import NoticeBoard
 from ..scopes.scope_book import ScopeBook
@@ -49,7 +48,6 @@ class Adoption(Source):
         vectors: LegacyVectors,
         words: LexicalService,
         book: ScopeBook,
-        gc_freeze: GcFreeze,
         notices: NoticeBoard,
         clock: Clock,
         *,
@@ -57,7 +55,7 @@ class Adoption(Source):
     ) -> None:
         """``enabled``: the owner wants it. A dry run may be had at any time."""
         super().__init__(store, walker, words, clock)
-        self._reader = LegacyReading(stores, staging, store, intake, book, gc_freeze, clock)
+        self._reader = LegacyReading(stores, staging, store, intake, book, clock)
         self._staging = staging
         self._intake = intake
         self._catalogue = catalogue

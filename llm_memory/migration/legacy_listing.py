@@ -23,7 +23,7 @@ from ..models.settings import MigrationMode
 from ..models.vault_layout import topic_path
 from ..remember.rules.routing import route
 from ..runtime.cooperative import cooperative
-from ..runtime.gc_freeze import GcFreeze
+from ..runtime.gc_freeze import LONG_LIVED
 from ..runtime.identifiers import Clock
 from ..text.overlap import pieces
 from .batch_intake import BatchIntake
@@ -95,7 +95,6 @@ class LegacyListing:
         collection: ForeignCollection,
         intake: BatchIntake,
         pending: PendingRecords,
-        gc_freeze: GcFreeze,
         threads: OwnThreads,
         clock: Clock,
         rest: Callable[[float], Awaitable[None]],
@@ -105,7 +104,6 @@ class LegacyListing:
         self._collection = collection
         self._intake = intake
         self._pending = pending
-        self._gc_freeze = gc_freeze
         self._call = threads.call
         self._clock = clock
         self._rest = rest
@@ -129,7 +127,7 @@ class LegacyListing:
         try:
             read = await self._read_all(show=True)
             recallable = self._intake.recallable()
-            with self._gc_freeze.at_once(len(read)):
+            with LONG_LIVED.at_once(len(read)):
                 wanted, left = await self._call(_wanted, read, only)
                 self.listed, made = await self._call(self._planned, left, recallable)
                 self.memories = made.memories
@@ -212,7 +210,7 @@ class LegacyListing:
         name. Blocks."""
         shown = {
             Key(one.judged.scope.name, one.judged.memory.memory_id)
-            for one in cooperative(read)
+            for one in read
             if isinstance(one.judged, Adopted)
         }
         return [key for key in shown if key not in self.memories]
@@ -222,7 +220,7 @@ class LegacyListing:
     ) -> tuple[dict[str, Listed], Plan]:
         """Blocks."""
         made = self._intake.plan(((one.record_id, one.judged) for one in read), recallable)
-        marks = {one.record_id: one.mark for one in cooperative(read)}
+        marks = {one.record_id: one.mark for one in read}
         planned = cooperative(made.planned)
         return {one.record_id: Listed(one, marks[one.record_id]) for one in planned}, made
 
@@ -270,8 +268,8 @@ class LegacyListing:
 
 def _wanted(read: Sequence[Read], only: frozenset[str]) -> tuple[frozenset[str], list[Read]]:
     """Returns the ids that are asked for, ``only`` those if there are any, and their records."""
-    wanted = only or frozenset(one.record_id for one in cooperative(read))
-    return wanted, [one for one in cooperative(read) if one.record_id in wanted]
+    wanted = only or frozenset(one.record_id for one in read)
+    return wanted, [one for one in read if one.record_id in wanted]
 
 
 def lacks_scope(metadata: Mapping[str, object] | None) -> bool:

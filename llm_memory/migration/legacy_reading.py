@@ -17,7 +17,7 @@ from ..models.migration import Fate
 from ..models.resolution import Usable
 from ..models.scope import Scope
 from ..runtime.cooperative import cooperative
-from ..runtime.gc_freeze import GcFreeze
+from ..runtime.gc_freeze import LONG_LIVED
 from ..runtime.identifiers import Clock
 from ..scopes.scope_book import ScopeBook
 from .adoption_staging import AdoptionStaging
@@ -70,7 +70,6 @@ class LegacyReading:
         store: SqliteMigrationStore,
         intake: BatchIntake,
         book: ScopeBook,
-        gc_freeze: GcFreeze,
         clock: Clock,
     ) -> None:
         self._stores = stores
@@ -78,7 +77,6 @@ class LegacyReading:
         self._store = store
         self._intake = intake
         self._book = book
-        self._gc_freeze = gc_freeze
         self._clock = clock
 
     async def fresh(self) -> list[FoundStore]:
@@ -124,7 +122,7 @@ class LegacyReading:
             while some := await asyncio.to_thread(next, slices, ()):
                 await asyncio.to_thread(self._judge, one, some, known, records, judged)
         recallable = self._intake.recallable()
-        with self._gc_freeze.at_once(len(judged)):
+        with LONG_LIVED.at_once(len(judged)):
             made = await asyncio.to_thread(self._intake.plan, judged, recallable, gone)
         return Reading(tuple(read), tuple(unread), records, made)
 

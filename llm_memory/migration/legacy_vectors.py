@@ -10,8 +10,8 @@ from typing import Final
 
 from ..catalogue.catalogue import Catalogue
 from ..errors import EmbeddingFailed, StateUnavailable
-from ..index.cache_port import TextKey, VectorCache
 from ..index.embedding.ports import Embedder, Fingerprint, Vector
+from ..index.embedding_cache import SqliteVectorCache, TextKey
 from ..log import logger
 from ..models.data_models import StoredMemory
 from ..models.key import Key
@@ -31,7 +31,7 @@ class LegacyVectors:
     def __init__(
         self,
         staging: AdoptionStaging,
-        cache: VectorCache,
+        cache: SqliteVectorCache,
         catalogue: Catalogue,
         ready: Callable[[], Fingerprint | None],
     ) -> None:

@@ -29,7 +29,6 @@ from ..models.migration import (
 )
 from ..models.scope import PUBLIC_NAME, SCOPE_FIELD
 from ..models.settings import MigrationMode
-from ..runtime.gc_freeze import GcFreeze
 from ..runtime.identifiers import Clock
 from .batch_intake import BatchIntake
 from .legacy_listing import LegacyListing, OwnThreads, as_json, lacks_scope, mark
@@ -64,7 +63,6 @@ class ScopeMigration(Source):
         walker: RecordWalker,
         intake: BatchIntake,
         pending: PendingRecords,
-        gc_freeze: GcFreeze,
         words: LexicalService,
         clock: Clock,
         mode: MigrationMode,
@@ -79,7 +77,6 @@ class ScopeMigration(Source):
             collection,
             intake,
             pending,
-            gc_freeze,
             self._threads,
             clock,
             self._rest,

@@ -11,14 +11,14 @@ from ..catalogue.catalogue import key_of
 from ..index.embedding.ports import Vector
 from ..index.index_queue import Lag
 from ..index.indexing_service import IndexingService
-from ..index.lexical_port import LexicalMatch, LexicalQuery, Scanner
+from ..index.lexical_port import LexicalMatch, LexicalQuery
 from ..index.lexical_records import lexical_record
+from ..index.lexical_scan import LexicalScan
 from ..index.lexical_service import LexicalService
 from ..index.passages import Passages
 from ..models.key import Key
 from ..models.passages import Passage, moment_of, place_name
 from ..models.scope import ScopeFilter
-from ..runtime.cooperative import cooperative
 from ..text.overlap import shortlist
 from .rules.fusion import beside
 from .rules.ranking import Candidate, above_floor
@@ -57,7 +57,7 @@ class Arms:
         passages: Passages,
         lexical: LexicalService,
         indexing: IndexingService,
-        scanner: Scanner,
+        scanner: LexicalScan,
     ) -> None:
         self._passages = passages
         self._lexical = lexical
@@ -123,7 +123,7 @@ class Arms:
         ]
 
     def _covered(self, query: LexicalQuery, passages: Iterable[Passage]) -> list[float]:
-        return self._scanner.coverages(query, [lexical_record(p) for p in cooperative(passages)])
+        return self._scanner.coverages(query, [lexical_record(p) for p in passages])
 
     def clear(self) -> None:
         """Let go of what a scan keeps."""

@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from ..models.data_models import StoredMemory
-
 MANY: Final = 200
 """Memories from which on it matters. A full collection over 100,000 takes a quarter of a second,
 and the whole interpreter with it; what a bot has imported alone takes a tenth."""
@@ -18,8 +16,8 @@ GROWTH: Final = 2_000
 class GcFreeze:
     """Counts what begins to live, and now and then has all that lives set apart.
 
-    Follows the vault as an index does. What is garbage in such a moment stays until ``release``;
-    there are few of them, and none at all in a small store. Touched from the event loop only.
+    What is garbage in such a moment stays until ``release``; there are few of them, and none at all
+    in a small store. Touched from the event loop only.
     """
 
     def __init__(
@@ -32,12 +30,8 @@ class GcFreeze:
         self._next = MANY
         self._frozen = False
 
-    def enqueue(self, _: StoredMemory) -> None:
-        """One more, or one that takes the place of another: that makes objects, too."""
-        self.grow(1)
-
     def grow(self, count: int) -> None:
-        """So many more at once."""
+        """So many more live, or take the place of others: that makes objects, too."""
         self._count += count
         if self._count >= self._next:
             self._next = self._count + GROWTH
@@ -61,11 +55,13 @@ class GcFreeze:
             if was_on:
                 gc.enable()
 
-    def enqueue_removal(self, _: StoredMemory) -> None:
-        """It is freed with its last reference, frozen or not."""
-
     def release(self) -> None:
         """The collector looks at everything again. Idempotent."""
+        self._count, self._next = 0, MANY
         if self._frozen:
             self._frozen = False
             self._unfreeze()
+
+
+LONG_LIVED: Final = GcFreeze()
+"""Of the process, as its collector is."""

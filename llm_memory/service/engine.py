@@ -30,7 +30,7 @@ from ..recall.use_counts import UseCounts
 from ..remember.corrected_statements import CorrectedStatements
 from ..remember.correction_follower import CorrectionFollower
 from ..remember.intake import Intake
-from ..runtime.gc_freeze import GcFreeze
+from ..runtime.gc_freeze import LONG_LIVED
 from ..runtime.lifecycle import Lifespan
 from ..runtime.notice_board import NoticeBoard
 from ..scopes.scope_book import ScopeBook
@@ -59,7 +59,6 @@ class EngineRooms:
     catalogue: Catalogue
     notes: NoteBook
     unread: UnreadTurns
-    gc_freeze: GcFreeze
     indexing: IndexingService
     words: LexicalService
     trust: EmbedderTrust
@@ -263,7 +262,7 @@ class Engine:
                 await asyncio.to_thread(lock.release)
         # Last: the next process that opens the folder need not wait for it.
         await self.rooms.catalogue.release()
-        self.rooms.gc_freeze.release()
+        LONG_LIVED.release()
         logger.debug("记忆引擎已关闭")
 
     async def status(self) -> EngineStatus:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from ..consolidation.backup_files import DailyBackups
 from ..consolidation.sleep_store import SqliteSleepStore
-from ..index.cache_port import VectorCache
 from ..index.embedding.ports import Embedder
-from ..index.lexical_port import LexicalIndex, Scanner
+from ..index.embedding_cache import SqliteVectorCache
+from ..index.lexical_port import LexicalIndex
+from ..index.lexical_scan import LexicalScan
 from ..index.manifest import JsonManifest
 from ..index.ports import VectorStore
 from ..migration.adoption_staging import AdoptionStaging
@@ -44,10 +45,10 @@ class EngineParts:
     state: SqliteStateStore
     store: VectorStore
     manifest: JsonManifest
-    cache: VectorCache
+    cache: SqliteVectorCache
     words: LexicalIndex
     trust: TrustBook
-    scanner: Scanner
+    scanner: LexicalScan
     """Answers where no index can, from the first moment on: it must load no dictionary."""
     locks: Sequence[DirectoryLock]
     transfers: TransferFolders

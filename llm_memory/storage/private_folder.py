@@ -11,7 +11,6 @@ from typing import Final
 
 from ..errors import VaultWriteFailed
 from ..log import logger
-from ..runtime.cooperative import cooperative
 from .files import OTHERS, replace_durably
 
 MARK: Final = ".private"
@@ -43,7 +42,7 @@ class PrivateFolder:
             return
         top = str(self._path.resolve())
         _take_from(top)
-        for path in cooperative(_below(top)):
+        for path in _below(top):
             _take_from(path)
         try:
             replace_durably(self._path / MARK, _TEXT.encode())

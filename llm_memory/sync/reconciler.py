@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from itertools import batched
 
 from ..catalogue.catalogue import Catalogue
@@ -16,6 +15,7 @@ from ..models.data_models import StoredMemory
 from ..models.settings import VaultPace
 from ..models.vault_layout import folded
 from ..remember.corrected_statements import CorrectedStatements
+from ..runtime.gc_freeze import LONG_LIVED
 from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard
 from ..vault.markdown_vault import MarkdownVault
@@ -41,7 +41,7 @@ class Reconciler:
     """Used from the event loop only; one round at a time.
 
     ``elapsed`` returns monotonic seconds, ``now`` seconds since 1970, ``mapped`` the scopes of the
-    owner's map. ``at_once(n)`` is entered while ``n`` memories are created.
+    owner's map.
     """
 
     def __init__(
@@ -57,7 +57,6 @@ class Reconciler:
         elapsed: Callable[[], float] = time.monotonic,
         now: Callable[[], float] = time.time,
         mapped: Callable[[], Collection[str]] = frozenset,
-        at_once: Callable[[int], AbstractContextManager[None]] = lambda _: nullcontext(),
     ) -> None:
         self._vault = vault
         self._ledger = vault.ledger
@@ -70,7 +69,6 @@ class Reconciler:
         )
         self._now = now
         self._mapped = mapped
-        self._at_once = at_once
         self._round = asyncio.Lock()
         self._compared = False
         self._unread: set[FileKey] = set()
@@ -108,7 +106,7 @@ class Reconciler:
         self._reports.twins([scope.name for scope in look.scopes], self._mapped())
         files = await asyncio.to_thread(self._ledger.files)
         size = sum(place.stamp[1] for place in look.places)
-        with self._at_once(_entries(size)):
+        with LONG_LIVED.at_once(_entries(size)):
             await self._look_at(look, files, look.places, _gone(files, look))
         held = await asyncio.to_thread(self._ledger.held)
         await self._known_files.load(stored_as_known(held, self._vault.named))
@@ -143,7 +141,7 @@ class Reconciler:
             size = sum(
                 p.stamp[1] for p in look.places if stamps.get(p.key) != p.stamp or p.key in waiting
             )
-            with self._at_once(_entries(size)):
+            with LONG_LIVED.at_once(_entries(size)):
                 await self._reconcile(look)
 
     async def _reconcile(self, look: Look) -> None:

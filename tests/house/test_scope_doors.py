@@ -23,7 +23,7 @@ DOORS = {
     "llm_memory/scopes/rules/move_target.py": "an admin's move: a scope that there is, by its name",
     "llm_memory/migration/rules/legacy_records.py": "adoption: what a foreign record states",
     "llm_memory/vault/vault_tree.py": "the vault: a folder's name is its scope",
-    "llm_memory/index/vector/wire.py": "no door: the scopes of a filter as they cross a pipe",
+    "llm_memory/index/vector/messages.py": "no door: the scopes of a filter as they cross a pipe",
 }
 
 # What core/ and tools/ would need to have an opinion of their own on scopes.

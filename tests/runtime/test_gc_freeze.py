@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from astrbot_plugin_scoped_memory.llm_memory.catalogue import recallable_memories
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.catalogue import Catalogue
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.recallable_memories import RecallableMemories
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, StoredMemory
@@ -34,14 +35,13 @@ class Calls(list[str]):
 def grow(living: GcFreeze, count: int) -> None:
     """So many more memories."""
     for _ in range(count):
-        living.enqueue(STORED)
+        living.grow(1)
 
 
 def test_a_small_store_leaves_the_collector_alone() -> None:
     calls = Calls()
     living = calls.living()
     grow(living, MANY - 1)
-    living.enqueue_removal(STORED)
     living.release()
     assert calls == []
 
@@ -54,6 +54,7 @@ def test_a_large_one_is_set_apart_now_and_then_and_given_back_once(steps: int) -
     assert calls == ["freeze"] * steps
     living.release()
     living.release()
+    grow(living, MANY - 1)
     assert calls == ["freeze"] * steps + ["unfreeze"]
 
 
@@ -89,17 +90,19 @@ def test_the_interpreters_own_collector_is_what_is_told() -> None:
     assert gc.get_freeze_count() == 0
 
 
-def test_what_is_read_at_the_start_counts_as_what_is_written_later() -> None:
+def test_what_is_read_at_the_start_counts_as_what_is_written_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     calls = Calls()
-    gc_freeze = calls.living()
+    monkeypatch.setattr(recallable_memories, "LONG_LIVED", calls.living())
     catalogue = Catalogue()
-    living = RecallableMemories(catalogue, (), gc_freeze.grow)
+    living = RecallableMemories(catalogue, ())
     many = [
         replace(STORED, memory=replace(STORED.memory, memory_id=f"m-{number:010}"))
         for number in range(MANY)
     ]
     living.load(many[:-1])
     assert calls == []
-    living.load(many[-1:])
+    living.take(many[-1])
     assert calls == ["freeze"]
     assert len(catalogue) == MANY

@@ -31,8 +31,8 @@ from astrbot_plugin_scoped_memory.llm_memory.consolidation.sleep_store import Sq
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Embedder
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding_cache import SqliteVectorCache
 from astrbot_plugin_scoped_memory.llm_memory.index.lexical.lexical_index import SqliteLexicalIndex
-from astrbot_plugin_scoped_memory.llm_memory.index.lexical.lexical_scan import LexicalScan
 from astrbot_plugin_scoped_memory.llm_memory.index.lexical_port import LexicalIndex
+from astrbot_plugin_scoped_memory.llm_memory.index.lexical_scan import LexicalScan
 from astrbot_plugin_scoped_memory.llm_memory.index.manifest import JsonManifest
 from astrbot_plugin_scoped_memory.llm_memory.index.ports import VectorStore
 from astrbot_plugin_scoped_memory.llm_memory.migration.adoption_staging import AdoptionStaging

@@ -22,18 +22,18 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from pickle import UnpicklingError
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, NoReturn, TextIO
 
 if TYPE_CHECKING:
     from ..embedding.bundled.bundled_packages import BundledPackage
     from ..embedding.native_probe import NativeProbe
-    from .frames import Frame
-    from .worker_calls import Served
+    from .worker_calls import WorkerCalls
 
 _AT_ONCE: Final = 14
 """Calls: three queries, what is late of them, two that are announced, one of the owner's, four of
@@ -50,48 +50,57 @@ _OWNER_PATIENCE: Final = _CLOSING_SECONDS + 2.0
 class Worker:
     """Answers calls of one store and one model. Each has a thread of its own."""
 
-    def __init__(self, served: Served, output: BinaryIO) -> None:
-        self._served = served
+    def __init__(self, calls: WorkerCalls, output: BinaryIO) -> None:
+        self._calls = calls
         self._output = output
         self._sending = threading.Lock()
         self._pool = ThreadPoolExecutor(_AT_ONCE)
 
     def serve(self, source: BinaryIO) -> None:
         """Until the other end of ``source`` is closed, or says that this is the end."""
-        from .frames import read_frame
-        from .worker_process import END
+        from .messages import next_message
 
-        while (frame := read_frame(source)) is not None and frame.head["call"] != END:
-            self._pool.submit(self._answer, frame)
+        with contextlib.suppress(EOFError, UnpicklingError):
+            while (asked := next_message(source)) is not None:
+                self._pool.submit(self._answer, *asked)
 
     def log(self, message: Any) -> None:
         """A sink for the engine's logger."""
+        from .messages import LOG
+
         record = message.record
-        self._send({"log": [record["level"].name, record["message"]]})
+        self._send(LOG, record["level"].name, record["message"])
 
-    def _answer(self, frame: Frame) -> None:
-        from ...errors import IndexUnavailable
-        from .worker_calls import CALLS, Rows
+    def _answer(self, number: int, name: str, arguments: Sequence[Any]) -> None:
+        from .messages import DONE, ERROR, PART
 
-        number = frame.head["id"]
         try:
-            call = CALLS[frame.head["call"]]
-            for part in call(self._served, frame.head["args"], frame.body):
-                body = part.body if isinstance(part, Rows) else b""
-                said = part.shape if isinstance(part, Rows) else part
-                self._send({"id": number, "part": said}, body)
+            for part in self._calls.answer(name, arguments):
+                self._send(PART, number, part)
+            self._send(DONE, number)
         except BaseException as error:  # noqa: BLE001 - a panic of Chroma's is no Exception
-            code = error.code if isinstance(error, IndexUnavailable) else ""
-            self._send({"id": number, "error": [type(error).__name__, str(error), code]})
-        else:
-            self._send({"id": number})
+            self._send(ERROR, number, _told(error))
 
-    def _send(self, head: Mapping[str, Any], body: bytes = b"") -> None:
-        from .frames import Frame, write_frame
+    def _send(self, what: str, about: object, said: object = None) -> None:
+        from .messages import packed
 
+        message = packed((what, about, said))
         # The parent does not listen any more: our input has ended, too.
         with contextlib.suppress(OSError, ValueError), self._sending:
-            write_frame(self._output, Frame(head, body))
+            self._output.write(message)
+            self._output.flush()
+
+
+def _told(error: BaseException) -> Exception:
+    """As the caller gets it."""
+    from ...errors import EmbeddingFailed, IndexUnavailable
+
+    if isinstance(error, IndexUnavailable | EmbeddingFailed):
+        return error
+    for kind in (TypeError, ValueError):
+        if type(error) is kind:
+            return kind(str(error))
+    return IndexUnavailable(str(error))
 
 
 class Asked(Exception):
@@ -106,9 +115,9 @@ def run(options: Mapping[str, Any]) -> None:
     from ..embedding.native_probe import NativeProbe
     from ..embedding.remote_model import OpenedModel
     from .embedded import CHROMA_TRIED, EmbeddedChroma
-    from .frames import GREETING
+    from .messages import GREETING
     from .vector_store import ChromaVectorStore
-    from .worker_calls import Served
+    from .worker_calls import WorkerCalls
     from .write_pace import WORKER_LONG, WritePace
 
     if options["greeting"] != GREETING.decode():
@@ -125,7 +134,7 @@ def run(options: Mapping[str, Any]) -> None:
     store = ChromaVectorStore(connection, pace=WritePace(long=WORKER_LONG))
     model = BundledModel(partial(_model_probe, record.parent))
     local = OpenedModel(probed_libraries(record.parent))
-    worker = Worker(Served(connection.load, store, model, local), output)
+    worker = Worker(WorkerCalls(connection.load, store, model, local), output)
     if (add := getattr(logger, "add", None)) is not None:
         add(worker.log, level="DEBUG", format="{message}", catch=True)
     with Path(os.devnull).open("w") as nowhere:
@@ -165,7 +174,7 @@ def _stay_awake(over: threading.Event, nowhere: TextIO) -> None:
 def _streams() -> tuple[BinaryIO, BinaryIO]:
     """Where calls come from and answers go. What a library prints goes to the errors instead, or
     it would stand between our messages."""
-    from .frames import GREETING
+    from .messages import GREETING
 
     for name in ("SIGINT", "SIGHUP"):  # meant for the bot: it closes us in order
         if (number := getattr(signal, name, None)) is not None:

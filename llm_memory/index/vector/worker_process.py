@@ -1,9 +1,7 @@
 """A child process that lives as long as we like and answers calls, several at once.
 
 What runs in it can hold an interpreter's lock, leak or die: it is not ours. How it speaks is told
-in ``frames.py``: we send ``{"id", "call", "args"}``; it answers ``{"id", "part"}`` any number of
-times, and then ``{"id"}`` alone or ``{"id", "error"}``; ``{"log": [level, text]}`` is for the log.
-After ``{"call": "end"}`` nothing is asked any more.
+in ``messages.py``.
 """
 
 from __future__ import annotations
@@ -20,14 +18,12 @@ from typing import Any, BinaryIO, Final, cast
 
 from ...log import logger
 from ...storage.child_process import ChildEnd, child_environment, quiet_flags
-from .frames import Frame, await_hello, read_frame, write_frame
+from .messages import DONE, ERROR, GREETING, LOG, next_message, packed
 
 _KEPT_LINES: Final = 20
 _STATUS_SECONDS: Final = 5.0
 _GREETING_SECONDS: Final = 120.0
 """For Python to start on the slowest disk. One that has not spoken by then never will."""
-END: Final = "end"
-"""The call that is the last one, and has no answer."""
 _LEVELS: Final[Mapping[str, Callable[..., None]]] = {
     "DEBUG": logger.debug,
     "INFO": logger.info,
@@ -50,15 +46,8 @@ class WorkerLate(Exception):
     """No answer in time. The process lives, as far as anybody can tell."""
 
 
-class WorkerRefused(Exception):
-    """The process answered with an error: ``kind`` is its class, ``code`` its own."""
-
-    def __init__(self, kind: str, message: str, code: str) -> None:
-        super().__init__(message)
-        self.kind = kind
-        self.code = code
-
-
+type _Answers = SimpleQueue[tuple[str, Any] | None]
+"""What it says and of which kind that is; None once it has ended."""
 _ONE_ARENA: Final = {"MALLOC_ARENA_MAX": "1"}
 """Linux's malloc gives each thread a heap of its own, which it seldom gives back: with a dozen
 threads thirty megabytes more for the same vectors (docs/speed.md). They hardly ever allocate at the
@@ -86,9 +75,9 @@ class WorkerProcess:
         output = cast("BinaryIO", self._process.stdout)
         errors = cast("BinaryIO", self._process.stderr)
         self._numbers = itertools.count(1)
-        self._outbox: SimpleQueue[Frame | None] = SimpleQueue()
+        self._outbox: SimpleQueue[bytes | None] = SimpleQueue()
         self._changing = threading.Lock()
-        self._waiting: dict[int, SimpleQueue[Frame | None]] = {}
+        self._waiting: dict[int, _Answers] = {}
         self._ended = False
         self._words: deque[str] = deque(maxlen=_KEPT_LINES)
         self._mute = threading.Timer(greeting_seconds, self.kill)
@@ -109,53 +98,42 @@ class WorkerProcess:
         """It still answers, as far as anybody can tell."""
         return not self._ended
 
-    def call(
-        self, name: str, args: Mapping[str, Any], body: bytes = b"", *, seconds: float | None = None
-    ) -> Any:
+    def call(self, name: str, *arguments: object, seconds: float | None = None) -> Any:
         """An answer that has one part. For the errors see ``answers``."""
-        return self.whole(name, args, body, seconds=seconds)[0]
-
-    def whole(
-        self, name: str, args: Mapping[str, Any], body: bytes = b"", *, seconds: float | None = None
-    ) -> tuple[Any, bytes]:
-        """An answer that has one part, and its bytes. For the errors see ``answers``."""
-        (answer,) = self.answers(name, args, body, seconds=seconds)
+        (answer,) = self.answers(name, *arguments, seconds=seconds)
         return answer
 
-    def answers(
-        self, name: str, args: Mapping[str, Any], body: bytes = b"", *, seconds: float | None = None
-    ) -> Iterator[tuple[Any, bytes]]:
-        """Each part of an answer: what JSON says of it, and its bytes.
+    def answers(self, name: str, *arguments: object, seconds: float | None = None) -> Iterator[Any]:
+        """Each part of an answer.
 
         Args:
             name: What is called.
-            args: What JSON can say of its arguments.
-            body: The rest of them.
+            arguments: Its arguments.
             seconds: For the whole; None for as long as it takes.
 
         Raises:
-            WorkerRefused: the call raised.
             WorkerLate: the time is over. Whatever it answers later is dropped.
             WorkerEnded: the process did, before or meanwhile.
+            Exception: what the call raised.
         """
         number = next(self._numbers)
         deadline = None if seconds is None else time.monotonic() + seconds
-        frames: SimpleQueue[Frame | None] = SimpleQueue()
+        answers: _Answers = SimpleQueue()
+        message = packed((number, name, arguments))
         with self._changing:
             if self._ended:
                 raise self._end()
-            self._waiting[number] = frames
+            self._waiting[number] = answers
         try:
-            self._outbox.put(Frame({"id": number, "call": name, "args": args}, body))
-            while True:
-                frame = _next(frames, deadline)
-                if frame is None:
-                    raise self._end()
-                if (error := frame.head.get("error")) is not None:
-                    raise WorkerRefused(*error)
-                if "part" not in frame.head:
+            self._outbox.put(message)
+            while (answer := _next(answers, deadline)) is not None:
+                what, said = answer
+                if what == ERROR:
+                    raise said
+                if what == DONE:
                     return
-                yield frame.head["part"], frame.body
+                yield said
+            raise self._end()
         finally:
             with self._changing:
                 self._waiting.pop(number, None)
@@ -163,18 +141,21 @@ class WorkerProcess:
     def _speak(self, stream: BinaryIO) -> None:
         """What it does not take, because it ended, its listener tells of."""
         with contextlib.suppress(OSError, ValueError):
-            while (frame := self._outbox.get()) is not None:
-                write_frame(stream, frame)
+            while (message := self._outbox.get()) is not None:
+                stream.write(message)
+                stream.flush()
         with contextlib.suppress(OSError, ValueError):
             stream.close()
 
     def _listen(self, stream: BinaryIO) -> None:
         try:
-            if await_hello(stream):
+            if any(line.endswith(GREETING) for line in stream):
                 self._mute.cancel()
-                while (frame := read_frame(stream)) is not None:
-                    self._take(frame)
-        except (OSError, ValueError, KeyError, MemoryError) as error:  # no message of ours
+                while True:
+                    self._take(*next_message(stream))
+        except EOFError:
+            pass
+        except Exception as error:  # noqa: BLE001  (no message of ours: a pickle may raise anything)
             logger.debug("索引进程说的话听不懂：{}", error)
         finally:
             self._over(stream)
@@ -187,20 +168,19 @@ class WorkerProcess:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_STATUS_SECONDS)  # it says more than its silence
         self._overhearing.join(1.0)
-        for frames in waiting:
-            frames.put(None)
+        for answers in waiting:
+            answers.put(None)
         self._outbox.put(None)
         stream.close()
 
-    def _take(self, frame: Frame) -> None:
-        if (line := frame.head.get("log")) is not None:
-            level, text = line
-            _LEVELS.get(level, logger.error)("{}", text)
+    def _take(self, what: str, about: Any, said: Any) -> None:
+        if what == LOG:
+            _LEVELS.get(about, logger.error)("{}", said)
             return
         with self._changing:
-            frames = self._waiting.get(frame.head["id"])
-        if frames is not None:
-            frames.put(frame)
+            answers = self._waiting.get(about)
+        if answers is not None:
+            answers.put((what, said))
 
     def _read_stderr(self, stream: BinaryIO) -> None:
         with contextlib.suppress(OSError, ValueError):
@@ -223,7 +203,7 @@ class WorkerProcess:
     def leave(self) -> None:
         """Tell it that no call follows: it closes what it has and ends, in its own time."""
         # Told, and not only hung up on: a process that the bot has forked may hold the other end.
-        self._outbox.put(Frame({"id": 0, "call": END, "args": {}}))
+        self._outbox.put(packed(None))
         self._outbox.put(None)
 
     def end(self, seconds: float) -> None:
@@ -249,10 +229,10 @@ def _thread(work: Callable[[BinaryIO], None], stream: BinaryIO) -> threading.Thr
     return thread
 
 
-def _next(frames: SimpleQueue[Frame | None], deadline: float | None) -> Frame | None:
+def _next(answers: _Answers, deadline: float | None) -> tuple[str, Any] | None:
     try:
         if deadline is None:
-            return frames.get()
-        return frames.get(timeout=max(0.0, deadline - time.monotonic()))
+            return answers.get()
+        return answers.get(timeout=max(0.0, deadline - time.monotonic()))
     except Empty:
         raise WorkerLate("no answer in time") from None

@@ -6,11 +6,12 @@ from __future__ import annotations
 import contextlib
 import json
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from ...errors import EmbeddingFailed, IndexFull, IndexUnavailable
+from ...errors import EmbeddingFailed, IndexUnavailable
 from ...models.key import Key
 from ...models.scope import ScopeFilter
 from ...storage.child_process import import_path, python_program
@@ -18,11 +19,11 @@ from ..embedding.local.prompts import Prompts
 from ..embedding.ports import Fingerprint, Vector, Vectors
 from ..embedding.remote_model import Which
 from ..ports import IndexRecord, Neighbours
-from . import wire
 from .embedded import EmbeddedChroma
-from .frames import GREETING
+from .messages import GREETING
 from .names import collection_name
-from .worker_process import WorkerEnded, WorkerLate, WorkerProcess, WorkerRefused
+from .scope_where import scope_where
+from .worker_process import WorkerEnded, WorkerLate, WorkerProcess
 
 WORKER: Final = Path(__file__).with_name("worker.py")
 DIED: Final = "died"
@@ -100,7 +101,7 @@ class WorkerStore:
             # The process was the probe. Another one begins a new folder.
             self._give_up()
             self._have_worker()
-            self._ask("discard", {"reason": reason})
+            self._ask("discard", reason)
             return self._open_folder()
 
     def _open_folder(self) -> str:
@@ -128,51 +129,49 @@ class WorkerStore:
         return tuple(self._ask("collections"))
 
     def use(self, collection: str) -> bool:
-        known = self._named.get(collection)
-        said = None if known is None else wire.fingerprint_to_wire(known)
-        return bool(self._ask("use", {"collection": collection, "fingerprint": said}))
+        return bool(self._ask("use", collection, self._named.get(collection)))
 
     def drop(self, collection: str) -> None:
-        self._ask("drop", {"collection": collection})
+        self._ask("drop", collection)
 
     def upsert(self, records: Sequence[IndexRecord], vectors: Vectors) -> None:
-        shape, body = wire.rows_to_wire(vectors)
-        self._ask("upsert", {"records": wire.records_to_wire(records), "shape": shape}, body)
+        # Without the text: it is not stored.
+        self._ask("upsert", [replace(record, text="") for record in records], vectors)
 
     def delete(self, keys: Sequence[Key]) -> None:
-        self._ask("delete", {"keys": wire.keys_to_wire(keys)})
+        self._ask("delete", list(keys))
 
     def hashes(self) -> dict[Key, str]:
         found: dict[Key, str] = {}
         with self._translated():
-            for page, _ in self._running().answers("hashes", {}):
-                found.update(wire.hashes_from_wire(page or ()))
+            for page in self._running().answers("hashes"):
+                found.update(page)
         return found
 
     def count(self) -> int:
         return int(self._ask("count"))
 
     def query(self, vector: Vector, scope_filter: ScopeFilter, k: int) -> Neighbours:
-        shape, body = wire.rows_to_wire(vector)
-        args = {"shape": shape, "filter": wire.filter_to_wire(scope_filter), "k": k}
-        return wire.neighbours_from_wire(
-            self._ask("query", args, body, seconds=self._query_seconds)
-        )
+        scope_where(scope_filter)  # raises for anything but scopes, before it is sent
+        found: Neighbours
+        found = self._ask("query", vector, scope_filter, k, seconds=self._query_seconds)
+        return found
 
     def query_text(
         self, text: str, scope_filter: ScopeFilter, k: int, common: Sequence[float] = ()
     ) -> tuple[Vector, Neighbours]:
-        shape, body = wire.rows_to_wire(common)
-        args = {"text": text, "shape": shape, "filter": wire.filter_to_wire(scope_filter), "k": k}
-        answers = self._running().answers("query_text", args, body, seconds=self._query_seconds)
+        scope_where(scope_filter)
+        answers = self._running().answers(
+            "query_text", text, scope_filter, k, common, seconds=self._query_seconds
+        )
         with self._embeds(), self._translated(embeds=True):
-            shape, body = next(answers)
+            vector = next(answers)
         with self._translated():
-            ((said, _),) = answers
-        return wire.rows_from_wire(shape, body), wire.neighbours_from_wire(said)
+            (neighbours,) = answers
+        return vector, neighbours
 
     def announce(self, text: str) -> None:
-        self._ask_model("announce", {"text": text}, _EMBEDDING_SECONDS)
+        self._ask_model("announce", text)
 
     def load_model(self) -> Fingerprint:
         """Of the bundled model, loaded in the process, which is started if need be. Idempotent.
@@ -180,37 +179,30 @@ class WorkerStore:
         Raises:
             EmbeddingFailed: ``died``, the process ended; ``closed``; or the model's own reason.
         """
-        with _as_the_models():
-            with self._opening:
-                self._have_worker()
-            said, _ = self._ask_model("load_model", {}, _LOADING_SECONDS)
-        return wire.fingerprint_from_wire(said)
+        found: Fingerprint = self._load("load_model")
+        return found
 
     def embed(self, texts: Sequence[str], *, is_query: bool) -> Vectors:
         """Unit rows, shape ``(len(texts), dim)``. Raises EmbeddingFailed as ``load_model``."""
-        args = {"texts": list(texts), "is_query": is_query}
-        with _as_the_models():
-            shape, body = self._ask_model("embed", args, _EMBEDDING_SECONDS)
-        return wire.rows_from_wire(shape, body)
+        rows: Vectors = self._ask_model("embed", list(texts), is_query)
+        return rows
 
     def open_local(self, which: Which) -> tuple[Which, Prompts, str]:
         """A local model, in the process, which is started if need be; its variant comes last.
 
         Raises EmbeddingFailed as ``load_model``."""
-        with _as_the_models():
-            with self._opening:
-                self._have_worker()
-            (found, prompts, variant), _ = self._ask_model(
-                "open_local", {"which": which}, _LOADING_SECONDS
-            )
-        return Which(*found), Prompts(*prompts), variant
+        found: tuple[Which, Prompts, str] = self._load("open_local", which)
+        return found
 
     def encode_local(self, which: Which, texts: Sequence[str], prompt: str) -> Vectors:
         """A row a text. Raises EmbeddingFailed as ``load_model``; ``model_changed``."""
-        args = {"which": which, "texts": list(texts), "prompt": prompt}
-        with _as_the_models():
-            shape, body = self._ask_model("encode_local", args, _EMBEDDING_SECONDS)
-        return wire.rows_from_wire(shape, body)
+        rows: Vectors = self._ask_model("encode_local", which, list(texts), prompt)
+        return rows
+
+    def _load(self, name: str, *arguments: object) -> Any:
+        with _as_the_models(), self._opening:
+            self._have_worker()
+        return self._ask_model(name, *arguments, seconds=_LOADING_SECONDS)
 
     def worn(self) -> bool:
         return bool(self._ask("worn"))
@@ -218,7 +210,7 @@ class WorkerStore:
     def discard(self, reason: str) -> None:
         with self._opening:  # also what holds so much that its process dies of it
             self._have_worker()
-            self._ask("discard", {"reason": reason})
+            self._ask("discard", reason)
 
     def clear(self) -> None:
         """Here: no process is started for it."""
@@ -249,8 +241,8 @@ class WorkerStore:
             return
         self._opening.release()
         if worker is not None:
-            with contextlib.suppress(WorkerEnded, WorkerLate, WorkerRefused):
-                worker.call("close", {}, seconds=_LETTING_GO_SECONDS)
+            with contextlib.suppress(Exception):
+                worker.call("close", seconds=_LETTING_GO_SECONDS)
             worker.end(_ENDING_SECONDS)
 
     def _running(self) -> WorkerProcess:
@@ -260,22 +252,14 @@ class WorkerStore:
         return worker
 
     def _ask(
-        self,
-        name: str,
-        args: Mapping[str, Any] | None = None,
-        body: bytes = b"",
-        *,
-        seconds: float | None = None,
-        crashed: str = FAULT,
+        self, name: str, *arguments: object, seconds: float | None = None, crashed: str = FAULT
     ) -> Any:
-        worker = self._running()
         with self._translated(crashed=crashed):
-            return worker.call(name, args or {}, body, seconds=seconds)
+            return self._running().call(name, *arguments, seconds=seconds)
 
-    def _ask_model(self, name: str, args: Mapping[str, Any], seconds: float) -> tuple[Any, bytes]:
-        worker = self._running()
-        with self._embeds(), self._translated(embeds=True):
-            return worker.whole(name, args, seconds=seconds)
+    def _ask_model(self, name: str, *arguments: object, seconds: float = _EMBEDDING_SECONDS) -> Any:
+        with _as_the_models(), self._embeds(), self._translated(embeds=True):
+            return self._running().call(name, *arguments, seconds=seconds)
 
     @contextlib.contextmanager
     def _embeds(self) -> Iterator[None]:
@@ -298,8 +282,6 @@ class WorkerStore:
         worker = self._running()
         try:
             yield
-        except WorkerRefused as refused:
-            raise _error(refused) from refused
         except WorkerLate as late:
             # Whatever holds it up holds up everything else, too.
             worker.kill()
@@ -327,18 +309,3 @@ def _as_the_models() -> Iterator[None]:
         yield
     except IndexUnavailable as error:
         raise EmbeddingFailed(f"{error.code}: {error}") from error
-
-
-def _error(refused: WorkerRefused) -> Exception:
-    """What the store in the process has raised."""
-    match refused.kind:
-        case "EmbeddingFailed":
-            return EmbeddingFailed(str(refused))
-        case "IndexFull":
-            return IndexFull(str(refused))
-        case "ValueError":
-            return ValueError(str(refused))
-        case "TypeError":
-            return TypeError(str(refused))
-        case _:
-            return IndexUnavailable(str(refused), code=refused.code or FAULT)

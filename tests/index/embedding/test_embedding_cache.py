@@ -9,9 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.index.cache_port import TextKey
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint, Vector
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding_cache import SqliteVectorCache
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding_cache import SqliteVectorCache, TextKey
 
 pytestmark = pytest.mark.unit
 

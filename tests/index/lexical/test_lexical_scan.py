@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.index.lexical.lexical_scan import LexicalScan
 from astrbot_plugin_scoped_memory.llm_memory.index.lexical_port import LexicalQuery, LexicalRecord
+from astrbot_plugin_scoped_memory.llm_memory.index.lexical_scan import LexicalScan
 from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.llm_memory.recall.arms import SCAN_FLOOR
 from astrbot_plugin_scoped_memory.llm_memory.text.tokenizer import Tokenizer

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint, Vectors
-from astrbot_plugin_scoped_memory.llm_memory.index.ports import IndexRecord
-from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_process import WorkerProcess
+from astrbot_plugin_scoped_memory.llm_memory.index.ports import IndexRecord, VectorStore
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.embedded import EmbeddedChroma
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.vector_store import ChromaVectorStore
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import (
     WorkerStore,
     worker_command,
 )
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.write_pace import WritePace
 from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope, ScopeFilter
 
@@ -23,17 +24,6 @@ DIM = 16
 COUNT = 250
 SPACE = Fingerprint("test", DIM)
 FAMILY = ScopeFilter.reading_as(Scope.parse("家"))
-
-
-class Processes:
-    """Starts real processes and counts them."""
-
-    def __init__(self) -> None:
-        self.started = 0
-
-    def __call__(self, command: Sequence[str]) -> WorkerProcess:
-        self.started += 1
-        return WorkerProcess(command)
 
 
 class Index:
@@ -44,7 +34,6 @@ class Index:
         self.folder = root / "chroma"
         self.database = self.folder / "chroma.sqlite3"
         self.record = root / "chroma.health.json"
-        self.processes = Processes()
 
     @property
     def segment(self) -> Path:
@@ -56,15 +45,18 @@ class Index:
     def set_aside(self) -> list[Path]:
         return sorted(self.root.glob("chroma.broken-*"))
 
-    def store(self) -> WorkerStore:
-        """Chroma in a process of its own, which a broken folder may end."""
-        return WorkerStore(
-            worker_command(self.folder, self.root / "native.json"), start=self.processes
-        )
+    def store(self) -> ChromaVectorStore:
+        """Chroma in this process, which a broken folder may end."""
+        pace = WritePace(long=1.0, sleep=lambda _: None)
+        return ChromaVectorStore(EmbeddedChroma(self.folder), pace=pace)
 
-    def opened(self) -> tuple[WorkerStore, str]:
+    def worker(self) -> WorkerStore:
+        """Chroma in a process of its own, as bots have it."""
+        return WorkerStore(worker_command(self.folder, self.root / "native.json"))
+
+    def opened(self, store: VectorStore | None = None) -> tuple[VectorStore, str]:
         """A store that uses its collection, and why an earlier index was set aside."""
-        store = self.store()
+        store = store or self.store()
         reason = store.open()
         store.use(store.name_for(SPACE))
         return store, reason
@@ -93,7 +85,7 @@ def vectors(count: int, first: int = 0) -> Vectors:
     return np.array(rows, dtype=np.float32)
 
 
-def works(store: WorkerStore) -> bool:
+def works(store: VectorStore) -> bool:
     """What is written now is found."""
     store.upsert(records(60, 9000), vectors(60, 9000))
     found = [store.query(row, FAMILY, 1).found for row in vectors(60, 9000)]

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable
-from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import WorkerStore
+from astrbot_plugin_scoped_memory.llm_memory.index.ports import VectorStore
+from astrbot_plugin_scoped_memory.llm_memory.index.vector import worker_store
 from astrbot_plugin_scoped_memory.tests.index.vector.index_bench import (
     COUNT,
     FAMILY,
@@ -67,7 +68,7 @@ def damage(path: Path, kind: str, seed: int) -> None:
     path.write_bytes(data)
 
 
-def answers(store: WorkerStore) -> bool:
+def answers(store: VectorStore) -> bool:
     """Most of the records find themselves: the built ones, unless it was begun anew before."""
     if store.count() < COUNT:
         return True
@@ -77,9 +78,9 @@ def answers(store: WorkerStore) -> bool:
 
 def live(index: Index) -> None:
     """Open it, ask and write, and close it. After faults the service gives it up, as here."""
-    store, reason = index.opened()
+    store, reason = index.opened(index.worker())
     with closing(store):
-        assert reason in {"", "garbage", "partial", "crashed"}
+        assert reason in {"", "garbage", "partial", "crashed", "hangs"}
         try:
             assert reason or answers(store)
         except IndexUnavailable:
@@ -97,7 +98,8 @@ def test_a_damaged_folder_answers_or_is_begun_anew(
     built: Index, harm: tuple[str, str], seed: int
 ) -> None:
     name, kind = harm
-    with tempfile.TemporaryDirectory() as root:
+    with tempfile.TemporaryDirectory() as root, pytest.MonkeyPatch.context() as patched:
+        patched.setattr(worker_store, "_OPENING_SECONDS", 20.0)
         index = built.copied(Path(root))
         (path,) = index.folder.rglob(name)
         damage(path, kind, seed)

@@ -20,7 +20,6 @@ from astrbot_plugin_scoped_memory.llm_memory.index.vector.embedded import Embedd
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.vector_store import ChromaVectorStore
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_process import WorkerProcess
 from astrbot_plugin_scoped_memory.llm_memory.storage.disk_space import DiskSpace
-from astrbot_plugin_scoped_memory.tests.index.vector import index_bench
 from astrbot_plugin_scoped_memory.tests.index.vector.index_bench import (
     COUNT,
     FAMILY,
@@ -101,7 +100,7 @@ def elsewhere(index: Index, program: str) -> Iterator["subprocess.Popen[bytes]"]
 
 def begun_anew(index: Index) -> str:
     """Set aside once, usable, and opened again from then on. The reason."""
-    store, reason = index.opened()
+    store, reason = index.opened(index.worker())
     assert store.count() == 0
     assert works(store)
     store.close()
@@ -113,7 +112,7 @@ def begun_anew(index: Index) -> str:
     return reason
 
 
-def test_an_undisturbed_index_is_opened_by_one_process_each_time(index: Index) -> None:
+def test_an_undisturbed_index_is_opened_as_it_is(index: Index) -> None:
     for _ in range(2):
         store, reason = index.opened()
         assert (reason, store.count()) == ("", COUNT)
@@ -123,7 +122,6 @@ def test_an_undisturbed_index_is_opened_by_one_process_each_time(index: Index) -
     assert works(store)
     store.close()
     index.opened()[0].close()
-    assert index.processes.started == 4
 
 
 def test_what_was_deleted_and_replaced_is_no_fault(index: Index) -> None:
@@ -237,7 +235,7 @@ def test_what_a_kill_left_is_looked_into_and_works(index: Index) -> None:
         assert writer.stdout is not None
         for _ in range(4):
             assert writer.stdout.readline()
-    store, reason = index.opened()
+    store, reason = index.opened(index.worker())
     assert reason or store.count() >= COUNT + 4 * 50  # it happens; then the vault rebuilds it
     assert works(store)
     store.close()
@@ -270,7 +268,7 @@ def test_an_opening_that_does_not_end_is_given_up_and_the_folder_with_it(
     index: Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(worker_store, "_OPENING_SECONDS", 5.0)
-    store = index.store()
+    store = index.worker()
     stopped: list[WorkerProcess] = []
 
     class Stopping(WorkerProcess):
@@ -282,7 +280,7 @@ def test_an_opening_that_does_not_end_is_given_up_and_the_folder_with_it(
                 os.kill(self.pid, signal.SIGSTOP)
             return super().call(name, *args, **options)
 
-    monkeypatch.setattr(index_bench, "WorkerProcess", Stopping)
+    store._start = Stopping
     assert store.open() == "hangs"
     store.close()
     assert len(index.set_aside) == 1

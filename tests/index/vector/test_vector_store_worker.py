@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +16,12 @@ import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import (
     EmbeddingFailed,
-    IndexFull,
     IndexUnavailable,
 )
 from astrbot_plugin_scoped_memory.llm_memory.index.vector import worker_store
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_process import (
     WorkerEnded,
     WorkerProcess,
-    WorkerRefused,
 )
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import (
     WorkerStore,
@@ -226,67 +224,41 @@ def test_when_the_bot_is_killed_its_process_closes_the_folder_and_ends(place: Pl
     assert min(found) > 0.999
 
 
+def test_whatever_a_call_raises_makes_the_index_unavailable(place: Place) -> None:
+    store = place.opened()
+    with pytest.raises(IndexUnavailable) as raised:
+        store._ask("no such call")
+    assert (type(raised.value), raised.value.code) == (IndexUnavailable, "fault")
+    assert store.count() == 0
+
+
 class Answering:
-    """In the place of a process: refuses each call in the same way."""
+    """In the place of a process: raises the same at each call."""
 
     alive = True
 
-    def __init__(self, kind: str, code: str) -> None:
-        self._error = (kind, code)
+    def __init__(self, error: Exception, *, embeds: bool = False) -> None:
+        """``embeds``: only behind the first part of an answer."""
+        self._error = error
+        self._embeds = embeds
 
-    def call(self, name: str, args: Mapping[str, Any], body: bytes = b"", **_: Any) -> Any:
+    def call(self, name: str, *_: Any, **__: Any) -> Any:
         if name in ("load", "open", "close"):
             return ""
-        raise WorkerRefused(self._error[0], "no room", self._error[1])
+        raise self._error
+
+    def answers(self, name: str, *_: Any, **__: Any) -> Iterator[Any]:
+        if self._embeds:
+            yield None
+        raise self._error
 
     def end(self, seconds: float) -> None:
         pass
 
 
-@pytest.mark.parametrize(
-    ("kind", "code", "expected", "heard"),
-    [
-        ("IndexFull", "full", IndexFull, "full"),
-        ("IndexUnavailable", "busy", IndexUnavailable, "busy"),
-        ("PanicException", "", IndexUnavailable, "fault"),
-    ],
-)
-def test_an_error_arrives_as_what_it_was(
-    kind: str, code: str, expected: type[IndexUnavailable], heard: str
-) -> None:
-    store = WorkerStore(("x",), start=lambda _: Answering(kind, code))  # type: ignore[arg-type,return-value]
-    store.open()
-    with pytest.raises(expected) as raised:
-        store.count()
-    assert type(raised.value) is expected
-    assert raised.value.code == heard
-
-
-class Dying(Answering):
-    """Dies of its own: of a query before the model has embedded it, or behind that."""
-
-    def __init__(self, *, embeds: bool) -> None:
-        super().__init__("", "")
-        self._embeds = embeds
-
-    def call(self, name: str, args: Mapping[str, Any], body: bytes = b"", **_: Any) -> Any:
-        if name in ("load", "open", "close"):
-            return ""
-        raise WorkerEnded("SIGSEGV", crashed=True)
-
-    def whole(self, name: str, args: Mapping[str, Any], **_: Any) -> Any:
-        raise WorkerEnded("SIGSEGV", crashed=True)
-
-    def answers(
-        self, name: str, args: Mapping[str, Any], body: bytes = b"", **_: Any
-    ) -> Iterator[Any]:
-        if self._embeds:
-            yield None, b""
-        raise WorkerEnded("SIGSEGV", crashed=True)
-
-
 def dying(*, embeds: bool = False) -> WorkerStore:
-    store = WorkerStore(("x",), start=lambda _: Dying(embeds=embeds))  # type: ignore[arg-type,return-value]
+    ended = Answering(WorkerEnded("SIGSEGV", crashed=True), embeds=embeds)
+    store = WorkerStore(("x",), start=lambda _: ended)  # type: ignore[arg-type,return-value]
     store.open()
     return store
 

@@ -7,21 +7,22 @@ from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Sequence
 from typing import Final
 
-from ...runtime.cooperative import cooperative
-from ...storage.imports import import_whole
-from ...text.tokenizer import Tokenizer
-from ..lexical_port import LexicalQuery, LexicalRecord
-from .lexical_index import coverages
-from .question import Question
-from .scoring import Documents, Postings
-from .tables import Words
+from ..runtime.cooperative import cooperative
+from ..storage.imports import import_whole
+from ..text.tokenizer import Tokenizer
+from .lexical.lexical_index import coverages
+from .lexical.question import Question
+from .lexical.scoring import Documents, Postings
+from .lexical.tables import Words
+from .lexical_port import LexicalQuery, LexicalRecord
 
 _KEPT: Final = 1000
 """Records whose words are kept for the next question."""
 
 
 class LexicalScan:
-    """Implements the ``Scanner`` port, by the measure of the index of words.
+    """Compares a question with records that no index is asked for, by the measure of the index of
+    words. Blocks; never fails.
 
     Args:
         tokenizer: Without a dictionary: a scan begins before any is loaded.
@@ -33,9 +34,11 @@ class LexicalScan:
         self._words: OrderedDict[str, Words] = OrderedDict()
 
     def prepare(self) -> None:
+        """Load what is needed, so that the first question need not wait for it."""
         import_whole("numpy")
 
     def coverages(self, query: LexicalQuery, records: Sequence[LexicalRecord]) -> list[float]:
+        """How much of the question each record speaks of, 0 to 1: see ``LexicalMatch``."""
         question = Question.read(self._tokenizer, query.text, query.subject)
         if not question.terms or not records:
             return [0.0] * len(records)
@@ -63,6 +66,7 @@ class LexicalScan:
             return known
 
     def clear(self) -> None:
+        """Let go of what is kept of records."""
         with self._lock:
             self._words.clear()
 
