@@ -70,25 +70,10 @@ def _rows(shape: Sequence[int], body: bytes) -> np.ndarray[Any, np.dtype[np.floa
     return np.frombuffer(body, dtype=np.float32).reshape(shape)
 
 
-_KNOWN: Final[Mapping[str, Any]] = {
-    one.__name__: one
-    for one in (
-        *(EmbeddingFailed, Fingerprint, IndexFull, IndexRecord, IndexUnavailable, Key, Neighbour),
-        *(
-            Neighbours,
-            Prompts,
-            ScopeFilter,
-            Which,
-            TypeError,
-            ValueError,
-            _rows,
-            _scope,
-            _shelf,
-            float,
-            str,
-        ),
-    )
-}
+_VALUES: Final = (Fingerprint, IndexRecord, Key, Neighbour, Neighbours, Prompts, ScopeFilter, Which)
+_ERRORS: Final = (EmbeddingFailed, IndexFull, IndexUnavailable, TypeError, ValueError)
+_MAKERS: Final = (_rows, _scope, _shelf, float, str)
+_KNOWN: Final[Mapping[str, Any]] = {one.__name__: one for one in (*_VALUES, *_ERRORS, *_MAKERS)}
 
 
 class _Writer(pickle.Pickler):
