@@ -15,8 +15,9 @@ ARGS ?=
 # What runs for minutes: tests marked as a soak, and those with examples that hypothesis makes. tests/soak is named
 # first because its options are heard only then.
 SOAKS := tests/soak tests
-# Files of tests that run at a time in `make test`. Each process has a bot of its own.
-JOBS ?= 2
+# Files of tests that run at a time: one more than processors, for tests wait, too. Each process of `make test` has a
+# bot of its own.
+JOBS ?= $(shell python3 -c 'import os; print((os.cpu_count() or 1) + 1)' 2>/dev/null || echo 2)
 
 BIN := .venv/bin
 # -P: the folder we stand in stays off sys.path, or `core` would be importable under a second name.

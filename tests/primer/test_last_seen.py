@@ -124,7 +124,7 @@ async def test_turns_that_never_wait_long_enough_are_turns_in_the_end(book: Any)
         seen.take_back(HERE, before)
         told.append(before)
     assert told == [NOON, NOON, NOON, NOON + 3 * MINUTE]
-    seen.told(HERE)
+    seen.note_primed(HERE)
     before = await seen.before(HERE, FAMILY, NOON + 9 * MINUTE)
     seen.take_back(HERE, before)
     assert await seen.before(HERE, FAMILY, NOON + 10 * MINUTE) == before
