@@ -455,6 +455,7 @@ def test_a_package_among_the_interpreters_own_needs_no_path(
     assert "env" not in entry
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="the shell of POSIX")
 def test_a_projects_own_modules_do_not_come_before_ours(home: Path, project: Path) -> None:
     for name in ("llm_memory", "loguru", "mcp"):

@@ -381,6 +381,7 @@ async def test_the_canaries_are_alive(cage: Cage) -> None:
         assert CANARY in (cage.rig.scopes / "project-shop" / "link.md").read_text("utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("tool", "name"), PLACES)
 async def test_every_hostile_value_in_every_argument(cage: Cage, tool: str, name: str) -> None:
     before = photograph(cage.outside.parent)

@@ -18,7 +18,11 @@ from astrbot_plugin_scoped_memory.llm_memory.mcp_server.texts import Texts
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import estimate_tokens
 from astrbot_plugin_scoped_memory.tests.support.agents import LANGUAGES, AgentRig, agent_home
 
-pytestmark = [pytest.mark.property, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [
+    pytest.mark.property,
+    pytest.mark.slow,
+    pytest.mark.asyncio(loop_scope="module"),
+]
 
 WORDS = ("cache", "database", "缓存", "数据库", "deploy", "部署", "port", "端口", "window", "花园")
 MANY = [

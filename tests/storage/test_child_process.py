@@ -20,6 +20,7 @@ pytestmark = pytest.mark.unit
 SLEEPS = "import pathlib, sys, time; pathlib.Path(sys.argv[1]).touch(); time.sleep(600)"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("run", [run_child, Children().run], ids=["anybody's", "an owner's"])
 def test_a_child_tells_how_it_ended(run: RunChild) -> None:
     end = run((sys.executable, "-c", "print('好'); import sys; sys.exit(3)"), 60)
@@ -30,6 +31,7 @@ def test_a_child_tells_how_it_ended(run: RunChild) -> None:
         run(("/no-such-program",), 60)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="waits for whoever holds the pipes there")
 def test_a_child_that_is_late_is_not_waited_for_because_of_its_own_children(
     tmp_path: Path,

@@ -142,6 +142,7 @@ def test_a_crash_is_told_from_an_end(worker: WorkerProcess) -> None:
     assert ended.value.crashed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("nonsense", ["babble", "another_class"])
 def test_a_process_that_speaks_no_language_of_ours_is_as_good_as_ended(
     worker: WorkerProcess, nonsense: str
