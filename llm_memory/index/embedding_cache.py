@@ -15,7 +15,7 @@ from typing import Final
 
 from ..log import logger
 from ..storage.files import make_folder
-from ..storage.sqlite import open_file
+from ..storage.sqlite import connect_numbered, remove
 from .embedding.ports import Fingerprint, Vector
 
 FORMAT: Final = 1
@@ -70,23 +70,15 @@ class SqliteVectorCache:
     def _begin_anew(self) -> None:
         """A file that is no cache of ours is of no use to anybody: it is a cache."""
         try:
-            for ending in ("", "-wal", "-shm"):
-                self._path.with_name(self._path.name + ending).unlink(missing_ok=True)
+            remove(self._path)
             self._connection = self._connected()
         except (sqlite3.Error, OSError) as error:
             logger.debug("向量缓存不可用：{}", error)
 
     def _connected(self) -> sqlite3.Connection:
         make_folder(self._path.parent)
-        connection = open_file(self._path, wait_seconds=1.0)
+        connection = connect_numbered(self._path, wait_seconds=1.0, number=FORMAT, tables=_TABLE)
         try:
-            connection.execute("PRAGMA journal_mode=WAL")
-            connection.execute("PRAGMA synchronous=NORMAL")
-            (version,) = connection.execute("PRAGMA user_version").fetchone()
-            if version not in (0, FORMAT):
-                raise sqlite3.DatabaseError(f"format {version}")
-            connection.executescript(_TABLE)
-            connection.execute(f"PRAGMA user_version={FORMAT}")
             # Wrong columns show here, not at the first question.
             connection.execute("SELECT model, content_hash, scope, vector FROM vector LIMIT 1")
         except sqlite3.Error:

@@ -15,6 +15,8 @@ _BROKEN: Final = frozenset(
     {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_ERROR}
 )
 
+_ENDINGS: Final = ("", "-wal", "-shm", "-journal")
+
 
 def is_broken(error: sqlite3.DatabaseError) -> bool:
     """The file itself is unusable; a lock or a full disk says nothing about it."""
@@ -39,15 +41,21 @@ def connect_in_memory() -> sqlite3.Connection:
     return sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
 
 
-def connect(path: Path, *, wait_seconds: float) -> sqlite3.Connection:
+def connect(
+    path: Path | None, *, wait_seconds: float, can_be_made_again: bool = False
+) -> sqlite3.Connection:
     """Transactions are the caller's; any thread may use it, one at a time.
+
+    Args:
+        path: None for one that is kept nowhere.
+        can_be_made_again: Its commits outlive a kill of the bot, and not every power cut.
 
     Raises sqlite3.DatabaseError.
     """
-    connection = open_file(path, wait_seconds=wait_seconds)
+    connection = open_file(path, wait_seconds=wait_seconds) if path else connect_in_memory()
     try:
         connection.execute("PRAGMA journal_mode=WAL")
-        connection.execute("PRAGMA synchronous=FULL")
+        connection.execute(f"PRAGMA synchronous={'NORMAL' if can_be_made_again else 'FULL'}")
         connection.execute("PRAGMA secure_delete=ON")  # what is purged leaves no trace here
     except sqlite3.DatabaseError:
         connection.close()
@@ -72,6 +80,26 @@ def connect_checked(
     return connection
 
 
+def connect_numbered(
+    path: Path | None, *, wait_seconds: float, number: int, tables: str
+) -> sqlite3.Connection:
+    """A file that can be made again, of this format, with its tables.
+
+    Raises sqlite3.DatabaseError, SQLITE_FORMAT for one of another format.
+    """
+    connection = connect(path, wait_seconds=wait_seconds, can_be_made_again=True)
+    try:
+        (found,) = connection.execute("PRAGMA user_version").fetchone()
+        if found not in (0, number):
+            raise _fault(sqlite3.SQLITE_FORMAT, f"format {found}")
+        connection.executescript(tables)
+        connection.execute(f"PRAGMA user_version={number}")
+    except sqlite3.DatabaseError:
+        connection.close()
+        raise
+    return connection
+
+
 def checkpoint_wal(connection: sqlite3.Connection) -> None:
     """Bring the log into the file and empty it: it holds what rows were before."""
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
@@ -81,15 +109,25 @@ def check(connection: sqlite3.Connection) -> None:
     """Look through all pages. Raises sqlite3.DatabaseError, SQLITE_CORRUPT."""
     for (verdict,) in connection.execute("PRAGMA quick_check(1)").fetchall():
         if verdict != "ok":
-            broken = sqlite3.DatabaseError(verdict)
-            broken.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
-            raise broken
+            raise _fault(sqlite3.SQLITE_CORRUPT, verdict)
+
+
+def _fault(code: int, text: str) -> sqlite3.DatabaseError:
+    fault = sqlite3.DatabaseError(text)
+    fault.sqlite_errorcode = code
+    return fault
 
 
 def set_aside(path: Path) -> None:
     """With its log: SQLite would play an old log into the new file."""
     moment = time.time_ns()
-    for ending in ("", "-wal", "-shm"):
+    for ending in _ENDINGS:
         found = path.with_name(path.name + ending)
         if found.exists():
             move(found, path.with_suffix(f".broken-{moment}{ending}"))
+
+
+def remove(path: Path) -> None:
+    """With its log. Raises OSError."""
+    for ending in _ENDINGS:
+        path.with_name(path.name + ending).unlink(missing_ok=True)

@@ -3,19 +3,14 @@ then it is unknown what was deleted while the bot was off."""
 
 from __future__ import annotations
 
-import contextlib
 import sqlite3
-import threading
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Any
 
-from ..errors import EngineClosed, StateUnavailable
+from ..errors import StateUnavailable
 from ..log import logger
-from ..storage.files import make_folder
-from ..storage.sqlite import checkpoint_wal, set_aside
-from ..storage.transactions import all_or_nothing
-from .ledger_rows import PUT_ENTRY, connected, entry_of, file_of, in_memory, row_of
+from ..storage.sqlite_file import SqliteFile
+from .ledger_rows import PUT_ENTRY, connected, entry_of, file_of, row_of
 from .models import (
     BUFFER_SECONDS,
     FileKey,
@@ -31,7 +26,7 @@ _AT_ONCE = 500
 _DEEDS_KEPT = 500
 
 
-class SqliteLedger:
+class SqliteLedger(SqliteFile):
     """Entries and files as they were last written or seen, durable across a kill.
 
     Every method blocks; each row carries its scope. All but ``open`` and ``close`` raise
@@ -40,9 +35,8 @@ class SqliteLedger:
     """
 
     def __init__(self, path: Path | None = None) -> None:
-        self._path = path
-        self._lock = threading.RLock()
-        self._connection: sqlite3.Connection | None = None
+        super().__init__(path or Path(), lambda *_: None)  # ``connected`` makes them
+        self._durable = path is not None
         self._last_append = 0
 
     def open(self) -> bool:
@@ -50,36 +44,32 @@ class SqliteLedger:
         with self._lock:
             if self._connection is not None:
                 return True
-            if self._path is None:
-                self._connection = in_memory()
-                return False
-            kept = True
-            try:
-                make_folder(self._path.parent)
+            kept = self._durable
+            if kept:
                 try:
-                    self._connection = connected(self._path)
-                except sqlite3.DatabaseError as error:
-                    if error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_FULL):
-                        raise
-                    kept = False
-                    set_aside(self._path)
-                    self._connection = connected(self._path)
-            except (sqlite3.Error, OSError) as error:
-                logger.warning("{} 用不了，不知道停机期间改了什么：{}", self._path.name, error)
-                self._connection = in_memory()
-                return False
+                    kept = super().open()
+                except StateUnavailable as error:
+                    logger.warning("{} 用不了，不知道停机期间改了什么：{}", self._path.name, error)
+            if self._connection is None:
+                kept, self._connection = False, connected(None)
             (last,) = self._connection.execute("SELECT MAX(appended) FROM entry").fetchone()
             self._last_append = int(last or 0)
             return kept
 
+    def _connect(self) -> sqlite3.Connection:
+        return connected(self._path)
+
+    def _stored(self, values: Sequence[object]) -> tuple[object, ...]:
+        return tuple(values)  # a path that cannot be stored must not become another one
+
     def files(self) -> dict[FileKey, KnownFile]:
         """Returns all files."""
-        rows = self._run("SELECT scope, path, digest, plain, timeless FROM file")
+        rows = self.rows("SELECT scope, path, digest, plain, timeless FROM file")
         return {(row[0], row[1]): file_of(row) for row in rows}
 
     def file(self, key: FileKey) -> KnownFile | None:
         """Returns one file."""
-        rows = self._run(
+        rows = self.rows(
             "SELECT scope, path, digest, plain, timeless FROM file WHERE scope = ? AND path = ?",
             key,
         )
@@ -87,7 +77,7 @@ class SqliteLedger:
 
     def entry(self, scope: str, memory_id: str) -> KnownEntry | None:
         """Returns one entry."""
-        found = self._run(
+        found = self.rows(
             "SELECT * FROM entry WHERE scope = ? AND memory_id = ?", (scope, memory_id)
         )
         return entry_of(found[0]) if found else None
@@ -98,7 +88,7 @@ class SqliteLedger:
         """Returns the entries of some files, without those of some ids."""
         found: list[KnownEntry] = []
         for key in keys:
-            rows = self._run("SELECT * FROM entry WHERE scope = ? AND path = ?", key)
+            rows = self.rows("SELECT * FROM entry WHERE scope = ? AND path = ?", key)
             found += (entry_of(row) for row in rows if row[1] not in but)
         return found
 
@@ -109,17 +99,17 @@ class SqliteLedger:
         for start in range(0, len(names), _AT_ONCE):
             some = tuple(names[start : start + _AT_ONCE])
             marks = ", ".join("?" * len(some))
-            rows = self._run(f"SELECT * FROM entry WHERE memory_id IN ({marks})", some)  # noqa: S608
+            rows = self.rows(f"SELECT * FROM entry WHERE memory_id IN ({marks})", some)  # noqa: S608
             found += map(entry_of, rows)
         return found
 
     def held(self) -> list[KnownEntry]:
         """Returns the entries that are gone with most of their scope."""
-        return [entry_of(row) for row in self._run("SELECT * FROM entry WHERE held = 1")]
+        return [entry_of(row) for row in self.rows("SELECT * FROM entry WHERE held = 1")]
 
     def counts(self) -> dict[str, int]:
         """Returns how many entries each scope had."""
-        rows = self._run("SELECT scope, COUNT(*) FROM entry GROUP BY scope")
+        rows = self.rows("SELECT scope, COUNT(*) FROM entry GROUP BY scope")
         return {str(scope): int(count) for scope, count in rows}
 
     def record(
@@ -133,7 +123,7 @@ class SqliteLedger:
     ) -> None:
         """Put files and entries; first take out entries (scope and id) and files that are gone.
         All of it, or nothing. An entry that is put has not departed."""
-        with self._transaction() as connection:
+        with self.transaction() as connection:
             many = connection.executemany
             many("DELETE FROM entry WHERE scope = ? AND memory_id = ?", gone)
             many("DELETE FROM file WHERE scope = ? AND path = ?", gone_files)
@@ -165,24 +155,24 @@ class SqliteLedger:
 
     def departed(self) -> list[RemovedEntry]:
         """Returns what the bot took out of files lately."""
-        rows = self._run("SELECT scope, path, memory_id, digest, at FROM departed")
+        rows = self.rows("SELECT scope, path, memory_id, digest, at FROM departed")
         return [RemovedEntry(*row) for row in rows]
 
     def begin_move(self, memory_id: str, source: str, target: str) -> None:
         """Note that an entry is about to be copied to another scope, and then cut."""
-        self._run("INSERT OR REPLACE INTO moving VALUES (?, ?, ?)", (memory_id, source, target))
+        self.rows("INSERT OR REPLACE INTO moving VALUES (?, ?, ?)", (memory_id, source, target))
 
     def unfinished_moves(self) -> list[tuple[str, str, str]]:
         """Returns id, source and target of each move that began and did not end."""
-        return [tuple(row) for row in self._run("SELECT memory_id, scope, target FROM moving")]
+        return [tuple(row) for row in self.rows("SELECT memory_id, scope, target FROM moving")]
 
     def end_move(self, memory_id: str) -> None:
         """Note that the move ended."""
-        self._run("DELETE FROM moving WHERE memory_id = ?", (memory_id,))
+        self.rows("DELETE FROM moving WHERE memory_id = ?", (memory_id,))
 
     def add_undo_record(self, undo_record: UndoRecord) -> None:
         """Note what was done; its number is given here."""
-        with self._transaction() as connection:
+        with self.transaction() as connection:
             made = connection.execute(
                 "INSERT INTO deed (kind, memory_id, scope, target, person, conversation, words)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -204,7 +194,7 @@ class SqliteLedger:
     ) -> list[UndoRecord]:
         """Returns what was done to one memory, or by one person in one conversation, the last
         first."""
-        rows = self._run(
+        rows = self.rows(
             "SELECT * FROM deed WHERE (? = '' OR memory_id = ?) AND (? = '' OR person = ?)"
             " AND (? = '' OR conversation = ?) ORDER BY number DESC",
             (memory_id, memory_id, person, person, conversation, conversation),
@@ -213,42 +203,4 @@ class SqliteLedger:
 
     def drop_undo_record(self, number: int) -> None:
         """Drop the record of what was undone."""
-        self._run("DELETE FROM deed WHERE number = ?", (number,))
-
-    def checkpoint_wal(self) -> None:
-        """Leave no former row in any file of the database."""
-        with self._lock, _translated(self._path):
-            checkpoint_wal(self._opened())
-
-    def close(self) -> None:
-        """Close the file. Idempotent."""
-        with self._lock:
-            if self._connection is not None:
-                self._connection.close()
-                self._connection = None
-
-    def _run(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        with self._lock, _translated(self._path):
-            return self._opened().execute(statement, tuple(values)).fetchall()
-
-    @contextlib.contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        with (
-            self._lock,
-            _translated(self._path),
-            all_or_nothing(self._opened()) as connection,
-        ):
-            yield connection
-
-    def _opened(self) -> sqlite3.Connection:
-        if self._connection is None:
-            raise EngineClosed("the ledger is closed")
-        return self._connection
-
-
-@contextlib.contextmanager
-def _translated(path: Path | None) -> Iterator[None]:
-    try:
-        yield
-    except (sqlite3.Error, OSError, UnicodeEncodeError) as error:
-        raise StateUnavailable(str(error), str(path or "")) from error
+        self.rows("DELETE FROM deed WHERE number = ?", (number,))

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ..storage.sqlite import connect_in_memory, open_file
+from ..storage.sqlite import connect_numbered
 from .markdown.entry import parse, render
 from .models import KnownEntry, KnownFile
 
@@ -39,35 +39,10 @@ _NO_TIME = datetime.fromtimestamp(0, UTC)
 PUT_ENTRY = f"INSERT OR REPLACE INTO entry VALUES ({', '.join('?' * 14)})"  # noqa: S608
 
 
-def connected(path: Path) -> sqlite3.Connection:
-    """The file, with its tables. Raises sqlite3.DatabaseError."""
-    return _completed(open_file(path, wait_seconds=5.0))
-
-
-def in_memory() -> sqlite3.Connection:
-    """The same tables, kept nowhere."""
-    return _completed(connect_in_memory())
-
-
-def _completed(connection: sqlite3.Connection) -> sqlite3.Connection:
-    """A connection with the tables; closed where they cannot be made. Raises
-    sqlite3.DatabaseError."""
-    try:
-        connection.execute("PRAGMA journal_mode=WAL")
-        # Outlives a kill of the bot; after a power cut the files are read anew anyway.
-        connection.execute("PRAGMA synchronous=NORMAL")
-        connection.execute("PRAGMA secure_delete=ON")  # what is forgotten leaves no trace here
-        (number,) = connection.execute("PRAGMA user_version").fetchone()
-        if number not in (0, _FORMAT):
-            broken = sqlite3.DatabaseError(f"format {number}")
-            broken.sqlite_errorcode = sqlite3.SQLITE_FORMAT
-            raise broken
-        connection.executescript(_TABLES)
-        connection.execute(f"PRAGMA user_version={_FORMAT}")
-    except sqlite3.DatabaseError:
-        connection.close()
-        raise
-    return connection
+def connected(path: Path | None) -> sqlite3.Connection:
+    """The file, with its tables; kept nowhere without a path. After a power cut the vault's files
+    are read anew anyway. Raises sqlite3.DatabaseError."""
+    return connect_numbered(path, wait_seconds=5.0, number=_FORMAT, tables=_TABLES)
 
 
 def file_of(row: tuple[Any, ...]) -> KnownFile:

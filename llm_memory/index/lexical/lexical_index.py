@@ -17,7 +17,7 @@ from ...models.scope import ScopeFilter
 from ...runtime.cooperative import cooperative
 from ...storage.files import make_folder
 from ...storage.imports import import_whole
-from ...storage.sqlite import open_file
+from ...storage.sqlite import check, connect, connect_numbered, remove
 from ...text.tokenizer import Tokenizer
 from ..lexical_port import LexicalMatch, LexicalMatches, LexicalQuery, LexicalRecord
 from . import lexical_search
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 VERSION: Final = "1"
 """Of the tokens. Anything that changes one changes it, and the index is made again."""
-_ENDINGS: Final = ("", "-wal", "-shm", "-journal")
 _WAIT_SECONDS: Final = 1.0
 _BUSY: Final = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _FULL: Final = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
@@ -100,7 +99,7 @@ class SqliteLexicalIndex:
                 self._close_connections()
                 if isinstance(error, OSError) or _code(error) in (*_BUSY, *_FULL):
                     raise _translated(error) from error
-                self._remove()
+                remove(self._path)
             else:
                 return ""
             try:
@@ -112,32 +111,16 @@ class SqliteLexicalIndex:
 
     def _connect(self) -> None:
         make_folder(self._path.parent)
-        self._writer = self._connection()
+        self._writer = connect_numbered(
+            self._path, wait_seconds=_WAIT_SECONDS, number=FORMAT, tables=SCHEMA
+        )
         self._check(self._writer)
-        self._reader = self._connection()
+        self._reader = connect(self._path, wait_seconds=_WAIT_SECONDS, can_be_made_again=True)
         self._file = self._identity()
-
-    def _connection(self) -> sqlite3.Connection:
-        connection = open_file(self._path, wait_seconds=_WAIT_SECONDS)
-        try:
-            connection.execute("PRAGMA journal_mode=WAL")
-            connection.execute("PRAGMA synchronous=NORMAL")
-            connection.execute("PRAGMA secure_delete=ON")  # forgotten words are gone
-        except sqlite3.Error:
-            connection.close()
-            raise
-        return connection
 
     def _check(self, connection: sqlite3.Connection) -> None:
         """Raises sqlite3.DatabaseError: not whole, or of another version."""
-        (version,) = connection.execute("PRAGMA user_version").fetchone()
-        if version not in (0, FORMAT):
-            raise sqlite3.DatabaseError(f"format {version}")
-        (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-        if found != "ok":
-            raise sqlite3.DatabaseError(found)
-        connection.executescript(SCHEMA)
-        connection.execute(f"PRAGMA user_version={FORMAT}")
+        check(connection)
         for look in LOOK:
             connection.execute(look).fetchone()
         tokens = f"{VERSION}-characters" if self._tokenizer.degraded else VERSION
@@ -263,11 +246,7 @@ class SqliteLexicalIndex:
         with self._writing, self._reading:
             self._close_connections()
             with _translating():
-                self._remove()
-
-    def _remove(self) -> None:
-        for ending in _ENDINGS:
-            self._path.with_name(self._path.name + ending).unlink(missing_ok=True)
+                remove(self._path)
 
     def _close_connections(self) -> None:
         for connection in (self._reader, self._writer):
