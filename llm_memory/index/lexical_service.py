@@ -20,6 +20,7 @@ from ..models.passages import Passage, place_name
 from ..models.scope import ScopeFilter
 from ..models.settings import IndexPace
 from ..models.status import IndexState
+from ..runtime.cooperative import cooperative
 from ..runtime.gc_freeze import LONG_LIVED
 from ..runtime.notice_board import NoticeBoard
 from ..text.overlap import shortlist
@@ -276,7 +277,7 @@ class LexicalService:
     def _put(self, entries: list[Entry]) -> None:
         """Blocks."""
         living = (passage for _, passage in entries if passage is not None)
-        records = [lexical_record(passage) for passage in living]
+        records = [lexical_record(passage) for passage in cooperative(living)]
         gone = [key for key, passage in entries if passage is None]
         self._index.write(records, gone)
 
