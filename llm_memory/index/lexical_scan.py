@@ -66,7 +66,7 @@ class LexicalScan:
             return known
 
     def clear(self) -> None:
-        """Let go of what is kept of records."""
+        """Drop the cached words of all records."""
         with self._lock:
             self._words.clear()
 

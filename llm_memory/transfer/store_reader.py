@@ -26,7 +26,7 @@ MARKDOWN: Final = ".md"
 
 
 class StoreReader:
-    """Reads the tree below ``root``, to which nobody may write meanwhile. Every method blocks."""
+    """Reads the tree below ``root``, which its caller keeps as it is. Every method blocks."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
