@@ -230,7 +230,7 @@ def newest_first(
                     other
                     for other in known.values()
                     if one.was_elsewhere(other, question)
-                    or (wanted is Wanted.NEWEST and one.was_so_until(other, is_of_another))
+                    or (wanted is Wanted.NOW and one.was_so_until(other, is_of_another))
                 ),
             ]
             for place, one in known.items()

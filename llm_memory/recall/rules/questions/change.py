@@ -15,6 +15,9 @@ class Wanted(StrEnum):
     ANY = "any"
     """The question does not say."""
     NEWEST = "newest"
+    """The last of them: what did he say, how often was it."""
+    NOW = "now"
+    """The last of them, for it is asked how things stand."""
     HISTORY = "history"
     """All of them, in their order."""
 
@@ -30,16 +33,19 @@ _HISTORY = LazyPattern(
     r"\b(?:how|what)\s.*\bchanged\sover\b|\bin\sthe\spast\b|\ball\sthe\stimes\b|\bin\stotal\b",
     re.IGNORECASE,
 )
-_NEWEST = LazyPattern(
+_NOW = LazyPattern(
     r"现在|如今|目前|眼下|这会儿|这阵子|上次|上一次|上回|最近一次|最新|最后|后来|结果|最终|到底|"
     r"多久没|多长时间没|几天没|第几|几次|几回|几遍|还(?!给|钱|款|书|清|债)|仍|依然|不再|已经|"
     r"了(?:吗|么|没|没有|嘛)|没有?[?？]?\s*$|改(?!错|作业|名)|换|变|挪|推迟|提前|进展|怎么样了|如何了|"
     r"\bnow(?:adays)?\b|\bstill\b|\bany\s?(?:more|longer)\b|\bno\slonger\b|\blast\stime\b|"
     r"\b(?:most\srecent|latest|lately|currently|current|eventually|finally|yet|already|so\sfar)\b|"
-    r"\bthese\sdays\b|\bat\sthe\smoment\b|\bin\sthe\send\b|\bsince\swhen\b|"
-    r"\bhow\s(?:long\s(?:since|ago|has|have|is\sit)|many\stimes|often)\b|\bchanged?\b|\bmoved\b|"
-    r"\b(?:did|has|have)\b|\bnew\b|\bwhen\s(?:did|was)\b.*\blast\b",
+    r"\bthese\sdays\b|\bat\sthe\smoment\b|\bin\sthe\send\b|\bsince\swhen\b|\bchanged?\b|"
+    r"\bmoved\b|\bnew\b|\bwhen\s(?:did|was)\b.*\blast\b|\bhow\slong\s(?:since|ago)\b|"
+    r"^\W*(?:did|has|have)\b",
     re.IGNORECASE,
+)
+_NEWEST = LazyPattern(
+    r"\b(?:did|has|have)\b|\bhow\s(?:long\sis\sit|many\stimes|often)\b", re.IGNORECASE
 )
 _CHANGE = LazyPattern(
     r"改(?:到|成|为|在|回|由|去|了|用|吃|喝|叫)|换(?:成|到|了|去|回|给|由)|变(?:成|为|了|更)|挪|"
@@ -59,6 +65,8 @@ def what_is_wanted(question: str) -> Wanted:
     asked = sentences[-1] if 0 < len(sentences) <= _STORY else ""
     if _HISTORY.search(asked):
         return Wanted.HISTORY
+    if _NOW.search(asked):
+        return Wanted.NOW
     return Wanted.NEWEST if _NEWEST.search(asked) else Wanted.ANY
 
 
