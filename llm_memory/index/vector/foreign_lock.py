@@ -64,7 +64,7 @@ class ForeignLock:
         """Wait until no other program blocks a reader, or a writer.
 
         Raises:
-            IndexUnavailable: ``busy``, another program still does.
+            IndexUnavailable: ``busy``, another program still does, or did when this was closed.
         """
         waited = 0.0
         while self._held(to_write=to_write):
@@ -72,9 +72,12 @@ class ForeignLock:
                 raise IndexUnavailable(f"{self._path.name} is locked", code=BUSY)
             self._sleep(_POLL_SECONDS)
             waited += _POLL_SECONDS
+        if waited and self._handle is None:  # closed meanwhile, and Chroma with it
+            raise IndexUnavailable(f"{self._path.name} was locked", code=BUSY)
 
     def _held(self, *, to_write: bool) -> bool:
-        if self._handle is None:
+        handle = self._handle  # another thread may close it
+        if handle is None:
             return False
         fcntl: Any = importlib.import_module("fcntl")
         # A reader is blocked by a program that writes the pages or is about to; a writer also by
@@ -82,11 +85,9 @@ class ForeignLock:
         kind = fcntl.F_WRLCK if to_write else fcntl.F_RDLCK
         first = _PENDING if to_write else _SHARED
         try:
-            answer = fcntl.fcntl(self._handle, fcntl.F_GETLK, self._packed(kind, first, _END))
-            pending = fcntl.fcntl(
-                self._handle, fcntl.F_GETLK, self._packed(kind, _PENDING, _PENDING + 1)
-            )
-        except OSError:  # a disk that knows no locks
+            answer = fcntl.fcntl(handle, fcntl.F_GETLK, self._packed(kind, first, _END))
+            pending = fcntl.fcntl(handle, fcntl.F_GETLK, self._packed(kind, _PENDING, _PENDING + 1))
+        except OSError:  # a disk that knows no locks, or closed
             return False
         unlocked = fcntl.F_UNLCK
         return bool(self._kind(answer) != unlocked or self._kind(pending) != unlocked)

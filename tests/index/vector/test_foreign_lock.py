@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint
 from astrbot_plugin_scoped_memory.llm_memory.index.ports import IndexRecord
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.embedded import EmbeddedChroma
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.foreign_lock import ForeignLock
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.vector_store import ChromaVectorStore
 from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope, ScopeFilter
@@ -109,3 +112,31 @@ def test_our_own_writes_are_in_nobodys_way(store: ChromaVectorStore) -> None:
     for number in range(2, 8):
         write(store, number)
         assert found(store) == ["m-0"]
+
+
+def test_who_waits_while_the_index_is_closed_is_told_busy(
+    store: ChromaVectorStore, database: Path
+) -> None:
+    assert found(store) == ["m-0"]
+    lock = ForeignLock(database, sleep=lambda _: lock.close())
+    lock.open()
+    with held(database, EXCLUSIVE), pytest.raises(IndexUnavailable) as refused:
+        lock.wait(to_write=False)
+    assert refused.value.code == "busy"
+
+
+def test_a_lock_that_is_closed_while_it_is_looked_at_holds_nobody_up(
+    store: ChromaVectorStore, database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert found(store) == ["m-0"]
+    lock = ForeignLock(database)
+    lock.open()
+    import_module = importlib.import_module
+
+    def closing(name: str) -> ModuleType:
+        lock.close()
+        return import_module(name)
+
+    with held(database, EXCLUSIVE):
+        monkeypatch.setattr(importlib, "import_module", closing)
+        lock.wait(to_write=False)
