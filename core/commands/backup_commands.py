@@ -29,7 +29,7 @@ from ..host.panel_config import NotSaved
 from ..plugin_context import PluginContext
 from ..plugin_names import ROOT
 from ..replies.outcome_text import error_text
-from ..services.injection_service import safe
+from ..safe_text import safe
 from .transfer_commands import fault_text
 
 _ANYWAY = {"anyway", "仍要"}

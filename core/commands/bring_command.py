@@ -13,7 +13,7 @@ from ...llm_memory import (
 )
 from ..plugin_context import PluginContext
 from ..replies.outcome_text import rejected_text
-from ..services.injection_service import safe
+from ..safe_text import safe
 from ..texts import Texts
 from .slow_command import answer_or_continue
 

@@ -16,7 +16,7 @@ from ..plugin_context import PluginContext
 from ..replies.explanation import primed_text, why_text
 from ..replies.outcome_text import entry_text, note_text
 from ..replies.plain_explanation import attached, fate_text, plain_why_text
-from ..services.injection_service import safe
+from ..safe_text import safe
 from .last_shown import LastShown
 from .memory_reference import MemoryReference, UnknownReference
 

@@ -10,7 +10,8 @@ from ...llm_memory import ConversationId, Hit, Memory, StoredMemory
 from ...llm_memory.catalogue.rules.pointers import pointed_id
 from ...llm_memory.text.normalising import preview
 from ..plugin_context import PluginContext
-from ..services.injection_service import hit_line, safe
+from ..safe_text import safe
+from ..services.injection_service import hit_line
 from ..texts import Texts
 from .last_shown import LastShown
 

@@ -16,7 +16,7 @@ from ...llm_memory import (
 )
 from ..plugin_context import PluginContext
 from ..replies.migration_text import cause_text, numbers_text
-from ..services.injection_service import safe
+from ..safe_text import safe
 from .slow_command import answer_or_continue
 
 _STATUS_SECONDS = 1.0

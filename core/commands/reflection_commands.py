@@ -17,7 +17,7 @@ from ...llm_memory import (
 )
 from ..plugin_context import PluginContext
 from ..replies.outcome_text import error_text
-from ..services.injection_service import safe
+from ..safe_text import safe
 from ..texts import Texts
 
 _PATIENCE_SECONDS = 20.0

@@ -18,7 +18,7 @@ from ...llm_memory.scopes.rules.map_edits import entry_of, with_entry
 from ..host.panel_config import NotSaved
 from ..plugin_context import PluginContext
 from ..replies.loop_text import moment
-from ..services.injection_service import safe
+from ..safe_text import safe
 from ..turn.first_message import scope_line
 from .bring_command import BRING, BringCommand, left_text
 from .correct_commands import split

@@ -7,7 +7,7 @@ from datetime import timedelta
 from ...llm_memory import Actor, ConversationId, Postponed, SleepReport
 from ..plugin_context import PluginContext
 from ..replies.loop_text import moment
-from ..services.injection_service import safe
+from ..safe_text import safe
 
 _JUST_NOW = timedelta(minutes=10)
 """Asked again so soon after one, the admin wants to know how it went."""

@@ -16,7 +16,7 @@ from ...llm_memory import (
 )
 from ..plugin_context import PluginContext
 from ..replies.outcome_text import rejected_text
-from ..services.injection_service import safe
+from ..safe_text import safe
 from ..texts import Texts
 
 _SHOWN = 5

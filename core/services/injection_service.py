@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from ...llm_memory import Byline, Hit
 from ...llm_memory.catalogue.rules.bylines import UNKNOWN, as_one_name
+from ..safe_text import note_title, safe, safe_pointer
 from ..texts import Texts
 
 OPEN = "<scoped_memory>"
 CLOSE = "</scoped_memory>"
-_LONGEST_TITLE = 80
-_BRACKETS = str.maketrans("<>〔〕", "‹›()")
-"""What closes the fence, and what stands round the mark of a speaker, is ours alone."""
-_POINTER = re.compile("[#^][mn]-")
-_WIDE = {"#": "＃", "^": "＾"}
 
 
 def fence(hits: Sequence[Hit], texts: Texts) -> str:
@@ -65,30 +60,3 @@ def byline(about: Byline, texts: Texts) -> str:
         said = [texts.say("inject.account", end=about.account)] if about.account else []
     said += [texts.say("inject.elsewhere")] if about.elsewhere else []
     return f"〔{texts.say('private.and').join(said)}〕" if said else ""
-
-
-def safe_pointer(pointer: str) -> str:
-    """A pointer whose file name, which a person may have chosen, forges nothing."""
-    path, mark, memory_id = pointer.rpartition("#")
-    return f"{safe(path)}{mark}{memory_id}"
-
-
-def note_title(headings: Sequence[str]) -> str:
-    """Headings, the widest first; of many words those at the end, which say most."""
-    title = safe(" › ".join(headings))
-    return title if len(title) <= _LONGEST_TITLE else f"…{title[1 - _LONGEST_TITLE :]}"
-
-
-def safe_line(line: str) -> str:
-    """``safe`` for a line whose blanks at the beginning mean something: code, a list."""
-    bare = line.lstrip(" \t")
-    return line[: len(line) - len(bare)].expandtabs(4) + safe(bare)
-
-
-def safe(text: str) -> str:
-    """``text`` on one line, unable to close the fence or to look like a pointer.
-
-    Character for character, so that it is as long, and costs as much, as it was counted.
-    """
-    line = " ".join(text.split()).translate(_BRACKETS)
-    return _POINTER.sub(lambda match: f"{_WIDE[match[0][0]]}{match[0][1:]}", line)

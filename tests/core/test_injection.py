@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.core.replies.outcome_text import entry_text, note_text
+from astrbot_plugin_scoped_memory.core.safe_text import safe
 from astrbot_plugin_scoped_memory.core.services.injection_service import (
     CLOSE,
     OPEN,
     fence,
     hit_line,
-    safe,
 )
 from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.pointers import pointed_id

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 
+import checkout
 import pytest
 
 from astrbot_plugin_scoped_memory.core.host import late_start
@@ -268,3 +271,19 @@ def test_a_text_can_be_said_before_the_config_is_read() -> None:
     for config in (None, {}, {"language": "克林贡语"}, {"language": ["en-US"]}):
         assert chosen_language(config) == LANGUAGES[0]
     assert chosen_language({"language": "en-US"}) == "en-US"
+
+
+def test_the_plugins_own_module_leaves_the_engine_for_later() -> None:
+    """AstrBot imports it while it starts, and goes on when that is done."""
+    name = checkout.NAME
+    code = (
+        f"import sys; sys.path.insert(0, {str(checkout.ROOT / 'scripts')!r}); import checkout; "
+        f"checkout.register(); import {name}.main; "
+        f"print('loaded', *(n for n in sys.modules if n.startswith('{name}.')))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True
+    )
+    loaded = done.stdout.splitlines()[-1].split()
+    assert f"{name}.core.host.late_start" in loaded
+    assert not [one for one in loaded if one.startswith(f"{name}.llm_memory")]
