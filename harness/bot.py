@@ -33,20 +33,21 @@ class BotDied(RuntimeError):
 class Forked:
     """A bot's process that harness/prefork.py made: what we ask of subprocess.Popen."""
 
-    _program: ClassVar["subprocess.Popen[bytes] | None"] = None
+    _programs: ClassVar[dict[Path, subprocess.Popen[bytes]]] = {}
+    """By the Python that they run."""
 
-    def __init__(self, root: Path, log: Path, environment: Mapping[str, str]) -> None:
+    def __init__(self, python: Path, root: Path, log: Path, environment: Mapping[str, str]) -> None:
         assert sys.platform == "linux"
-        if Forked._program is None or Forked._program.poll() is not None:
-            Forked._program = subprocess.Popen(
-                [sys.executable, str(Path(__file__).with_name("prefork.py"))],
+        program = Forked._programs.get(python)
+        if program is None or program.poll() is not None:
+            program = Forked._programs[python] = subprocess.Popen(
+                [str(python), str(Path(__file__).with_name("prefork.py"))],
                 env=_environment(),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 start_new_session=True,
                 preexec_fn=_die_with_parent,
             )
-        program = Forked._program
         assert program.stdin is not None
         assert program.stdout is not None
         start = {"root": str(root), "log": str(log), "environment": {**environment}}
@@ -83,15 +84,15 @@ class AstrBotProcess:
     """
 
     preforked: ClassVar[bool] = False
-    """Whether bots of this Python are forked where that can be, so that each starts in a third of
-    the time. For runs with many starts: the first one takes as long as any."""
+    """Whether bots are forked where that can be, so that each starts in a third of the time. For
+    runs with many starts: the first one of each Python takes as long as any."""
 
     def __init__(self, root: Path, settings: BotSettings, *, python: Path | None = None) -> None:
         self.root = root
         self.environment: Mapping[str, str] = {}
         """What its process gets beside our own."""
         self.settings = settings
-        self._forks = self.preforked and python is None and sys.platform == "linux"
+        self._forks = self.preforked and sys.platform == "linux"
         self.python = python or Path(sys.executable)
         self.log_file = root / "astrbot.log"
         self._process: subprocess.Popen[bytes] | Forked | None = None
@@ -188,7 +189,7 @@ class AstrBotProcess:
         with self.log_file.open("ab") as log:
             self._log_start = log.tell()
             if self._forks:
-                self._process = Forked(self.root, self.log_file, environment)
+                self._process = Forked(self.python, self.root, self.log_file, environment)
             else:
                 self._process = subprocess.Popen(
                     [str(self.python), "-m", "astrbot.cli", "run"],

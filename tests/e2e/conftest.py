@@ -11,7 +11,7 @@ from astrbot_plugin_scoped_memory.harness.places import Person, Place, group
 from astrbot_plugin_scoped_memory.harness.rig import Rig
 from astrbot_plugin_scoped_memory.tests.e2e.cast import ADMIN, MAP
 
-# Some sixty starts. Where a test names its Python, as the story does, nothing is imported before.
+# Some sixty starts.
 AstrBotProcess.preforked = True
 
 _numbers = itertools.count(600_000)

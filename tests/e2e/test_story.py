@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from astrbot_plugin_scoped_memory.harness.bot import AstrBotProcess
 from astrbot_plugin_scoped_memory.harness.release import CHECKOUT
 from astrbot_plugin_scoped_memory.harness.rig import WORDS_ALONE, Rig
 from astrbot_plugin_scoped_memory.harness.script import JsonObject
@@ -58,7 +59,10 @@ async def test_the_story_holds_in_the_newest_astrbot(tmp_path: Path) -> None:
     assert problems == [], version
 
 
-async def test_the_story_holds_in_the_oldest_supported_astrbot(tmp_path: Path) -> None:
+async def test_the_story_holds_in_the_oldest_supported_astrbot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(AstrBotProcess, "preforked", False)  # as an owner starts it
     version, problems = await play(tmp_path / "bot", oldest_python(), CONFIG | WORDS_ALONE)
     assert "AstrBot v4.28" in version
     assert problems == []
