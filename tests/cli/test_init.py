@@ -24,7 +24,7 @@ from astrbot_plugin_scoped_memory.llm_memory.home.setting_words import config_te
 from astrbot_plugin_scoped_memory.llm_memory.home.settings import load_settings
 from astrbot_plugin_scoped_memory.tests.support.legacy_stores import photograph
 
-pytestmark = [pytest.mark.engine, pytest.mark.property]
+pytestmark = [pytest.mark.engine, pytest.mark.property, pytest.mark.slow]
 
 TOOLS = ("memory_primer", "memory_search", "memory_log", "memory_session_end")
 SECRET = "another-servers-key"

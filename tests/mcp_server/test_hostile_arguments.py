@@ -29,6 +29,7 @@ from astrbot_plugin_scoped_memory.tests.support.agents import (
 pytestmark = [
     pytest.mark.engine,
     pytest.mark.property,
+    pytest.mark.slow,
     pytest.mark.asyncio(loop_scope="module"),
 ]
 

@@ -19,6 +19,7 @@ from astrbot_plugin_scoped_memory.tests.support.agents import LANGUAGES, AgentRi
 pytestmark = [
     pytest.mark.engine,
     pytest.mark.property,
+    pytest.mark.slow,
     pytest.mark.asyncio(loop_scope="module"),
 ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from functools import cache
 
 import jieba
 import pytest
@@ -15,12 +16,21 @@ from astrbot_plugin_scoped_memory.llm_memory.text.word_counts import WordCounts
 
 pytestmark = pytest.mark.unit
 
-JIEBA = jieba.Tokenizer()
-JIEBA.FREQ, JIEBA.total = JIEBA.gen_pfdict(JIEBA.get_dict_file())
-JIEBA.initialized = True
-WORDS = load_words(JIEBA.get_dict_file(), None)
-SEGMENTER = Segmenter(WORDS)
 SMALL = "花生 30 n\n花生酱 4 n\n生 2\n酱油 7 n\n"
+
+
+@cache
+def jiebas() -> jieba.Tokenizer:
+    """Made when a test asks for it: it takes a second, and each worker collects this module."""
+    tokenizer = jieba.Tokenizer()
+    tokenizer.FREQ, tokenizer.total = tokenizer.gen_pfdict(tokenizer.get_dict_file())
+    tokenizer.initialized = True
+    return tokenizer
+
+
+@cache
+def dictionary() -> WordCounts:
+    return load_words(jiebas().get_dict_file(), None)
 
 
 def small(text: str = SMALL) -> WordCounts:
@@ -29,8 +39,8 @@ def small(text: str = SMALL) -> WordCounts:
 
 @pytest.mark.slow
 def test_every_word_and_every_beginning_has_the_count_that_jieba_has() -> None:
-    assert WORDS.total == JIEBA.total
-    assert all(WORDS.look(word) == count for word, count in JIEBA.FREQ.items())
+    assert dictionary().total == jiebas().total
+    assert all(dictionary().look(word) == count for word, count in jiebas().FREQ.items())
 
 
 LINES = st.lists(
@@ -55,6 +65,7 @@ def test_any_dictionary_says_of_any_text_what_its_lines_say(
     assert words.total == sum(count for _, count in lines)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
@@ -70,17 +81,20 @@ def test_any_dictionary_says_of_any_text_what_its_lines_say(
     ],
 )
 def test_a_text_is_cut_as_jieba_cuts_it(text: str) -> None:
-    assert SEGMENTER.cut(text) == JIEBA.lcut(text, HMM=False)
+    assert Segmenter(dictionary()).cut(text) == jiebas().lcut(text, HMM=False)
 
 
-COMMON = st.sampled_from(sorted({char for word in list(JIEBA.FREQ)[::500] for char in word}))
+COMMON = st.deferred(
+    lambda: st.sampled_from(sorted({char for word in list(jiebas().FREQ)[::500] for char in word}))
+)
 HAN = st.one_of(COMMON, st.characters(min_codepoint=0x3400, max_codepoint=0x9FFF))
 
 
+@pytest.mark.slow
 @given(st.text(HAN, max_size=30))
 def test_any_text_is_cut_as_jieba_cuts_it(text: str) -> None:
     han = "".join(char for char in text if not char.isascii())
-    assert SEGMENTER.cut(han) == JIEBA.lcut(han, HMM=False)
+    assert Segmenter(dictionary()).cut(han) == jiebas().lcut(han, HMM=False)
 
 
 def test_words_whose_letters_are_the_same_bytes_are_not_mixed_up() -> None:

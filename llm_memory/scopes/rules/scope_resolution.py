@@ -20,6 +20,7 @@ from ...models.settings import (
     ScopeMap,
     ScopeSettings,
 )
+from ...text.normalising import clean
 from .map_keys import PERSONA_PREFIX, chat_of, is_persona_key, seems_to_mean, without_account
 
 
@@ -112,8 +113,10 @@ def _persona_key(conversation_id: ConversationId) -> Iterator[tuple[WhyCode, str
     persona_key = f"{PERSONA_PREFIX}{conversation_id.persona}"
     if conversation_id.hidden:
         return  # the group's own key would come before the persona's
-    if conversation_id.persona and is_persona_key(persona_key):
-        yield WhyCode.MAPPED_PERSONA, persona_key
+    # The map's keys come without blanks at their ends and without invisible characters.
+    for key in dict.fromkeys((persona_key, clean(persona_key))):
+        if conversation_id.persona and is_persona_key(key):
+            yield WhyCode.MAPPED_PERSONA, key
 
 
 def _parents(key: str) -> Iterator[tuple[WhyCode, str]]:
