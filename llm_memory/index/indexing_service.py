@@ -74,6 +74,7 @@ class IndexingService:
         )
         self._announced = 0
         self._doubtful = False
+        self._comparing = False
         self.state = IndexState.WAITING
 
     @property
@@ -111,7 +112,8 @@ class IndexingService:
     @property
     def in_step(self) -> bool:
         """Whether it holds just what lives, but for what the embedder cannot take: ``backlog``."""
-        return self.state is IndexState.READY and not self._queue and not self._doubtful
+        looks = self._doubtful or self._comparing
+        return self.state is IndexState.READY and not self._queue and not looks
 
     def lag(self) -> AbstractContextManager[Lag]:
         """Follows what the index may not know while it is asked."""
@@ -315,8 +317,11 @@ class IndexingService:
             self._notices.clear(NoticeCode.INDEX_FULL)
 
     async def _compare(self) -> None:
-        self._doubtful = False
-        await self._comparison.compare()
+        self._doubtful, self._comparing = False, True
+        try:
+            await self._comparison.compare()
+        finally:
+            self._comparing = False
 
     async def _drop_others(self, active: str) -> None:
         for name in await self._calls.run(self._store.collections):

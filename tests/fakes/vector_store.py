@@ -44,6 +44,11 @@ class Disk:
     collections: dict[str, Collection] = field(default_factory=dict)
     deleted: int = 0
 
+    @property
+    def worn(self) -> bool:
+        """Whether more was deleted than is left."""
+        return self.deleted > sum(map(len, self.collections.values()))
+
 
 class InMemoryVectorStore:
     """The port VectorStore. ``fault``, while set, is what every call after open raises."""

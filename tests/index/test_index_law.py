@@ -18,7 +18,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory import (
-    IndexState,
     MemoryDraft,
     Reinforced,
     Stored,
@@ -180,11 +179,11 @@ class Home:
     async def waits(self, rig: Rig, _: int, __: int) -> None:
         """Both indexes have caught up."""
         await self.looks(rig, 0, 0)
-        words = rig.engine.rooms.words
+        rooms = rig.engine.rooms
         async with asyncio.timeout(30):
-            while words.pending or words.state is not IndexState.READY:  # noqa: ASYNC110
+            # An index that is worn is soon begun anew.
+            while not (rooms.words.in_step and rooms.indexing.in_step) or self.disk.worn:  # noqa: ASYNC110
                 await asyncio.sleep(0.002)
-        await rig.until_indexed()
 
     # People
 

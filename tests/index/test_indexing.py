@@ -39,6 +39,36 @@ class RestingStore(InMemoryVectorStore):
         return super().worn()
 
 
+class ReadSlowly(InMemoryVectorStore):
+    """Tells what it holds when it may."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may, self.began = threading.Event(), threading.Event()
+        self.may.set()
+
+    def hashes(self) -> dict[Key, str]:
+        self.began.set()
+        assert self.may.wait(30)
+        return super().hashes()
+
+
+async def test_an_index_that_is_being_compared_is_not_known_to_be_in_step(tmp_path: Path) -> None:
+    store = ReadSlowly()
+    async with running(tmp_path, store=store) as rig:
+        indexing = rig.engine.rooms.indexing
+        await rig.remember("奶奶对花生过敏", group(777))
+        await rig.until_indexed()
+        assert indexing.in_step
+        store.may.clear()
+        store.began.clear()
+        indexing.recheck()
+        assert await asyncio.to_thread(store.began.wait, 30)
+        assert not indexing.in_step
+        store.may.set()
+        await rig.until_indexed()
+
+
 async def test_one_text_that_cannot_be_embedded_holds_up_no_other(
     tmp_path: Path,
 ) -> None:

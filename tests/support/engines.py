@@ -156,8 +156,9 @@ class Rig:
             while True:
                 status = await self.engine.status()
                 settled = not status.backlog and not status.leaving
-                alone = status.index is IndexState.LEXICAL
-                if (status.words if alone else status.index) is IndexState.READY and settled:
+                rooms = self.engine.rooms
+                index = rooms.words if status.index is IndexState.LEXICAL else rooms.indexing
+                if index.in_step and settled:
                     return
                 await asyncio.sleep(0.01)
 
