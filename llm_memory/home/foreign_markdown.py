@@ -166,7 +166,7 @@ def _memory(place: _Place, lines: Sequence[str]) -> ForeignMemory:
     first, more = _parts(lines)
     kind = place.kind
     if kind is MemoryKind.TASK:
-        more = "；".join(_NESTED.sub("", line).strip() for line in more.splitlines())
+        more = "；".join(_without(_NESTED, line).strip() for line in more.splitlines())
     elif kind is MemoryKind.EVENT:
         if any(word in place.section for word in _LEARNED):
             kind = MemoryKind.KNOWLEDGE
@@ -181,12 +181,18 @@ def _parts(lines: Sequence[str]) -> tuple[str, str]:
     own = [lines[0], *takewhile(lambda line: not _NESTED.match(line), lines[1:])]
     more = "\n".join(lines[len(own) :])
     first = " ".join(line.strip() for line in own)
-    first = _ITEM.sub("", first, count=1)
+    first = _without(_ITEM, first)
     if len(first) > _LONGEST:
         ends = [found.end() for found in _SENTENCE.finditer(first, 0, _LONGEST)]
         cut = ends[-1] if ends else _LONGEST
         first, more = first[:cut], f"{first[cut:]}\n{more}"
     return first.strip(), more.strip()
+
+
+def _without(mark: re.Pattern[str], line: str) -> str:
+    """The line without the mark that it begins with."""
+    found = mark.match(line)
+    return line[found.end() :] if found else line
 
 
 def _with_more(memory: ForeignMemory, more: str) -> ForeignMemory:

@@ -85,6 +85,13 @@ def test_a_very_long_item_is_cut_at_a_sentence() -> None:
     assert (found[0].text + found[0].more).replace("\n", "") == "一句话。" * 800
 
 
+def test_what_looks_like_a_mark_within_a_line_is_kept() -> None:
+    (paragraph,) = read("user/entities.md", "门牌 12. 号楼，一晚 100- 200 元")
+    assert paragraph.text == "门牌 12. 号楼，一晚 100- 200 元"
+    (task,) = read("TASKS.md", "- [ ] 订房\n  - 一晚 100- 200 元\n  - 12. 号楼")
+    assert task.more == "一晚 100- 200 元；12. 号楼"
+
+
 @given(st.sampled_from(["a.md", "TASKS.md", "journal/2026-02-30.md", "x/y.md"]), st.text())
 def test_any_text_is_read_and_no_word_is_invented(path: str, text: str) -> None:
     found = read_file(path, text, NOW)
