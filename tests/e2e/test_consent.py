@@ -74,11 +74,16 @@ async def test_a_confidence_is_refused_with_what_to_do_and_leaves_no_trace(runni
     assert "保密" in turn.tool_results[-1]
     await running.turn(MINGS_CHAT, MING, "顺便说一句，今天吃了螺蛳粉")
 
-    async def queued() -> bool:
-        return noted_turns(running.bot.plugin_data, "螺蛳粉") != []
+    def read(words: str) -> bool:
+        return any(words in request.everything for request in running.model.readings)
 
-    await until(queued, within=30, what="the next turn in the queue")
+    async def kept() -> bool:
+        # Read at once, and let go, where the reader is at it already.
+        return noted_turns(running.bot.plugin_data, "螺蛳粉") != [] or read("螺蛳粉")
+
+    await until(kept, within=30, what="the next turn in the queue, or read")
     assert noted_turns(running.bot.plugin_data, "搬出去") == []
+    assert not read("搬出去")
     assert files_with(running.memory, "搬出去") == []
 
 
