@@ -159,8 +159,15 @@ class SqliteLedger(SqliteFile):
         return [RemovedEntry(*row) for row in rows]
 
     def begin_move(self, memory_id: str, source: str, target: str) -> None:
-        """Note that an entry is about to be copied to another scope, and then cut."""
-        self.rows("INSERT OR REPLACE INTO moving VALUES (?, ?, ?)", (memory_id, source, target))
+        """Note that an entry is about to be copied to another scope, and then cut. From now on it
+        has not departed from there: after a crash the copy is no old save that came back."""
+        with self.transaction() as connection:
+            connection.execute(
+                "INSERT OR REPLACE INTO moving VALUES (?, ?, ?)", (memory_id, source, target)
+            )
+            connection.execute(
+                "DELETE FROM departed WHERE scope = ? AND memory_id = ?", (target, memory_id)
+            )
 
     def unfinished_moves(self) -> list[tuple[str, str, str]]:
         """Returns id, source and target of each move that began and did not end."""

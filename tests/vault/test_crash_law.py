@@ -163,6 +163,14 @@ def test_a_deed_that_was_cut_off_is_done_or_not_done_and_nothing_else_is_lost(
     asyncio.run(play(story, Fragile))
 
 
+def test_a_move_back_that_was_cut_off_loses_nothing_where_the_archive_has_it() -> None:
+    """It was cut off while it was forgotten, too: the archive of that scope has its words."""
+    there_and_back = [("killed_while_moving", 0, DEPTH - 1), ("killed_while_moving", 0, 3)]
+    asyncio.run(
+        play([("says", 0, 0), ("crashes_while_forgetting", 0, 0), *there_and_back], Fragile)
+    )
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("action", killings)
 def test_the_process_really_ends_at_the_first_moments_of_each_deed(action: str) -> None:

@@ -352,7 +352,8 @@ class Story:
             self.number += 1
             target = target.with_name(f"x{self.number}.md")
         target.parent.mkdir(parents=True, exist_ok=True)
-        before = target.read_text("utf-8") if target.exists() else ""
+        # A file that is the same byte by byte as another is a copy, and not taken in.
+        before = target.read_text("utf-8") if target.exists() else f"# {target.stem}\n"
         target.write_text(before + "\n" + render(stored.memory), "utf-8")
         self.alive.append((scope.name, stored.memory.judgment))
 
