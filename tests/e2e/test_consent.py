@@ -78,7 +78,7 @@ async def test_a_confidence_is_refused_with_what_to_do_and_leaves_no_trace(runni
         return any(words in request.everything for request in running.model.readings)
 
     async def kept() -> bool:
-        # Read at once, and let go, where the reader is at it already.
+        # The reader may have read it already, and let it go.
         return noted_turns(running.bot.plugin_data, "螺蛳粉") != [] or read("螺蛳粉")
 
     await until(kept, within=30, what="the next turn in the queue, or read")
