@@ -5,7 +5,11 @@ import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterator
+from io import BufferedIOBase
+from mmap import mmap
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -68,6 +72,22 @@ settings.register_profile(
 )
 settings.register_profile("soak", max_examples=1000, deadline=None, suppress_health_check=_SLOW)
 settings.load_profile("ci")  # `--hypothesis-profile=quick` on the command line wins
+
+
+@pytest.fixture(scope="session", autouse=True)
+def dictionary_digested_once() -> Iterator[None]:
+    """Each new home digests jieba's dictionary, which takes most of a second."""
+    from astrbot_plugin_scoped_memory.llm_memory.text import dictionary_cache
+
+    digest, kept = dictionary_cache.digest, dict[bytes, mmap]()
+
+    def once(file: BufferedIOBase, source: bytes) -> mmap:
+        if source not in kept:
+            kept[source] = digest(file, source)
+        return kept[source]
+
+    with mock.patch.object(dictionary_cache, "digest", once):
+        yield
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

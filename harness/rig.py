@@ -4,11 +4,13 @@ import asyncio
 import itertools
 import json
 import re
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
+from typing import ClassVar
 
 from .bot import AstrBotProcess
 from .clock import MovedClock
@@ -66,6 +68,10 @@ class Rig:
     into its folders before anything runs.
     """
 
+    dictionary: ClassVar[Path | None] = None
+    """``index/dictionary.bin`` for each new bot, which would make it for a second. For runs with
+    many of them."""
+
     def __init__(
         self,
         root: Path,
@@ -108,6 +114,10 @@ class Rig:
                 await self._stack.enter_async_context(self.telegram)
             self.bot = self._new_bot()
             self.bot.prepare()
+            if self.dictionary is not None:
+                index = self.bot.plugin_data / "index"
+                index.mkdir(parents=True, exist_ok=True)
+                shutil.copy(self.dictionary, index / "dictionary.bin")
             install(self.bot.plugins, source=self.source)
             config = PATIENCE | NO_READER | (self._config or {})
             config = config if self._embedding_dimensions else WORDS_ALONE | config

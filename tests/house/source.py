@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -36,8 +37,9 @@ def files(part: str) -> list[Path]:
     return [place] if place.is_file() else sorted(place.rglob("*.py"))
 
 
+@cache
 def module_at(path: Path) -> Module:
-    """The parsed file."""
+    """The parsed file, for reading only: it is parsed once."""
     tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
     return Module(path.relative_to(ROOT).as_posix(), tree)
 

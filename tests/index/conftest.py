@@ -20,12 +20,6 @@ from astrbot_plugin_scoped_memory.tests.support.chroma_server import server  # n
 _numbers = itertools.count()
 
 
-@pytest.fixture(scope="session")
-def native(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where it is kept that Chroma runs on this machine: asked once."""
-    return tmp_path_factory.mktemp("native") / "native.json"
-
-
 def _bench(kind: str, request: pytest.FixtureRequest, folder: Path) -> Bench:
     match kind:
         case "memory":
@@ -33,7 +27,7 @@ def _bench(kind: str, request: pytest.FixtureRequest, folder: Path) -> Bench:
         case "chroma":
             return ChromaBench(folder)
         case "worker":
-            return WorkerBench(folder, request.getfixturevalue("native"))
+            return WorkerBench(folder)
         case _:
             process = request.getfixturevalue("server")
             return ServerBench(process.url)

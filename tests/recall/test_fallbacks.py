@@ -20,6 +20,7 @@ from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import (
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm
 from astrbot_plugin_scoped_memory.tests.index.vector.index_bench import fill_with_garbage
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, running
+from astrbot_plugin_scoped_memory.tests.support.native import NATIVE
 
 HERE, ELSEWHERE = group(777), group(888)
 FACT, QUESTION = "小明对猫毛过敏", "谁对猫毛过敏"
@@ -32,14 +33,13 @@ pytestmark = [
 class Bot:
     """An engine over real indexes, and what somebody may do to them."""
 
-    def __init__(self, root: Path, native: Path) -> None:
+    def __init__(self, root: Path) -> None:
         self.root = root
         self.index = root / "index"
-        self._native = native
         self._workers: list[WorkerProcess] = []
 
     def running(self) -> AbstractAsyncContextManager[Rig]:
-        command = worker_command(self.index / "chroma", self._native)
+        command = worker_command(self.index / "chroma", NATIVE)
         return running(self.root, store=WorkerStore(command, start=self._start))
 
     def _start(self, command: Any) -> WorkerProcess:
@@ -60,15 +60,9 @@ class Bot:
         self.kill_the_vectors()
 
 
-@pytest.fixture(scope="module")
-def native(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where it is kept that Chroma runs on this machine: asked once."""
-    return tmp_path_factory.mktemp("native") / "native.json"
-
-
 @pytest.fixture
-def bot(tmp_path: Path, native: Path) -> Bot:
-    return Bot(tmp_path, native)
+def bot(tmp_path: Path) -> Bot:
+    return Bot(tmp_path)
 
 
 async def until_whole(rig: Rig) -> Recall:

@@ -20,6 +20,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import render
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, running_on_vectors
+from astrbot_plugin_scoped_memory.tests.support.native import NATIVE
 
 FAMILY, WORK = group(777), group(888)
 COUNT = 60
@@ -42,8 +43,7 @@ class Tried(WorkerStore):
     """Chroma as bots have it; counts how often it was opened."""
 
     def __init__(self, root: Path) -> None:
-        index = root / "index"
-        super().__init__(worker_command(index / "chroma", index / "native.json"))
+        super().__init__(worker_command(root / "index" / "chroma", NATIVE))
         self.openings = 0
 
     def open(self) -> str:

@@ -27,6 +27,7 @@ from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import (
 )
 from astrbot_plugin_scoped_memory.tests.fakes.raw_embedder import FakeRawEmbedder
 from astrbot_plugin_scoped_memory.tests.support.embedding_server import EmbeddingServer
+from astrbot_plugin_scoped_memory.tests.support.native import NATIVE
 from astrbot_plugin_scoped_memory.tests.support.tiny_model import make_tiny_model
 from astrbot_plugin_scoped_memory.tests.support.tiny_onnx import make_tiny_onnx
 
@@ -85,8 +86,7 @@ class EmbedderBench:
         )
 
     def _process(self) -> WorkerStore:
-        index = self.folder / "index"
-        return WorkerStore(worker_command(index / "chroma", index / "native.json"))
+        return WorkerStore(worker_command(self.folder / "index" / "chroma", NATIVE))
 
     def tiny_onnx(self) -> Path:
         folder = self.folder / "tiny-onnx"

@@ -19,6 +19,7 @@ from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import (
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.write_pace import WritePace
 from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope, ScopeFilter
+from astrbot_plugin_scoped_memory.tests.support.native import NATIVE
 
 DIM = 16
 COUNT = 250
@@ -52,7 +53,7 @@ class Index:
 
     def worker(self) -> WorkerStore:
         """Chroma in a process of its own, as bots have it."""
-        return WorkerStore(worker_command(self.folder, self.root / "native.json"))
+        return WorkerStore(worker_command(self.folder, NATIVE))
 
     def opened(self, store: VectorStore | None = None) -> tuple[VectorStore, str]:
         """A store that uses its collection, and why an earlier index was set aside."""

@@ -34,6 +34,7 @@ from astrbot_plugin_scoped_memory.tests.index.vector.index_bench import (
     records,
     vectors,
 )
+from astrbot_plugin_scoped_memory.tests.support.native import NATIVE
 
 pytestmark = pytest.mark.contract
 
@@ -54,9 +55,9 @@ class Started:
 class Place:
     """An index folder, and stores on it."""
 
-    def __init__(self, root: Path, native: Path) -> None:
+    def __init__(self, root: Path) -> None:
         self.folder = root / "索引 chroma"
-        self.command = worker_command(self.folder, native)
+        self.command = worker_command(self.folder, NATIVE)
         self.started = Started()
         self.stores: list[WorkerStore] = []
 
@@ -72,8 +73,8 @@ class Place:
 
 
 @pytest.fixture
-def place(tmp_path: Path, native: Path) -> Iterator[Place]:
-    made = Place(tmp_path, native)
+def place(tmp_path: Path) -> Iterator[Place]:
+    made = Place(tmp_path)
     yield made
     for store in made.stores:
         store.close()

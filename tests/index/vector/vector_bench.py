@@ -24,6 +24,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope, ScopeFil
 from astrbot_plugin_scoped_memory.llm_memory.models.shelf import Shelf
 from astrbot_plugin_scoped_memory.llm_memory.storage.directory_lock import LOCK_NAME
 from astrbot_plugin_scoped_memory.tests.fakes.vector_store import Disk, InMemoryVectorStore, Row
+from astrbot_plugin_scoped_memory.tests.support.native import NATIVE
 
 DIM = 8
 SPACE = Fingerprint("test/模型", DIM)
@@ -103,13 +104,8 @@ class ChromaBench(Bench):
 class WorkerBench(ChromaBench):
     """Chroma in a process of its own, as bots have it."""
 
-    def __init__(self, path: Path, native: Path) -> None:
-        """``native`` is where the answer of the native probe is kept."""
-        self._native = native
-        super().__init__(path)
-
     def fresh(self) -> VectorStore:
-        return WorkerStore(worker_command(self._path, self._native), folder=self._path)
+        return WorkerStore(worker_command(self._path, NATIVE), folder=self._path)
 
 
 class ServerBench(Bench):
