@@ -1,14 +1,11 @@
-"""The story of the family and the company, in the newest AstrBot and in the oldest supported."""
+"""The story of the family and the company."""
 
-import os
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.harness.bot import AstrBotProcess
-from astrbot_plugin_scoped_memory.harness.release import CHECKOUT
-from astrbot_plugin_scoped_memory.harness.rig import WORDS_ALONE, Rig
+from astrbot_plugin_scoped_memory.harness.rig import Rig
 from astrbot_plugin_scoped_memory.harness.script import JsonObject
 from astrbot_plugin_scoped_memory.harness.story import Story
 from astrbot_plugin_scoped_memory.harness.story_steps import CONFIG, MOTHER, STEPS, rehearse
@@ -19,17 +16,6 @@ pytestmark = [
     pytest.mark.asyncio(loop_scope="session"),
     pytest.mark.timeout(300),
 ]
-
-
-def oldest_python() -> Path:
-    """The interpreter of the oldest AstrBot; without it the test is skipped, or fails on demand."""
-    stated = os.environ.get("SCOPED_MEMORY_OLDEST_PYTHON")
-    python = Path(stated) if stated else CHECKOUT / ".venv-oldest" / "bin" / "python"
-    if python.exists():
-        return python
-    if os.environ.get("CI") or os.environ.get("SCOPED_MEMORY_REQUIRE_OLDEST") == "1":
-        pytest.fail(f"no interpreter with the oldest AstrBot at {python}")
-    pytest.skip(f"no interpreter with the oldest AstrBot at {python}")
 
 
 async def has_model(rig: Rig) -> bool:
@@ -57,12 +43,3 @@ async def play(
 async def test_the_story_holds_in_the_newest_astrbot(tmp_path: Path) -> None:
     version, problems = await play(tmp_path / "bot", None)
     assert problems == [], version
-
-
-async def test_the_story_holds_in_the_oldest_supported_astrbot(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(AstrBotProcess, "preforked", False)  # as an owner starts it
-    version, problems = await play(tmp_path / "bot", oldest_python(), CONFIG | WORDS_ALONE)
-    assert "AstrBot v4.28" in version
-    assert problems == []

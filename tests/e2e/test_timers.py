@@ -9,7 +9,6 @@ from astrbot_plugin_scoped_memory.harness.places import Person, Place, group, pr
 from astrbot_plugin_scoped_memory.harness.records import scopes_with
 from astrbot_plugin_scoped_memory.harness.rig import Rig
 from astrbot_plugin_scoped_memory.harness.script import call
-from astrbot_plugin_scoped_memory.tests.e2e.test_story import oldest_python
 
 pytestmark = [
     pytest.mark.e2e,
@@ -100,14 +99,8 @@ async def play(root: Path, python: Path | None) -> str:
         return await rig.bot.logged("AstrBot v")
 
 
-async def test_a_timer_acts_in_its_own_scope_in_the_newest_astrbot(tmp_path: Path) -> None:
+async def test_a_timer_acts_in_its_own_scope(tmp_path: Path) -> None:
     await play(tmp_path / "bot", None)
-
-
-async def test_a_timer_acts_in_its_own_scope_in_the_oldest_supported_astrbot(
-    tmp_path: Path,
-) -> None:
-    assert "AstrBot v4.28" in await play(tmp_path / "bot", oldest_python())
 
 
 async def test_an_origin_that_nobody_has_shown_reads_public_only_and_a_pause_binds_a_timer(

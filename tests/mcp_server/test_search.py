@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.mcp_server.arguments import (
@@ -56,6 +56,7 @@ async def full(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[AgentR
     scope=st.sampled_from([None, "all", "project", "global"]),
     language=st.sampled_from(LANGUAGES),
 )
+@settings(max_examples=max(5, settings().max_examples // 3))
 async def test_the_answer_keeps_to_the_budget(
     full: AgentRig, query: str, budget: int, scope: str | None, language: str
 ) -> None:

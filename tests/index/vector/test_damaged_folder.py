@@ -93,7 +93,7 @@ def live(index: Index) -> None:
 
 
 @given(st.sampled_from(HARMS), st.integers(0, 1 << 32))
-@settings(max_examples=max(4, settings().max_examples // 10))
+@settings(max_examples=max(2, settings().max_examples // 20))
 def test_a_damaged_folder_answers_or_is_begun_anew(
     built: Index, harm: tuple[str, str], seed: int
 ) -> None:
