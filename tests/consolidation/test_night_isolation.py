@@ -32,7 +32,11 @@ def stored(draw: st.DrawFn) -> StoredMemory:
     return StoredMemory(draw(st.sampled_from(SCOPES)), "patterns.md", memory)
 
 
-@given(stored(), st.lists(st.tuples(stored(), st.floats(0.0, 1.0)), max_size=8))
+def id_of(pair: tuple[StoredMemory, float]) -> str:
+    return pair[0].memory.memory_id
+
+
+@given(stored(), st.lists(st.tuples(stored(), st.floats(0.0, 1.0)), max_size=8, unique_by=id_of))
 def test_who_gives_way_does_so_in_his_own_scope_to_his_own_speaker_and_is_passive(
     one: StoredMemory, near: list[tuple[StoredMemory, float]]
 ) -> None:
