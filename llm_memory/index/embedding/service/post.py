@@ -7,13 +7,11 @@ import socket
 import ssl
 import time
 from collections.abc import Iterator
-from functools import cache
 from typing import Any, Final
 from urllib.error import URLError
 from urllib.parse import urljoin
 from urllib.request import (
     HTTPErrorProcessor,
-    HTTPSHandler,
     OpenerDirector,
     ProxyHandler,
     Request,
@@ -175,11 +173,4 @@ class _AnyStatus(HTTPErrorProcessor):
 
 def _opener(url: str) -> OpenerDirector:
     """With the proxies that the environment names, but none to this machine itself."""
-    proxies = ProxyHandler({}) if is_loopback(url) else ProxyHandler()
-    return build_opener(proxies, HTTPSHandler(context=_authorities()), _AnyStatus)
-
-
-@cache
-def _authorities() -> ssl.SSLContext:
-    """Read once: the system's certificates take as long as a request."""
-    return ssl.create_default_context()
+    return build_opener(ProxyHandler({}) if is_loopback(url) else ProxyHandler(), _AnyStatus)
