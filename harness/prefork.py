@@ -86,7 +86,8 @@ if __name__ == "__main__":
         # At its first use it looks through the metadata of everything that is installed.
         importlib.import_module("opentelemetry.context").get_current()
     # At each start AstrBot reads what is installed, the metadata of two hundred packages.
-    email.message_from_string = functools.cache(email.message_from_string)
+    parsed = functools.cache(email.message_from_string)
+    email.message_from_string = parsed  # type: ignore[assignment]
     for distribution in importlib.metadata.distributions():
         distribution.metadata  # noqa: B018
     gc.freeze()
