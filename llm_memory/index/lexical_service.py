@@ -91,8 +91,13 @@ class LexicalService:
     @property
     def in_step(self) -> bool:
         """Whether it was found to hold what lives, and nothing else."""
-        looks = self._doubtful or self._comparing or self._fault is not None
+        looks = self._compares or self._fault is not None
         return self.state is IndexState.READY and not self._queue and not looks
+
+    @property
+    def _compares(self) -> bool:
+        """What it lacks is not known yet."""
+        return self._doubtful or self._comparing
 
     def enqueue(self, stored: Passage) -> None:
         """It is new or was changed."""
@@ -140,9 +145,14 @@ class LexicalService:
             raise IndexUnavailable(f"index of words is {self.state}", code="not_ready")
 
     def waiting(self, scope_filter: ScopeFilter) -> list[Passage]:
-        """What is visible and not written yet, and what never will be."""
+        """What is visible and not written yet, and what never will be. Until it is known which
+        notes are written, all of them."""
         newest = self._queue.newest(_LOOKED_AT)
         visible = [passage for passage in newest if scope_filter.admits(place_name(passage))]
+        if self._compares:
+            listed = {key_of(passage) for passage in visible}
+            notes = (n for n in self._passages.notes() if scope_filter.admits(place_name(n)))
+            visible += [note for note in notes if key_of(note) not in listed]
         return [*visible, *self._unread.visible(scope_filter)]
 
     def _folded(self, passage: Passage) -> str:

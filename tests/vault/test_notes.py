@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from astrbot_plugin_scoped_memory.harness.waiting import until
 from astrbot_plugin_scoped_memory.llm_memory import (
     ConversationId,
     EngineSettings,
     ExpandedNote,
     Hit,
+    IndexState,
     NotVisible,
     PointerNotVisible,
 )
@@ -245,6 +247,28 @@ async def test_memories_are_recalled_while_the_notes_are_not_read_yet(tmp_path: 
         assert [hit.is_note for hit in (await rig.recall(ASK_RUNBOOK, group(999))).hits] == [False]
         await rig.engine.scan_notes()
         assert await until_found(rig, ASK_RUNBOOK, group(999))
+
+
+@pytest.mark.parametrize("first_start", [True, False])
+async def test_notes_are_known_as_soon_as_they_are_read(tmp_path: Path, first_start: bool) -> None:
+    if not first_start:
+        async with with_notes(tmp_path):
+            pass
+    put(tmp_path, "shared/RUNBOOK.md", RUNBOOK)
+    put(tmp_path, "scopes/家人/旅行.md", TRIP.replace("奶奶", "爷爷"))
+    words = SqliteLexicalIndex(tmp_path / "index/words.sqlite", Tokenizer(use_jieba=False))
+    async with running(tmp_path, follow=False, words=words) as rig:
+
+        async def ready() -> bool:
+            return rig.engine.rooms.words.state is IndexState.READY
+
+        await until(ready, within=60, what="the index of words")
+        await rig.engine.scan_notes()
+        (found, *_) = await notes_for(rig, ASK_RUNBOOK, group(777))
+        assert "先停掉机器人" in found.preview
+        (found, *_) = await notes_for(rig, ASK_TRIP, group(777))
+        assert "爷爷订了" in found.preview
+        assert await notes_for(rig, ASK_TRIP, group(888)) == []
 
 
 async def test_a_note_is_no_memory_that_could_be_forgotten(tmp_path: Path) -> None:
