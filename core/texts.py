@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +28,13 @@ class Texts:
     """The texts of one language; ``i18n/<language>.yaml`` holds them by group and code."""
 
     def __init__(self, language: str) -> None:
-        self._texts = _texts(language)
+        text = (_FOLDER / f"{language}.yaml").read_text(encoding="utf-8")
+        content = yaml.load(text, Loader=_Loader)
+        self._texts = {
+            f"{group}.{code}": str(text)
+            for group, texts in content.items()
+            for code, text in texts.items()
+        }
 
     def say(self, code: str, /, **params: object) -> str:
         """The text of ``<group>.<code>`` with its ``{params}`` filled in.
@@ -42,14 +47,3 @@ class Texts:
     def knows(self, code: str) -> bool:
         """True if there is such a text."""
         return code in self._texts
-
-
-@cache
-def _texts(language: str) -> Mapping[str, str]:
-    text = (_FOLDER / f"{language}.yaml").read_text(encoding="utf-8")
-    content = yaml.load(text, Loader=_Loader)
-    return {
-        f"{group}.{code}": str(text)
-        for group, texts in content.items()
-        for code, text in texts.items()
-    }

@@ -7,8 +7,6 @@ line is a JSON object with the bot's `root`, `log` and `environment`; the answer
 
 import contextlib
 import ctypes
-import email
-import functools
 import gc
 import importlib
 import importlib.metadata
@@ -25,10 +23,9 @@ from pathlib import Path
 MORE = ("google.genai", "sqlalchemy.ext.asyncio")
 """Modules of packages whose first import brings little."""
 FOR_SOME = frozenset(
-    ("filelock", "lark-oapi", "markitdown-no-magika", "py-cord", "python-telegram-bot", "slack-sdk")
+    ("lark-oapi", "markitdown-no-magika", "py-cord", "python-telegram-bot", "slack-sdk")
 )
-"""What AstrBot asks for and imports for those alone who use it: seconds each. The first looks at
-every file that its process opens."""
+"""What AstrBot asks for and imports for those alone who use it: seconds each."""
 
 
 def libraries() -> Iterator[str]:
@@ -85,11 +82,6 @@ if __name__ == "__main__":
     with contextlib.suppress(ImportError):
         # At its first use it looks through the metadata of everything that is installed.
         importlib.import_module("opentelemetry.context").get_current()
-    # At each start AstrBot reads what is installed, the metadata of two hundred packages.
-    parsed = functools.cache(email.message_from_string)
-    email.message_from_string = parsed  # type: ignore[assignment]
-    for distribution in importlib.metadata.distributions():
-        distribution.metadata  # noqa: B018
     gc.freeze()
     if serve():
         runpy.run_module("astrbot.cli", run_name="__main__", alter_sys=True)

@@ -151,7 +151,7 @@ class LexicalService:
         visible = [passage for passage in newest if scope_filter.admits(place_name(passage))]
         if self._compares:
             listed = {key_of(passage) for passage in visible}
-            notes = (n for n in self._passages.notes() if scope_filter.admits(place_name(n)))
+            notes = self._passages.visible_notes(scope_filter)
             visible += [note for note in notes if key_of(note) not in listed]
         return [*visible, *self._unread.visible(scope_filter)]
 

@@ -58,6 +58,10 @@ class Passages:
         """Every piece of a note."""
         return self._notes.all()
 
+    def visible_notes(self, scope_filter: ScopeFilter) -> Iterator[Passage]:
+        """Every piece of a note that the filter admits, the reader's own scope first."""
+        return self._notes.visible(scope_filter)
+
     def gone(self, keys: Iterable[Key]) -> list[Key]:
         """Those of an index's keys that nothing lives under. Of notes nobody knows before they were
         read for the first time."""
