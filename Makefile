@@ -40,7 +40,11 @@ demo: env-demo ## play the story in a real AstrBot and leave it running (ARGS=--
 	@echo "The demo runs without sentence-transformers, which is optional and large: vectors come from the bundled model."
 	@$(BIN)/python scripts/demo.py $(ARGS)
 
-test: env-full env-oldest env-agent env-node lint types contracts ## everything, as CI runs it
+test: env-full ## everything, as CI runs it
+	@# mypy takes a minute of one processor where it has not run yet: as long as the other environments.
+	@$(MAKE) env-oldest env-agent env-node & others=$$!; \
+		$(MAKE) lint types contracts; checks=$$?; \
+		wait $$others && exit $$checks
 	@$(PYTEST) -n $(JOBS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 quick: env-dev ## unit and property tests with few examples; starts no AstrBot, loads no model

@@ -90,6 +90,15 @@ def dictionary_digested_once() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def programs_are_forked() -> Iterator[None]:
+    """Importing Chroma takes a second and a half in each process of the engine that needs it."""
+    from astrbot_plugin_scoped_memory.tests.support import forked_programs
+
+    with forked_programs.programs_are_forked():
+        yield
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files that start an AstrBot first: they take minutes each, and one of them at the very end
     would leave the other process of `make test` with nothing to do."""

@@ -1,0 +1,111 @@
+"""Programs of the engine that import Chroma, forked from a process that has: the import is most of
+what they do in a test."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import runpy
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from multiprocessing import forkserver
+from multiprocessing.connection import wait
+from multiprocessing.reduction import DupFd
+from operator import methodcaller
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+from unittest import mock
+
+from astrbot_plugin_scoped_memory.llm_memory.index.vector import worker_process, worker_store
+from astrbot_plugin_scoped_memory.llm_memory.migration import legacy_reader_program
+from astrbot_plugin_scoped_memory.llm_memory.storage import child_process
+
+_PROGRAMS: Final = frozenset((str(worker_store.WORKER), legacy_reader_program.__file__))
+_RUN: Final = Path(__file__).with_name("forked_program.py")
+_IMPORTED: Final = ("chromadb.api.client", "chromadb.api.rust", "chromadb_rust_bindings")
+_ONE_THREAD: Final = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+"""As the worker has it before it imports them."""
+
+
+class Forked(subprocess.Popen[bytes]):
+    """A program of ours. How it ended is known from the process that it was forked from."""
+
+    def _execute_child(self, args: Sequence[str], *others: Any) -> None:
+        environment, pipes = others[5], others[9:15]
+        theirs = [_Handed(pipes[index]) for index in (0, 3, 5)]
+        self._asking = threading.Lock()
+        # Whatever runs the tests is no program that the fork should import.
+        with mock.patch.dict(sys.modules, __main__=ModuleType("__main__")):
+            self._process = multiprocessing.get_context("forkserver").Process(
+                target=runpy.run_path,
+                args=(str(_RUN), {"order": (args[2:], environment, theirs)}, "__main__"),
+                daemon=True,
+            )
+            self._process.start()
+        assert self._process.pid is not None
+        self.pid = self._process.pid
+        self._child_created = True
+        self._close_pipe_fds(*pipes)
+
+    def _internal_poll(self, _deadstate: int | None = None) -> int | None:
+        with self._asking:
+            if self.returncode is None:
+                self.returncode = self._process.exitcode
+            return self.returncode
+
+    def _wait(self, timeout: float | None) -> int:
+        wait([self._process.sentinel], timeout)
+        if (code := self._internal_poll()) is None:
+            assert timeout is not None
+            raise subprocess.TimeoutExpired(self.args, timeout)
+        return code
+
+
+class _Handed:
+    """A descriptor that arrives as the number that it has over there."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return methodcaller("detach"), (DupFd(self._descriptor),)
+
+
+class _Subprocess(ModuleType):
+    """The module `subprocess`, for those who start programs of ours."""
+
+    def __init__(self) -> None:
+        super().__init__("subprocess")
+        self._search = child_process.child_environment()["PYTHONPATH"]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(subprocess, name)
+
+    def Popen(self, command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
+        """Starts a program. One of ours is forked, unless it is to find other packages than what
+        it would be forked from."""
+        ours = not _PROGRAMS.isdisjoint(command[2:3])
+        if not ours or options["env"]["PYTHONPATH"] != self._search:
+            return subprocess.Popen(command, **options)
+        with mock.patch.dict(os.environ, _ONE_THREAD):
+            forkserver.ensure_running()
+        return Forked(command, **options)
+
+
+@contextmanager
+def programs_are_forked() -> Iterator[None]:
+    """Where the system can hand a descriptor to another process; elsewhere they are started."""
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        yield
+        return
+    forkserver.set_forkserver_preload([*_IMPORTED])
+    module = _Subprocess()
+    with (
+        mock.patch.object(worker_process, "subprocess", module),
+        mock.patch.object(child_process, "subprocess", module),
+    ):
+        yield
