@@ -238,6 +238,44 @@ def test_a_later_remark_that_tells_it_or_says_of_a_change_comes_first(
     assert order(question, old, new) == [new, old]
 
 
+@pytest.mark.parametrize(
+    ("question", "old", "new"),
+    [
+        ("阿远什么时候报到", "阿远定在7月1日去新单位报到", "阿远的报到推到了7月9日，体检没出来"),
+        ("月底把账本交给谁", "老秦打算月底把账本交给小满", "老秦改主意，月底把账本交给阿远"),
+        ("奶奶的存折在哪个手上", "奶奶的存折在床头的铁盒里", "奶奶的存折交给了小姑"),
+        ("Who plays second violin?", "Marek plays second violin", "Ines takes over second violin"),
+        (
+            "How much are the lessons a month?",
+            "The lessons are 40 euros a month, paid in cash at the desk",
+            "The lessons have gone up to 45 euros a month because of the heating bill",
+        ),
+        (
+            "What day is Ines moving house?",
+            "Ines is moving house on Saturday 23 May and needs boxes",
+            "Ines moves house on Sunday 31 May because the van fell through",
+        ),
+    ],
+)
+def test_what_says_that_it_changed_comes_first_unasked(question: str, old: str, new: str) -> None:
+    assert order(question, old, new) == [new, old]
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "remark"),
+    [
+        (
+            "What day is band practice now?",
+            "Band practice is on Thursday in the hall",
+            "Band shirts have gone up to 12 euros",
+        ),
+        ("阿远什么时候报到", "阿远定在7月1日报到", "阿远不打羽毛球了"),
+    ],
+)
+def test_a_change_of_something_else_stays_behind(question: str, answer: str, remark: str) -> None:
+    assert order(question, answer, remark) == [answer, remark]
+
+
 def test_how_it_is_now_is_told_by_those_alone_who_share_the_scope() -> None:
     question, before, after = "表哥还考研吗", "表哥在准备明年考研", "想通了，不考研了，找工作去"
     old, new = said(before, 9), said(after, 2, score=0.85)

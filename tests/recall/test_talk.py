@@ -16,6 +16,7 @@ from astrbot_plugin_scoped_memory.llm_memory.recall.rules.talk import (
     MOST_POINTED,
     Leaning,
     Talk,
+    asks,
     leaning_of,
     talk_for,
 )
@@ -158,3 +159,28 @@ def test_what_asks_of_those_who_talk_does_not_ask_for_what_was_spoken_of(query: 
 def test_a_question_about_days_alone_stays_one(query: str, subject: str) -> None:
     assert leaning_of(query, subject) is Leaning.NONE
     assert leaning_of("昨天他呢？", "他呢？") is Leaning.CARRIES
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "灯还了没有",
+        "灯还了没",
+        "球够用不",
+        "告诉我外婆的生日",
+        "帮我查一下车次",
+        "想知道快递到了没有消息",
+        "记不清密码了",
+        "Tell me Marek's address",
+        "I'd like to know the gate code.",
+    ],
+)
+def test_a_request_to_be_told_asks_without_a_question_mark(query: str) -> None:
+    assert asks(query)
+
+
+@pytest.mark.parametrize(
+    "query", ["周五了", "好不好看都行", "Friday at last", "团子真厉害！！", "要不", "Dolly!!"]
+)
+def test_a_remark_asks_for_nothing(query: str) -> None:
+    assert not asks(query)

@@ -18,7 +18,7 @@ FEWEST, MANY = 10, 100
 """Visible memories between which it matters how many there are."""
 LENGTH = 1.5
 """Of the logarithm of a long question's length: an answer holds a smaller share of it."""
-REMARK = 1.5
+REMARK = 3.0
 """More is asked for what answers a short message that is no question, such as 周五了."""
 _LONG, _LONGEST = 15, 100
 """Tokens: from where on a question is long, and how long the longest is that was measured."""

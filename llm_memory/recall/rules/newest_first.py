@@ -32,6 +32,8 @@ _LEAST: Final = 3
 """Shared, where a Han character counts one and a word two."""
 _NAMED: Final = 2
 """Shared by a question and two answers: a name, or a word."""
+_NAMED_THING: Final = 4
+"""The same of one thing: of a name alone, whatever is told of its bearer has it."""
 _HALF: Final = 0.5
 """Of what the older one says of the question, the newer one says so much."""
 _NEARLY: Final = 0.6
@@ -61,9 +63,10 @@ class _Statement:
     place: int
     stored: StoredMemory
     about: frozenset[str]
+    numbers: frozenset[str]
+    """Of that, numbers and days: they are what changes of a thing."""
     named: frozenset[str]
     """What the question is about, too."""
-    weight: int
     match: float
     pieces: list[str]
     values: list[str]
@@ -92,16 +95,16 @@ class _Statement:
             return None
         correction = SpokenCorrection.of(stored.memory) if is_unread(stored) else None
         text = stored.memory.judgment
-        about = content(text)
+        about, values = content(text), VALUE.findall(text)
         return cls(
             place,
             stored,
             about,
+            about & content(" ".join(values)),
             about & asked,
-            weight(about),
             _match(candidate),
             [piece[0] for piece in islice(_PIECE.finditer(text), _COMPARED)],
-            VALUE.findall(text),
+            values,
             states_a_change(text),
             _asked_for(question, about & asked),
             set(_OTHER_WORDS.sub(lambda word: word[0] * (word[0] in question), text)),
@@ -138,7 +141,11 @@ class _Statement:
             return False
         if weight(self.named & other.named) < _NAMED:
             return False
-        if weight(other.named) < _HALF * weight(self.named) or other.asks:
+        shared, half = weight(other.named), _HALF * weight(self.named)
+        if shared < half or other.asks:
+            return False
+        # One of two words, choir of choir rehearsal, is something else; two characters are a name.
+        if shared == half and not WIDE.search("".join(other.named)):
             return False
         # 外婆把药盒放在床头 has the name in common with 外婆的药怎么吃, and tells nothing of it.
         if not other.changes and not self.asked_for <= other.letters:
@@ -152,7 +159,8 @@ class _Statement:
         old, new = self.stored.memory, other.stored.memory
         if old.created_at >= new.created_at or other.match < _NEARLY * self.match:
             return False
-        if not self._speaks_of(other) or other.asks:
+        once = wanted is Wanted.NEWEST  # what did she cook
+        if not (self._speaks_of(other) or (not once and self._is_asked_as(other))) or other.asks:
             return False
         if new.quoted or is_digest(new) or closed_by(new):
             return False
@@ -165,8 +173,19 @@ class _Statement:
         """Whether both are about one thing, in other words."""
         if self.about == other.about:
             return False
-        shared = weight(self.about & other.about)
-        return shared >= _LEAST and shared >= _SHARED * min(self.weight, other.weight)
+        shared = self.about & other.about
+        least = min(weight(one.about - (one.numbers - shared)) for one in (self, other))
+        return weight(shared) >= max(_LEAST, _SHARED * least)
+
+    def _is_asked_as(self, other: _Statement) -> bool:
+        """Whether ``other``, which says that something changed, has all of the question that this
+        one has, and more than one word of it."""
+        return (
+            other.changes
+            and weight(self.named) >= _NAMED_THING
+            and self.named <= other.named
+            and self.about != other.about
+        )
 
     def _differs_in_a_value(self, other: _Statement) -> bool:
         """Whether both begin alike and name other numbers or days: 排练在周三, 排练在周日."""

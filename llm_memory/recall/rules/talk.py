@@ -49,7 +49,14 @@ _OF_US = re.compile(
     re.IGNORECASE,
 )
 """What asks of the speaker, the bot or the whole talk points to no person who was spoken of."""
-_QUESTION = re.compile(r"[?？]\s*$|[呢吗么]\W*$")
+_QUESTION = re.compile(r"[?？]\s*$|(?:[呢吗么]|没有?|(?<![好行对是要得])不)\W*$")
+_REQUEST = re.compile(
+    "告诉我|说说|讲讲|查(?:一下|查|下)|帮我?(?:查|看|找|想|回忆)|提醒|想(?:知道|问)|问(?:一下|下|问)|"
+    "(?:记不(?:得|清|起|住)|想不起)|回忆"
+    r"|\b(?:tell|remind|show)\s(?:me|us)\b|\blook\sup\b|\bfind\sout\b|\blet\sme\sknow\b|"
+    r"\b(?:want|need|like)\sto\sknow\b|\b(?:can't|cannot|don't)\sremember\b",
+    re.IGNORECASE,
+)
 _CONNECTING = re.compile(
     "为(?:什么|何|啥)|怎么[样办]?|如何|咋|后来|然后|之后|接着|结果|还有|其[他它]|别的|另外?|现在|"
     "目前|嗯|噢|喔|唉|诶|欸|那么|所以|可是|但是|不过|以前|[里边儿位次只条些本部年段种句时候久少大远长最最近近样为何]|"
@@ -106,8 +113,8 @@ def leaning_of(query: str, subject: str) -> Leaning:
 
 
 def asks(query: str) -> bool:
-    """True for a question, as far as its form tells."""
-    return bool(_QUESTION.search(query) or _ASKS_FOR.search(query))
+    """True for a question or a request to be told, as far as its form tells."""
+    return any(form.search(query) for form in (_QUESTION, _ASKS_FOR, _REQUEST))
 
 
 def is_empty(text: str) -> bool:

@@ -48,12 +48,17 @@ _NEWEST = LazyPattern(
     r"\b(?:did|has|have)\b|\bhow\s(?:long\sis\sit|many\stimes|often)\b", re.IGNORECASE
 )
 _CHANGE = LazyPattern(
-    r"改(?:到|成|为|在|回|由|去|了|用|吃|喝|叫)|换(?:成|到|了|去|回|给|由)|变(?:成|为|了|更)|挪|"
-    r"转(?:去|到|给|为|由)|调(?:到|成|去|整)|推迟|延(?:期|后|长|到)|提前|取消|作废|不再|已经|已(?:还|付|买|修|办)|"
+    r"改(?:到|成|为|在|回|由|去|了|用|吃|喝|叫|约|期|口|主意)|换(?:成|到|了|去|回|给|由)|变(?:成|为|了|更|卦)|挪|迁|交(?:给|由|到)|"
+    r"转(?:去|到|给|为|由)|调(?:到|成|去|整)|推(?:迟|到|后)|往后|延(?:期|后|长|到)|顺延|提前|提早|取消|作废|作罢|"
+    r"[涨升降减](?:到|成|为|价|了)|接(?:手|替|任)|顶(?:替|上)|代替|取代|放弃|反悔|泡汤|黄了|吹了|算了|"
+    r"不再|不(?!得了)[^，。！？；,.!?;]{1,8}了|已经|已(?:还|付|买|修|办)|"
     r"现在|如今|目前|终于|和好|分手|搬(?:到|去|家|了)|辞|离职|还给|还了|还清|付清|好了|完了|"
     r"\b(?:now|no\slonger|any\s?more|instead|changed?|moved?|switch(?:ed)?|postponed|rescheduled|"
     r"cancell?ed|already|finally|actually|renamed|replaced|quit|stopped|paid|returned|fixed|since|"
-    r"made\sup)\b",
+    r"made\sup|(?:takes?|took|taken|taking)\sover|(?:gone|goes|went|going)\s(?:up|down)|"
+    r"put\s(?:off|back)|pushed\s(?:back|to)|brought\sforward|called\soff|(?:fell|fallen)\sthrough|"
+    r"(?:raised|increased|reduced|dropped|rose)\sto|(?:gave|given)\sup|swapped|off\sthe|"
+    r"as\sof|after\sall)\b",
     re.IGNORECASE,
 )
 
