@@ -167,6 +167,11 @@ def test_a_question_about_days_alone_stays_one(query: str, subject: str) -> None
         "灯还了没有",
         "灯还了没",
         "球够用不",
+        "明天要不要带伞",
+        "钥匙是否还在小姑那",
+        "电梯每户摊好多",
+        "阿姨走好久",
+        "把钥匙放咗喺边度",
         "告诉我外婆的生日",
         "帮我查一下车次",
         "想知道快递到了没有消息",
@@ -180,7 +185,8 @@ def test_a_request_to_be_told_asks_without_a_question_mark(query: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "query", ["周五了", "好不好看都行", "Friday at last", "团子真厉害！！", "要不", "Dolly!!"]
+    "query",
+    ["周五了", "好久不见", "今天好多人", "Friday at last", "团子真厉害！！", "要不", "Dolly!!"],
 )
 def test_a_remark_asks_for_nothing(query: str) -> None:
     assert not asks(query)
