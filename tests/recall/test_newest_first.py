@@ -61,6 +61,7 @@ def shown(wanted: Wanted, *candidates: Candidate) -> list[str]:
         ("How many times did the car break down?", Wanted.NEWEST),
         ("例会以前在周几", Wanted.HISTORY),
         ("我们一共搬过几次家", Wanted.HISTORY),
+        ("下个月一共要交多少房租", Wanted.ANY),
         ("讲讲这只猫的来龙去脉", Wanted.HISTORY),
         ("Where did Ines use to live, what is the history?", Wanted.HISTORY),
         ("Which day used to be training day?", Wanted.HISTORY),
@@ -244,6 +245,13 @@ def test_a_later_remark_that_tells_it_or_says_of_a_change_comes_first(
         ("阿远什么时候报到", "阿远定在7月1日去新单位报到", "阿远的报到推到了7月9日，体检没出来"),
         ("月底把账本交给谁", "老秦打算月底把账本交给小满", "老秦改主意，月底把账本交给阿远"),
         ("奶奶的存折在哪个手上", "奶奶的存折在床头的铁盒里", "奶奶的存折交给了小姑"),
+        ("哪天答复瑞达", "瑞达要我5月2号之前答复", "瑞达的答复拖到5月9号"),
+        ("豆子周几由谁接", "豆子每天放学都由奶奶接", "豆子以后只在周一周三由奶奶接"),
+        (
+            "Which mill does the flour come from?",
+            "The flour comes from Hill Mill, 20 bags every Tuesday",
+            "From 9 March the flour comes from Dale Mill",
+        ),
         ("Who plays second violin?", "Marek plays second violin", "Ines takes over second violin"),
         (
             "How much are the lessons a month?",

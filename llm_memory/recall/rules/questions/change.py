@@ -26,7 +26,7 @@ _END = re.compile(r"[。！？!?\n]+|\.(?=\s)")
 _STORY = 2
 """Sentences: what has more is no short question."""
 _HISTORY = LazyPattern(
-    r"历史|历来|来龙去脉|变化|变迁|经过|过程|演变|先后|依次|一共|总共|前前后后|一直以来|"
+    r"历史|历来|来龙去脉|变化|变迁|经过|过程|演变|先后|依次|(?:一|总)共(?=.*[过次回趟遍])|前前后后|一直以来|"
     r"(?:之前|以前|原来|原先|本来|起初|当初|最早|最初|一开始|曾经)(?!.*(?:现在|如今|目前|还|改|换|变))|"
     r"\bhistory\b|\bused\sto\b|\boriginally\b|\bformerly\b|\bpreviously\b|\bat\sfirst\b|"
     r"\bover\s(?:time|the\s(?:years|months|weeks))\b|\bin\s(?:what|which)\sorder\b|"
@@ -49,8 +49,9 @@ _NEWEST = LazyPattern(
 )
 _CHANGE = LazyPattern(
     r"改(?:到|成|为|在|回|由|去|了|用|吃|喝|叫|约|期|口|主意)|换(?:成|到|了|去|回|给|由)|变(?:成|为|了|更|卦)|挪|迁|交(?:给|由|到)|"
-    r"转(?:去|到|给|为|由)|调(?:到|成|去|整)|推(?:迟|到|后)|往后|延(?:期|后|长|到)|顺延|提前|提早|取消|作废|作罢|"
+    r"转(?:去|到|给|为|由)|调(?:到|成|去|整)|推(?:迟|到|后)|拖(?:到|后|延)|往后|延(?:期|后|长|到)|顺延|提前|提早|取消|作废|作罢|"
     r"[涨升降减](?:到|成|为|价|了)|接(?:手|替|任)|顶(?:替|上)|代替|取代|放弃|反悔|泡汤|黄了|吹了|算了|"
+    r"[日号月年周天次期]起|从[^，。！？；]{1,10}(?:起|开始)|以后(?:只|都|改|由|就)|今后|"
     r"不再|不(?!得了)[^，。！？；,.!?;]{1,8}了|已经|已(?:还|付|买|修|办)|"
     r"现在|如今|目前|终于|和好|分手|搬(?:到|去|家|了)|辞|离职|还给|还了|还清|付清|好了|完了|"
     r"\b(?:now|no\slonger|any\s?more|instead|changed?|moved?|switch(?:ed)?|postponed|rescheduled|"
@@ -58,7 +59,7 @@ _CHANGE = LazyPattern(
     r"made\sup|(?:takes?|took|taken|taking)\sover|(?:gone|goes|went|going)\s(?:up|down)|"
     r"put\s(?:off|back)|pushed\s(?:back|to)|brought\sforward|called\soff|(?:fell|fallen)\sthrough|"
     r"(?:raised|increased|reduced|dropped|rose)\sto|(?:gave|given)\sup|swapped|off\sthe|"
-    r"as\sof|after\sall)\b",
+    r"as\sof|after\sall|from\s(?:now|today|tomorrow|next|[0-9]|[a-z]+day))\b",
     re.IGNORECASE,
 )
 
