@@ -3,8 +3,8 @@
 FOLDER holds ``<set>.dev.corpus.jsonl`` and ``<set>.dev.queries.jsonl``. The figures are measured by
 ``benchmarks/retrieval.py`` and ``benchmarks/rivals.py``, without a model and with the bundled one,
 which the rivals' recipes are given, too; with an embedder also with that, on the largest English
-set. With ``--results`` what they answer is kept there, and what is there
-already is not measured again: it may take an hour.
+set. Then ``benchmarks/everyday.py`` plays each cast of ``benchmarks/casts``. With ``--results`` what
+they answer is kept there, and what is there already is not measured again: it may take an hour.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "docs" / "benchmarks.md"
 SETS = (("memorybank", "zh"), ("memorybank", "en"), ("madial", "zh"), ("locomo", "en"))
 MODEL_SETS = (("locomo", "en"),)
+CASTS = ROOT / "benchmarks" / "casts"
 HEAD = """# 检索测得怎么样
 
 这一页由 `.venv/bin/python scripts/make_benchmarks.py 数据文件夹` 生成，不要手改。数据不随插件发布。
@@ -45,6 +46,15 @@ class Bench:
 
     data: Path
     results: Path
+
+    def everyday(self, cast: Path, embedder: str) -> Any:
+        """What became of a cast's questions."""
+        out = self.results / f"everyday.{cast.stem}.{embedder}.json"
+        if not out.exists():
+            command = [sys.executable, str(ROOT / "benchmarks" / "everyday.py")]
+            command += ["--cast", str(cast), "--embedder", embedder, "--json", str(out)]
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        return json.loads(out.read_text("utf-8"))
 
     def __call__(
         self, script: str, name: str, language: str, embedder: str | None, *more: str
@@ -121,6 +131,31 @@ def parts(bench: Bench) -> list[str]:
     return [PARTS, *table]
 
 
+DAYS = """
+## 日常里
+
+`benchmarks/casts/` 里每个剧本是几个人十来天的话和二十个问题，
+`benchmarks/everyday.py` 把它演一遍：读、过夜、再问。
+原话问、换个说法问各答上几个，几次先说了旧的；
+闲聊和没有答案的问题里几成什么也不插入；一问插入多少 token。
+问到密码的（自动隐去）、写下来时换了说法或补了日期的，也算没答上。
+"""
+
+
+def days(bench: Bench) -> list[str]:
+    """What a bot knows after days of talk: with words alone, and with the bundled model."""
+    table = ["| 剧本 | 嵌入 | 原话 | 换说法 | 先说旧的 | 不插入 % | token |"]
+    table += ["| --- | --- | --- | --- | --- | --- | --- |"]
+    for cast in sorted(CASTS.glob("*.json")):
+        for embedder in ("lexical", "bundled"):
+            found = bench.everyday(cast, embedder)
+            cells = [f"{found[name]} / {found['questions']}" for name in ("original", "paraphrase")]
+            cells += [str(found["stale"]), f"{100 * found['silent']:.0f}"]
+            cells += [str(found["injected_tokens_per_question"])]
+            table.append(f"| {cast.stem} | `{embedder}` | {' | '.join(cells)} |")
+    return [DAYS, *table]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
@@ -133,7 +168,7 @@ def main() -> None:
         bench.results.mkdir(parents=True, exist_ok=True)
         lines = [HEAD, *section(bench, "没有模型", SETS, None)]
         lines += section(bench, "自带的模型（`bundled`）", SETS, "bundled")
-        lines += parts(bench)
+        lines += [*parts(bench), *days(bench)]
         if options.embedder:
             title = f"配上一个小的英文模型（{options.name}）"
             lines += section(bench, title, MODEL_SETS, options.embedder)
