@@ -3,8 +3,9 @@
 FOLDER holds ``<set>.dev.corpus.jsonl`` and ``<set>.dev.queries.jsonl``. The figures are measured by
 ``benchmarks/retrieval.py`` and ``benchmarks/rivals.py``, without a model and with the bundled one,
 which the rivals' recipes are given, too; with an embedder also with that, on the largest English
-set. Then ``benchmarks/everyday.py`` plays each cast of ``benchmarks/casts``. With ``--results`` what
-they answer is kept there, and what is there already is not measured again: it may take an hour.
+set. Then ``benchmarks/everyday.py`` plays each cast of ``benchmarks/casts``. With ``--results``
+what they answer is kept there, and what is there already is not measured again: it may take an
+hour.
 """
 
 from __future__ import annotations
