@@ -98,8 +98,8 @@ class _Subprocess(ModuleType):
 
 @contextmanager
 def programs_are_forked() -> Iterator[None]:
-    """Where the system can hand a descriptor to another process; elsewhere they are started."""
-    if "forkserver" not in multiprocessing.get_all_start_methods():
+    """On Linux; elsewhere native libraries may not outlive a fork, and programs are started."""
+    if sys.platform != "linux":
         yield
         return
     forkserver.set_forkserver_preload([*_IMPORTED])
