@@ -31,15 +31,19 @@ _ONE_THREAD: Final = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), 
 """As the worker has it before it imports them."""
 
 
+_ONE_AT_A_TIME: Final = threading.RLock()
+"""Who starts a process asks how the others ended, which is told once. Reentrant: a collection in
+between asks, too."""
+
+
 class Forked(subprocess.Popen[bytes]):
     """A program of ours. How it ended is known from the process that it was forked from."""
 
     def _execute_child(self, args: Sequence[str], *others: Any) -> None:
         environment, pipes = others[5], others[9:15]
         theirs = [_Handed(pipes[index]) for index in (0, 3, 5)]
-        self._asking = threading.Lock()
         # Whatever runs the tests is no program that the fork should import.
-        with mock.patch.dict(sys.modules, __main__=ModuleType("__main__")):
+        with _ONE_AT_A_TIME, mock.patch.dict(sys.modules, __main__=ModuleType("__main__")):
             self._process = multiprocessing.get_context("forkserver").Process(
                 target=runpy.run_path,
                 args=(str(_RUN), {"order": (args[2:], environment, theirs)}, "__main__"),
@@ -52,7 +56,7 @@ class Forked(subprocess.Popen[bytes]):
         self._close_pipe_fds(*pipes)
 
     def _internal_poll(self, _deadstate: int | None = None) -> int | None:
-        with self._asking:
+        with _ONE_AT_A_TIME:
             if self.returncode is None:
                 self.returncode = self._process.exitcode
             return self.returncode
