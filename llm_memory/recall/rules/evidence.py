@@ -18,8 +18,6 @@ FEWEST, MANY = 10, 100
 """Visible memories between which it matters how many there are."""
 LENGTH = 1.5
 """Of the logarithm of a long question's length: an answer holds a smaller share of it."""
-REMARK = 3.0
-"""More is asked for what answers a short message that is no question, such as 周五了."""
 _LONG, _LONGEST = 15, 100
 """Tokens: from where on a question is long, and how long the longest is that was measured."""
 
@@ -46,12 +44,14 @@ class Weights:
         near: Of each standard deviation of its similarity above chance.
         few: Of the logarithm of how few memories are visible.
         enough: With so much of all that it is as likely an answer as not.
+        remark: So much more is asked of what answers a short message that is no question: 周五了.
     """
 
     words: float
     near: float
     few: float
     enough: float
+    remark: float
 
     def towards(self, other: Weights, share: float) -> Weights:
         """On the way from these to the ``other`` ones, 0 to 1."""
@@ -60,17 +60,18 @@ class Weights:
             (self.near, other.near),
             (self.few, other.few),
             (self.enough, other.enough),
+            (self.remark, other.remark),
         )
         return Weights(*(own + (its - own) * share for own, its in pairs))
 
 
 WORDS_ALONE = {
-    Language.CHINESE: Weights(words=7.0, near=0.0, few=0.4, enough=3.2),
-    Language.ENGLISH: Weights(words=7.0, near=0.0, few=0.4, enough=2.6),
+    Language.CHINESE: Weights(words=7.0, near=0.0, few=0.4, enough=3.2, remark=1.5),
+    Language.ENGLISH: Weights(words=7.0, near=0.0, few=0.4, enough=2.6, remark=1.5),
 }
-BOTH = Weights(words=4.0, near=0.8, few=1.2, enough=4.7)
+BOTH = Weights(words=4.0, near=0.8, few=1.2, enough=4.7, remark=3.0)
 """With an embedder of full trust, which finds most of what words do."""
-VECTORS_ALONE = Weights(words=0.0, near=1.0, few=1.2, enough=4.7)
+VECTORS_ALONE = Weights(words=0.0, near=1.0, few=1.2, enough=4.7, remark=3.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +103,7 @@ class Asked:
         few = weights.few * math.log(MANY / min(max(self.among, FEWEST), MANY))
         # The greater of the two: a long remark among three memories would be answered by each.
         lenience = max(length, few)
-        enough = weights.enough + (REMARK if self.remark and self.tokens <= _LONG else 0.0)
+        enough = weights.enough + (weights.remark if self.remark and self.tokens <= _LONG else 0.0)
         return weights.words * covered + weights.near * beyond + lenience - enough
 
 
