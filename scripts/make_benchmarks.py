@@ -50,12 +50,8 @@ class Bench:
 
     def everyday(self, cast: Path, embedder: str) -> Any:
         """What became of a cast's questions."""
-        out = self.results / f"everyday.{cast.stem}.{embedder}.json"
-        if not out.exists():
-            command = [sys.executable, str(ROOT / "benchmarks" / "everyday.py")]
-            command += ["--cast", str(cast), "--embedder", embedder, "--json", str(out)]
-            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        return json.loads(out.read_text("utf-8"))
+        asked = ("--cast", str(cast), "--embedder", embedder)
+        return self._answer(f"everyday.{cast.stem}.{embedder}", "everyday.py", *asked)
 
     def __call__(
         self, script: str, name: str, language: str, embedder: str | None, *more: str
@@ -63,13 +59,22 @@ class Bench:
         """What its JSON says."""
         model = Path(embedder or "words").name
         parts = (Path(script).stem, name, language, model, *(one.strip("-") for one in more))
-        out = self.results / f"{'.'.join(parts)}.json"
+        asked = [*more, "--corpus", str(self.data / f"{name}.dev.corpus.jsonl")]
+        asked += ["--queries", str(self.data / f"{name}.dev.queries.jsonl"), "--lang", language]
+        asked += ["--embedder", embedder] if embedder else []
+        return self._answer(".".join(parts), script, *asked)
+
+    def _answer(self, name: str, script: str, *asked: str) -> Any:
+        """Of this run, or of one before under the same name."""
+        out = self.results / f"{name}.json"
         if not out.exists():
-            command = [sys.executable, "-P", str(ROOT / "benchmarks" / script), *more]
-            command += ["--corpus", str(self.data / f"{name}.dev.corpus.jsonl")]
-            command += ["--queries", str(self.data / f"{name}.dev.queries.jsonl")]
-            command += ["--lang", language, "--json", str(out)]
-            command += ["--embedder", embedder] if embedder else []
+            command = (
+                sys.executable,
+                str(ROOT / "benchmarks" / script),
+                *asked,
+                "--json",
+                str(out),
+            )
             subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         return json.loads(out.read_text("utf-8"))
 

@@ -20,17 +20,19 @@ from types import ModuleType
 from typing import Any, Final
 from unittest import mock
 
-from astrbot_plugin_scoped_memory.llm_memory.index.vector import worker_process, worker_store
+from astrbot_plugin_scoped_memory.llm_memory.index.vector import (
+    worker,
+    worker_process,
+    worker_store,
+)
 from astrbot_plugin_scoped_memory.llm_memory.migration import legacy_reader_program
 from astrbot_plugin_scoped_memory.llm_memory.storage import child_process
 
 _PROGRAMS: Final = frozenset((str(worker_store.WORKER), legacy_reader_program.__file__))
 _RUN: Final = Path(__file__).with_name("forked_program.py")
 _IMPORTED: Final = ("chromadb.api.client", "chromadb.api.rust", "chromadb_rust_bindings")
-_ONE_THREAD: Final = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+_ONE_THREAD: Final = dict.fromkeys(worker._THREAD_LIMITS, "1")
 """As the worker has it before it imports them."""
-
-
 _ONE_AT_A_TIME: Final = threading.RLock()
 """Who starts a process asks how the others ended, which is told once. Reentrant: a collection in
 between asks, too."""
