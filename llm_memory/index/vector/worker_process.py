@@ -96,7 +96,8 @@ class WorkerProcess:
     @property
     def alive(self) -> bool:
         """It still answers, as far as anybody can tell."""
-        return not self._ended
+        # Who reads what it says may hear of its end later than who waited for it.
+        return not self._ended and self._process.poll() is None
 
     def call(self, name: str, *arguments: object, seconds: float | None = None) -> Any:
         """An answer that has one part. For the errors see ``answers``."""
