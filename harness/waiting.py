@@ -6,6 +6,8 @@ import sys
 from collections.abc import Awaitable, Callable
 
 POLL_SECONDS = 0.05
+SELDOM_SECONDS = 0.25
+"""What takes seconds is asked less often: a bot that answers has less time to get on."""
 
 
 class TookTooLong(TimeoutError):
@@ -19,6 +21,7 @@ async def until[T](probe: Callable[[], Awaitable[T | None]], *, within: float, w
     """
     loop = asyncio.get_running_loop()
     deadline = loop.time() + within
+    pause = POLL_SECONDS
     while True:
         value = await probe()
         if value is not None and value is not False:
@@ -26,7 +29,8 @@ async def until[T](probe: Callable[[], Awaitable[T | None]], *, within: float, w
         if loop.time() >= deadline:
             message = f"{what}: not within {within:g} seconds"
             raise TookTooLong(message)
-        await asyncio.sleep(POLL_SECONDS)
+        await asyncio.sleep(pause)
+        pause = min(pause * 1.1, SELDOM_SECONDS)
 
 
 _RESERVED: list[socket.socket] = []

@@ -1,4 +1,4 @@
-"""A bot takes in five thousand memories of another plugin behind its back; it is killed in it,
+"""A bot takes in two thousand memories of another plugin behind its back; it is killed in it,
 switched off and on, and gets another map."""
 
 import asyncio
@@ -25,11 +25,11 @@ async def test_kill_9_off_and_on_and_another_map_lose_nothing_and_what_came_is_i
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     root = tmp_path_factory.mktemp("adopting-bot")
-    adoption = Adoption.beside(root)
+    adoption = Adoption.beside(root, in_sqlite=1000)
     chance = random.Random(5)
     config = {"adopt_legacy": True, "conversation_scope_map": {HOME.umo: "家人"}}
     async with Rig(root, config=config) as rig:
-        await adoption.kill(rig, chance.randrange(3600, 4500), chance)
+        await adoption.kill(rig, chance.randrange(1400, 1800), chance)
         await adoption.running(rig)
         await rig.panel.enable(enabled=False)
         stopped = photograph(rig.memory)
@@ -42,16 +42,16 @@ async def test_kill_9_off_and_on_and_another_map_lose_nothing_and_what_came_is_i
         status = await adoption.done(rig)
         adopted, merged, quarantined, broken = adoption.expected.tally
         assert status == {
-            "state": "done", "mode": "auto", "mode_on": False, "scanned": 5000, "patched": 0,
+            "state": "done", "mode": "auto", "mode_on": False, "scanned": 2000, "patched": 0,
             "skipped": 0, "remaining": 0,
             "adopted": adopted, "merged": merged, "quarantined": quarantined, "broken": broken,
         }  # fmt: skip
         assert adoption.faults(rig) == []
-        turn = await rig.turn(HOME, SPEAKER, "外婆的第1234件事是什么")
-        assert "外婆的第1234件事" in turn.injected
+        turn = await rig.turn(HOME, SPEAKER, "外婆的第835件事是什么")
+        assert "外婆的第835件事" in turn.injected
         turn = await rig.turn(ELSEWHERE, SPEAKER, "第3号用户喜欢第几种茶")
         assert "第3号用户喜欢第3种茶" in turn.injected
-        turn = await rig.turn(ELSEWHERE, SPEAKER, "外婆的第1234件事是什么")
-        assert "外婆的第1234件事" not in turn.injected
+        turn = await rig.turn(ELSEWHERE, SPEAKER, "外婆的第835件事是什么")
+        assert "外婆的第835件事" not in turn.injected
         warnings = "\n".join((await rig.panel.status())["warnings"])
         assert "memory/scopes/quarantine/" in warnings

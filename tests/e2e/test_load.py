@@ -16,7 +16,7 @@ pytestmark = [
 async def test_a_real_bot_that_is_killed_under_load_loses_nothing_and_leaks_nothing(
     tmp_path: Path,
 ) -> None:
-    figures = await bot_soak(tmp_path, seconds=12, kills=1, seed=7)
+    figures = await bot_soak(tmp_path, seconds=8, kills=1, seed=7)
     figures.assert_sound()
     assert (figures.kills, figures.terminations) == (1, 1)
     assert figures.reloads >= 1

@@ -25,7 +25,7 @@ pytestmark = [
 
 HOME, ELSEWHERE = group(561), group(562)
 OWNER = Person(5561, "阿丁")
-COUNT = 900
+COUNT = 300
 RECORDS: dict[str, dict[str, Any]] = {
     **legacy(COUNT),
     "blank": fields("空白也是公共的", memory_scope=" ", ratio=0.25),

@@ -31,7 +31,9 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Expected]:
     return plugins, make_sources(plugins)
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize(
+    "seed", [1, *(pytest.param(more, marks=pytest.mark.soak) for more in (2, 3))]
+)
 def test_kill_9_in_an_adoption_loses_nothing_and_brings_nothing_twice(
     sources: tuple[Path, Expected], tmp_path: Path, seed: int
 ) -> None:

@@ -53,8 +53,8 @@ class Expected:
     """Adopted, merged, quarantined, broken."""
 
 
-def make_sources(plugins: Path) -> Expected:
-    """Five thousand records in two stores, with some of each kind of trouble."""
+def make_sources(plugins: Path, in_sqlite: int = IN_SQLITE) -> Expected:
+    """Five thousand records, or fewer, in two stores, with some of each kind of trouble."""
     rows: list[Row] = []
     judgments: dict[str, set[str]] = {}
     quarantined = broken = 0
@@ -71,7 +71,7 @@ def make_sources(plugins: Path) -> Expected:
         judgments.setdefault(name, set()).add(f"第{number}号用户喜欢第{number}种茶")
     merged = 0
     simple = []
-    for number in range(IN_SQLITE):
+    for number in range(in_sqlite):
         # The first hundred say what stands in the other store, too, in the same scope.
         scope = "家人" if number % 3 else "public"
         judgment = f"外婆的第{number}件事"
@@ -85,7 +85,7 @@ def make_sources(plugins: Path) -> Expected:
         simple.append({"id": f"s{number}", "judgment": judgment, "memory_scope": scope})
     make_chroma(plugins / ANGEL / "memory_openai" / "chromadb", rows)
     make_simple(plugins / ANGEL / "memory_center" / "index" / "simple_memory.db", simple)
-    adopted = IN_CHROMA + IN_SQLITE - merged - quarantined - broken
+    adopted = IN_CHROMA + in_sqlite - merged - quarantined - broken
     return Expected(judgments, (adopted, merged, quarantined, broken))
 
 

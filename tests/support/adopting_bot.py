@@ -11,7 +11,12 @@ from typing import Any
 from astrbot_plugin_scoped_memory.harness.rig import Rig
 from astrbot_plugin_scoped_memory.harness.script import JsonObject
 from astrbot_plugin_scoped_memory.harness.waiting import until
-from astrbot_plugin_scoped_memory.tests.support.adopting import Expected, faults, make_sources
+from astrbot_plugin_scoped_memory.tests.support.adopting import (
+    IN_SQLITE,
+    Expected,
+    faults,
+    make_sources,
+)
 from astrbot_plugin_scoped_memory.tests.support.legacy_stores import ANGEL, photograph
 
 MINUTES = 300.0
@@ -28,10 +33,10 @@ class Adoption:
     """Where each came, in words."""
 
     @classmethod
-    def beside(cls, root: Path) -> Adoption:
+    def beside(cls, root: Path, in_sqlite: int = IN_SQLITE) -> Adoption:
         """The stores are there before the bot is."""
         plugins = root / "data" / "plugin_data"
-        expected = make_sources(plugins)
+        expected = make_sources(plugins, in_sqlite)
         return cls(root, expected, photograph(plugins / ANGEL))
 
     async def kill(self, rig: Rig, left: int, chance: random.Random) -> None:

@@ -63,11 +63,12 @@ async def status_of(rig: Rig) -> MigrationStatus:
 
 async def until[T](check: Callable[[], Awaitable[T]]) -> T:
     """Wait until it is true, and what it was then."""
+    pause = 0.005
     async with asyncio.timeout(60):
-        while True:
-            if found := await check():
-                return found
-            await asyncio.sleep(0.005)
+        while not (found := await check()):
+            await asyncio.sleep(pause)
+            pause = min(pause * 1.1, 0.1)  # what takes long has more of the processor
+        return found
 
 
 async def until_status(rig: Rig, reached: Callable[[MigrationStatus], bool]) -> MigrationStatus:
