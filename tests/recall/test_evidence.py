@@ -147,3 +147,14 @@ def test_a_remark_asks_for_more_than_a_question_and_a_long_one_does_not(
 
     assert told(5, remark=True) < told(5, remark=False)
     assert told(40, remark=True) == told(40, remark=False)
+
+
+def test_a_remark_after_what_the_embedder_does_not_know_yet_asks_for_as_much_more() -> None:
+    def asked_for_more(behind: list[int]) -> float:
+        told, question = (
+            evidence(asked, {1: 0.5}, {2: 0.85}, scale=SCALE, weight=1.0, behind=behind)[1]
+            for asked in (Asked(Language.CHINESE, 5, remark=remark) for remark in (True, False))
+        )
+        return question - told
+
+    assert asked_for_more([1]) == pytest.approx(asked_for_more([]))

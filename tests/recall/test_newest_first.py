@@ -259,6 +259,17 @@ def test_a_later_remark_that_tells_it_or_says_of_a_change_comes_first(
             "The lessons have gone up to 45 euros a month because of the heating bill",
         ),
         (
+            "How much is the boat share?",
+            "The boat share is 60 euros, due in April, by cheque to Ines",
+            "The club has raised the boat share to 75 euros because of the new mooring",
+        ),
+        (
+            "How much money is in the tea tin?",
+            "The tea tin holds 34 euros",
+            "After the party the tea tin is down to 19 euros",
+        ),
+        ("年会定在哪家饭店", "年会的饭店在看翠园和松鹤楼", "年会的饭店定了松鹤楼"),
+        (
             "What day is Ines moving house?",
             "Ines is moving house on Saturday 23 May and needs boxes",
             "Ines moves house on Sunday 31 May because the van fell through",
@@ -410,6 +421,38 @@ def test_it_comes_along_from_below_the_floor() -> None:
     assert texts(found.below) == ["猫粮在柜子里", "聚餐改到周五"]
     history = passed(Wanted.HISTORY, [old], below, *texts(below))
     assert texts(history.best) == [OLD, FAR]
+
+
+RUN = "夜跑队每周二晚上七点半在石桥头集合跑步", "夜跑队改到晚上七点在大关桥集合"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "comes"),
+    [
+        (*RUN, True),
+        ("The choir sings in the chapel on Monday evenings at seven",
+         "The choir sings in the library instead on Monday evenings", True),
+        (RUN[0], "夜跑队晚上七点在大关桥集合", False),
+        (RUN[0], "夜跑队的队服改成蓝色了", False),
+        (RUN[0], "改到晚上七点在大关桥集合，夜跑队的", False),
+        ("外婆5月15日量血压，高压是158", "外婆5月24日的生日饭换到竹园餐厅", False),
+        (RUN[0], "夜跑队改到晚上七点在大关桥集合吗？", False),
+    ],
+)  # fmt: skip
+def test_what_says_that_just_this_has_changed_comes_along_read_or_not(
+    old: str, new: str, comes: bool
+) -> None:
+    found = newest_first(Sifted([said(old, 9)], [said(new, 2, score=0.1)]), Wanted.ANY, "几点到")
+    assert texts(found.best) == ([new, old] if comes else [old])
+    assert [one.earlier for one in found.best] == ([False, True] if comes else [False])
+
+
+def test_it_comes_along_to_those_alone_who_heard_it_and_not_where_it_is_older() -> None:
+    old, new = said(RUN[0], 9), said(RUN[1], 2, score=0.1)
+    away = replace(new, passage=replace(new.passage, scope=Scope.parse("public")))  # type: ignore[arg-type]
+    for below in (away, said(RUN[1], 12)):
+        found = newest_first(Sifted([old], [below]), Wanted.ANY, "几点到")
+        assert (texts(found.best), texts(found.below)) == ([RUN[0]], [RUN[1]])
 
 
 def test_it_tells_nothing_to_others_than_those_who_heard_it() -> None:

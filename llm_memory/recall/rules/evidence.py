@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...text.language import Language
 
@@ -137,9 +137,12 @@ def evidence[K: Hashable](
         )
         for key in covered.keys() | similarities.keys()
     }
+    # Of a remark as much is asked as where the embedder knows all: what was just said shares its
+    # words with what is said next.
+    words_alone = replace(alone, remark=weights.remark)
     for key in behind:
         if key in covered and key not in similarities:
-            found[key] = asked.log_odds(alone, covered[key], 0.0)
+            found[key] = asked.log_odds(words_alone, covered[key], 0.0)
     return found
 
 

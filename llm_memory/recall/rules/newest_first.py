@@ -52,6 +52,8 @@ _OTHER_WORDS: Final = re.compile("住院|教[室练授材]|[放开]学|吃[惊�
 """In which what a question asks with, 住在哪里, is no verb."""
 _IS_ASKED: Final = re.compile(r"(?:[?？]|[吗么]|来着)[。.~～]*\s*$")
 _PIECE: Final = re.compile(r"[0-9A-Za-z']+|\S")
+_SUBJECT: Final = 2
+"""Pieces that two statements begin with, of which one replaces the other: 夜跑, "The plot"."""
 _COMPARED: Final = 100
 """Pieces of a statement: the time goes by their square, and the bot waits for it."""
 
@@ -79,6 +81,8 @@ class _Statement:
     asks: bool
     """Whether it is a question itself."""
     correction: SpokenCorrection | None = None
+    is_below: bool = False
+    """Whether it is below the floor."""
 
     @classmethod
     def of(
@@ -152,9 +156,25 @@ class _Statement:
             return False
         return not is_of_another(self, other)
 
+    def is_replaced_by(self, other: _Statement) -> bool:
+        """Whether ``other`` says later, to the same people, that just this has changed: then it is
+        the answer, in whichever words the question asks."""
+        old, new = self.stored.memory, other.stored.memory
+        if old.created_at >= new.created_at or not other.changes or other.asks:
+            return False
+        if place_name(self.stored) != place_name(other.stored):
+            return False
+        if any(one.quoted or is_digest(one) or closed_by(one) for one in (old, new)):
+            return False
+        if self.pieces[:_SUBJECT] != other.pieces[:_SUBJECT]:
+            return False
+        one, two = (said.about - said.numbers for said in (self, other))
+        longer = max(weight(one), weight(two))
+        return weight(one & two) >= max(_NAMED_THING, _SHARED * longer)
+
     def is_before(self, other: _Statement, wanted: Wanted, is_of_another: _OfAnother) -> bool:
         """Whether ``other`` says something newer of the same thing."""
-        if self.is_corrected_by(other):
+        if self.is_corrected_by(other) or (other.is_below and self.is_replaced_by(other)):
             return True
         old, new = self.stored.memory, other.stored.memory
         if old.created_at >= new.created_at or other.match < _NEARLY * self.match:
@@ -216,7 +236,8 @@ def newest_first(
 
     Args:
         is_unread: Tells what was not compared yet with what it corrects. That comes before it
-            however few words of the question it has, and beside it if it was below the floor.
+            however few words of the question it has, and beside it if it was below the floor. So
+            does what says in much the same words that something changed.
     """
     asked = content(question)
     is_of_another = cache(partial(_is_of_another, question))
@@ -229,7 +250,7 @@ def newest_first(
     best = [*sifted.best, *(sifted.below[place] for place in corrections)]
     below = [one for place, one in enumerate(sifted.below) if place not in corrections]
     for place, one in enumerate(corrections.values(), start=len(sifted.best)):
-        known[place] = replace(one, place=place)
+        known[place] = replace(one, place=place, is_below=True)
     newer = {
         place: [other for other in known.values() if one.is_before(other, wanted, is_of_another)]
         for place, one in known.items()
@@ -288,14 +309,26 @@ def _corrections(
     asked: frozenset[str],
     is_unread: Callable[[Passage], bool],
 ) -> dict[int, _Statement]:
-    """By their places below the floor, what was said to correct something above it."""
+    """By their places below the floor, what was said to correct something above it, or says that
+    it has changed."""
     found: dict[int, _Statement] = {}
+    beginnings = {tuple(one.pieces[:_SUBJECT]) for one in known}
     for place, candidate in enumerate(sifted.below):
-        if is_unread(candidate.passage):
-            one = _Statement.of(place, candidate, question, asked, is_unread)
-            if one is not None and any(other.is_corrected_by(one) for other in known):
-                found[place] = one
+        passage = candidate.passage
+        if not is_unread(passage) and _beginning(passage) not in beginnings:
+            continue  # reading it takes longer than that
+        one = _Statement.of(place, candidate, question, asked, is_unread)
+        if one is not None and any(
+            other.is_corrected_by(one) or other.is_replaced_by(one) for other in known
+        ):
+            found[place] = one
     return found
+
+
+def _beginning(passage: Passage) -> tuple[str, ...]:
+    """The first pieces of a memory, nothing of a note."""
+    text = passage.memory.judgment if isinstance(passage, StoredMemory) else ""
+    return tuple(piece[0] for piece in islice(_PIECE.finditer(text), _SUBJECT))
 
 
 def _match(candidate: Candidate) -> float:
