@@ -27,8 +27,6 @@ FOR_SOME = frozenset(
     ("lark-oapi", "markitdown-no-magika", "py-cord", "python-telegram-bot", "slack-sdk")
 )
 """What AstrBot asks for and imports for those alone who use it: seconds each."""
-
-
 SELDOM = 50_000
 """New objects before a collection: after an import there is little garbage and much to look at."""
 

@@ -52,15 +52,16 @@ _CHANGE = LazyPattern(
     r"转(?:去|到|给|为|由)|调(?:到|成|去|整)|推(?:迟|到|后)|拖(?:到|后|延)|往后|延(?:期|后|长|到)|顺延|提前|提早|取消|作废|作罢|"
     r"[涨升降减](?:到|成|为|价|了)|接(?:手|替|任)|顶(?:替|上)|代替|取代|放弃|反悔|泡汤|黄了|吹了|算了|"
     r"[日号月年周天次期]起(?![床来身飞诉点])|从[^，。！？；]{1,10}(?:起|开始)|以后(?:只|都|改|由|就)|今后|"
-    r"决定|选定|敲定|定(?:在|于|为|了|下来)|[只还]剩|不再|不(?!得了)[^，。！？；,.!?;]{1,8}了|已经|已(?:还|付|买|修|办)|"
+    r"决定|选定|敲定|(?<![一固肯必不规])定(?:在|于|为|了|下来)|[只还]剩|"
+    r"不再|不(?!得了)[^，。！？；,.!?;]{1,8}了|已经|已(?:还|付|买|修|办)|"
     r"现在|如今|目前|终于|和好|分手|搬(?:到|去|家|了)|辞|离职|还给|还了|还清|付清|好了|完了|"
     r"\b(?:now|no\slonger|any\s?more|instead|changed?|moved?|switch(?:ed)?|postponed|rescheduled|"
     r"cancell?ed|already|finally|actually|renamed|replaced|quit|stopped|paid|returned|fixed|since|"
     r"made\sup|(?:takes?|took|taken|taking)\sover|(?:gone|goes|went|going)\s(?:up|down)|"
     r"put\s(?:off|back)|pushed\s(?:back|to)|brought\sforward|called\soff|(?:fell|fallen)\sthrough|"
     r"(?:rais|increas|reduc|lower|dropp|bump)ed\s(?:[^.;!?]{1,40}\s)?to|(?:rose|cut)\sto|"
-    r"(?:down|up)\sto(?=\s\W?[0-9])|(?:gave|given)\sup|swapped|off\sthe|"
-    r"cho(?:se|sen)|decided|settled\son|went\swith|picked(?!\sup)|"
+    r"down\sto(?=\s\W?[0-9])|(?:gave|given)\sup|swapped|off\sthe|"
+    r"cho(?:se|sen)|decided|settled\son|went\swith|(?:has|have)\spicked(?!\sup)|"
     r"as\sof|after\sall|from\s(?:now|today|tomorrow|next|[0-9]|[a-z]+day))\b",
     re.IGNORECASE,
 )
