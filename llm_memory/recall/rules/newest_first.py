@@ -107,7 +107,7 @@ class _Statement:
             about & content(" ".join(values)),
             about & asked,
             _match(candidate),
-            [piece[0] for piece in islice(_PIECE.finditer(text), _COMPARED)],
+            _pieces(text, _COMPARED),
             values,
             states_a_change(text),
             _asked_for(question, about & asked),
@@ -124,13 +124,9 @@ class _Statement:
 
     def was_elsewhere(self, other: _Statement, question: str) -> bool:
         """Whether ``other`` says later, to the same people, where what is asked for is."""
+        if other.match < _NEARLY * self.match or not self._is_followed_by(other):
+            return False
         old, new = self.stored.memory, other.stored.memory
-        if old.created_at >= new.created_at or other.match < _NEARLY * self.match:
-            return False
-        if place_name(self.stored) != place_name(other.stored):
-            return False
-        if any(one.quoted or is_digest(one) or closed_by(one) for one in (old, new)):
-            return False
         return tells_a_later_place(old.judgment, new.judgment, question)
 
     def was_so_until(self, other: _Statement, is_of_another: _OfAnother) -> bool:
@@ -159,12 +155,7 @@ class _Statement:
     def is_replaced_by(self, other: _Statement) -> bool:
         """Whether ``other`` says later, to the same people, that just this has changed: then it is
         the answer, in whichever words the question asks."""
-        old, new = self.stored.memory, other.stored.memory
-        if old.created_at >= new.created_at or not other.changes or other.asks:
-            return False
-        if place_name(self.stored) != place_name(other.stored):
-            return False
-        if any(one.quoted or is_digest(one) or closed_by(one) for one in (old, new)):
+        if not other.changes or other.asks or not self._is_followed_by(other):
             return False
         if self.pieces[:_SUBJECT] != other.pieces[:_SUBJECT]:
             return False
@@ -188,6 +179,16 @@ class _Statement:
         if not asked and not self._differs_in_a_value(other):
             return False
         return not is_of_another(self, other)
+
+    def _is_followed_by(self, other: _Statement) -> bool:
+        """Whether ``other`` was said later, to the same people, and both still stand as a speaker's
+        own words."""
+        old, new = self.stored.memory, other.stored.memory
+        return (
+            old.created_at < new.created_at
+            and place_name(self.stored) == place_name(other.stored)
+            and not any(one.quoted or is_digest(one) or closed_by(one) for one in (old, new))
+        )
 
     def _speaks_of(self, other: _Statement) -> bool:
         """Whether both are about one thing, in other words."""
@@ -328,7 +329,11 @@ def _corrections(
 def _beginning(passage: Passage) -> tuple[str, ...]:
     """The first pieces of a memory, nothing of a note."""
     text = passage.memory.judgment if isinstance(passage, StoredMemory) else ""
-    return tuple(piece[0] for piece in islice(_PIECE.finditer(text), _SUBJECT))
+    return tuple(_pieces(text, _SUBJECT))
+
+
+def _pieces(text: str, most: int) -> list[str]:
+    return [piece[0] for piece in islice(_PIECE.finditer(text), most)]
 
 
 def _match(candidate: Candidate) -> float:
