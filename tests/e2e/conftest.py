@@ -9,8 +9,8 @@ import pytest_asyncio
 from astrbot_plugin_scoped_memory.harness.bot import AstrBotProcess
 from astrbot_plugin_scoped_memory.harness.places import Person, Place, group
 from astrbot_plugin_scoped_memory.harness.rig import Rig
-from astrbot_plugin_scoped_memory.llm_memory.text.tokenizer import Tokenizer
 from astrbot_plugin_scoped_memory.tests.e2e.cast import ADMIN, MAP
+from astrbot_plugin_scoped_memory.tests.support.dictionary import digested_dictionary
 
 # Some sixty starts.
 AstrBotProcess.preforked = True
@@ -19,10 +19,9 @@ _numbers = itertools.count(600_000)
 
 
 @pytest.fixture(scope="session", autouse=True)
-def dictionary(tmp_path_factory: pytest.TempPathFactory) -> None:
+def dictionary() -> None:
     """Made once, and not by each bot."""
-    Rig.dictionary = tmp_path_factory.mktemp("dictionary") / "dictionary.bin"
-    Tokenizer(cache=Rig.dictionary).load()
+    Rig.dictionary = digested_dictionary()
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

@@ -42,8 +42,8 @@ class Counted(FakeEmbedder):
 class Tried(WorkerStore):
     """Chroma as bots have it; counts how often it was opened."""
 
-    def __init__(self, root: Path) -> None:
-        super().__init__(worker_command(root / "index" / "chroma", NATIVE))
+    def __init__(self, root: Path, native: Path = NATIVE) -> None:
+        super().__init__(worker_command(root / "index" / "chroma", native))
         self.openings = 0
 
     def open(self) -> str:

@@ -13,6 +13,8 @@ from typing import Any
 
 import checkout
 
+from astrbot_plugin_scoped_memory.tests.support.dictionary import put_dictionary
+
 
 class ServerGone(Exception):
     """The server process has ended."""
@@ -31,6 +33,7 @@ class StdioClient:
     ) -> None:
         """``folder`` is where the agent works."""
         self._command = [python, "-P", "-m", "llm_memory", "serve", *arguments]
+        self._home = home
         self._folder = folder
         self._environ = {
             **os.environ,
@@ -50,6 +53,8 @@ class StdioClient:
 
     async def start(self) -> None:
         """Spawn the server and shake hands. Raises ServerGone."""
+        if not self._home.exists():
+            put_dictionary(self._home)
         self._process = await asyncio.create_subprocess_exec(
             *self._command,
             cwd=self._folder,

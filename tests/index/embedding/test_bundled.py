@@ -39,6 +39,7 @@ from astrbot_plugin_scoped_memory.tests.support.indexed import (
     words,
     write_files,
 )
+from astrbot_plugin_scoped_memory.tests.support.native import native_without_models
 
 pytestmark = pytest.mark.engine
 
@@ -49,7 +50,7 @@ class Watched(Tried):
     """Remembers what its process was asked."""
 
     def __init__(self, root: Path) -> None:
-        super().__init__(root)
+        super().__init__(root, native_without_models(root / "index"))
         self.asked: list[str] = []
         self.embedded: list[str] = []
 

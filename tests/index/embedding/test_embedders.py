@@ -14,6 +14,7 @@ import pytest
 import pytest_asyncio
 
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.checked import CheckedEmbedder
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint
 from astrbot_plugin_scoped_memory.tests.index.embedding.embedder_bench import (
     KINDS,
     MODEL_KINDS,
@@ -56,6 +57,12 @@ async def embedder(
     await made.close()
 
 
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def fingerprint(embedder: CheckedEmbedder) -> Fingerprint:
+    """Asked for once: the bundled model embeds eighty sentences for it."""
+    return await embedder.prepare()
+
+
 pytestmark = [pytest.mark.contract, pytest.mark.asyncio(loop_scope="module")]
 
 
@@ -66,19 +73,20 @@ def assert_unit(vectors: np.ndarray, rows: int, dim: int) -> None:
 
 
 async def test_vectors_have_the_fingerprints_dimension_and_unit_length(
-    embedder: CheckedEmbedder,
+    embedder: CheckedEmbedder, fingerprint: Fingerprint
 ) -> None:
-    dim = (await embedder.prepare()).dim
-    assert_unit(await embedder.embed_documents(ENGLISH + CHINESE), 6, dim)
-    assert_unit((await embedder.embed_query(ENGLISH[0]))[np.newaxis], 1, dim)
+    assert_unit(await embedder.embed_documents(ENGLISH + CHINESE), 6, fingerprint.dim)
+    assert_unit((await embedder.embed_query(ENGLISH[0]))[np.newaxis], 1, fingerprint.dim)
 
 
-async def test_no_texts_give_no_rows(embedder: CheckedEmbedder) -> None:
-    assert (await embedder.embed_documents([])).shape == (0, (await embedder.prepare()).dim)
+async def test_no_texts_give_no_rows(embedder: CheckedEmbedder, fingerprint: Fingerprint) -> None:
+    assert (await embedder.embed_documents([])).shape == (0, fingerprint.dim)
 
 
-async def test_preparing_again_gives_the_same_fingerprint(embedder: CheckedEmbedder) -> None:
-    assert await embedder.prepare() == await embedder.prepare()
+async def test_preparing_again_gives_the_same_fingerprint(
+    embedder: CheckedEmbedder, fingerprint: Fingerprint
+) -> None:
+    assert await embedder.prepare() == fingerprint
 
 
 async def test_the_merge_thresholds_lie_below_the_same_text(embedder: CheckedEmbedder) -> None:
@@ -134,10 +142,10 @@ async def test_a_text_gives_the_same_vector_alone_and_in_a_batch(embedder: Check
     ],
 )
 async def test_any_text_can_be_stored_and_does_not_harm_its_batch(
-    embedder: CheckedEmbedder, text: str
+    embedder: CheckedEmbedder, fingerprint: Fingerprint, text: str
 ) -> None:
     vectors = await embedder.embed_documents([ENGLISH[0], text])
-    assert_unit(vectors, 2, (await embedder.prepare()).dim)
+    assert_unit(vectors, 2, fingerprint.dim)
     assert np.allclose(vectors[0], (await embedder.embed_documents(ENGLISH[:1]))[0], atol=1e-5)
 
 
@@ -159,7 +167,10 @@ async def test_eight_calls_at_once_do_not_mix_their_answers(embedder: CheckedEmb
 
 
 async def test_another_process_with_another_hash_seed_gives_the_same_vectors(
-    embedder: CheckedEmbedder, bench: EmbedderBench, request: pytest.FixtureRequest
+    embedder: CheckedEmbedder,
+    fingerprint: Fingerprint,
+    bench: EmbedderBench,
+    request: pytest.FixtureRequest,
 ) -> None:
     kind = request.node.callspec.params["embedder"]
     if kind in ("tiny-model", "minilm"):
@@ -179,7 +190,6 @@ async def test_another_process_with_another_hash_seed_gives_the_same_vectors(
         check=True,
     )
     (dim, revision), *vectors = json.loads(answer.stdout)
-    fingerprint = await embedder.prepare()
     assert (fingerprint.dim, fingerprint.revision) == (dim, revision)
     here = [*await embedder.embed_documents(ENGLISH), await embedder.embed_query(ENGLISH[0])]
     assert np.allclose(np.array(vectors), np.array(here), atol=1e-5)
