@@ -33,10 +33,7 @@ def oldest() -> Path:
     pytest.skip(f"no interpreter with the oldest AstrBot at {python}")
 
 
-async def test_the_story_holds(
-    oldest: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(AstrBotProcess, "preforked", False)  # as an owner starts it
+async def test_the_story_holds(oldest: Path, tmp_path: Path) -> None:
     version, problems = await story.play(tmp_path / "bot", oldest, CONFIG | WORDS_ALONE)
     assert "AstrBot v4.28" in version
     assert problems == []
@@ -46,7 +43,10 @@ async def test_the_first_hour_goes_well(oldest: Path, tmp_path: Path) -> None:
     assert "AstrBot v4.28" in await first_hour(tmp_path / "bot", oldest, tmp_path)
 
 
-async def test_a_timer_acts_in_its_own_scope(oldest: Path, tmp_path: Path) -> None:
+async def test_a_timer_acts_in_its_own_scope(
+    oldest: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(AstrBotProcess, "preforked", False)  # as an owner starts it
     assert "AstrBot v4.28" in await timers.play(tmp_path / "bot", oldest)
 
 

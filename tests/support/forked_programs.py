@@ -1,5 +1,5 @@
-"""Programs of the engine that import Chroma, forked from a process that has: the import is most of
-what they do in a test."""
+"""Programs of the engine, forked from a process that has imported Chroma, the SDK of MCP and the
+engine: imports are most of what they do in a test."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ from types import ModuleType
 from typing import Any, Final
 from unittest import mock
 
+import checkout
+
 from astrbot_plugin_scoped_memory.llm_memory.index.vector import (
     worker,
     worker_process,
@@ -30,7 +32,14 @@ from astrbot_plugin_scoped_memory.llm_memory.storage import child_process
 
 _PROGRAMS: Final = frozenset((str(worker_store.WORKER), legacy_reader_program.__file__))
 _RUN: Final = Path(__file__).with_name("forked_program.py")
-_IMPORTED: Final = ("chromadb.api.client", "chromadb.api.rust", "chromadb_rust_bindings")
+_IMPORTED: Final = (
+    "chromadb.api.client",
+    "chromadb.api.rust",
+    "chromadb_rust_bindings",
+    "mcp.server.fastmcp",
+    "llm_memory.api",
+    "llm_memory.cli.serve",
+)
 _ONE_THREAD: Final = dict.fromkeys(worker._THREAD_LIMITS, "1")
 """As the worker has it before it imports them."""
 _ONE_AT_A_TIME: Final = threading.RLock()
@@ -39,16 +48,19 @@ between asks, too."""
 
 
 class Forked(subprocess.Popen[bytes]):
-    """A program of ours. How it ended is known from the process that it was forked from."""
+    """A program or ``-m`` package of ours. How it ended is known from the process that it was
+    forked from."""
 
     def _execute_child(self, args: Sequence[str], *others: Any) -> None:
-        environment, pipes = others[5], others[9:15]
+        folder, environment, pipes = *others[4:6], others[9:15]
+        with mock.patch.dict(os.environ, _ONE_THREAD, PYTHONPATH=str(checkout.ROOT)):
+            forkserver.ensure_running()
         theirs = [_Handed(pipes[index]) for index in (0, 3, 5)]
         # Whatever runs the tests is no program that the fork should import.
         with _ONE_AT_A_TIME, mock.patch.dict(sys.modules, __main__=ModuleType("__main__")):
             self._process = multiprocessing.get_context("forkserver").Process(
                 target=runpy.run_path,
-                args=(str(_RUN), {"order": (args[2:], environment, theirs)}, "__main__"),
+                args=(str(_RUN), {"order": (args[2:], folder, environment, theirs)}, "__main__"),
                 daemon=True,
             )
             self._process.start()
@@ -56,6 +68,11 @@ class Forked(subprocess.Popen[bytes]):
         self.pid = self._process.pid
         self._child_created = True
         self._close_pipe_fds(*pipes)
+
+    @property
+    def sentinel(self) -> int:
+        """A descriptor that can be read when it has ended."""
+        return self._process.sentinel
 
     def _internal_poll(self, _deadstate: int | None = None) -> int | None:
         with _ONE_AT_A_TIME:
@@ -97,8 +114,6 @@ class _Subprocess(ModuleType):
         ours = not _PROGRAMS.isdisjoint(command[2:3])
         if not ours or options["env"]["PYTHONPATH"] != self._search:
             return subprocess.Popen(command, **options)
-        with mock.patch.dict(os.environ, _ONE_THREAD):
-            forkserver.ensure_running()
         return Forked(command, **options)
 
 
