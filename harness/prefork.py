@@ -81,6 +81,13 @@ def send_requests_unchanged() -> None:
     vars(completions)["async_maybe_transform"] = unchanged
 
 
+def look_at_signatures_once() -> None:
+    """Has FastAPI keep what it reads of a function: AstrBot's panel has hundreds of routes, whose
+    dependencies are the same few, and each route is set up twice."""
+    dependencies = importlib.import_module("fastapi.dependencies.utils")
+    vars(dependencies)["get_typed_signature"] = functools.cache(dependencies.get_typed_signature)
+
+
 def compile_code() -> None:
     """Compiles the plugin's, and forgets its modules: a bot imports its own."""
     scripts = str(Path(__file__).resolve().parent.parent / "scripts")
@@ -144,6 +151,7 @@ if __name__ == "__main__":
     with contextlib.suppress(ImportError):
         check_draft_once()
         send_requests_unchanged()
+        look_at_signatures_once()
     compile_code()
     gc.freeze()
     if serve():
