@@ -45,7 +45,7 @@ ODD: dict[str, dict[str, Any]] = {
     "future": fields("时间在将来的一条", created_at=9_750_000_000),
     "broken-json": fields("关联坏了的一条", associations="{not json", state_snapshot="["),
     "empty": {"judgment": "", "strength": 5},
-    "long": fields("很长的一条" + "长" * 350_000),
+    "long": fields("很长的一条" + "长" * 35_000),
 }
 
 
