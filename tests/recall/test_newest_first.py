@@ -268,6 +268,17 @@ def test_a_later_remark_that_tells_it_or_says_of_a_change_comes_first(
             "The tea tin holds 34 euros",
             "After the party the tea tin is down to 19 euros",
         ),
+        (
+            "How much does the puppy weigh?",
+            "The puppy weighs 3.2 kg",
+            "The puppy is up to 5.5 kg and eats twice a day",
+        ),
+        (
+            "How much does Jonas owe Ines for the bow?",
+            "Jonas owes Ines 90 euros for the bow",
+            "Jonas gave Ines 30 euros for the bow and still has 60 to pay",
+        ),
+        ("小鲁欠老邢多少钱", "小鲁欠老邢八百块", "小鲁给了老邢五百块，还差三百块"),
         ("年会定在哪家饭店", "年会的饭店在看翠园和松鹤楼", "年会的饭店定了松鹤楼"),
         (
             "What day is Ines moving house?",
@@ -288,6 +299,7 @@ def test_what_says_that_it_changed_comes_first_unasked(question: str, old: str, 
             "Band practice is on Thursday in the hall",
             "Band shirts have gone up to 12 euros",
         ),
+        ("自行车锁在哪里", "自行车锁在车棚里", "自行车还差一点就修完"),
         ("阿远什么时候报到", "阿远定在7月1日报到", "阿远不打羽毛球了"),
     ],
 )

@@ -54,13 +54,15 @@ _CHANGE = LazyPattern(
     r"[日号月年周天次期]起(?![床来身飞诉点])|从[^，。！？；]{1,10}(?:起|开始)|以后(?:只|都|改|由|就)|今后|"
     r"决定|选定|敲定|(?<![一固肯必不规])定(?:在|于|为|了|下来)|[只还]剩|"
     r"不再|不(?!得了)[^，。！？；,.!?;]{1,8}了|已经|已(?:还|付|买|修|办)|"
-    r"现在|如今|目前|终于|和好|分手|搬(?:到|去|家|了)|辞|离职|还给|还了|还清|付清|好了|完了|"
+    r"现在|如今|目前|终于|和好|分手|搬(?:到|去|家|了)|辞|离职|还给|还了|[还付两结]清(?![楚晰醒])|好了|完了|"
+    r"还[差欠](?!一[点些])(?=[0-9一二两三四五六七八九十百千万几半])|"
     r"\b(?:now|no\slonger|any\s?more|instead|changed?|moved?|switch(?:ed)?|postponed|rescheduled|"
     r"cancell?ed|already|finally|actually|renamed|replaced|quit|stopped|paid|returned|fixed|since|"
     r"made\sup|(?:takes?|took|taken|taking)\sover|(?:gone|goes|went|going)\s(?:up|down)|"
     r"put\s(?:off|back)|pushed\s(?:back|to)|brought\sforward|called\soff|(?:fell|fallen)\sthrough|"
     r"(?:rais|increas|reduc|lower|dropp|bump)ed\s(?:[^.;!?]{1,40}\s)?to|(?:rose|cut)\sto|"
-    r"down\sto(?=\s\W?[0-9])|(?:gave|given)\sup|swapped|off\sthe|"
+    r"(?:down|(?:is|are)\sup)\sto(?=\s\W?[0-9])|still\s(?:owes?|ha(?:s|ve)(?=\s\W?[0-9]))|"
+    r"(?:gave|given)\sup|swapped|off\sthe|"
     r"cho(?:se|sen)|decided|settled\son|went\swith|(?:has|have)\spicked(?!\sup)|"
     r"as\sof|after\sall|from\s(?:now|today|tomorrow|next|[0-9]|[a-z]+day))\b",
     re.IGNORECASE,
