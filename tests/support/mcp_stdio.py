@@ -18,7 +18,7 @@ import checkout
 from astrbot_plugin_scoped_memory.tests.support.dictionary import put_dictionary
 from astrbot_plugin_scoped_memory.tests.support.forked_programs import Forked
 
-OURS: Final = [sys.executable, "-P", "-m", "llm_memory"]
+_OURS: Final = [sys.executable, "-P", "-m", "llm_memory"]
 _LONGEST_LINE: Final = 8 * 1024 * 1024
 
 
@@ -122,7 +122,7 @@ class StdioClient:
         await self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
     async def _start(self) -> Server:
-        if sys.platform == "linux" and self._command[:4] == OURS:
+        if sys.platform == "linux" and self._command[:4] == _OURS:
             return await _ForkedServer.start(self._command, self._folder, self._environ)
         return await asyncio.create_subprocess_exec(
             *self._command,
