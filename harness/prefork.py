@@ -83,7 +83,7 @@ def send_requests_unchanged() -> None:
 
 def look_at_signatures_once() -> None:
     """Has FastAPI keep what it reads of a function: AstrBot's panel has hundreds of routes, whose
-    dependencies are the same few, and each route is set up twice."""
+    dependencies are the same few."""
     dependencies = importlib.import_module("fastapi.dependencies.utils")
     vars(dependencies)["get_typed_signature"] = functools.cache(dependencies.get_typed_signature)
 
@@ -148,10 +148,9 @@ if __name__ == "__main__":
         # At its first use it looks through the metadata of everything that is installed.
         importlib.import_module("opentelemetry.context").get_current()
     keep_compiled_methods()
-    with contextlib.suppress(ImportError):
-        check_draft_once()
-        send_requests_unchanged()
-        look_at_signatures_once()
+    for spare in (check_draft_once, send_requests_unchanged, look_at_signatures_once):
+        with contextlib.suppress(ImportError):  # another AstrBot may do without the library
+            spare()
     compile_code()
     gc.freeze()
     if serve():
