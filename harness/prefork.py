@@ -31,6 +31,8 @@ FOR_SOME = frozenset(
     ("lark-oapi", "markitdown-no-magika", "py-cord", "python-telegram-bot", "slack-sdk")
 )
 """What AstrBot asks for and imports for those alone who use it: seconds each."""
+PATTERNS = 10_000
+"""More than the plugin and AstrBot compile. Python forgets the first of 512."""
 SELDOM = 50_000
 """New objects before a collection: after an import there is little garbage and much to look at."""
 
@@ -88,6 +90,30 @@ def look_at_signatures_once() -> None:
     vars(dependencies)["get_typed_signature"] = functools.cache(dependencies.get_typed_signature)
 
 
+def build_fields_at_first_use() -> None:
+    """Has FastAPI build what checks a parameter when a request comes with it: the panel's routes
+    have more than a thousand, of which a test meets a few."""
+    field = importlib.import_module("fastapi._compat.v2").ModelField
+    build = field.__post_init__
+
+    def missing(self: object, name: str) -> object:
+        if name != "_type_adapter":
+            raise AttributeError(name)
+        build(self)
+        return vars(self)[name]
+
+    field.__post_init__, field.__getattr__ = (lambda _: None), missing
+
+
+def parse_metadata_once() -> None:
+    """Keeps what stands in an installed package's metadata, by its folder: AstrBot looks through
+    all of them before it loads a plugin."""
+    package: Any = importlib.metadata.PathDistribution
+    parse = package.metadata.fget
+    of_folder = functools.cache(lambda folder: parse(package(folder)))
+    package.metadata = property(lambda self: of_folder(self._path))
+
+
 def compile_code() -> None:
     """Compiles the plugin's, and forgets its modules: a bot imports its own."""
     scripts = str(Path(__file__).resolve().parent.parent / "scripts")
@@ -141,6 +167,7 @@ def _become(root: str, log: str, environment: dict[str, str]) -> None:
 
 if __name__ == "__main__":
     gc.set_threshold(SELDOM)
+    vars(re)["_MAXCACHE"] = PATTERNS
     for library in libraries():
         with contextlib.suppress(ImportError), warnings.catch_warnings(action="ignore"):
             importlib.import_module(library)
@@ -148,8 +175,15 @@ if __name__ == "__main__":
         # At its first use it looks through the metadata of everything that is installed.
         importlib.import_module("opentelemetry.context").get_current()
     keep_compiled_methods()
-    for spare in (check_draft_once, send_requests_unchanged, look_at_signatures_once):
-        with contextlib.suppress(ImportError):  # another AstrBot may do without the library
+    for spare in (
+        check_draft_once,
+        send_requests_unchanged,
+        look_at_signatures_once,
+        build_fields_at_first_use,
+        parse_metadata_once,
+    ):
+        # Another AstrBot may do without the library, or with another one.
+        with contextlib.suppress(ImportError, AttributeError):
             spare()
     compile_code()
     gc.freeze()
