@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections import Counter
 from importlib import import_module
 from pathlib import Path
@@ -14,6 +12,7 @@ from typing import Any
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import MemoryDraft, Stored
+from astrbot_plugin_scoped_memory.tests.support import benchmarks
 
 ROOT = Path(__file__).resolve().parents[2]
 PUBLISHED = ROOT / "tests" / "data" / "attacks.jsonl"
@@ -33,10 +32,7 @@ def parts(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
 
 def test_a_slice_of_the_set_meets_every_goal(tmp_path: Path) -> None:
     target = tmp_path / "figures.json"
-    command = [sys.executable, str(ROOT / "benchmarks" / "attacks.py"), "--json", str(target)]
-    command += ["--every", str(EVERY), "--show"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    benchmarks.play("attacks.py", "--json", target, "--every", str(EVERY), "--show")
     figures = json.loads(target.read_text(encoding="utf-8"))
     attacks, harmless = figures["attacks"], figures["harmless"]["all"]
     assert set(attacks) >= KINDS

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from astrbot_plugin_scoped_memory.tests.support import benchmarks
 
 ROOT = Path(__file__).resolve().parents[2]
 TURNS, DAYS, BUDGET = 90, 2, 30_000
@@ -19,12 +19,9 @@ pytestmark = pytest.mark.timeout(240)
 @pytest.fixture(scope="module")
 def figures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     target = tmp_path_factory.mktemp("longrun") / "figures.json"
-    command = [sys.executable, str(ROOT / "benchmarks" / "longrun.py"), "--json", str(target)]
-    command += ["--turns", str(TURNS), "--days", str(DAYS), "--budget", str(BUDGET)]
-    command += ["--conversations", "9", "--scopes", "4"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=220, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "turns_lost" in done.stdout
+    size = ["--turns", str(TURNS), "--days", str(DAYS), "--budget", str(BUDGET)]
+    size += ["--conversations", "9", "--scopes", "4"]
+    assert "turns_lost" in benchmarks.play("longrun.py", "--json", target, *size)
     read: dict[str, Any] = json.loads(target.read_text(encoding="utf-8"))
     return read
 

@@ -16,6 +16,7 @@ import pytest
 
 from astrbot_plugin_scoped_memory.benchmarks.scores import means, scored, session_found
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
+from astrbot_plugin_scoped_memory.tests.support import benchmarks
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.timeout(300)
@@ -36,6 +37,21 @@ def rows_of(path: Path, rows: Sequence[dict[str, Any]]) -> Path:
     return path
 
 
+def measured(
+    program: str,
+    out: Path,
+    corpus: Sequence[dict[str, Any]],
+    queries: Sequence[dict[str, Any]],
+    *more: str,
+) -> None:
+    """Has a program write its figures of these rows to ``out``."""
+    rows = [
+        *("--corpus", rows_of(out.with_name("c.jsonl"), corpus)),
+        *("--queries", rows_of(out.with_name("q.jsonl"), queries)),
+    ]
+    benchmarks.play(program, *rows, *more, "--lang", "zh", "--json", out)
+
+
 @pytest.mark.parametrize("more", [(), ("--order-only", "--shuffle", "--without", "context")])
 def test_it_runs_and_answers_what_is_read_of_it(tmp_path: Path, more: tuple[str, ...]) -> None:
     corpus = [
@@ -50,10 +66,7 @@ def test_it_runs_and_answers_what_is_read_of_it(tmp_path: Path, more: tuple[str,
         for n, (c, text, gold, category) in enumerate(QUESTIONS)
     ]
     out = tmp_path / "out.json"
-    command = [sys.executable, "-P", str(ROOT / "benchmarks" / "retrieval.py"), *more]
-    command += ["--corpus", str(rows_of(tmp_path / "c.jsonl", corpus))]
-    command += ["--queries", str(rows_of(tmp_path / "q.jsonl", queries))]
-    subprocess.run([*command, "--lang", "zh", "--json", str(out)], check=True, timeout=240)
+    measured("retrieval.py", out, corpus, queries, *more)
     found = json.loads(out.read_text("utf-8"))
     measures = {"recall@1", "recall@5", "recall@10", "mrr", "ndcg@10"}
     assert set(found["overall"]) == measures
@@ -134,10 +147,7 @@ def test_odd_rows_are_read_and_other_languages_left_out(tmp_path: Path) -> None:
         {"id": "q5", "conv": "c/ 1", "lang": "en", "question": "what is it", "gold_ids": [4]},
     ]
     out = tmp_path / "out.json"
-    command = [sys.executable, "-P", str(ROOT / "benchmarks" / "retrieval.py")]
-    command += ["--corpus", str(rows_of(tmp_path / "c.jsonl", corpus))]
-    command += ["--queries", str(rows_of(tmp_path / "q.jsonl", queries))]
-    subprocess.run([*command, "--lang", "zh", "--json", str(out)], check=True, timeout=240)
+    measured("retrieval.py", out, corpus, queries)
     found = json.loads(out.read_text("utf-8"), parse_constant=pytest.fail)
     assert found["nothing"]["silent_elsewhere"] is None  # there is no other conversation
     # Half of the gold of the first question is in no row; the adversarial one counts nowhere else.
@@ -238,10 +248,7 @@ def test_what_is_wrong_with_rows_is_said(
 @pytest.mark.parametrize("program", ["retrieval.py", "rivals.py"])
 def test_numbers_are_names_too_and_nobody_need_have_said_it(tmp_path: Path, program: str) -> None:
     out = tmp_path / "out.json"
-    command = [sys.executable, "-P", str(ROOT / "benchmarks" / program), "--lang", "zh"]
-    command += ["--corpus", str(rows_of(tmp_path / "c.jsonl", [ROW]))]
-    command += ["--queries", str(rows_of(tmp_path / "q.jsonl", [QUESTION])), "--json", str(out)]
-    subprocess.run(command, check=True, timeout=240)
+    measured(program, out, [ROW], [QUESTION])
     found = json.loads(out.read_text("utf-8"))
     figures = found.get("memsearch-like") or found["overall"]
     assert figures["recall@1"] == 1.0
@@ -269,11 +276,7 @@ def test_the_rivals_are_measured_by_the_same_figures(tmp_path: Path, model: str)
         for n, (c, text, gold, category) in enumerate(QUESTIONS)
     ]
     out = tmp_path / "out.json"
-    command = [sys.executable, "-P", str(ROOT / "benchmarks" / "rivals.py")]
-    command += ["--corpus", str(rows_of(tmp_path / "c.jsonl", corpus))]
-    command += ["--queries", str(rows_of(tmp_path / "q.jsonl", queries))]
-    command += ["--embedder", model]
-    subprocess.run([*command, "--lang", "zh", "--json", str(out)], check=True, timeout=240)
+    measured("rivals.py", out, corpus, queries, "--embedder", model)
     found = json.loads(out.read_text("utf-8"))
     assert set(found) == {"memsearch-like", "livingmemory-like"}
     for figures in found.values():
