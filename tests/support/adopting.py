@@ -30,6 +30,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory
 from astrbot_plugin_scoped_memory.llm_memory.models.migration import MigrationState
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
 from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import NoWords
+from astrbot_plugin_scoped_memory.tests.support import forked_programs
 from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, running
 from astrbot_plugin_scoped_memory.tests.support.legacy_stores import (
     ANGEL,
@@ -119,10 +120,7 @@ class Bot:
     """The program, started by a test."""
 
     def __init__(self, root: Path, plugins: Path) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-P", __file__, str(root), str(plugins)],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, encoding="utf-8",
-        )  # fmt: skip
+        self.process = forked_programs.start(__file__, root, plugins)
 
     def lines(self) -> Sequence[str]:
         """One after the other, as they come."""

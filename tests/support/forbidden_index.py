@@ -25,6 +25,7 @@ if __name__ == "__main__":
 
 from astrbot_plugin_scoped_memory.llm_memory import NoticeCode
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig
+from astrbot_plugin_scoped_memory.tests.support.forked_programs import programs_are_forked
 from astrbot_plugin_scoped_memory.tests.support.indexed import (
     FAMILY,
     Tried,
@@ -130,4 +131,5 @@ if __name__ == "__main__":
     here = Path(sys.argv[1])
     if not rights_count(here):
         give_up("root's rights cannot be given up here")
-    sys.stdout.write(json.dumps(asyncio.run(play(here / "data")), ensure_ascii=False))
+    with programs_are_forked():
+        sys.stdout.write(json.dumps(asyncio.run(play(here / "data")), ensure_ascii=False))

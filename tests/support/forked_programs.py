@@ -1,5 +1,5 @@
-"""Programs of the engine, forked from a process that has imported Chroma, the SDK of MCP and the
-engine: imports are most of what they do in a test."""
+"""Programs of the engine and of tests, forked from a process that has imported Chroma, the SDK of
+MCP and the engine: imports are most of what they do in a test."""
 
 from __future__ import annotations
 
@@ -32,14 +32,7 @@ from astrbot_plugin_scoped_memory.llm_memory.storage import child_process
 
 _PROGRAMS: Final = frozenset((str(worker_store.WORKER), legacy_reader_program.__file__))
 _RUN: Final = Path(__file__).with_name("forked_program.py")
-_IMPORTED: Final = (
-    "chromadb.api.client",
-    "chromadb.api.rust",
-    "chromadb_rust_bindings",
-    "mcp.server.fastmcp",
-    "llm_memory.api",
-    "llm_memory.cli.serve",
-)
+_IMPORTED: Final = "tests.support.forked_imports"
 _ONE_THREAD: Final = dict.fromkeys(worker._THREAD_LIMITS, "1")
 """As the worker has it before it imports them."""
 _ONE_AT_A_TIME: Final = threading.RLock()
@@ -88,6 +81,16 @@ class Forked(subprocess.Popen[bytes]):
         return code
 
 
+def start(script: str | Path, *arguments: object, **options: Any) -> subprocess.Popen[Any]:
+    """A script of ours as ``subprocess.Popen`` starts it, on Linux a fork. It reads nothing, and
+    its output goes to pipes."""
+    command = [sys.executable, "-P", *map(str, (script, *arguments))]
+    options = {"stdin": subprocess.DEVNULL, "env": {**os.environ}, **options}
+    options |= {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "encoding": "utf-8"}
+    start_it = Forked if sys.platform == "linux" else subprocess.Popen
+    return start_it(command, **options)
+
+
 class _Handed:
     """A descriptor that arrives as the number that it has over there."""
 
@@ -123,7 +126,7 @@ def programs_are_forked() -> Iterator[None]:
     if sys.platform != "linux":
         yield
         return
-    forkserver.set_forkserver_preload([*_IMPORTED])
+    forkserver.set_forkserver_preload([_IMPORTED])
     module = _Subprocess()
     with (
         mock.patch.object(worker_process, "subprocess", module),

@@ -5,13 +5,12 @@ from __future__ import annotations
 import random
 import shutil
 import signal
-import subprocess
-import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.marked_block import Marked, read
+from astrbot_plugin_scoped_memory.tests.support import forked_programs
 from astrbot_plugin_scoped_memory.tests.support.nights import (
     entries,
     find_useful,
@@ -54,17 +53,12 @@ def make_store(root: Path) -> None:
 
 def bot(root: Path, kill_at: int) -> tuple[bool, int]:
     """Whether it was killed, and how many writes it counted if not."""
-    done = subprocess.run(
-        [sys.executable, "-P", str(BOT), str(root), str(kill_at)],
-        capture_output=True,
-        text=True,
-        timeout=_SECONDS,
-        check=False,
-    )
-    if done.returncode == -signal.SIGKILL:
+    process = forked_programs.start(BOT, root, kill_at)
+    out, errors = process.communicate(timeout=_SECONDS)
+    if process.returncode == -signal.SIGKILL:
         return True, 0
-    assert done.returncode == 0, done.stderr[-4000:]
-    return False, int(done.stdout.split()[-1])
+    assert process.returncode == 0, errors[-4000:]
+    return False, int(out.split()[-1])
 
 
 @dataclass(frozen=True)

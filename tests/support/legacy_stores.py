@@ -18,6 +18,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
+    import checkout
+
+    checkout.register()
+
+from astrbot_plugin_scoped_memory.tests.support import forked_programs
+
 ANGEL = "astrbot_plugin_angel_memory"
 LIVING = "astrbot_plugin_livingmemory"
 COLLECTION = "personal_memory_v1"
@@ -57,10 +65,9 @@ def make_chroma(folder: Path, rows: Sequence[Row], **others: tuple[Path, Sequenc
     made = {str(folder): rows, **{str(place): some for place, some in others.values()}}
     for place in made:
         Path(place).mkdir(parents=True, exist_ok=True)
-    subprocess.run(
-        [sys.executable, "-P", __file__],
-        input=json.dumps(made), text=True, encoding="utf-8", check=True, timeout=300,
-    )  # fmt: skip
+    process = forked_programs.start(__file__, stdin=subprocess.PIPE)
+    _, errors = process.communicate(json.dumps(made), timeout=300)
+    assert process.returncode == 0, errors
     return folder
 
 
@@ -193,7 +200,6 @@ def _make(folder: str, rows: Sequence[Row]) -> None:
 
 
 if __name__ == "__main__":
-    sys.path = [entry for entry in sys.path if entry != str(Path(__file__).parent)]
     for place, records in json.loads(sys.stdin.read()).items():
         _make(place, records)
     sys.stdout.flush()

@@ -13,7 +13,6 @@ import asyncio
 import json
 import re
 import signal
-import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
@@ -29,6 +28,7 @@ from astrbot_plugin_scoped_memory.llm_memory.vault.ledger import SqliteLedger
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
 from astrbot_plugin_scoped_memory.tests.fakes.chat import Call, ScriptedChat
 from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import NoWords
+from astrbot_plugin_scoped_memory.tests.support import forked_programs
 from astrbot_plugin_scoped_memory.tests.support.deaths import Deaths
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, private, running
 from astrbot_plugin_scoped_memory.tests.support.reflecting import with_loop
@@ -121,10 +121,7 @@ class Child:
     def __init__(self, root: Path, first: int, last: int, point: int = 0) -> None:
         self.said = first - 1
         self.points: int | None = None
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", __file__, str(root), *map(str, (first, last, point))],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, encoding="utf-8",
-        )  # fmt: skip
+        self._process = forked_programs.start(__file__, root, first, last, point)
 
     def ends(self) -> str:
         """``killed``, ``done``, or what went wrong."""

@@ -29,6 +29,7 @@ from astrbot_plugin_scoped_memory.llm_memory.index.vector.vector_store import Ch
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.write_pace import WritePace
 from astrbot_plugin_scoped_memory.llm_memory.storage.disk_space import RESERVE, DiskSpace
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, running
+from astrbot_plugin_scoped_memory.tests.support.forked_programs import programs_are_forked
 from astrbot_plugin_scoped_memory.tests.support.indexed import (
     FAMILY,
     WORK,
@@ -119,4 +120,5 @@ async def play(root: Path) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(asyncio.run(play(Path(sys.argv[1]))), ensure_ascii=False))
+    with programs_are_forked():
+        sys.stdout.write(json.dumps(asyncio.run(play(Path(sys.argv[1]))), ensure_ascii=False))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Topic
 from astrbot_plugin_scoped_memory.llm_memory.storage import files
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
+from astrbot_plugin_scoped_memory.tests.support import forked_programs
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
 from astrbot_plugin_scoped_memory.tests.support.small_disk import FIRST, NOT_HERE, SECOND, THIRD
 from astrbot_plugin_scoped_memory.tests.vault.test_vault import ADMIN, FAMILY, NOW, Tree, memory
@@ -34,14 +34,12 @@ def tree(tmp_path: Path) -> Tree:
 
 def child(script: str, folder: Path) -> dict[str, Any]:
     """Play a script of tests/support in a process of its own: what it printed."""
-    done = subprocess.run(
-        [sys.executable, "-P", str(SUPPORT / script), str(folder)],
-        capture_output=True, text=True, encoding="utf-8", timeout=120, check=False,
-    )  # fmt: skip
-    if done.returncode == NOT_HERE:
-        pytest.skip(f"no small disk can be had here: {done.stdout.strip()}")
-    assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
+    process = forked_programs.start(SUPPORT / script, folder)
+    out, errors = process.communicate(timeout=120)
+    if process.returncode == NOT_HERE:
+        pytest.skip(f"no small disk can be had here: {out.strip()}")
+    assert process.returncode == 0, errors
+    found: dict[str, Any] = json.loads(out)
     return found
 
 
