@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,17 +25,22 @@ def chosen_language(raw_config: Mapping[str, Any] | None) -> str:
     return next((known for known in LANGUAGES if known == wanted), LANGUAGES[0])
 
 
+@cache
+def _content(language: str) -> Mapping[str, str]:
+    text = (_FOLDER / f"{language}.yaml").read_text(encoding="utf-8")
+    content = yaml.load(text, Loader=_Loader)
+    return {
+        f"{group}.{code}": str(text)
+        for group, texts in content.items()
+        for code, text in texts.items()
+    }
+
+
 class Texts:
     """The texts of one language; ``i18n/<language>.yaml`` holds them by group and code."""
 
     def __init__(self, language: str) -> None:
-        text = (_FOLDER / f"{language}.yaml").read_text(encoding="utf-8")
-        content = yaml.load(text, Loader=_Loader)
-        self._texts = {
-            f"{group}.{code}": str(text)
-            for group, texts in content.items()
-            for code, text in texts.items()
-        }
+        self._texts = _content(language)
 
     def say(self, code: str, /, **params: object) -> str:
         """The text of ``<group>.<code>`` with its ``{params}`` filled in.

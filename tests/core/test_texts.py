@@ -6,6 +6,7 @@ import ast
 import re
 import string
 from collections.abc import Iterator, Mapping
+from functools import cache
 
 import pytest
 import yaml
@@ -115,6 +116,7 @@ PARAMS: dict[NoticeCode, Mapping[str, str]] = {
 FORMATTER = string.Formatter()
 
 
+@cache
 def content(language: str) -> dict[str, str]:
     """The texts of a language by ``<group>.<code>``."""
     raw = yaml.safe_load((ROOT / "core/i18n" / f"{language}.yaml").read_text("utf-8"))
