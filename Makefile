@@ -15,9 +15,10 @@ ARGS ?=
 # What runs for minutes: tests marked as a soak, and those with examples that hypothesis makes. tests/soak is named
 # first because its options are heard only then.
 SOAKS := tests/soak tests
+CORES := $(shell python3 -c 'import os; print(os.cpu_count() or 1)' 2>/dev/null || echo 1)
 # Files of tests that run at a time: one more than processors, for tests wait, too. Each process of `make test` has a
 # bot of its own.
-JOBS ?= $(shell python3 -c 'import os; print((os.cpu_count() or 1) + 1)' 2>/dev/null || echo 2)
+JOBS ?= $(shell expr $(CORES) + 1)
 
 BIN := .venv/bin
 # -P: the folder we stand in stays off sys.path, or `core` would be importable under a second name.
@@ -49,6 +50,7 @@ test: env-full ## everything, as CI runs it
 		wait $$collected; wait $$others && exit $$checks
 	@$(PYTEST) -n $(JOBS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
+quick: JOBS = $(CORES)  # these wait for nothing
 quick: env-dev ## unit and property tests with few examples; starts no AstrBot, loads no model
 	@# Importing AstrBot takes longer than all of these tests: what imports it waits for `make test`.
 	@$(PYTEST) -q -n $(JOBS) --dist loadfile -m "not e2e and not soak and not model and not slow" \

@@ -248,10 +248,8 @@ def test_http_that_cannot_be_served_is_a_line_and_exit_code_2(
     ("method", "code"),
     [
         (["tools/list"], 0),
-        (["tools/call", "memory_log", "content=We decided to ship on Fridays", "type=decision"], 0),
         (["tools/call", "memory_search", "query=ship", "max_tokens=400"], 0),
         (["tools/call", "memory_update_tasks", 'tasks_json=[{"title":"Ship it"}]'], 0),
-        (["tools/call", "memory_read", "path=../../etc/passwd"], 5),
         (["tools/call", "memory_search", "query=x", "scope=家人"], 5),
         (["resources/list"], 0),
     ],

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.engine
 
 SCOPES = ["家人", "家", "公司", "公司2", "public-x", "a", "a-a", "public"]
 PLACES = {group(number): SCOPES[number % len(SCOPES)] for number in range(16)}
-SECONDS = 10.0
+SECONDS = 5.0
 
 
 class Conversation:
@@ -124,7 +124,7 @@ async def rounds(root: Path, store: VectorStore, again: VectorStore, seconds: fl
 
 
 @pytest.mark.timeout(180)
-async def test_sixteen_conversations_over_eight_scopes_for_ten_seconds(tmp_path: Path) -> None:
+async def test_sixteen_conversations_over_eight_scopes_for_seconds(tmp_path: Path) -> None:
     store = InMemoryVectorStore()
     await rounds(tmp_path, store, InMemoryVectorStore(store.disk), SECONDS)
 
