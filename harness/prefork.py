@@ -91,8 +91,8 @@ def look_at_signatures_once() -> None:
 
 
 def build_fields_at_first_use() -> None:
-    """Has FastAPI build what checks a parameter when a request comes with it: the panel's routes
-    have more than a thousand, of which a test meets a few."""
+    """Has FastAPI build what checks a parameter when a request comes with it: a test meets few of
+    the panel's routes."""
     field = importlib.import_module("fastapi._compat.v2").ModelField
     build = field.__post_init__
 
@@ -182,7 +182,7 @@ if __name__ == "__main__":
         build_fields_at_first_use,
         parse_metadata_once,
     ):
-        # Another AstrBot may do without the library, or with another one.
+        # Another AstrBot may do without the library, or with another release of it.
         with contextlib.suppress(ImportError, AttributeError):
             spare()
     compile_code()

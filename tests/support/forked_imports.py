@@ -3,6 +3,7 @@
 The engine is there twice, as ``python -m llm_memory`` has it and as the tests do.
 """
 
+import contextlib
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -21,6 +22,7 @@ for module in (
     "llm_memory.cli.serve",
     f"{TESTS}.tests.support.engines",
 ):
-    import_module(module)
+    with contextlib.suppress(ImportError):  # where it is absent, no program needs it
+        import_module(module)
 for engine in ("llm_memory", f"{TESTS}.llm_memory"):
     import_module(f"{engine}.text.lazy_pattern").compile_all()

@@ -81,14 +81,20 @@ class Forked(subprocess.Popen[bytes]):
         return code
 
 
-def start(script: str | Path, *arguments: object, **options: Any) -> subprocess.Popen[Any]:
-    """A script of ours as ``subprocess.Popen`` starts it, on Linux a fork. It reads nothing, and
-    its output goes to pipes."""
-    command = [sys.executable, "-P", *map(str, (script, *arguments))]
-    options = {"stdin": subprocess.DEVNULL, "env": {**os.environ}, **options}
-    options |= {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "encoding": "utf-8"}
-    start_it = Forked if sys.platform == "linux" else subprocess.Popen
-    return start_it(command, **options)
+def start(
+    script: str | Path, *arguments: object, stdin: int = subprocess.DEVNULL
+) -> subprocess.Popen[Any]:
+    """A script of ours as ``subprocess.Popen`` starts it, on Linux a fork. It speaks text, into
+    pipes."""
+    starting = Forked if sys.platform == "linux" else subprocess.Popen
+    return starting(
+        [sys.executable, "-P", *map(str, (script, *arguments))],
+        stdin=stdin,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ},
+        encoding="utf-8",
+    )
 
 
 class _Handed:
