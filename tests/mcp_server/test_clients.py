@@ -20,6 +20,7 @@ from astrbot_plugin_scoped_memory.llm_memory.mcp_server.arguments import SIGNATU
 from astrbot_plugin_scoped_memory.llm_memory.mcp_server.texts import Texts
 from astrbot_plugin_scoped_memory.tests.house.test_shipped import metadata
 from astrbot_plugin_scoped_memory.tests.support import agent_tools
+from astrbot_plugin_scoped_memory.tests.support.dictionary import put_dictionary
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
@@ -86,6 +87,7 @@ def machine(request: pytest.FixtureRequest, tmp_path: Path) -> Machine:
         "SCOPED_MEMORY_EMBEDDING": "lexical",
         "SCOPED_MEMORY_LANGUAGE": "en",
     }
+    put_dictionary(tmp_path / "home")
     (tmp_path / "shop" / ".git").mkdir(parents=True)
     if request.param == "mcp 1.x":
         python, environ["PYTHONPATH"] = Path(sys.executable), str(checkout.ROOT)
@@ -264,6 +266,7 @@ def test_the_inspector(tmp_path: Path, method: list[str], code: int) -> None:
         arguments += ["--tool-name", rest[0]]
         for one in rest[1:]:
             arguments += ["--tool-arg", one]
+    put_dictionary(tmp_path / "home")
     environ = {
         "PYTHONPATH": str(checkout.ROOT),
         "SCOPED_MEMORY_HOME": str(tmp_path / "home"),

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from astrbot_plugin_scoped_memory.tests.support.dictionary import put_dictionary
 from astrbot_plugin_scoped_memory.tests.support.load import child
 from astrbot_plugin_scoped_memory.tests.support.load.comparison import compare
 from astrbot_plugin_scoped_memory.tests.support.load.figures import Figures, Sample
@@ -45,6 +46,7 @@ class Referee:
 
     def __init__(self, root: Path, name: str, seed: int) -> None:
         self.root = root / "data"
+        put_dictionary(self.root)
         self.ledger = Ledger()
         self.figures = Figures(name, seed)
         self._notes = root
