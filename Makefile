@@ -50,7 +50,8 @@ test: env-full ## everything, as CI runs it
 		wait $$collected; wait $$others && exit $$checks
 	@$(PYTEST) -n $(JOBS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
-quick: JOBS = $(CORES)  # these wait for nothing
+# These wait for nothing.
+quick: JOBS = $(CORES)
 quick: env-dev ## unit and property tests with few examples; starts no AstrBot, loads no model
 	@# Importing AstrBot takes longer than all of these tests: what imports it waits for `make test`.
 	@$(PYTEST) -q -n $(JOBS) --dist loadfile -m "not e2e and not soak and not model and not slow" \
