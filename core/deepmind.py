@@ -125,6 +125,9 @@ class DeepMind:
         plugin, config = self._plugin, self._plugin.config
         if not config.engine.loop.reads_turns:
             return False
+        # A pause may be over before the event's turn has begun.
+        if plugin.service.conversations.paused_since(plugin.turns.place(event)) is not None:
+            plugin.turns.note_off_the_record(event)
         self._follow_ups.comes(event)
         if not config.observe_groups:
             return False
@@ -164,6 +167,8 @@ class DeepMind:
         goes on behind it."""
         plugin = self._plugin
         turns = plugin.turns
+        if turns.came_off_the_record(event):  # though it is over by now
+            return
         recalled = turns.recalled(event)
         # Something was shown under an unknown map: that counts as another one than now.
         view = turns.view(event) or (_UNKNOWN if recalled else "")

@@ -24,6 +24,7 @@ _VIEW = "scoped_memory_view"
 _HISTORY = "scoped_memory_history"
 _CONVERSATION = "scoped_memory_conversation"
 _BEGAN = "scoped_memory_began"
+_OFF_THE_RECORD = "scoped_memory_off_the_record"
 _FOLLOW_UPS = "scoped_memory_follow_ups"
 _MOST_FOLLOW_UPS = 20
 _CAPTURED = "_follow_up_captured"
@@ -202,7 +203,8 @@ class TurnReader:
     def take_follow_ups(cls, event: AstrMessageEvent) -> list[str]:
         """What of it AstrBot has put into this turn. The rest has turns of its own."""
         held: list[AstrMessageEvent] = event.get_extra(_FOLLOW_UPS) or []
-        taken = (cls.take_words(one) for one in held if one.get_extra(_CAPTURED))
+        put = (one for one in held if one.get_extra(_CAPTURED))
+        taken = (cls.take_words(one) for one in put if not cls.came_off_the_record(one))
         return [words for words in taken if words]
 
     @classmethod
@@ -222,6 +224,16 @@ class TurnReader:
         """When that was, None if it was not noted."""
         found = event.get_extra(_BEGAN)
         return found if isinstance(found, datetime) else None
+
+    @staticmethod
+    def note_off_the_record(event: AstrMessageEvent) -> None:
+        """The conversation was paused when the event came."""
+        event.set_extra(_OFF_THE_RECORD, True)
+
+    @staticmethod
+    def came_off_the_record(event: AstrMessageEvent) -> bool:
+        """Whether that was noted."""
+        return bool(event.get_extra(_OFF_THE_RECORD))
 
     @staticmethod
     def note_view(event: AstrMessageEvent, view: str) -> None:

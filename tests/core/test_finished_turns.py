@@ -19,6 +19,7 @@ from astrbot.core.star.filter.command import CommandFilter
 from astrbot_plugin_scoped_memory.core import deepmind
 from astrbot_plugin_scoped_memory.core.deepmind import DeepMind
 from astrbot_plugin_scoped_memory.core.turn.group_chatter import GroupChatter
+from astrbot_plugin_scoped_memory.core.turn.turn_reader import TurnReader
 from astrbot_plugin_scoped_memory.llm_memory import CognitiveService, EngineSettings, LoopSettings
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import QueuedTurn
 from astrbot_plugin_scoped_memory.llm_memory.reflection.turn_store import SqliteTurnStore
@@ -378,6 +379,38 @@ async def test_what_was_overheard_is_a_turn_without_an_answer(tmp_path: Path) ->
         await DeepMind(cast("Any", plugin)).overheard(cast("Any", event))
         await plugin.settled()
     assert said(tmp_path) == [("奶奶今天吃了三个饺子", "")]
+
+
+async def test_what_came_while_paused_is_not_queued_though_that_is_over_by_then(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path) as rig:
+        plugin, service = TurnPlugin(rig, observe_groups=True), rig.engine.service
+        mind, admin = DeepMind(cast("Any", plugin)), person(1, admin=True)
+        overheard = FakeEvent.in_group(777, "这句也不记", addressed=False)
+        asked = FakeEvent.in_group(777, QUESTION)
+        await service.pause(conversation_id=group(777), actor=admin)
+        assert listens(plugin, overheard)
+        assert not listens(plugin, asked)
+        await service.resume(conversation_id=group(777), actor=admin)
+        await mind.overheard(cast("Any", overheard))
+        await finish(plugin, asked)
+        await plugin.settled()
+        assert queued(tmp_path) == []
+        again = FakeEvent.in_group(777, "又记了", addressed=False)
+        assert listens(plugin, again)
+        await mind.overheard(cast("Any", again))
+        await plugin.settled()
+    assert said(tmp_path) == [("又记了", "")]
+
+
+def test_a_follow_up_that_came_while_paused_is_left_out() -> None:
+    event, more = FakeEvent.in_group(777, QUESTION), FakeEvent.in_group(777, "还有，别说出去")
+    turns = TurnReader(cast("Any", None), cast("Any", None))
+    turns.note_follow_up(cast("Any", event), cast("Any", more))
+    more.set_extra("_follow_up_captured", True)
+    turns.note_off_the_record(cast("Any", more))
+    assert turns.take_follow_ups(cast("Any", event)) == []
 
 
 async def test_an_answer_to_what_was_overheard_repeats_no_words(tmp_path: Path) -> None:
