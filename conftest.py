@@ -98,7 +98,7 @@ def dictionary_digested_once() -> Iterator[None]:
 @pytest.fixture(scope="session", autouse=True)
 def programs_are_forked() -> Iterator[None]:
     """Importing Chroma takes a second and a half in each process of the engine that needs it."""
-    from astrbot_plugin_scoped_memory.tests.support import forked_programs
+    from astrbot_plugin_scoped_memory.tests.support.programs import forked_programs
 
     with forked_programs.programs_are_forked():
         yield

@@ -39,7 +39,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (  # noqa: E402
     build_engine,
 )
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import embedded_text  # noqa: E402
-from astrbot_plugin_scoped_memory.tests.support.chroma_server import ServerProcess  # noqa: E402
+from astrbot_plugin_scoped_memory.tests.support.servers.chroma_server import ServerProcess  # noqa: E402
 
 HERE = ConversationId.parse("aiocqhttp:GroupMessage:777")
 COLLECTION = "personal_memory_v1"

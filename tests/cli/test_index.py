@@ -26,12 +26,12 @@ from astrbot_plugin_scoped_memory.llm_memory.home.trusted_roots import trust_roo
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory
 from astrbot_plugin_scoped_memory.llm_memory.storage.directory_lock import DirectoryLock
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import render
-from astrbot_plugin_scoped_memory.tests.support.embedding_server import (
+from astrbot_plugin_scoped_memory.tests.support.agents.mcp_stdio import StdioClient
+from astrbot_plugin_scoped_memory.tests.support.servers.embedding_server import (
     EmbeddingServer,
     answer,
     serving,
 )
-from astrbot_plugin_scoped_memory.tests.support.mcp_stdio import StdioClient
 
 pytestmark = pytest.mark.engine
 

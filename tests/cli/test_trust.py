@@ -13,8 +13,8 @@ import pytest
 from astrbot_plugin_scoped_memory.llm_memory.__main__ import main
 from astrbot_plugin_scoped_memory.llm_memory.home import vouching
 from astrbot_plugin_scoped_memory.llm_memory.home.trusted_roots import trust_root
-from astrbot_plugin_scoped_memory.tests.support.agents import AgentRig, agent_home
-from astrbot_plugin_scoped_memory.tests.support.mcp_stdio import StdioClient
+from astrbot_plugin_scoped_memory.tests.support.agents.agents import AgentRig, agent_home
+from astrbot_plugin_scoped_memory.tests.support.agents.mcp_stdio import StdioClient
 
 pytestmark = pytest.mark.engine
 

@@ -8,8 +8,8 @@ import pytest
 
 from astrbot_plugin_scoped_memory.harness.places import Person, group
 from astrbot_plugin_scoped_memory.harness.rig import Rig
-from astrbot_plugin_scoped_memory.tests.support.adopting_bot import Adoption
 from astrbot_plugin_scoped_memory.tests.support.legacy_stores import photograph
+from astrbot_plugin_scoped_memory.tests.support.programs.adopting_bot import Adoption
 
 pytestmark = [
     pytest.mark.e2e,

@@ -17,7 +17,7 @@ from astrbot_plugin_scoped_memory.harness.places import Person, group
 from astrbot_plugin_scoped_memory.harness.records import scopes_with
 from astrbot_plugin_scoped_memory.harness.rig import Rig
 from astrbot_plugin_scoped_memory.harness.waiting import until
-from astrbot_plugin_scoped_memory.tests.support.mcp_stdio import StdioClient
+from astrbot_plugin_scoped_memory.tests.support.agents.mcp_stdio import StdioClient
 
 pytestmark = [
     pytest.mark.e2e,

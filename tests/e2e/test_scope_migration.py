@@ -14,8 +14,8 @@ from astrbot_plugin_scoped_memory.harness.rig import PATIENCE, Rig
 from astrbot_plugin_scoped_memory.harness.script import JsonObject
 from astrbot_plugin_scoped_memory.harness.settings import EMBEDDING_PROVIDER
 from astrbot_plugin_scoped_memory.harness.waiting import until
-from astrbot_plugin_scoped_memory.tests.support.chroma_server import ServerProcess
 from astrbot_plugin_scoped_memory.tests.support.migrating import fields, legacy
+from astrbot_plugin_scoped_memory.tests.support.servers.chroma_server import ServerProcess
 
 pytestmark = [
     pytest.mark.e2e,

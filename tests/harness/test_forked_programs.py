@@ -15,8 +15,8 @@ from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_process import 
 )
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import worker_command
 from astrbot_plugin_scoped_memory.llm_memory.storage import child_process
-from astrbot_plugin_scoped_memory.tests.support.forked_programs import Forked
 from astrbot_plugin_scoped_memory.tests.support.native import NATIVE
+from astrbot_plugin_scoped_memory.tests.support.programs.forked_programs import Forked
 
 pytestmark = [
     pytest.mark.engine,

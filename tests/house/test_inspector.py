@@ -12,7 +12,7 @@ import inspector
 import pytest
 
 from astrbot_plugin_scoped_memory.tests.house.test_environment import executable
-from astrbot_plugin_scoped_memory.tests.support import agent_tools
+from astrbot_plugin_scoped_memory.tests.support.agents import agent_tools
 
 BRINGS = """
 echo "$@" >>"{calls}"

@@ -15,7 +15,7 @@ from astrbot_plugin_scoped_memory.tests.index.vector.vector_bench import (
     ServerBench,
     WorkerBench,
 )
-from astrbot_plugin_scoped_memory.tests.support.chroma_server import server  # noqa: F401  (a fixture)
+from astrbot_plugin_scoped_memory.tests.support.servers.chroma_server import server  # noqa: F401  (a fixture)
 
 _numbers = itertools.count()
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from astrbot_plugin_scoped_memory.tests.support.agents import AgentRig, agent_home
+from astrbot_plugin_scoped_memory.tests.support.agents.agents import AgentRig, agent_home
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

@@ -19,12 +19,12 @@ import pytest
 from astrbot_plugin_scoped_memory.llm_memory.mcp_server.arguments import SIGNATURES
 from astrbot_plugin_scoped_memory.llm_memory.mcp_server.texts import Texts
 from astrbot_plugin_scoped_memory.tests.house.test_shipped import metadata
-from astrbot_plugin_scoped_memory.tests.support import agent_tools
+from astrbot_plugin_scoped_memory.tests.support.agents import agent_tools
 from astrbot_plugin_scoped_memory.tests.support.dictionary import put_dictionary
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
-CLIENT = checkout.ROOT / "tests" / "support" / "sdk_client.py"
+CLIENT = checkout.ROOT / "tests" / "support" / "agents" / "sdk_client.py"
 TOKEN = "a token that is long enough"
 SAY = Texts.of("en").say
 

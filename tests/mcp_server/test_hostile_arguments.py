@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from astrbot_plugin_scoped_memory.llm_memory.mcp_server.tools import MemoryTools
 from astrbot_plugin_scoped_memory.llm_memory.sharing.door import Door
 from astrbot_plugin_scoped_memory.llm_memory.sharing.remote_memory import RemoteMemory
-from astrbot_plugin_scoped_memory.tests.support.agents import (
+from astrbot_plugin_scoped_memory.tests.support.agents.agents import (
     LANGUAGES,
     AgentRig,
     agent_home,

@@ -20,8 +20,8 @@ import pytest
 from astrbot_plugin_scoped_memory.llm_memory.mcp_server.texts import Texts
 from astrbot_plugin_scoped_memory.llm_memory.sharing.endpoint import read_endpoint
 from astrbot_plugin_scoped_memory.llm_memory.storage.directory_lock import DirectoryLock
-from astrbot_plugin_scoped_memory.tests.support import agent_tools
-from astrbot_plugin_scoped_memory.tests.support.mcp_stdio import ServerGone, StdioClient
+from astrbot_plugin_scoped_memory.tests.support.agents import agent_tools
+from astrbot_plugin_scoped_memory.tests.support.agents.mcp_stdio import ServerGone, StdioClient
 
 pytestmark = [
     pytest.mark.engine,

@@ -18,7 +18,7 @@ from astrbot_plugin_scoped_memory.llm_memory.mcp_server.texts import Texts
 from astrbot_plugin_scoped_memory.llm_memory.mcp_server.tools import READ_TOKENS
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import FileText
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import estimate_tokens
-from astrbot_plugin_scoped_memory.tests.support.agents import (
+from astrbot_plugin_scoped_memory.tests.support.agents.agents import (
     LANGUAGES,
     AgentRig,
     agent_home,

@@ -16,7 +16,7 @@ from astrbot_plugin_scoped_memory.llm_memory.mcp_server.arguments import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.mcp_server.texts import Texts
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import estimate_tokens
-from astrbot_plugin_scoped_memory.tests.support.agents import LANGUAGES, AgentRig, agent_home
+from astrbot_plugin_scoped_memory.tests.support.agents.agents import LANGUAGES, AgentRig, agent_home
 
 pytestmark = [
     pytest.mark.property,

@@ -14,7 +14,7 @@ from astrbot_plugin_scoped_memory.llm_memory.mcp_server.arguments import (
     read_tasks,
 )
 from astrbot_plugin_scoped_memory.llm_memory.mcp_server.texts import Texts
-from astrbot_plugin_scoped_memory.tests.support.agents import LANGUAGES, AgentRig
+from astrbot_plugin_scoped_memory.tests.support.agents.agents import LANGUAGES, AgentRig
 
 pytestmark = [
     pytest.mark.engine,

@@ -18,7 +18,7 @@ from astrbot_plugin_scoped_memory.llm_memory.mcp_server.texts import Texts
 from astrbot_plugin_scoped_memory.llm_memory.mcp_server.tools import MemoryTools
 from astrbot_plugin_scoped_memory.llm_memory.primer.models import PrimerPart
 from astrbot_plugin_scoped_memory.tests.house.source import ROOT
-from astrbot_plugin_scoped_memory.tests.support.agents import LANGUAGES, levels
+from astrbot_plugin_scoped_memory.tests.support.agents.agents import LANGUAGES, levels
 
 pytestmark = pytest.mark.unit
 

@@ -9,7 +9,7 @@ import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.mcp_server.texts import Texts
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import PrivacyMode
-from astrbot_plugin_scoped_memory.tests.support.agents import (
+from astrbot_plugin_scoped_memory.tests.support.agents.agents import (
     LANGUAGES,
     AgentRig,
     agent_home,

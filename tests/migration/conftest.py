@@ -1,3 +1,3 @@
 """The server that a foreign collection may lie on."""
 
-from astrbot_plugin_scoped_memory.tests.support.chroma_server import server  # noqa: F401
+from astrbot_plugin_scoped_memory.tests.support.servers.chroma_server import server  # noqa: F401

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.tests.support.adopting import (
+from astrbot_plugin_scoped_memory.tests.support.legacy_stores import photograph
+from astrbot_plugin_scoped_memory.tests.support.programs.adopting import (
     Bot,
     Expected,
     faults,
     make_sources,
 )
-from astrbot_plugin_scoped_memory.tests.support.legacy_stores import photograph
 
 pytestmark = [
     pytest.mark.engine,

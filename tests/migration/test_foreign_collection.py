@@ -14,7 +14,7 @@ from astrbot_plugin_scoped_memory.llm_memory.migration.legacy_collection import 
 from astrbot_plugin_scoped_memory.llm_memory.migration.ports import ForeignCollection, ForeignRecord
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope, ScopeFilter
 from astrbot_plugin_scoped_memory.tests.fakes.foreign_collection import InMemoryForeign
-from astrbot_plugin_scoped_memory.tests.support.chroma_server import ServerProcess
+from astrbot_plugin_scoped_memory.tests.support.servers.chroma_server import ServerProcess
 
 pytestmark = pytest.mark.contract
 

@@ -25,10 +25,10 @@ from astrbot_plugin_scoped_memory.llm_memory.__main__ import main
 from astrbot_plugin_scoped_memory.llm_memory.cli.paths import NAME
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
-from astrbot_plugin_scoped_memory.tests.support import migration_child
-from astrbot_plugin_scoped_memory.tests.support.chroma_server import ServerProcess
 from astrbot_plugin_scoped_memory.tests.support.engines import group
 from astrbot_plugin_scoped_memory.tests.support.migrating import fields, legacy, until
+from astrbot_plugin_scoped_memory.tests.support.programs import migration_child
+from astrbot_plugin_scoped_memory.tests.support.servers.chroma_server import ServerProcess
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(240)]
 

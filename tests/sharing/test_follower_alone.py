@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from astrbot_plugin_scoped_memory.tests.house.test_engine_alone import ENGINE, HEAVY
-from astrbot_plugin_scoped_memory.tests.support.mcp_stdio import StdioClient
+from astrbot_plugin_scoped_memory.tests.support.agents.mcp_stdio import StdioClient
 
 pytestmark = pytest.mark.engine
 

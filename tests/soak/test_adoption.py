@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from astrbot_plugin_scoped_memory.harness.rig import Rig
-from astrbot_plugin_scoped_memory.tests.support.adopting_bot import Adoption
+from astrbot_plugin_scoped_memory.tests.support.programs.adopting_bot import Adoption
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(7200)]
 

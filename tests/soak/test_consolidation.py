@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.tests.support.killed_nights import KilledNights
+from astrbot_plugin_scoped_memory.tests.support.programs.killed_nights import KilledNights
 
 pytestmark = [
     pytest.mark.soak,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.tests.support.reflecting_child import Child, faults
+from astrbot_plugin_scoped_memory.tests.support.programs.reflecting_child import Child, faults
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(3600)]
 

@@ -24,7 +24,7 @@ if __name__ == "__main__":
 
     checkout.register()
 
-from astrbot_plugin_scoped_memory.tests.support import forked_programs
+from astrbot_plugin_scoped_memory.tests.support.programs import forked_programs
 
 ANGEL = "astrbot_plugin_angel_memory"
 LIVING = "astrbot_plugin_livingmemory"

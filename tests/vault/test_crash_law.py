@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.tests.support.crashes import crash_at
+from astrbot_plugin_scoped_memory.tests.support.programs.crashes import crash_at
 from astrbot_plugin_scoped_memory.tests.vault.test_vault_law import (
     SCOPES,
     Step,

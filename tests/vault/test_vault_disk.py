@@ -16,14 +16,19 @@ from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Topic
 from astrbot_plugin_scoped_memory.llm_memory.storage import files
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
-from astrbot_plugin_scoped_memory.tests.support import forked_programs
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
-from astrbot_plugin_scoped_memory.tests.support.small_disk import FIRST, NOT_HERE, SECOND, THIRD
+from astrbot_plugin_scoped_memory.tests.support.programs import forked_programs
+from astrbot_plugin_scoped_memory.tests.support.programs.small_disk import (
+    FIRST,
+    NOT_HERE,
+    SECOND,
+    THIRD,
+)
 from astrbot_plugin_scoped_memory.tests.vault.test_vault import ADMIN, FAMILY, NOW, Tree, memory
 
 pytestmark = pytest.mark.engine
 
-SUPPORT = Path(__file__).resolve().parents[1] / "support"
+PROGRAMS = Path(__file__).resolve().parents[1] / "support" / "programs"
 
 
 @pytest.fixture
@@ -34,7 +39,7 @@ def tree(tmp_path: Path) -> Tree:
 
 def child(script: str, folder: Path) -> dict[str, Any]:
     """Play a script of tests/support in a process of its own: what it printed."""
-    process = forked_programs.start(SUPPORT / script, folder)
+    process = forked_programs.start(PROGRAMS / script, folder)
     out, errors = process.communicate(timeout=120)
     if process.returncode == NOT_HERE:
         pytest.skip(f"no small disk can be had here: {out.strip()}")

@@ -26,10 +26,10 @@ from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import (
     worker_command,
 )
 from astrbot_plugin_scoped_memory.tests.fakes.raw_embedder import FakeRawEmbedder
-from astrbot_plugin_scoped_memory.tests.support.embedding_server import EmbeddingServer
+from astrbot_plugin_scoped_memory.tests.support.embedders.tiny_model import make_tiny_model
+from astrbot_plugin_scoped_memory.tests.support.embedders.tiny_onnx import make_tiny_onnx
 from astrbot_plugin_scoped_memory.tests.support.native import NATIVE
-from astrbot_plugin_scoped_memory.tests.support.tiny_model import make_tiny_model
-from astrbot_plugin_scoped_memory.tests.support.tiny_onnx import make_tiny_onnx
+from astrbot_plugin_scoped_memory.tests.support.servers.embedding_server import EmbeddingServer
 
 KINDS = ("provider", "service", "bundled", "tiny-onnx", "remote-onnx", "tiny-model", "minilm")
 MODEL_KINDS = frozenset({"bundled", "tiny-model", "minilm"})

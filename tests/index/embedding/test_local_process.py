@@ -21,7 +21,7 @@ from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import (
     WorkerStore,
     worker_command,
 )
-from astrbot_plugin_scoped_memory.tests.support.tiny_onnx import make_tiny_onnx
+from astrbot_plugin_scoped_memory.tests.support.embedders.tiny_onnx import make_tiny_onnx
 
 pytestmark = pytest.mark.contract
 

@@ -29,7 +29,7 @@ from astrbot_plugin_scoped_memory.llm_memory.index.embedding.native_probe import
     trial_command,
 )
 from astrbot_plugin_scoped_memory.llm_memory.storage.child_process import run_child
-from astrbot_plugin_scoped_memory.tests.support.tiny_onnx import make_tiny_onnx
+from astrbot_plugin_scoped_memory.tests.support.embedders.tiny_onnx import make_tiny_onnx
 
 pytestmark = [pytest.mark.unit, pytest.mark.slow]
 

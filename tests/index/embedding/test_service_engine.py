@@ -14,12 +14,12 @@ import pytest
 from astrbot_plugin_scoped_memory.llm_memory import Arm, IndexState, NoticeCode
 from astrbot_plugin_scoped_memory.llm_memory.composition.indexes import service_embedder
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Embedder
-from astrbot_plugin_scoped_memory.tests.support.embedding_server import (
+from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, group, running
+from astrbot_plugin_scoped_memory.tests.support.servers.embedding_server import (
     EmbeddingServer,
     says,
     serving,
 )
-from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, group, running
 
 pytestmark = pytest.mark.engine
 

@@ -17,7 +17,7 @@ from astrbot_plugin_scoped_memory.llm_memory.index.embedding.service.embedding_s
     EmbeddingService,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import EngineSettings
-from astrbot_plugin_scoped_memory.tests.support.embedding_server import (
+from astrbot_plugin_scoped_memory.tests.support.servers.embedding_server import (
     Act,
     Asked,
     EmbeddingServer,

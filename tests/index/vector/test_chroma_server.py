@@ -26,8 +26,8 @@ from astrbot_plugin_scoped_memory.llm_memory.recall.rules.trust import Cohort, T
 from astrbot_plugin_scoped_memory.llm_memory.recall.trust_file import JsonTrustBook
 from astrbot_plugin_scoped_memory.llm_memory.text.language import Language
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
-from astrbot_plugin_scoped_memory.tests.support.chroma_server import ServerProcess
 from astrbot_plugin_scoped_memory.tests.support.engines import group, person
+from astrbot_plugin_scoped_memory.tests.support.servers.chroma_server import ServerProcess
 
 pytestmark = pytest.mark.engine
 

@@ -18,12 +18,6 @@ from astrbot_plugin_scoped_memory.llm_memory.index.vector.server import DEADLINE
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.vector_store import ChromaVectorStore
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.write_pace import WritePace
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm
-from astrbot_plugin_scoped_memory.tests.support.chroma_server import (
-    Reply,
-    ServerProcess,
-    pretending,
-    standing_before,
-)
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     QUICK,
     Rig,
@@ -32,6 +26,12 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
     with_pace,
 )
 from astrbot_plugin_scoped_memory.tests.support.indexed import until_said
+from astrbot_plugin_scoped_memory.tests.support.servers.chroma_server import (
+    Reply,
+    ServerProcess,
+    pretending,
+    standing_before,
+)
 
 pytestmark = pytest.mark.engine
 

@@ -22,9 +22,7 @@ import pytest
 from astrbot_plugin_scoped_memory.llm_memory import NoticeCode
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm, DropReason
 from astrbot_plugin_scoped_memory.tests.index.vector.index_bench import fill_with_garbage, truncate
-from astrbot_plugin_scoped_memory.tests.support import forbidden_index, small_index_disk
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, person
-from astrbot_plugin_scoped_memory.tests.support.forbidden_index import without_roots_rights
 from astrbot_plugin_scoped_memory.tests.support.indexed import (
     FAMILY,
     Counted,
@@ -37,7 +35,9 @@ from astrbot_plugin_scoped_memory.tests.support.indexed import (
     until_said,
     words,
 )
-from astrbot_plugin_scoped_memory.tests.support.small_disk import NOT_HERE
+from astrbot_plugin_scoped_memory.tests.support.programs import forbidden_index, small_index_disk
+from astrbot_plugin_scoped_memory.tests.support.programs.forbidden_index import without_roots_rights
+from astrbot_plugin_scoped_memory.tests.support.programs.small_disk import NOT_HERE
 
 pytestmark = [
     pytest.mark.engine,

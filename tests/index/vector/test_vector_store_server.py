@@ -28,7 +28,7 @@ from astrbot_plugin_scoped_memory.tests.index.vector.vector_bench import (
     unit,
     vectors,
 )
-from astrbot_plugin_scoped_memory.tests.support.chroma_server import (
+from astrbot_plugin_scoped_memory.tests.support.servers.chroma_server import (
     Reply,
     ServerProcess,
     pretending,

@@ -25,7 +25,7 @@ from astrbot_plugin_scoped_memory.tests.index.vector.vector_bench import (
     record,
     vectors,
 )
-from astrbot_plugin_scoped_memory.tests.support.chroma_server import ServerProcess
+from astrbot_plugin_scoped_memory.tests.support.servers.chroma_server import ServerProcess
 
 pytestmark = pytest.mark.contract
 

@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.marked_block import Marked, read
-from astrbot_plugin_scoped_memory.tests.support import forked_programs
 from astrbot_plugin_scoped_memory.tests.support.nights import (
     entries,
     find_useful,
@@ -21,6 +20,7 @@ from astrbot_plugin_scoped_memory.tests.support.nights import (
     say,
     strengths,
 )
+from astrbot_plugin_scoped_memory.tests.support.programs import forked_programs
 
 BOT = Path(__file__).with_name("night_bot.py")
 SCOPES = ("public", "家人", "公司")

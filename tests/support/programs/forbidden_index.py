@@ -18,14 +18,13 @@ from pathlib import Path
 from typing import Any
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
+    sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts"))
     import checkout
 
     checkout.register()
 
 from astrbot_plugin_scoped_memory.llm_memory import NoticeCode
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig
-from astrbot_plugin_scoped_memory.tests.support.forked_programs import programs_are_forked
 from astrbot_plugin_scoped_memory.tests.support.indexed import (
     FAMILY,
     Tried,
@@ -37,7 +36,8 @@ from astrbot_plugin_scoped_memory.tests.support.indexed import (
     until_said,
     words,
 )
-from astrbot_plugin_scoped_memory.tests.support.small_disk import give_up
+from astrbot_plugin_scoped_memory.tests.support.programs.forked_programs import programs_are_forked
+from astrbot_plugin_scoped_memory.tests.support.programs.small_disk import give_up
 
 _DROP_FROM_BOUNDING_SET = 24
 _OVERRIDE_RIGHTS, _READ_ALL = 1, 2

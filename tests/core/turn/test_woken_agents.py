@@ -32,7 +32,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     WhyCode,
 )
 from astrbot_plugin_scoped_memory.llm_memory.service.cognitive_service import CognitiveService
-from astrbot_plugin_scoped_memory.tests.core.test_turn_reader import event as message
+from astrbot_plugin_scoped_memory.tests.core.turn.test_turn_reader import event as message
 from astrbot_plugin_scoped_memory.tests.support.astrbot_events import KINDS, PLATFORMS, Platform
 from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, running
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakePlugin, holding, tool_context

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
+    sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts"))
     import checkout
 
     checkout.register()
@@ -28,7 +28,7 @@ from astrbot_plugin_scoped_memory.llm_memory.migration.legacy_stores import Plug
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
 from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, group, running
 from astrbot_plugin_scoped_memory.tests.support.legacy_stores import ANGEL, make_simple
-from astrbot_plugin_scoped_memory.tests.support.small_disk import mount, own_mounts
+from astrbot_plugin_scoped_memory.tests.support.programs.small_disk import mount, own_mounts
 
 COUNT = 600
 

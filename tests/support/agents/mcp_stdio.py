@@ -16,7 +16,7 @@ from typing import Any, Final, Protocol, Self
 import checkout
 
 from astrbot_plugin_scoped_memory.tests.support.dictionary import put_dictionary
-from astrbot_plugin_scoped_memory.tests.support.forked_programs import Forked
+from astrbot_plugin_scoped_memory.tests.support.programs.forked_programs import Forked
 
 _OURS: Final = [sys.executable, "-P", "-m", "llm_memory"]
 _LONGEST_LINE: Final = 8 * 1024 * 1024

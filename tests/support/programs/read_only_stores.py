@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import Any
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
+    sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts"))
     import checkout
 
     checkout.register()
 
 from astrbot_plugin_scoped_memory.llm_memory.migration.legacy_stores import PluginStores
 from astrbot_plugin_scoped_memory.tests.support.legacy_stores import photograph
-from astrbot_plugin_scoped_memory.tests.support.small_disk import give_up
+from astrbot_plugin_scoped_memory.tests.support.programs.small_disk import give_up
 
 _DROP = 24
 """PR_CAPBSET_DROP"""

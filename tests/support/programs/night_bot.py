@@ -10,16 +10,16 @@ import asyncio
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "scripts"))
 import checkout  # noqa: E402
 
 checkout.register()
 
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat  # noqa: E402
-from astrbot_plugin_scoped_memory.tests.support.deaths import Deaths  # noqa: E402
 from astrbot_plugin_scoped_memory.tests.support.engines import Ticker, running  # noqa: E402
 from astrbot_plugin_scoped_memory.tests.support.nights import NIGHT, OneDirection  # noqa: E402
+from astrbot_plugin_scoped_memory.tests.support.programs.deaths import Deaths  # noqa: E402
 
 
 async def main(root: Path, at: int) -> None:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
+    sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts"))
     import checkout
 
     checkout.register()

@@ -18,7 +18,7 @@ from collections import Counter
 from pathlib import Path
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
+    sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts"))
     import checkout
 
     checkout.register()
@@ -28,9 +28,9 @@ from astrbot_plugin_scoped_memory.llm_memory.vault.ledger import SqliteLedger
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
 from astrbot_plugin_scoped_memory.tests.fakes.chat import Call, ScriptedChat
 from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import NoWords
-from astrbot_plugin_scoped_memory.tests.support import forked_programs
-from astrbot_plugin_scoped_memory.tests.support.deaths import Deaths
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, private, running
+from astrbot_plugin_scoped_memory.tests.support.programs import forked_programs
+from astrbot_plugin_scoped_memory.tests.support.programs.deaths import Deaths
 from astrbot_plugin_scoped_memory.tests.support.reflecting import with_loop
 
 PLACES = ((group(777), "家人"), (group(888), "公司"), (private(5), "public"))

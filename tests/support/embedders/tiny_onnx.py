@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from astrbot_plugin_scoped_memory.tests.support.tiny_model import ENGLISH, tiny_tokenizer
+from astrbot_plugin_scoped_memory.tests.support.embedders.tiny_model import ENGLISH, tiny_tokenizer
 
 FLOAT, INT64 = 1, 7
 

@@ -35,7 +35,7 @@ pytestmark = pytest.mark.unit
 
 NOW = datetime(2026, 11, 21, 18, tzinfo=UTC)
 THRESHOLDS = MergeThresholds(reinforce=0.92, replace=0.85)
-PAIRS = Path(__file__).parents[1] / "data" / "dedup_pairs.jsonl"
+PAIRS = Path(__file__).parents[2] / "data" / "dedup_pairs.jsonl"
 MERGEABLE = {"same": Reinforce, "paraphrase": Reinforce, "extension": Replace}
 DIFFERENT = ("contradiction", "number", "person", "similar")
 

@@ -32,7 +32,7 @@ from astrbot_plugin_scoped_memory.llm_memory.storage import child_process
 
 _PROGRAMS: Final = frozenset((str(worker_store.WORKER), legacy_reader_program.__file__))
 _RUN: Final = Path(__file__).with_name("forked_program.py")
-_IMPORTED: Final = "tests.support.forked_imports"
+_IMPORTED: Final = "tests.support.programs.forked_imports"
 _ONE_THREAD: Final = dict.fromkeys(worker._THREAD_LIMITS, "1")
 """As the worker has it before it imports them."""
 _ONE_AT_A_TIME: Final = threading.RLock()

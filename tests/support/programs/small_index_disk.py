@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
+    sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts"))
     import checkout
 
     checkout.register()
@@ -29,7 +29,6 @@ from astrbot_plugin_scoped_memory.llm_memory.index.vector.vector_store import Ch
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.write_pace import WritePace
 from astrbot_plugin_scoped_memory.llm_memory.storage.disk_space import RESERVE, DiskSpace
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, running
-from astrbot_plugin_scoped_memory.tests.support.forked_programs import programs_are_forked
 from astrbot_plugin_scoped_memory.tests.support.indexed import (
     FAMILY,
     WORK,
@@ -40,7 +39,8 @@ from astrbot_plugin_scoped_memory.tests.support.indexed import (
     words,
     write_files,
 )
-from astrbot_plugin_scoped_memory.tests.support.small_disk import fill, mount, own_mounts
+from astrbot_plugin_scoped_memory.tests.support.programs.forked_programs import programs_are_forked
+from astrbot_plugin_scoped_memory.tests.support.programs.small_disk import fill, mount, own_mounts
 
 _ROOM = RESERVE + (32 << 20)
 _KNOWN = words(3, "家里")

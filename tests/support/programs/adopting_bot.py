@@ -11,13 +11,13 @@ from typing import Any
 from astrbot_plugin_scoped_memory.harness.rig import Rig
 from astrbot_plugin_scoped_memory.harness.script import JsonObject
 from astrbot_plugin_scoped_memory.harness.waiting import until
-from astrbot_plugin_scoped_memory.tests.support.adopting import (
+from astrbot_plugin_scoped_memory.tests.support.legacy_stores import ANGEL, photograph
+from astrbot_plugin_scoped_memory.tests.support.programs.adopting import (
     IN_SQLITE,
     Expected,
     faults,
     make_sources,
 )
-from astrbot_plugin_scoped_memory.tests.support.legacy_stores import ANGEL, photograph
 
 MINUTES = 300.0
 

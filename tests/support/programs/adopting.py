@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
+    sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts"))
     import checkout
 
     checkout.register()
@@ -30,7 +30,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory
 from astrbot_plugin_scoped_memory.llm_memory.models.migration import MigrationState
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
 from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import NoWords
-from astrbot_plugin_scoped_memory.tests.support import forked_programs
 from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, running
 from astrbot_plugin_scoped_memory.tests.support.legacy_stores import (
     ANGEL,
@@ -39,6 +38,7 @@ from astrbot_plugin_scoped_memory.tests.support.legacy_stores import (
     make_chroma,
     make_simple,
 )
+from astrbot_plugin_scoped_memory.tests.support.programs import forked_programs
 
 IN_CHROMA, IN_SQLITE = 1000, 4000
 SCOPES = ("家人", "public", None, "公司", "a b")
