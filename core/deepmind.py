@@ -19,6 +19,7 @@ from ..llm_memory import (
     Turn,
     Voice,
 )
+from ..llm_memory.models.turns import PAUSED_VIEW
 from .plugin_context import PluginContext
 from .services.injection_service import fence
 from .services.primer_injection import opening
@@ -123,11 +124,11 @@ class DeepMind:
         """Whether a message that does not address the bot is to be heard. Every message comes by
         here, so this is where it is seen to come while a turn goes on."""
         plugin, config = self._plugin, self._plugin.config
-        if not config.engine.loop.reads_turns:
-            return False
         # A pause may be over before the event's turn has begun.
         if plugin.service.conversations.paused_since(plugin.turns.place(event)) is not None:
-            plugin.turns.note_off_the_record(event)
+            plugin.turns.note_view(event, PAUSED_VIEW)
+        if not config.engine.loop.reads_turns:
+            return False
         self._follow_ups.comes(event)
         if not config.observe_groups:
             return False
@@ -167,11 +168,11 @@ class DeepMind:
         goes on behind it."""
         plugin = self._plugin
         turns = plugin.turns
-        if turns.came_off_the_record(event):  # though it is over by now
-            return
         recalled = turns.recalled(event)
         # Something was shown under an unknown map: that counts as another one than now.
         view = turns.view(event) or (_UNKNOWN if recalled else "")
+        if view == PAUSED_VIEW:  # though that may be over by now
+            return
         turn = Turn(
             await turns.actor(event),
             words,

@@ -14,6 +14,7 @@ from astrbot.core.star.filter.command import CommandFilter
 from astrbot.core.star.filter.command_group import CommandGroupFilter
 
 from ...llm_memory import Actor, ConversationId, ConversationKind, InvalidConversationId
+from ...llm_memory.models.turns import PAUSED_VIEW
 from .woken_agents import WokenAgents
 
 _INJECTED = "scoped_memory_injected"
@@ -24,7 +25,6 @@ _VIEW = "scoped_memory_view"
 _HISTORY = "scoped_memory_history"
 _CONVERSATION = "scoped_memory_conversation"
 _BEGAN = "scoped_memory_began"
-_OFF_THE_RECORD = "scoped_memory_off_the_record"
 _FOLLOW_UPS = "scoped_memory_follow_ups"
 _MOST_FOLLOW_UPS = 20
 _CAPTURED = "_follow_up_captured"
@@ -204,7 +204,7 @@ class TurnReader:
         """What of it AstrBot has put into this turn. The rest has turns of its own."""
         held: list[AstrMessageEvent] = event.get_extra(_FOLLOW_UPS) or []
         put = (one for one in held if one.get_extra(_CAPTURED))
-        taken = (cls.take_words(one) for one in put if not cls.came_off_the_record(one))
+        taken = (cls.take_words(one) for one in put if cls.view(one) != PAUSED_VIEW)
         return [words for words in taken if words]
 
     @classmethod
@@ -226,18 +226,9 @@ class TurnReader:
         return found if isinstance(found, datetime) else None
 
     @staticmethod
-    def note_off_the_record(event: AstrMessageEvent) -> None:
-        """The conversation was paused when the event came."""
-        event.set_extra(_OFF_THE_RECORD, True)
-
-    @staticmethod
-    def came_off_the_record(event: AstrMessageEvent) -> bool:
-        """Whether that was noted."""
-        return bool(event.get_extra(_OFF_THE_RECORD))
-
-    @staticmethod
     def note_view(event: AstrMessageEvent, view: str) -> None:
-        """What the conversation could see when this turn began: the first mark stays."""
+        """What the conversation could see when the event came, or when its turn began: the first
+        mark stays."""
         event.set_extra(_VIEW, event.get_extra(_VIEW) or view)
 
     @staticmethod

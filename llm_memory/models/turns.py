@@ -23,6 +23,10 @@ class HistoryScope:
     mixed: bool = False
 
 
+PAUSED_VIEW = "paused"
+"""``Turn.view`` where the conversation was paused: it saw nothing, and the turn is not kept."""
+
+
 @dataclass(frozen=True, slots=True)
 class Turn:
     """One finished exchange: what the person wrote and what the bot answered.

@@ -11,7 +11,7 @@ from enum import StrEnum
 from ..models.conversation import Actor, ConversationId
 from ..models.recall import Hit, Recall, Trace
 from ..models.talk import ContextLine
-from ..models.turns import NotObserved, ObserveOutcome, Turn
+from ..models.turns import PAUSED_VIEW, NotObserved, ObserveOutcome, Turn
 from ..primer.models import Primed, Primer
 from ..primer.primer_service import AS_MARKDOWN, PrimerService, Written
 from ..reflection.model_histories import ModelHistories
@@ -24,8 +24,6 @@ from .bylines import Bylines
 from .conversations import Conversations
 from .recalls import Recalls
 
-_PAUSED = "paused"
-"""The mark of a conversation that is off the record: it sees nothing."""
 _LATE = "deadline"
 
 
@@ -219,7 +217,7 @@ class Turns:
         of another scope stays out."""
         if not self._paused_conversations.known:
             return NotObserved(note="pauses_unknown")
-        if self._paused_conversations.since(conversation_id) or turn.view == _PAUSED:
+        if self._paused_conversations.since(conversation_id) or turn.view == PAUSED_VIEW:
             # Also where it has come to an end meanwhile: it was said off the record.
             return NotObserved(note="paused")
         view = self._access.view(conversation_id)
@@ -234,7 +232,7 @@ class Turns:
     async def mark(self, view: ConversationView, history: str, *, empty: bool) -> str:
         """The mark of what the conversation sees now; the history is noted."""
         if self._paused_conversations.since(view.conversation_id):
-            return _PAUSED
+            return PAUSED_VIEW
         await self._is_mixed(view, history, empty=empty)
         return view.mark
 

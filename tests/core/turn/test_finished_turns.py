@@ -21,7 +21,7 @@ from astrbot_plugin_scoped_memory.core.deepmind import DeepMind
 from astrbot_plugin_scoped_memory.core.turn.group_chatter import GroupChatter
 from astrbot_plugin_scoped_memory.core.turn.turn_reader import TurnReader
 from astrbot_plugin_scoped_memory.llm_memory import CognitiveService, EngineSettings, LoopSettings
-from astrbot_plugin_scoped_memory.llm_memory.models.turns import QueuedTurn
+from astrbot_plugin_scoped_memory.llm_memory.models.turns import PAUSED_VIEW, QueuedTurn
 from astrbot_plugin_scoped_memory.llm_memory.reflection.turn_store import SqliteTurnStore
 from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import SqliteLoopFile
 from astrbot_plugin_scoped_memory.tests.support.engines import (
@@ -404,12 +404,29 @@ async def test_what_came_while_paused_is_not_queued_though_that_is_over_by_then(
     assert said(tmp_path) == [("又记了", "")]
 
 
+async def test_what_came_while_paused_is_no_talk_either_though_nothing_is_learned(
+    tmp_path: Path,
+) -> None:
+    off = EngineSettings(loop=LoopSettings(reads_turns=False))
+    async with running(tmp_path, settings=off) as rig:
+        plugin, service = TurnPlugin(rig, engine=off), rig.engine.service
+        admin, asked = person(1, admin=True), FakeEvent.in_group(777, QUESTION)
+        await service.pause(conversation_id=group(777), actor=admin)
+        assert not listens(plugin, asked)
+        await service.resume(conversation_id=group(777), actor=admin)
+        for event, kept in ((asked, []), (FakeEvent.in_group(777, QUESTION), [QUESTION, "不能吃"])):
+            told = cast("Any", await finish(plugin, event))
+            where, history = await plugin.turns.conversation_id(told), plugin.turns.history(told)
+            lines = plugin.talk.before(where, "aiocqhttp:10001", history)
+            assert [line.text for line in lines] == kept
+
+
 def test_a_follow_up_that_came_while_paused_is_left_out() -> None:
     event, more = FakeEvent.in_group(777, QUESTION), FakeEvent.in_group(777, "还有，别说出去")
     turns = TurnReader(cast("Any", None), cast("Any", None))
     turns.note_follow_up(cast("Any", event), cast("Any", more))
     more.set_extra("_follow_up_captured", True)
-    turns.note_off_the_record(cast("Any", more))
+    turns.note_view(cast("Any", more), PAUSED_VIEW)
     assert turns.take_follow_ups(cast("Any", event)) == []
 
 
