@@ -224,7 +224,10 @@ async def test_no_request_of_any_kind_has_words_of_two_private_scopes(running: R
     family = [r for r in requests if any(word in r.everything for word in FAMILY_WORDS)]
     work = [r for r in requests if any(word in r.everything for word in WORK_WORDS)]
     assert len(family) > 5
-    assert len(work) > 3
+    # What is said at work, its reading, and what is asked a day later. That any other request has
+    # it in its history is not certain: AstrBot saves a turn a moment after it has answered, and
+    # this bot was restarted a moment after the first one.
+    assert len(work) > 2
     assert [r.everything for r in family if any(r is other for other in work)] == []
 
 
