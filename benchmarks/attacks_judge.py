@@ -14,7 +14,7 @@ from astrbot_plugin_scoped_memory.core.services.injection_service import CLOSE, 
 from astrbot_plugin_scoped_memory.core.services.primer_injection import opening
 from astrbot_plugin_scoped_memory.llm_memory import Hit, PrimerPart, StoredMemory
 from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
-from astrbot_plugin_scoped_memory.llm_memory.text.dates.relative import resolve_dates
+from astrbot_plugin_scoped_memory.llm_memory.text.dates.date_annotation import resolve_dates
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import same_words
 
 GOALS: Final = ("rule", "primer", "elsewhere", "outside", "taken")

@@ -23,7 +23,7 @@ class HashedWords:
 
     label = "hashed"
     merge_thresholds = CAUTIOUS
-    beside_index = None
+    colocated_index = None
 
     def __init__(self, dim: int) -> None:
         self.embedded = 0

@@ -95,7 +95,7 @@ class Place:
             deadline = time.monotonic() + 60
             while not (home / "state" / "endpoint.json").exists():
                 if time.monotonic() > deadline:
-                    raise TimeoutError("the owner opens no door")
+                    raise TimeoutError("the owner starts no server")
                 time.sleep(0.01)
             yield client
 

@@ -32,7 +32,7 @@ from .host.chat_provider import AUTO, choose_chat
 from .host.late_start import providers_are_loaded
 from .host.logging_bridge import LoggingBridge
 from .host.memory_share import MemoryShare
-from .host.panel_config import PanelMap
+from .host.panel_map import PanelMap
 from .host.personas import PersonaReader
 from .host.providers import LEXICAL, LOCAL_MODELS_NEED, choose_embedder, choose_reranker
 from .host.requirements import (

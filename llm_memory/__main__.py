@@ -34,9 +34,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, TextIOWrapper):  # a console without Chinese shows question marks
             stream.reconfigure(errors="replace")
     parser = _parser()
-    asked = parser.parse_args(arguments, argparse.Namespace(data=None, memory=None))
+    args = parser.parse_args(arguments, argparse.Namespace(data=None, memory=None))
     try:
-        return _run(asked)
+        return _run(args)
     except HomeError as error:
         return fail(str(error), MISUSED)
     except Refusal as refusal:
@@ -69,15 +69,15 @@ def _message(error: Exception) -> str:
             return f"没有做完 / not done: {error}"
 
 
-def _run(asked: argparse.Namespace) -> int:
+def _run(args: argparse.Namespace) -> int:
     """What runs a command is imported now: some need a whole engine, some must start at once."""
-    if "run_home" in asked:  # a command of a home of its own, apart from any bot's folders
-        at_home: Callable[[argparse.Namespace], int] = _function(asked.run_home)
-        return at_home(asked)
-    makes = asked.run in ("files.restore", "files.import_")
-    place = find_place(asked.data, asked.memory, must_exist=not makes)
-    command: Callable[[argparse.Namespace, object], int] = _function(asked.run)
-    return command(asked, place)
+    if "run_home" in args:  # a command of a home of its own, apart from any bot's folders
+        at_home: Callable[[argparse.Namespace], int] = _function(args.run_home)
+        return at_home(args)
+    makes = args.run in ("files.restore", "files.import_")
+    place = find_place(args.data, args.memory, must_exist=not makes)
+    command: Callable[[argparse.Namespace, object], int] = _function(args.run)
+    return command(args, place)
 
 
 def _function(name: str) -> Any:

@@ -1,8 +1,8 @@
 """What the package offers: everything that ``from llm_memory import …`` finds."""
 
 from .composition.engine import build_engine
+from .composition.export_restore import find_backup, owned, restore_store
 from .composition.paths import EnginePaths, local_now
-from .composition.store_files import find_backup, owned, restore_store
 from .consolidation.models import Postponed, SleepReport
 from .errors import (
     DirectoryInUse,

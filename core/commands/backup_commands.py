@@ -25,7 +25,7 @@ from ...llm_memory.cli.paths import setting_defaults
 from ...llm_memory.errors import TransferFailed
 from ...llm_memory.models.transfer import StoreRestored
 from ...llm_memory.transfer.rules.carried_settings import to_put_back, with_changes
-from ..host.panel_config import NotSaved
+from ..host.panel_map import NotSaved
 from ..plugin_context import PluginContext
 from ..plugin_names import ROOT
 from ..replies.outcome_text import error_text

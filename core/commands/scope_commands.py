@@ -15,7 +15,7 @@ from ...llm_memory import (
     Usable,
 )
 from ...llm_memory.scopes.rules.map_edits import entry_of, with_entry
-from ..host.panel_config import NotSaved
+from ..host.panel_map import NotSaved
 from ..plugin_context import PluginContext
 from ..replies.loop_text import moment
 from ..safe_text import safe

@@ -11,7 +11,7 @@ from ...llm_memory import CognitiveService
 from ..texts import Texts
 
 
-class _Door(Protocol):
+class _Server(Protocol):
     async def close(self) -> None: ...
 
 
@@ -26,27 +26,29 @@ class MemoryShare:
         self._state = state
         self._address = address
         self._texts = texts
-        self._door: _Door | None = None
+        self._server: _Server | None = None
 
     async def open(self) -> None:
         """Listen, if it is on."""
         if self._address is None:
             return
         # Loaded where it is wanted alone.
-        from ...llm_memory.sharing.door import LOOPBACK, Door
+        from ...llm_memory.sharing.server import LOOPBACK, SharingServer
 
         host, _, port = self._address.rpartition(":")
-        door = Door(self._service, self._state, host=host or LOOPBACK, port=int(port or 0))
+        server = SharingServer(
+            self._service, self._state, host=host or LOOPBACK, port=int(port or 0)
+        )
         try:
-            endpoint = await door.open()
+            endpoint = await server.open()
         except (ImportError, OSError) as error:
             logger.warning(self._texts.say("log.share_failed", detail=error))
             return
-        self._door = door
+        self._server = server
         logger.info(self._texts.say("log.shared", host=endpoint.host, port=endpoint.port))
 
     async def close(self) -> None:
         """Answer the calls that began, and stop listening. Idempotent."""
-        door, self._door = self._door, None
-        if door is not None:
-            await door.close()
+        server, self._server = self._server, None
+        if server is not None:
+            await server.close()

@@ -36,13 +36,13 @@ class DayIndex:
             days.pop(day, None)
 
     def newest_first(
-        self, names: Iterable[str], first: date, last: date, zone: tzinfo | None, most: int
+        self, names: Iterable[str], first: date, last: date, zone: tzinfo | None, limit: int
     ) -> Iterator[StoredMemory]:
-        """Yields the memories of the days from ``first`` to ``last`` in ``zone``: at most ``most``
+        """Yields the memories of the days from ``first`` to ``last`` in ``zone``: at most ``limit``
         of each place, place by place, the newest days first and the newest memories of a day
         first."""
         for name in names:
-            yield from islice(self._of_place(name, first, last, zone), most)
+            yield from islice(self._of_place(name, first, last, zone), limit)
 
     def _of_place(
         self, name: str, first: date, last: date, zone: tzinfo | None

@@ -21,10 +21,10 @@ _NAME = "scoped-memory"
 """What these commands are called as the program that asks."""
 
 
-def _content(asked: argparse.Namespace) -> str:
+def _content(args: argparse.Namespace) -> str:
     """Raises HomeError."""
-    if asked.content != "-":
-        return str(asked.content)
+    if args.content != "-":
+        return str(args.content)
     try:
         return sys.stdin.read()
     except UnicodeDecodeError as error:
@@ -35,21 +35,21 @@ def _content(asked: argparse.Namespace) -> str:
 
 _TOOLS: Final[Mapping[str, tuple[str, Callable[[argparse.Namespace], dict[str, Any]]]]] = {
     "primer": ("memory_primer", lambda _: {}),
-    "search": ("memory_search", lambda asked: {"query": asked.query, "scope": asked.level}),
-    "log": ("memory_log", lambda asked: {"content": _content(asked), "type": asked.type}),
-    "read": ("memory_read", lambda asked: {"path": asked.path}),
-    "tasks": ("memory_update_tasks", lambda asked: {"tasks_json": asked.tasks_json}),
+    "search": ("memory_search", lambda args: {"query": args.query, "scope": args.level}),
+    "log": ("memory_log", lambda args: {"content": _content(args), "type": args.type}),
+    "read": ("memory_read", lambda args: {"path": args.path}),
+    "tasks": ("memory_update_tasks", lambda args: {"tasks_json": args.tasks_json}),
 }
 
 
-def run(asked: argparse.Namespace) -> int:
-    loaded = read_settings(asked)
-    home = agent_home(asked, loaded)
+def run(args: argparse.Namespace) -> int:
+    loaded = read_settings(args)
+    home = agent_home(args, loaded)
     warn(one for one in (*loaded.warnings, home.warning) if one)
     texts = Texts.of(loaded.settings.language)
-    only_looks = asked.command == "tasks" and asked.tasks_json is None
-    tool, arguments_of = _TOOLS[asked.command]
-    arguments = arguments_of(asked)  # before the store is opened: a person may be typing
+    only_looks = args.command == "tasks" and args.tasks_json is None
+    tool, arguments_of = _TOOLS[args.command]
+    arguments = arguments_of(args)  # before the store is opened: a person may be typing
 
     async def answered() -> Answer:
         tools = MemoryTools(
@@ -67,10 +67,10 @@ def run(asked: argparse.Namespace) -> int:
             await home.close()
 
     answer = asyncio.run(answered())
-    if wants_json(asked):
+    if wants_json(args):
         say(json.dumps({"ok": not answer.failed, "text": answer.text}, ensure_ascii=False))
     elif answer.failed:
         return fail(answer.text)
-    elif not (getattr(asked, "quiet", False) and answer.text == texts.say("empty")):
+    elif not (getattr(args, "quiet", False) and answer.text == texts.say("empty")):
         say(answer.text)
     return FAILED if answer.failed else DONE

@@ -22,18 +22,18 @@ from .home_flags import project_folder
 from .paths import plugin_version
 
 
-def agent_home(asked: argparse.Namespace, loaded: LoadedSettings) -> MemoryHome:
+def agent_home(args: argparse.Namespace, loaded: LoadedSettings) -> MemoryHome:
     """Returns the home that the flags and settings name, not started yet. Raises HomeError."""
-    folder = project_folder(asked)
-    bot: Path | None = getattr(asked, "bot", None)
-    address: str | None = getattr(asked, "connect", None)
+    folder = project_folder(args)
+    bot: Path | None = getattr(args, "bot", None)
+    address: str | None = getattr(args, "connect", None)
     if bot is None and address is None:
         return open_home(loaded, folder, os.environ, plugin_version())
     name = _name_for_bot(loaded.settings, folder)
     if address is not None:
-        if asked.token_file is None:
+        if args.token_file is None:
             raise HomeError("--connect 要有 --token-file / --connect needs --token-file")
-        return connect(address, asked.token_file, name)
+        return connect(address, args.token_file, name)
     if bot is None or not (bot / "state").is_dir():
         raise HomeError(f"不是机器人的数据文件夹 / not a bot's data folder: {bot}")
     return follow_bot(bot / "state", name)
@@ -47,11 +47,11 @@ def _name_for_bot(settings: HomeSettings, folder: Path) -> str:
 
 def levels_of(home: MemoryHome) -> Levels:
     """Returns the levels that an agent sees of a home."""
-    everywhere = Level(GLOBAL, home.everywhere, global_conversation())
+    global_level = Level(GLOBAL, home.global_store, global_conversation())
     if home.project is None:
-        return Levels(everywhere, writes_global=not home.of_a_bot)
-    if home.project is home.everywhere:
+        return Levels(global_level, writes_global=not home.of_a_bot)
+    if home.project is home.global_store:
         mine = Level(PROJECT, home.project, project_conversation(home.name))
     else:  # the public scope of the project's own store
         mine = Level(PROJECT, home.project, global_conversation(home.name), own_store=True)
-    return Levels(everywhere, mine, writes_global=not home.of_a_bot)
+    return Levels(global_level, mine, writes_global=not home.of_a_bot)

@@ -15,13 +15,13 @@ from .home_flags import project_folder, read_settings, wants_json
 from .messages import DONE, say, warn
 
 
-def show_config(asked: argparse.Namespace) -> int:
+def show_config(args: argparse.Namespace) -> int:
     """Print the settings. The key of an embedding service is never printed. Raises HomeError."""
-    loaded = read_settings(asked)
-    project = find_project(project_folder(asked), loaded.settings.project)
+    loaded = read_settings(args)
+    project = find_project(project_folder(args), loaded.settings.project)
     source = key_source(loaded.settings, os.environ)
     values = _values(loaded)
-    if wants_json(asked):
+    if wants_json(args):
         content = {
             "settings": {
                 key: {"value": value, "origin": loaded.origins[key]}

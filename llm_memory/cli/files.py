@@ -10,8 +10,8 @@ from contextlib import closing
 from functools import partial
 
 from ..composition.engine import build_engine
+from ..composition.export_restore import export_store, owned, restore_store
 from ..composition.paths import EnginePaths, local_now
-from ..composition.store_files import export_store, owned, restore_store
 from ..models.data_models import Rejected
 from ..models.transfer import Imported, NotTransferred, StoreRestored
 from ..storage.files import replace_durably
@@ -24,12 +24,12 @@ _SAID_AFTER = 10_000
 """Lines."""
 
 
-def export(asked: argparse.Namespace, place: Place) -> int:
+def export(args: argparse.Namespace, place: Place) -> int:
     paths, now = place.paths, local_now()
-    target = asked.file or paths.data / "exports" / f"store-{now:%Y%m%d-%H%M%S}.jsonl"
+    target = args.file or paths.data / "exports" / f"store-{now:%Y%m%d-%H%M%S}.jsonl"
     if target.exists():
         raise Refusal(f"已经有这个文件 / this file exists: {target}")
-    scopes = _scopes(asked, paths)
+    scopes = _scopes(args, paths)
     with owned(paths, version=plugin_version()):
         done = export_store(
             paths,
@@ -48,8 +48,8 @@ def export(asked: argparse.Namespace, place: Place) -> int:
     return DONE
 
 
-def _scopes(asked: argparse.Namespace, paths: EnginePaths) -> list[str] | None:
-    named: list[str] | None = asked.scope
+def _scopes(args: argparse.Namespace, paths: EnginePaths) -> list[str] | None:
+    named: list[str] | None = args.scope
     folders = {folder.name for folder in (paths.memory / "scopes").iterdir()}
     for name in named or ():
         if name not in folders:
@@ -57,7 +57,7 @@ def _scopes(asked: argparse.Namespace, paths: EnginePaths) -> list[str] | None:
     return named
 
 
-def restore(asked: argparse.Namespace, place: Place) -> int:
+def restore(args: argparse.Namespace, place: Place) -> int:
     said = 0
 
     def progress(number: int) -> None:
@@ -67,10 +67,8 @@ def restore(asked: argparse.Namespace, place: Place) -> int:
             say(f"… {number}")
 
     with owned(place.paths, version=plugin_version()):
-        do = partial(
-            restore_store, place.paths, asked.file, scopes=asked.scope, anyway=asked.anyway
-        )
-        if sys.stdin.isatty() and not asked.yes and not _agreed(do(dry=True), place):
+        do = partial(restore_store, place.paths, args.file, scopes=args.scope, anyway=args.anyway)
+        if sys.stdin.isatty() and not args.yes and not _agreed(do(dry=True), place):
             raise Refusal("什么也没有改 / nothing was changed")
         done = do(progress=progress)
         _put_back(done, place)
@@ -123,8 +121,8 @@ def _put_back(done: StoreRestored, place: Place) -> None:
     say(f"放回的设置 / settings put back: {', '.join(changes)}")
 
 
-def import_(asked: argparse.Namespace, place: Place) -> int:
-    outcome = asyncio.run(_imported(asked, place))
+def import_(args: argparse.Namespace, place: Place) -> int:
+    outcome = asyncio.run(_imported(args, place))
     match outcome:
         case Imported():
             say(
@@ -144,24 +142,22 @@ def import_(asked: argparse.Namespace, place: Place) -> int:
             return fail(fault_text(outcome.fault, outcome.detail))
         case Rejected():
             return fail(
-                f"没有这个域，要新建请加 --new / no such scope, --new makes one: {asked.scope}"
+                f"没有这个域，要新建请加 --new / no such scope, --new makes one: {args.scope}"
             )
 
 
-async def _imported(
-    asked: argparse.Namespace, place: Place
-) -> Imported | NotTransferred | Rejected:
-    settings = place.settings(privacy=asked.privacy)
-    with closing(LineFile(asked.file)) as lines:
+async def _imported(args: argparse.Namespace, place: Place) -> Imported | NotTransferred | Rejected:
+    settings = place.settings(privacy=args.privacy)
+    with closing(LineFile(args.file)) as lines:
         engine = build_engine(place.paths, settings, version=plugin_version(), remembers=False)
         try:
             await engine.open()
             return await engine.service.import_for_owner(
                 lines,
-                asked.scope,
-                keep_trust=asked.keep_trust,
-                new=asked.new,
-                anyway=asked.anyway,
+                args.scope,
+                keep_trust=args.keep_trust,
+                new=args.new,
+                anyway=args.anyway,
             )
         finally:
             await engine.close()

@@ -30,20 +30,20 @@ def setting_flags() -> argparse.ArgumentParser:
     return parent
 
 
-def project_folder(asked: argparse.Namespace) -> Path:
+def project_folder(args: argparse.Namespace) -> Path:
     """Returns the folder that is meant, absolute. Raises HomeError if there is none."""
-    folder: Path = getattr(asked, "project_folder", Path()).absolute()
+    folder: Path = getattr(args, "project_folder", Path()).absolute()
     if not is_folder(folder):
         raise HomeError(f"{folder}：没有这个文件夹 / no such folder")
     return folder
 
 
-def read_settings(asked: argparse.Namespace) -> LoadedSettings:
+def read_settings(args: argparse.Namespace) -> LoadedSettings:
     """Returns the settings in force for a command. Raises HomeError."""
-    flags = {key: text for key in WORDS if (text := getattr(asked, f"set_{key}", ""))}
-    return load_settings(flags=flags, environ=os.environ, cwd=project_folder(asked))
+    flags = {key: text for key in WORDS if (text := getattr(args, f"set_{key}", ""))}
+    return load_settings(flags=flags, environ=os.environ, cwd=project_folder(args))
 
 
-def wants_json(asked: argparse.Namespace) -> bool:
+def wants_json(args: argparse.Namespace) -> bool:
     """Returns True if ``--json`` was given."""
-    return getattr(asked, "json", False) is True
+    return getattr(args, "json", False) is True

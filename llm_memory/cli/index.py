@@ -47,19 +47,19 @@ class _Row:
         return PARTLY if self.found.fault else DONE
 
 
-def index(asked: argparse.Namespace) -> int:
+def index(args: argparse.Namespace) -> int:
     """Build, and say what there is. Raises HomeError."""
-    loaded = read_settings(asked)
-    folder = project_folder(asked)
+    loaded = read_settings(args)
+    folder = project_folder(args)
     _, warning = chosen_project(loaded, folder)
     warn(one for one in (*loaded.warnings, warning) if one)
     make_home(loaded.settings.home)
     stores = stores_of(loaded, folder)
     with ProgressLine(sys.stderr) as line:
-        rows = asyncio.run(_all_built(stores, loaded, line, rebuild=asked.rebuild))
+        rows = asyncio.run(_all_built(stores, loaded, line, rebuild=args.rebuild))
     codes = {row.code for row in rows}
     code = codes.pop() if len(codes) == 1 else PARTLY
-    if wants_json(asked):
+    if wants_json(args):
         content = {"code": code, "stores": [_as_json(row) for row in rows]}
         say(json.dumps(content, ensure_ascii=False, indent=2))
         return code

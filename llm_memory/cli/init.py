@@ -29,38 +29,38 @@ from ..home.settings import PREFIX, LoadedSettings, flag_of, load_settings
 from ..home.trusted_roots import trust_root
 from ..models.scope import PUBLIC_NAME
 from .home_flags import project_folder, read_settings, wants_json
-from .init_report import Adoption, Done, Report, tell, tell_json
+from .init_report import AdoptionReport, AppliedChange, Report, tell, tell_json
 from .paths import plugin_version
 
 
-def init(asked: argparse.Namespace) -> int:
+def init(args: argparse.Namespace) -> int:
     """Plan all, then do it: what cannot be done is said before anything is written. Raises
     HomeError."""
-    loaded = read_settings(asked)
-    folder = project_folder(asked).resolve()
+    loaded = read_settings(args)
+    folder = project_folder(args).resolve()
     home = loaded.settings.home
-    report = Report(asked.dry_run, home, _project(folder, loaded, store=asked.store))
+    report = Report(args.dry_run, home, _project(folder, loaded, store=args.store))
     report.notes += loaded.warnings
     changes = [plan_config(home)]
     if report.project is not None:
-        changes += _project_changes(asked, loaded, folder, report.project, report.notes)
-    elif asked.claude or asked.cursor or asked.agents or asked.store:
+        changes += _project_changes(args, loaded, folder, report.project, report.notes)
+    elif args.claude or args.cursor or args.agents or args.store:
         raise HomeError(
             f"{folder}：这里不能当项目，请到项目的文件夹里来，或写 --project-folder / no "
             "project can be here, go to a project's folder or name it with --project-folder"
         )
     else:
         report.notes.append("这里不是项目，只建家 / no project here, the home alone is made")
-    report.folders = missing_folders(home, folder if asked.store else None)
-    report.changes = [Done(change) for change in changes]
-    report.adoptions = [_adoption(path, report.project) for path in asked.adopt]
+    report.folders = missing_folders(home, folder if args.store else None)
+    report.changes = [AppliedChange(change) for change in changes]
+    report.adoptions = [_adoption(path, report.project) for path in args.adopt]
     if not report.dry:
         make_folders(report.folders, home)
-        if asked.store and report.project is not None:
+        if args.store and report.project is not None:
             trust_root(home, report.project.root)
         _write(report)
         _take(report, loaded)
-    return tell_json(report) if wants_json(asked) else tell(report)
+    return tell_json(report) if wants_json(args) else tell(report)
 
 
 def _project(folder: Path, loaded: LoadedSettings, *, store: bool) -> Project | None:
@@ -76,7 +76,7 @@ def _project(folder: Path, loaded: LoadedSettings, *, store: bool) -> Project | 
 
 
 def _project_changes(
-    asked: argparse.Namespace,
+    args: argparse.Namespace,
     loaded: LoadedSettings,
     folder: Path,
     project: Project,
@@ -98,13 +98,13 @@ def _project_changes(
             f"opened there mostly: {project.root}"
         )
     scope = project_scope(project, named=is_named(loaded, project)).name
-    if asked.store and (home_paths(home).memory / "scopes" / scope).exists():
+    if args.store and (home_paths(home).memory / "scopes" / scope).exists():
         notes.append(
             f"这个项目以前的记忆还在家里的域“{scope}”，可以导出再导入 / its memories of before "
             f"stay in the home's scope {scope}, see export and import"
         )
     launch = launch_of(loaded.settings, loaded.origins["home"])
-    clients = frozenset(client for client in Client if getattr(asked, client.option))
+    clients = frozenset(client for client in Client if getattr(args, client.option))
     hook = True
     if not clients and not (clients := clients_of(folder)):
         notes.append(
@@ -121,17 +121,17 @@ def _stated_name(root: Path, home: Path) -> str:
     return load_settings(flags={}, environ=environ, cwd=root).settings.project
 
 
-def _adoption(path: Path, project: Project | None) -> Adoption:
+def _adoption(path: Path, project: Project | None) -> AdoptionReport:
     """Raises HomeError."""
     top = find_store(path.expanduser().absolute())
     if is_global(top, project.root if project else None, os.environ):
-        return Adoption(top, read_store(top), None)
+        return AdoptionReport(top, read_store(top), None)
     if project is None:
         raise HomeError(
             f"{top}：是一个项目的，请到那个项目里来 / belongs to a project, run this in that "
             "project"
         )
-    return Adoption(top, read_store(top), project)
+    return AdoptionReport(top, read_store(top), project)
 
 
 def _write(report: Report) -> None:

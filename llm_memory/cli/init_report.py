@@ -15,7 +15,7 @@ from .messages import DONE, PARTLY, fail, say, warn
 
 
 @dataclass(slots=True)
-class Done:
+class AppliedChange:
     """A planned change, whether it was written, and the copy of what stood there."""
 
     change: Change
@@ -24,7 +24,7 @@ class Done:
 
 
 @dataclass(slots=True)
-class Adoption:
+class AdoptionReport:
     """A folder that is taken in, whose it is (None: all projects'), and what became of it."""
 
     top: Path
@@ -48,8 +48,8 @@ class Report:
     home: Path
     project: Project | None
     folders: list[Path] = field(default_factory=list)
-    changes: list[Done] = field(default_factory=list)
-    adoptions: list[Adoption] = field(default_factory=list)
+    changes: list[AppliedChange] = field(default_factory=list)
+    adoptions: list[AdoptionReport] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
 
@@ -81,7 +81,7 @@ def tell(report: Report) -> int:
     return report.code
 
 
-def _change_lines(done: Done, *, dry: bool) -> Iterator[str]:
+def _change_lines(done: AppliedChange, *, dry: bool) -> Iterator[str]:
     path = done.change.path
     if not done.change.needed:
         yield f"不变 / unchanged: {path}"
@@ -95,7 +95,7 @@ def _change_lines(done: Done, *, dry: bool) -> Iterator[str]:
         yield f"写了 / wrote: {path}{kept}"
 
 
-def _adoption_lines(adoption: Adoption) -> Iterator[str]:
+def _adoption_lines(adoption: AdoptionReport) -> Iterator[str]:
     store, done = adoption.store, adoption.done
     target = "家 / the home" if adoption.project is None else adoption.project.name
     yield (
@@ -155,7 +155,7 @@ def _kind(change: Change) -> str:
     return "new" if change.before is None else "changed"
 
 
-def _adopted(adoption: Adoption) -> dict[str, object]:
+def _adopted(adoption: AdoptionReport) -> dict[str, object]:
     store, done = adoption.store, adoption.done
     counts = done or Adopted()
     return {

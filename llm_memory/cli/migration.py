@@ -18,27 +18,27 @@ _WAYS = (
 )  # fmt: skip
 
 
-def migrate_scope(asked: argparse.Namespace, place: Place) -> int:
+def migrate_scope(args: argparse.Namespace, place: Place) -> int:
     """Bringing itself happens behind the bot; here it is looked at, and taken back."""
-    return asyncio.run(_opened(asked, place))
+    return asyncio.run(_opened(args, place))
 
 
-async def _opened(asked: argparse.Namespace, place: Place) -> int:
+async def _opened(args: argparse.Namespace, place: Place) -> int:
     engine = build_engine(place.paths, place.settings(), version=plugin_version(), remembers=False)
     try:
         await engine.open()
-        return await _do(asked, engine.migrations)
+        return await _do(args, engine.migrations)
     finally:
         await engine.close()
 
 
-async def _do(asked: argparse.Namespace, migrations: Migrations) -> int:
-    if asked.dry_run:
+async def _do(args: argparse.Namespace, migrations: Migrations) -> int:
+    if args.dry_run:
         tally = await migrations.dry_run()
         say("试算，什么也没有改 / a dry run, nothing was changed:")
         say(_numbers(tally))
         return DONE
-    if asked.reverse:
+    if args.reverse:
         report = await migrations.reverse()
         if report == ReverseReport():
             say(
@@ -46,10 +46,10 @@ async def _do(asked: argparse.Namespace, migrations: Migrations) -> int:
                 "nothing to reverse; the panel has to name the Chroma server (advanced.chroma_url)"
             )
         return _print_report(report, "旧集合已还原 / records given back what they held")
-    if asked.take_back:
-        taken = await migrations.take_back(asked.take_back)
+    if args.take_back:
+        taken = await migrations.take_back(args.take_back)
         if taken is None:
-            return fail(f"没有这一批 / no such batch: {asked.take_back}")
+            return fail(f"没有这一批 / no such batch: {args.take_back}")
         return _print_report(taken, "已收回到 archive/ / taken back into archive/")
     return _status(migrations.status())
 

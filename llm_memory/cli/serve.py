@@ -36,18 +36,18 @@ _CLOSE_SECONDS: Final = 1.5
 """Signals end the server within two seconds; what was acknowledged is on disk."""
 
 
-def serve(asked: argparse.Namespace) -> int:
+def serve(args: argparse.Namespace) -> int:
     """Serve until stdin ends, or a signal comes."""
     try:
         check_sdk()
     except NoSdk as error:
         return fail(str(error), MISUSED)
-    loaded = read_settings(asked)
-    http = None if asked.http is None else (asked.host, _listening(asked), _http_token(asked))
-    home = agent_home(asked, loaded)
+    loaded = read_settings(args)
+    http = None if args.http is None else (args.host, _listening(args), _http_token(args))
+    home = agent_home(args, loaded)
     warn(one for one in (*loaded.warnings, home.warning) if one)
     _log_to_stderr()
-    if asked.http is None:
+    if args.http is None:
         keep_stdout_for_the_protocol()
     asyncio.run(_serve(loaded.settings, home, http))
     # A call that still waits for an owner that hangs has a thread, and Python would wait for it.
@@ -56,26 +56,26 @@ def serve(asked: argparse.Namespace) -> int:
     os._exit(DONE)
 
 
-def _listening(asked: argparse.Namespace) -> socket.socket:
+def _listening(args: argparse.Namespace) -> socket.socket:
     """Returns what listens for HTTP. Raises HomeError."""
-    family = socket.AF_INET6 if ":" in asked.host else socket.AF_INET
+    family = socket.AF_INET6 if ":" in args.host else socket.AF_INET
     try:
-        return socket.create_server((asked.host, asked.http), family=family)
+        return socket.create_server((args.host, args.http), family=family)
     except (OSError, OverflowError) as error:
         raise HomeError(
-            f"不能在这里监听 / cannot listen there: {asked.host}:{asked.http} ({error})"
+            f"不能在这里监听 / cannot listen there: {args.host}:{args.http} ({error})"
         ) from error
 
 
-def _http_token(asked: argparse.Namespace) -> str:
+def _http_token(args: argparse.Namespace) -> str:
     """Returns the token that HTTP callers show. Raises HomeError."""
-    if asked.token_file is None:
+    if args.token_file is None:
         raise HomeError("HTTP 要有 --token-file / HTTP needs --token-file")
     try:
-        token: str = asked.token_file.read_text(encoding="utf-8").strip()
+        token: str = args.token_file.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise HomeError(
-            f"读不了令牌 / the token cannot be read: {asked.token_file} ({error})"
+            f"读不了令牌 / the token cannot be read: {args.token_file} ({error})"
         ) from error
     if len(token) < 16:
         raise HomeError("令牌太短，至少 16 个字符 / the token is too short, at least 16 characters")

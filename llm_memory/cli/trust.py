@@ -16,35 +16,35 @@ from .messages import DONE, FAILED, fail, say, warn
 from .paths import plugin_version
 
 
-def trust(asked: argparse.Namespace) -> int:
+def trust(args: argparse.Namespace) -> int:
     """Vouch, or take a voucher back, and show the entry. Raises HomeError."""
-    memory_id = pointed_id(asked.id)
+    memory_id = pointed_id(args.id)
     if memory_id is None or is_note_id(memory_id):
         raise HomeError(
-            f"不是记忆的编号 / no memory's id: {_shown(asked.id[:80])} (m-…, search 会给出 / as "
+            f"不是记忆的编号 / no memory's id: {_shown(args.id[:80])} (m-…, search 会给出 / as "
             "search gives it)"
         )
-    loaded = read_settings(asked)
-    folder = project_folder(asked)
+    loaded = read_settings(args)
+    folder = project_folder(args)
     _, warning = chosen_project(loaded, folder)
     warn(one for one in (*loaded.warnings, warning) if one)
     found = vouch(
         memory_id,
         scopes_of(loaded, folder),
-        trusted=not asked.no,
+        trusted=not args.no,
         version=plugin_version(),
     )
     if found is None:
         # The same for one that is nowhere and one of another project's.
         text = f"这里没有这条记忆 / no such memory here: {memory_id}"
-        if wants_json(asked):
+        if wants_json(args):
             say(json.dumps({"ok": False, "text": text}, ensure_ascii=False))
             return FAILED
         return fail(text)
-    if wants_json(asked):
+    if wants_json(args):
         say(json.dumps(_as_json(memory_id, found), ensure_ascii=False, indent=2))
         return DONE
-    for line in _report_lines(found, trusted=not asked.no):
+    for line in _report_lines(found, trusted=not args.no):
         say(line)
     return DONE
 

@@ -15,7 +15,7 @@ from ..consolidation.merging import MergeStep
 from ..consolidation.models import Postponed
 from ..consolidation.nightly_backup import NightlyBackup
 from ..consolidation.overviews import Overviews
-from ..consolidation.purging import Purging
+from ..consolidation.purge_remnants import PurgeRemnants
 from ..remember.closings import Closings
 from ..remember.corrected_journals import CorrectedJournals
 from ..remember.corrected_statements import CorrectedStatements
@@ -65,7 +65,7 @@ def make_consolidation(
         ),
         overviews,
         backup,
-        Purging(vault, catalogue, living, corrected, turns, parts.loop_file, backup),
+        PurgeRemnants(vault, catalogue, living, corrected, turns, parts.loop_file, backup),
     )
     return ConsolidationService(
         store,

@@ -70,7 +70,7 @@ class DailyBackups:
                 self._copy(path, stamp)
 
     def _folders(self) -> list[str]:
-        """A scope without a file is a scope."""
+        """Scopes without a file, too."""
         scopes = self._memory / _SCOPES
         if not scopes.is_dir() or is_link(scopes):
             return []
@@ -102,15 +102,15 @@ class DailyBackups:
         os.utime(target, ns=(stamp[0], stamp[0]))
         self._copied[path] = stamp
 
-    def store(self) -> StoreReader:
-        """Returns the copy."""
+    def staged_store(self) -> StoreReader:
+        """Returns the staged copy of the store."""
         return StoreReader(self._stage)
 
     def write(self, lines: Iterable[str]) -> None:
         """Write a new file, not in its place yet."""
         write_lines(self._folder / _NEW, lines)
 
-    def written(self) -> LineFile:
+    def new_file(self) -> LineFile:
         """Returns the new file, to be read through."""
         return LineFile(self._folder / _NEW)
 

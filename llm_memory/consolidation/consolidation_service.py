@@ -25,7 +25,7 @@ from .merging import MergeStep
 from .models import ArchiveReason, Postponed, SleepReport, SleepStep
 from .nightly_backup import NightlyBackup
 from .overviews import Overviews
-from .purging import Purging
+from .purge_remnants import PurgeRemnants
 from .rules.schedule import was_missed
 from .sleep_store import SqliteSleepStore
 
@@ -48,7 +48,7 @@ class ConsolidationParts:
     journals: DayJournals
     overviews: Overviews
     backup: NightlyBackup
-    purging: Purging
+    purge_remnants: PurgeRemnants
 
 
 class ConsolidationService:
@@ -290,7 +290,7 @@ class ConsolidationService:
     async def _back_up(self, report: SleepReport) -> SleepReport:
         try:
             if self._learns():
-                await self._parts.purging.run()
+                await self._parts.purge_remnants.run()
             done = await self._parts.backup.run()
             report = replace(report, backup=done.name, removed=done.removed)
         except TransferFailed as error:

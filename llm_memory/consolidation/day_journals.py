@@ -45,7 +45,7 @@ from ..remember.draft_checks import DraftChecks
 from ..remember.rules.instructions import is_quotation
 from ..runtime.identifiers import Clock
 from ..runtime.shielded import shielded
-from ..text.dates.relative import resolve_dates
+from ..text.dates.date_annotation import resolve_dates
 from ..vault.markdown_vault import MarkdownVault
 from .models import JournalDay
 from .sleep_store import SqliteSleepStore

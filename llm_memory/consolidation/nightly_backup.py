@@ -127,14 +127,14 @@ class NightlyBackup:
         logger.info("旧备份里彻底删除的已经拿掉：{}", name)
 
     def _export(self) -> StoreExport:
-        store, now = self._folder.store(), self._clock()
+        store, now = self._folder.staged_store(), self._clock()
         return StoreExport(store, now=now, version=self._version, settings=self._settings())
 
     def _write(self, stopped: threading.Event) -> None:
         export = self._export()
         self._folder.write(_gently(export.lines(), stopped))
         count, last = 0, None
-        with closing(self._folder.written()) as source:
+        with closing(self._folder.new_file()) as source:
             for count, last in enumerate(_gently(source.records(), stopped), start=1):  # noqa: B007
                 pass
         if (count, last) != (export.count, export.end):

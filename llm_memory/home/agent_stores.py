@@ -48,10 +48,10 @@ def scopes_of(loaded: LoadedSettings, folder: Path) -> tuple[AgentScope, ...]:
     home's public one. Raises HomeError."""
     home = loaded.settings.home
     project, _ = chosen_project(loaded, folder)
-    everywhere = AgentScope("global", home_paths(home), PUBLIC)
+    global_level = AgentScope("global", home_paths(home), PUBLIC)
     if project is None:
-        return (everywhere,)
+        return (global_level,)
     if project.own_store:
-        return (AgentScope("project", project_paths(home, project), PUBLIC), everywhere)
+        return (AgentScope("project", project_paths(home, project), PUBLIC), global_level)
     scope = project_scope(project, named=is_named(loaded, project))
-    return (AgentScope("project", home_paths(home), scope), everywhere)
+    return (AgentScope("project", home_paths(home), scope), global_level)

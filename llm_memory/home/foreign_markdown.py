@@ -61,7 +61,7 @@ class ForeignFile:
 
 
 @dataclass(slots=True)
-class _Place:
+class _ParserState:
     """Where the reading stands."""
 
     kind: MemoryKind
@@ -83,7 +83,7 @@ def read_file(path: str, text: str, modified: datetime) -> ForeignFile:
     lines = lines_of(text)
     blocks = blocks_of(lines)
     head = blocks[0].end if blocks and blocks[0].kind is Kind.FRONT_MATTER else 0
-    place = _Place(_kind_of(path), _day_of(path, lines[:head], modified))
+    place = _ParserState(_kind_of(path), _day_of(path, lines[:head], modified))
     for block in blocks:
         if block.kind is Kind.HEADING:
             _enter(place, block)
@@ -113,7 +113,7 @@ def _day_of(path: str, head: Sequence[str], modified: datetime) -> datetime:
     return modified.replace(microsecond=0)
 
 
-def _enter(place: _Place, block: Block) -> None:
+def _enter(place: _ParserState, block: Block) -> None:
     if _TURN.fullmatch(block.title):
         place.in_turn = True
         place.turns += 1
@@ -130,7 +130,7 @@ def _enter(place: _Place, block: Block) -> None:
     place.section = block.title.lower()
 
 
-def _take(place: _Place, block: Block, lines: Sequence[str]) -> None:
+def _take(place: _ParserState, block: Block, lines: Sequence[str]) -> None:
     if block.kind is not Kind.PLAIN:
         # A table or code explains what stands above it.
         if place.found:
@@ -162,7 +162,7 @@ def _is_deeper(line: str, first: str) -> bool:
     return _ITEM.match(first) is not None and indent(line) > indent(first) + 1
 
 
-def _memory(place: _Place, lines: Sequence[str]) -> ForeignMemory:
+def _memory(place: _ParserState, lines: Sequence[str]) -> ForeignMemory:
     first, more = _parts(lines)
     kind = place.kind
     if kind is MemoryKind.TASK:

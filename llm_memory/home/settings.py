@@ -21,7 +21,7 @@ from ..models.settings import PrivacyMode
 from ..vault.folder_walk import is_link
 from .places import CONFIG, default_home
 from .project import PROJECT_FOLDER, find_root
-from .setting_values import READERS, BadValue, Language, Reading
+from .setting_values import READERS, BadValue, Language, ParseContext
 
 PREFIX: Final = "SCOPED_MEMORY_"
 DEFAULT: Final = "default"
@@ -146,7 +146,7 @@ class _Merging:
             self._warn(origin, _unknown(key))
             return
         try:
-            self._values[key] = reader(value, Reading(base, self._environ))
+            self._values[key] = reader(value, ParseContext(base, self._environ))
         except BadValue as error:
             self._warn(origin, f"{key}：{error}")
         except HomeError as error:

@@ -21,7 +21,7 @@ from ..storage.formats.vault_format import VaultFormat
 from ..vault.entry_locator import says_the_same
 from ..vault.ledger import SqliteLedger
 from ..vault.markdown.topic_file import Entry, TopicFile
-from ..vault.vault_tree import Reading, VaultTree
+from ..vault.vault_tree import FileSnapshot, VaultTree
 from ..vault.vault_writer import VaultWriter
 from .agent_stores import AgentScope, LevelName
 
@@ -82,7 +82,7 @@ def vouch(
 class _Found:
     """An entry as it stands in a file."""
 
-    reading: Reading
+    snapshot: FileSnapshot
     file: TopicFile
     entry: Entry
     path: str
@@ -125,10 +125,10 @@ class _Scope:
         """Returns where it stands: first in a file that is no instructions, for a move that was
         interrupted leaves it in both. Raises VaultFileBroken if it is nowhere, but a file cannot be
         read."""
-        survey = self._tree.survey(self._scope)
+        listing = self._tree.list_files(self._scope)
         found: list[_Found] = []
         broken: VaultFileBroken | None = None
-        for path in survey.files:
+        for path in listing.files:
             try:
                 there = self._tree.find(path, memory_id)
             except VaultFileBroken as error:
@@ -161,8 +161,8 @@ class _Scope:
         self._write(here, here.file.without(here.entry))
 
     def _write(self, found: _Found, text: str) -> None:
-        self._tree.refuse_links(found.reading.path)
-        replace_durably(found.reading.path, text.encode(), found.reading.stamp)
+        self._tree.refuse_links(found.snapshot.path)
+        replace_durably(found.snapshot.path, text.encode(), found.snapshot.stamp)
 
     def _done(self, first: _Found, memory_id: str) -> Vouched:
         now = self._find(memory_id)

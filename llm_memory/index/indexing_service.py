@@ -160,7 +160,7 @@ class IndexingService:
 
         Never raises for a broken index or embedder: the query itself raises.
         """
-        index = self._embedder.beside_index if self._embedder else None
+        index = self._embedder.colocated_index if self._embedder else None
         if index is None or self.state is not IndexState.READY:
             return
         if self._announced >= _MOST_ANNOUNCED:
@@ -192,7 +192,7 @@ class IndexingService:
     ) -> tuple[Vector, Neighbours]:
         """The vector of a query's text apart from ``common``, and its visible neighbours, by one
         call where the index's own process embeds. Raises IndexUnavailable, EmbeddingFailed."""
-        index = self._embedder.beside_index if self._embedder else None
+        index = self._embedder.colocated_index if self._embedder else None
         if index is None:
             vector = apart_from(await self.embed(text), common)
             return vector, await self.nearest(vector, scope_filter, k)

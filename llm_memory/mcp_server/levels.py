@@ -46,26 +46,26 @@ class Levels:
     """``project`` is None outside projects. ``writes_global`` is False over a bot's store, where
     public is what everybody reads."""
 
-    everywhere: Level
+    global_level: Level
     project: Level | None = None
     writes_global: bool = True
 
     @property
     def nearest(self) -> Level:
         """The project, or global outside one."""
-        return self.project or self.everywhere
+        return self.project or self.global_level
 
     @property
     def asked(self) -> tuple[Level, ...]:
         """The levels whose recalls hold all that the agent sees: a project in the same store as
         global sees that, too."""
         if self.project is None:
-            return (self.everywhere,)
-        return (self.project, self.everywhere) if self.project.own_store else (self.project,)
+            return (self.global_level,)
+        return (self.project, self.global_level) if self.project.own_store else (self.project,)
 
     def named(self, name: str) -> Level | None:
         """Returns the level of this name; None where there is none."""
-        return {GLOBAL: self.everywhere, PROJECT: self.project}.get(name)
+        return {GLOBAL: self.global_level, PROJECT: self.project}.get(name)
 
 
 def global_conversation(name: str = "home") -> ConversationId:

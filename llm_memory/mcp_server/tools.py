@@ -191,7 +191,7 @@ class MemoryTools:
 
     def _written(self, name: str) -> Level:
         if name == GLOBAL and self._levels.writes_global:
-            return self._levels.everywhere
+            return self._levels.global_level
         return self._levels.nearest
 
     async def session_end(self, summary: str) -> Answer:
@@ -253,7 +253,7 @@ class MemoryTools:
         if place.level:
             level = self._levels.named(place.level)
             return (level,) if level else ()
-        both = (self._levels.project, self._levels.everywhere)
+        both = (self._levels.project, self._levels.global_level)
         return tuple(level for level in both if level)
 
     def _numbered(self, found: FileText, level: Level, place: Place) -> Answer:

@@ -24,7 +24,7 @@ from ..scopes.scope_book import ScopeBook
 from .adoption_staging import AdoptionStaging
 from .batch_intake import BatchIntake
 from .legacy_port import JsonlStore, LegacyStores, StagedBatch
-from .legacy_reading import KIND, LegacyReading, Reading
+from .legacy_reading import KIND, LegacyReading, StoreReading
 from .legacy_vectors import LegacyVectors
 from .migration_store import SqliteMigrationStore
 from .record_walker import RecordWalker, counted
@@ -113,7 +113,7 @@ class Adoption(Source):
 
     # Staging, walking
 
-    async def _stage(self, reading: Reading) -> StagedBatch:
+    async def _stage(self, reading: StoreReading) -> StagedBatch:
         batch = make_id("b", self._clock())
         by_name = {one.store.name: one for one in reading.read}
 
@@ -185,7 +185,7 @@ class Adoption(Source):
             params = {"count": str(tally.broken), "file": self._staging.place(staged.batch)}
             self._notices.post(Notice(NoticeCode.ADOPTION_BROKEN, staged.batch, params))
 
-    def _report_unread(self, reading: Reading) -> None:
+    def _report_unread(self, reading: StoreReading) -> None:
         self._notices.clear(NoticeCode.ADOPTION_FAILED)
         for store, code, detail in reading.unread:
             self.detail = f"{store.name}: {detail}"[:200]

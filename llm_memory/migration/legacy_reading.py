@@ -34,7 +34,7 @@ _SLICE: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class StoreReading:
     """What was read of some stores. ``records``: by an id that no other record has. ``unread``:
     the stores of which something could not be read, with a stable code, and why."""
 
@@ -99,7 +99,7 @@ class LegacyReading:
         """What a thread still reads is given up."""
         self._stores.give_up()
 
-    async def read(self, stores: Sequence[FoundStore], folder: str) -> Reading:
+    async def read(self, stores: Sequence[FoundStore], folder: str) -> StoreReading:
         """All of some stores, and what is new in them planned. ``folder`` is a scratch folder; what
         was read stands there. Raises StateUnavailable."""
         read: list[JsonlStore] = []
@@ -124,7 +124,7 @@ class LegacyReading:
         recallable = self._intake.recallable()
         with LONG_LIVED.at_once(len(judged)):
             made = await asyncio.to_thread(self._intake.plan, judged, recallable, gone)
-        return Reading(tuple(read), tuple(unread), records, made)
+        return StoreReading(tuple(read), tuple(unread), records, made)
 
     def _known(self) -> _Known:
         """Blocks."""

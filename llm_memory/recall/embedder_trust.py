@@ -37,8 +37,8 @@ class WatchedEmbedder:
         return self._inner.merge_thresholds
 
     @property
-    def beside_index(self) -> TextIndex | None:
-        return self._inner.beside_index
+    def colocated_index(self) -> TextIndex | None:
+        return self._inner.colocated_index
 
     async def prepare(self) -> Fingerprint:
         self.fingerprint = await self._inner.prepare()

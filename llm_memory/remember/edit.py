@@ -28,7 +28,7 @@ from ..models.notices import NoticeCode
 from ..models.scope import Scope
 from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard
-from ..text.dates.relative import resolve_dates
+from ..text.dates.date_annotation import resolve_dates
 from ..text.normalising import content_hash
 from ..vault.markdown_vault import MarkdownVault
 from ..vault.models import UndoKind, UndoRecord

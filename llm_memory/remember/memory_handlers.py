@@ -40,7 +40,7 @@ from ..models.vault_layout import ARCHIVE, topic_of
 from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard
 from ..text.content_words import is_model_worded
-from ..text.dates.relative import resolve_dates
+from ..text.dates.date_annotation import resolve_dates
 from ..text.normalising import same_words
 from ..vault.markdown_vault import MarkdownVault
 from .closings import Closings
@@ -333,7 +333,7 @@ class MemoryHandlers:
         async with self._lock:
             try:
                 await asyncio.to_thread(
-                    self._vault.erase, scope, lambda memory: memory.memory_id == memory_id
+                    self._vault.purge, scope, lambda memory: memory.memory_id == memory_id
                 )
             except VaultWriteFailed as error:
                 return not_written(error, self._notices)

@@ -1,4 +1,5 @@
-"""The mark of the pauses, ``memory/.pauses.json``: it stays where ``state/`` is exchanged."""
+"""The mark of the pauses, ``memory/.pauses.json``: it stays where ``state/`` is exchanged, and so
+shows that pauses were lost. The pauses themselves stand in ``state/loop.sqlite``."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ from ..remember.rules.instructions import is_quotation
 from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard
 from ..text.content_words import is_model_worded
-from ..text.dates.relative import resolve_dates
+from ..text.dates.date_annotation import resolve_dates
 from ..text.normalising import one_line
 from ..vault.markdown_vault import MarkdownVault
 

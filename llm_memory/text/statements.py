@@ -1,6 +1,6 @@
 """A statement as what it says: words in their order, without differences that mean nothing. Pure.
 
-- Days that words name from the day they were said on are written out (``dates/relative.py``).
+- Days that words name from the day they were said on are written out (`date_annotation`).
 - Numerals become digits; ``1,000`` becomes ``1000``; ``2.0.1``, ``3:30``, ``C++`` stay whole.
 - Known synonyms become one word, words that say nothing go (``same_meaning``).
 - Letters keep their case, but at the beginning of a sentence: a password and a name differ by it.
@@ -14,8 +14,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from .dates.date_annotation import resolve_dates
 from .dates.expressions import Precision, TimeSpan, find_times
-from .dates.relative import resolve_dates
 from .numerals import ENGLISH_NUMBERS, HAN_NUMERALS, han_number, number
 from .same_meaning import CONTRACTIONS, DEGREES, EMPTY, LIGHT, NEGATIONS, SYNONYMS, TURNS
 

@@ -146,7 +146,7 @@ class StoreWriter:
         """The ids that live in a scope."""
         if scope.name not in self._living:
             found: set[str] = set()
-            for path in self._tree.survey(scope).files:
+            for path in self._tree.list_files(scope).files:
                 with contextlib.suppress(VaultFileBroken):
                     file = self._tree.load(path)
                     found.update(entry.memory.memory_id for entry in file.entries)

@@ -144,7 +144,7 @@ class VaultArchive:
             found |= {(e.memory.memory_id, same_words(e.memory.judgment)) for e in entries}
         return found
 
-    def erase(self, scope: Scope, unwanted: Callable[[Memory], bool]) -> int:
+    def purge(self, scope: Scope, unwanted: Callable[[Memory], bool]) -> int:
         """Delete every copy that is ``unwanted``. Returns how many.
 
         Raises VaultWriteFailed, VaultFileBroken.
@@ -167,14 +167,14 @@ class VaultArchive:
         self._cut(copy)
 
     def _cut(self, copy: Copy) -> None:
-        reading = self._tree.read(copy.file, patient=True)
-        file = reading.parsed()
+        snapshot = self._tree.read(copy.file, patient=True)
+        file = snapshot.parsed()
         # Of several equal copies the last one, which keeps the order of the others.
         entry = next((e for e in reversed(file.entries) if e.memory == copy.noted), None)
         if entry is not None:
             # If another program writes there at this moment, its write and the copy are kept.
             with contextlib.suppress(ChangedMeanwhile):
-                replace_durably(copy.file, file.without(entry).encode(), reading.stamp)
+                replace_durably(copy.file, file.without(entry).encode(), snapshot.stamp)
 
     def _copies(
         self,
@@ -194,11 +194,11 @@ class VaultArchive:
             if since and _written(path) < since:
                 continue
             try:
-                reading = self._tree.read(path, patient=True)
+                snapshot = self._tree.read(path, patient=True)
                 # Parsing takes long.
-                if names is not None and names.isdisjoint(_ANY_ID.findall(reading.raw)):
+                if names is not None and names.isdisjoint(_ANY_ID.findall(snapshot.raw)):
                     continue
-                memories = [entry.memory for entry in reading.parsed().entries]
+                memories = [entry.memory for entry in snapshot.parsed().entries]
             except VaultFileBroken:
                 continue
             own = path.relative_to(archive).as_posix()

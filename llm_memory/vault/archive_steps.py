@@ -32,13 +32,13 @@ class ArchiveSteps:
         kept: list[tuple[Memory, str]] = []
 
         def step() -> str:
-            reading, file, entry = self._entries.locate(stored)
+            snapshot, file, entry = self._entries.locate(stored)
             # Where an editor saved the file since, with the same words in it, the copy is there.
             if not kept or kept[-1][0] != entry.memory:
-                path = self._tree.relative(stored.scope, reading.path)
+                path = self._tree.relative(stored.scope, snapshot.path)
                 copy = self._archive.keep_forgotten(stored.scope, path, entry.memory, by=by, at=at)
                 kept.append((entry.memory, copy))
-            self._writer.cut(stored.scope, reading, file, entry)
+            self._writer.cut(stored.scope, snapshot, file, entry)
             return kept[-1][1]
 
         return step
@@ -52,12 +52,12 @@ class ArchiveSteps:
         kept: set[Memory] = set()
 
         def step() -> list[StoredMemory]:
-            self._tree.refuse_absence()
+            self._tree.require_disk()
             target = self._tree.folder(scope) / path
             self._tree.refuse_links(target)
             try:
-                reading = self._tree.read(target, patient=True, limit=MAX_FILE_BYTES)
-                file = reading.parsed()
+                snapshot = self._tree.read(target, patient=True, limit=MAX_FILE_BYTES)
+                file = snapshot.parsed()
             except VaultFileBroken as error:
                 if is_gone(target):
                     return []
@@ -74,7 +74,7 @@ class ArchiveSteps:
                 self._archive.keep_forgotten(scope, path, *fresh, by=by, at=at)
                 kept.update(fresh)
             if found:
-                self._writer.cut(scope, reading, file, *(entry for _, entry in found))
+                self._writer.cut(scope, snapshot, file, *(entry for _, entry in found))
             return [one for one, _ in found]
 
         return step

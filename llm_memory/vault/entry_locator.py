@@ -8,11 +8,11 @@ from dataclasses import replace
 from ..errors import StateUnavailable, VaultFileBroken, VaultWriteFailed
 from ..models.data_models import Memory, StoredMemory
 from ..models.scope import Scope
-from .folder_walk import Survey
+from .folder_walk import Listing
 from .ledger import SqliteLedger
 from .markdown.topic_file import Entry, TopicFile
 from .models import FileKey, KnownFile
-from .vault_tree import Reading, VaultTree, is_gone
+from .vault_tree import FileSnapshot, VaultTree, is_gone
 
 
 class EntryLocator:
@@ -24,15 +24,15 @@ class EntryLocator:
 
     def find(self, scope: Scope, memory_id: str) -> StoredMemory | None:
         """Returns the recallable entry with that id in one scope, if any."""
-        for path in self.survey(scope).files:
+        for path in self.list_files(scope).files:
             with contextlib.suppress(VaultFileBroken):
                 if (found := self._tree.find(path, memory_id)) is not None:
                     return self.stored(scope, found[0], found[2].memory)
         return None
 
-    def survey(self, scope: Scope) -> Survey:
+    def list_files(self, scope: Scope) -> Listing:
         """Returns the files whose entries may be recalled, without copies of other files."""
-        survey, known = self._tree.survey(scope), dict[FileKey, KnownFile]()
+        listing, known = self._tree.list_files(scope), dict[FileKey, KnownFile]()
         with contextlib.suppress(StateUnavailable):
             known = self._ledger.files()
         copies = {
@@ -40,26 +40,26 @@ class EntryLocator:
             for file in known.values()
             if file.is_copy and file.scope == scope.name
         }
-        return replace(survey, files=tuple(path for path in survey.files if path not in copies))
+        return replace(listing, files=tuple(path for path in listing.files if path not in copies))
 
-    def stored(self, scope: Scope, reading: Reading, memory: Memory) -> StoredMemory:
+    def stored(self, scope: Scope, snapshot: FileSnapshot, memory: Memory) -> StoredMemory:
         """Returns the memory as it is in the file that was read."""
-        return StoredMemory(scope, self._tree.relative(scope, reading.path), memory)
+        return StoredMemory(scope, self._tree.relative(scope, snapshot.path), memory)
 
-    def unchanged(self, stored: StoredMemory) -> tuple[Reading, TopicFile, Entry]:
+    def unchanged(self, stored: StoredMemory) -> tuple[FileSnapshot, TopicFile, Entry]:
         """Returns the entry if it is unchanged. Raises KeyError otherwise: a person's edit wins."""
-        reading, file, entry = self.locate(stored)
+        snapshot, file, entry = self.locate(stored)
         if not says_the_same(entry.memory, stored.memory):
             raise KeyError(stored.memory.memory_id)
-        return reading, file, entry
+        return snapshot, file, entry
 
-    def locate(self, stored: StoredMemory) -> tuple[Reading, TopicFile, Entry]:
+    def locate(self, stored: StoredMemory) -> tuple[FileSnapshot, TopicFile, Entry]:
         """Returns the entry as it is now, also if a person moved it to another file of the scope.
 
         Raises KeyError only if it was deleted, not if its file cannot be read just now.
         """
         scope, memory_id = stored.scope, stored.memory.memory_id
-        self._tree.refuse_absence()
+        self._tree.require_disk()
         known = self._tree.folder(scope) / stored.path
         self._tree.refuse_links(known)
         problem = ""
@@ -68,13 +68,13 @@ class EntryLocator:
                 return found
         except VaultFileBroken as error:
             problem = "" if is_gone(known) else str(error)
-        survey = self.survey(scope)
-        for path in survey.files:
+        listing = self.list_files(scope)
+        for path in listing.files:
             with contextlib.suppress(VaultFileBroken):
                 if path != known and (found := self._tree.find(path, memory_id)) is not None:
                     return found
-        if problem or survey.shut:
-            raise VaultWriteFailed(problem or f"{survey.shut[0] or scope.name}: unreadable")
+        if problem or listing.shut:
+            raise VaultWriteFailed(problem or f"{listing.shut[0] or scope.name}: unreadable")
         raise KeyError(memory_id)
 
 

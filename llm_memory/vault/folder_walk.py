@@ -13,7 +13,7 @@ from ..text.normalising import is_sendable
 
 
 @dataclass(frozen=True, slots=True)
-class Survey:
+class Listing:
     """The files of a scope's folder.
 
     ``files`` are those whose entries may be recalled, by name. ``misnamed`` have undecodable names
@@ -36,7 +36,7 @@ class Stamps:
     shut: tuple[str, ...] = ()
 
 
-def survey(top: Path) -> Survey:
+def list_files(top: Path) -> Listing:
     """Returns the files of a scope's folder, without its archive and hidden files."""
     files: list[Path] = []
     misnamed: list[str] = []
@@ -46,7 +46,7 @@ def survey(top: Path) -> Survey:
             misnamed.append(_shown(relative))
         elif is_recalled(relative):
             files.append(Path(entry.path))
-    return Survey(tuple(sorted(files)), tuple(sorted(misnamed)), tuple(sorted(shut)))
+    return Listing(tuple(sorted(files)), tuple(sorted(misnamed)), tuple(sorted(shut)))
 
 
 def stamps(top: Path) -> Stamps:

@@ -97,7 +97,7 @@ class MarkdownVault:
     def read(self, scope: Scope) -> VaultContent:
         """Returns all recallable entries of a scope."""
         self._ready()
-        return self._scan.read(scope, self._entries.survey(scope))
+        return self._scan.read(scope, self._entries.list_files(scope))
 
     def look(self) -> Look:
         """Returns the files that exist, without opening them."""
@@ -349,15 +349,15 @@ class MarkdownVault:
         with self._lock:
             return self._archive.words(scope)
 
-    def erase(self, scope: Scope, unwanted: Callable[[Memory], bool]) -> int:
+    def purge(self, scope: Scope, unwanted: Callable[[Memory], bool]) -> int:
         """Delete from the archive what is ``unwanted``. Returns how many copies.
 
         Raises VaultWriteFailed; some copies may be deleted then.
         """
         with self._lock:
-            self._tree.refuse_absence()
+            self._tree.require_disk()
             try:
-                return self._archive.erase(scope, unwanted)
+                return self._archive.purge(scope, unwanted)
             except VaultFileBroken as error:
                 raise VaultWriteFailed(str(error)) from error
 

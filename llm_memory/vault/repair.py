@@ -15,7 +15,7 @@ from .models import KnownEntry, KnownFile, Repair, RepairedFile, SeenFile
 from .rules.reconcile import matched
 from .rules.stale_saves import appended_since
 from .scan import VaultScan
-from .vault_tree import MAX_FILE_BYTES, Reading, VaultTree
+from .vault_tree import MAX_FILE_BYTES, FileSnapshot, VaultTree
 from .vault_writer import VaultWriter
 
 
@@ -44,34 +44,38 @@ class VaultRepair:
         if _needs_writing(repair, name=name):
             self._tree.refuse_links(path)
             try:
-                reading = self._tree.read(path, patient=True, limit=MAX_FILE_BYTES)
-                if digest(reading.raw) != seen.digest:
+                snapshot = self._tree.read(path, patient=True, limit=MAX_FILE_BYTES)
+                if digest(snapshot.raw) != seen.digest:
                     return None
                 # Our version first: a crash between leaves both.
                 for entry in repair.conflicts:
                     target = conflict_path(seen.path)
                     self._writer.append_unnoted(seen.scope, target, entry.memory)
-                text = self._repaired(seen, reading, repair, name=name)
-                if text.encode() != reading.raw:
-                    replace_durably(path, text.encode(), reading.stamp)
-                after = self._scan.seen(seen.scope, Reading(path, text.encode(), reading.stamp))
+                text = self._repaired(seen, snapshot, repair, name=name)
+                if text.encode() != snapshot.raw:
+                    replace_durably(path, text.encode(), snapshot.stamp)
+                after = self._scan.seen(
+                    seen.scope, FileSnapshot(path, text.encode(), snapshot.stamp)
+                )
             except (VaultFileBroken, ChangedMeanwhile):
                 return None
         waits = not name and bool(repair.copied or repair.adopts)
         return self._noted(seen, after, repair, known, waits=waits)
 
-    def _repaired(self, seen: SeenFile, reading: Reading, repair: Repair, *, name: bool) -> str:
-        file = reading.parsed()
+    def _repaired(
+        self, seen: SeenFile, snapshot: FileSnapshot, repair: Repair, *, name: bool
+    ) -> str:
+        file = snapshot.parsed()
 
         def again(text: str) -> TopicFile:
-            return parse_file(text, fallback_time=reading.modified)
+            return parse_file(text, fallback_time=snapshot.modified)
 
         if name and repair.copied:
-            fresh = self._fresh(seen, file, reading, len(repair.copied))
+            fresh = self._fresh(seen, file, snapshot, len(repair.copied))
             copies = [file.entries[number] for number in repair.copied]
             file = again(file.with_other_ids(dict(zip(copies, fresh, strict=True))))
         if name and repair.adopts:
-            file = again(self._named(file, seen, repair, reading))
+            file = again(self._named(file, seen, repair, snapshot))
         for departed in repair.cut:  # another entry under the same id is a person's, and is kept
             while (entry := _found(file, *departed)) is not None:
                 file = again(file.without(entry))
@@ -83,21 +87,25 @@ class VaultRepair:
             text += behind(text, *(known.memory for known in repair.returned))
         return text
 
-    def _named(self, file: TopicFile, seen: SeenFile, repair: Repair, reading: Reading) -> str:
+    def _named(
+        self, file: TopicFile, seen: SeenFile, repair: Repair, snapshot: FileSnapshot
+    ) -> str:
         """Returns the text with ids after a person's words, former ids where they are known."""
         lines = plain_lines(file)
         fits = len(lines) == len(seen.unnamed)
         had = matched(seen.unnamed, repair.kept_ids) if fits else {}
-        fresh = iter(self._fresh(seen, file, reading, len(lines) - len(had)))
+        fresh = iter(self._fresh(seen, file, snapshot, len(lines) - len(had)))
         ids = {
             line: had[number].memory_id if number in had else next(fresh)
             for number, line in enumerate(lines)
         }
         return with_ids(file, ids)
 
-    def _fresh(self, seen: SeenFile, file: TopicFile, reading: Reading, count: int) -> list[str]:
+    def _fresh(
+        self, seen: SeenFile, file: TopicFile, snapshot: FileSnapshot, count: int
+    ) -> list[str]:
         here = {entry.memory.memory_id for entry in file.entries}
-        return self._ids.take(seen.scope, reading.modified, count, besides=here)
+        return self._ids.take(seen.scope, snapshot.modified, count, besides=here)
 
     def _noted(
         self,

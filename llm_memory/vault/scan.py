@@ -9,11 +9,11 @@ from ..models.data_models import Memory, StoredMemory
 from ..models.scope import Scope
 from ..scopes.rules.note_files import is_topic_file
 from ..storage.files import Stamp, stamp_of
-from .folder_walk import Survey
+from .folder_walk import Listing
 from .markdown.new_entries import plain_lines, with_ids
 from .markdown.topic_file import TopicFile, digest, parse_file
 from .models import FileKey, FileReport, KnownFile, Look, Place, SeenEntry, SeenFile, VaultContent
-from .vault_tree import MAX_FILE_BYTES, Reading, VaultTree
+from .vault_tree import MAX_FILE_BYTES, FileSnapshot, VaultTree
 
 _ID_BYTES = 20
 """The bytes that an id takes in its line."""
@@ -28,7 +28,7 @@ class VaultScan:
     def look(self) -> Look:
         """Returns every file whose entries may be recalled, by name and stamp."""
         try:
-            self._tree.refuse_absence()
+            self._tree.require_disk()
         except VaultWriteFailed:
             return Look(absent=True)
         places: list[Place] = []
@@ -47,13 +47,13 @@ class VaultScan:
             places += [Place(scope, path, stamp) for path, stamp in found.files]
         return Look(tuple(scopes), tuple(places), tuple(broken), tuple(hidden))
 
-    def read(self, scope: Scope, survey: Survey) -> VaultContent:
+    def read(self, scope: Scope, listing: Listing) -> VaultContent:
         """Returns the entries of these files of a scope; of several with one id the first."""
         memories: list[StoredMemory] = []
-        broken = [FileReport(scope.name, path, "misnamed") for path in survey.misnamed]
-        broken += [FileReport(scope.name, path, "unreadable") for path in survey.shut]
+        broken = [FileReport(scope.name, path, "misnamed") for path in listing.misnamed]
+        broken += [FileReport(scope.name, path, "unreadable") for path in listing.shut]
         seen: set[str] = set()
-        for path in survey.files:
+        for path in listing.files:
             relative = self._tree.relative(scope, path)
             try:
                 file = self._tree.read(path, limit=MAX_FILE_BYTES).parsed()
@@ -89,20 +89,20 @@ class VaultScan:
             path = self._tree.folder(place.scope) / place.path
             before = known.get(place.key)
             try:
-                reading = self._tree.read(path, limit=MAX_FILE_BYTES)
-                same = before is not None and before.digest == digest(reading.raw)
+                snapshot = self._tree.read(path, limit=MAX_FILE_BYTES)
+                same = before is not None and before.digest == digest(snapshot.raw)
                 if before is not None and same and not before.timeless and not anew:
                     yield before
                 elif before is not None and same:
-                    yield self._as_known(place.scope, reading, before)
+                    yield self._as_known(place.scope, snapshot, before)
                 else:
-                    yield self.seen(place.scope, reading)
+                    yield self.seen(place.scope, snapshot)
             except VaultFileBroken as error:
                 yield FileReport(place.scope.name, place.path, error.reason)
 
-    def _as_known(self, scope: Scope, reading: Reading, known: KnownFile) -> SeenFile:
+    def _as_known(self, scope: Scope, snapshot: FileSnapshot, known: KnownFile) -> SeenFile:
         """Returns an unchanged file without the digests that a comparison would need."""
-        entries = reading.parsed().entries
+        entries = snapshot.parsed().entries
         return SeenFile(
             scope,
             known.path,
@@ -112,17 +112,17 @@ class VaultScan:
             timeless=known.timeless,
         )
 
-    def seen(self, scope: Scope, reading: Reading) -> SeenFile:
+    def seen(self, scope: Scope, snapshot: FileSnapshot) -> SeenFile:
         """Returns a file as it was read. Raises VaultFileBroken."""
-        file = reading.parsed()
-        path = self._tree.relative(scope, reading.path)
-        unnamed = _unnamed(file, path, reading)
-        if len(reading.raw) + len(unnamed) * _ID_BYTES > MAX_FILE_BYTES:
-            raise VaultFileBroken(reading.path.name, "oversized")  # with ids it would be too large
+        file = snapshot.parsed()
+        path = self._tree.relative(scope, snapshot.path)
+        unnamed = _unnamed(file, path, snapshot)
+        if len(snapshot.raw) + len(unnamed) * _ID_BYTES > MAX_FILE_BYTES:
+            raise VaultFileBroken(snapshot.path.name, "oversized")  # with ids it would be too large
         return SeenFile(
             scope,
             path,
-            digest(reading.raw),
+            digest(snapshot.raw),
             file.plain_digest(),
             tuple(SeenEntry(entry.memory, file.digest(entry)) for entry in file.entries),
             tuple(unnamed),
@@ -131,7 +131,7 @@ class VaultScan:
         )
 
 
-def _unnamed(file: TopicFile, path: str, reading: Reading) -> list[Memory]:
+def _unnamed(file: TopicFile, path: str, snapshot: FileSnapshot) -> list[Memory]:
     """Returns a person's entries without an id, as memories."""
     if not is_topic_file(path):
         return []
@@ -139,6 +139,6 @@ def _unnamed(file: TopicFile, path: str, reading: Reading) -> list[Memory]:
     if not lines:
         return []
     named = {line: f"m-{number:08d}" for number, line in enumerate(lines)}
-    trial = parse_file(with_ids(file, named), fallback_time=reading.modified)
+    trial = parse_file(with_ids(file, named), fallback_time=snapshot.modified)
     found = {entry.memory.memory_id: entry.memory for entry in trial.entries}
     return [found[name] for name in named.values() if name in found]

@@ -82,7 +82,7 @@ class ScopePagesOnDisk:
     def _place(self, scope: Scope, name: str) -> Path:
         """Returns the file's path. Raises VaultWriteFailed if there is no tree, or a link in the
         path."""
-        self._tree.refuse_absence()
-        path = self._tree.folder(scope) / self._tree.spelled(scope, name)
+        self._tree.require_disk()
+        path = self._tree.folder(scope) / self._tree.name_on_disk(scope, name)
         self._tree.refuse_links(path)
         return path

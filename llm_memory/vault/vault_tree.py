@@ -16,7 +16,7 @@ from ..models.scope import Scope
 from ..models.vault_layout import ARCHIVE, folded
 from ..storage.files import Stamp, make_folder, stamp_of
 from ..storage.retry import when_free
-from .folder_walk import Stamps, Survey, archived, is_link, stamps, survey
+from .folder_walk import Listing, Stamps, archived, is_link, list_files, stamps
 from .markdown.topic_file import Entry, TopicFile, parse_file
 from .rules.encodings import Encoding, likely_encoding
 
@@ -26,7 +26,7 @@ two to three seconds a megabyte. The bot splits its own files far below this."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class FileSnapshot:
     """A file as it was read: its bytes, and the stamp that another version would change."""
 
     path: Path
@@ -67,7 +67,7 @@ class VaultTree:
     def make(self, scope: Scope) -> None:
         """Make a scope's folder, if it is missing. Raises VaultWriteFailed."""
         folder = self.folder(scope)
-        self.refuse_absence()
+        self.require_disk()
         self.refuse_links(folder)
         with _translated(folder):
             make_folder(folder)
@@ -80,7 +80,7 @@ class VaultTree:
                 )
         self._own.add(scope)
 
-    def refuse_absence(self) -> None:
+    def require_disk(self) -> None:
         """Raises VaultWriteFailed if the tree is unavailable (its disk was removed, say).
 
         A write would then land on another disk, and be hidden when ours is mounted again.
@@ -101,7 +101,7 @@ class VaultTree:
         """Returns a file's path inside its scope, with ``/``."""
         return path.relative_to(self.folder(scope)).as_posix()
 
-    def spelled(self, scope: Scope, relative: str) -> str:
+    def name_on_disk(self, scope: Scope, relative: str) -> str:
         """Returns a file's path as the disk lists it: a disk that folds case or normalises accents
         finds a file under other names, too."""
         if relative.isascii() and not self._folds_case():
@@ -142,28 +142,28 @@ class VaultTree:
             found.append((scope, folder.name))
         return found
 
-    def survey(self, scope: Scope) -> Survey:
+    def list_files(self, scope: Scope) -> Listing:
         """Returns the files of a scope whose entries may be recalled."""
         top = self.folder(scope)
-        return Survey() if self._leads_away(top) else survey(top)
+        return Listing() if self._is_or_has_link(top) else list_files(top)
 
     def stamps(self, scope: Scope) -> Stamps:
         """Returns the same with the files' stamps."""
         top = self.folder(scope)
-        return Stamps() if self._leads_away(top) else stamps(top)
+        return Stamps() if self._is_or_has_link(top) else stamps(top)
 
     def archived_files(self, scope: Scope) -> tuple[Path, ...]:
         """Returns the files of the scope's archive."""
         archive = self.folder(scope) / ARCHIVE
-        return () if self._leads_away(archive) else archived(archive)
+        return () if self._is_or_has_link(archive) else archived(archive)
 
     def refuse_links(self, path: Path) -> None:
         """Raises VaultWriteFailed if the path has a link in it: nothing is written through
         links."""
-        if self._leads_away(path):
+        if self._is_or_has_link(path):
             raise VaultWriteFailed(f"{path.name}: a link stands in its place or on the way")
 
-    def _leads_away(self, path: Path) -> bool:
+    def _is_or_has_link(self, path: Path) -> bool:
         """True if the path has a link in it, which could lead into another scope's folder."""
         inside = (path, *path.parents)
         return any(is_link(p) for p in inside[: inside.index(self._scopes)])
@@ -179,7 +179,7 @@ class VaultTree:
         """Read a file. Raises VaultFileBroken."""
         return self.read(path).parsed()
 
-    def find(self, path: Path, memory_id: str) -> tuple[Reading, TopicFile, Entry] | None:
+    def find(self, path: Path, memory_id: str) -> tuple[FileSnapshot, TopicFile, Entry] | None:
         """Returns a file and an entry in it, None if there is no such entry. Raises
         VaultFileBroken."""
         reading = self.read(path, patient=True, limit=MAX_FILE_BYTES)
@@ -189,7 +189,7 @@ class VaultTree:
         entry = file.find(memory_id)
         return None if entry is None else (reading, file, entry)
 
-    def read(self, path: Path, *, patient: bool = False, limit: int | None = None) -> Reading:
+    def read(self, path: Path, *, patient: bool = False, limit: int | None = None) -> FileSnapshot:
         """Returns the bytes, if there are no more than ``limit``. The start is not ``patient``:
         retrying a thousand unreadable files would take as many seconds. Raises VaultFileBroken."""
         try:
@@ -200,7 +200,7 @@ class VaultTree:
                     if limit is not None and status.st_size > limit:
                         raise VaultFileBroken(path.name, "oversized")
                     raw = when_free(path.read_bytes) if patient else path.read_bytes()
-                    return Reading(path, raw, stamp_of(status))
+                    return FileSnapshot(path, raw, stamp_of(status))
         except OSError as error:
             raise VaultFileBroken(path.name, "unreadable") from error
         raise VaultFileBroken(path.name, "unreadable")

@@ -28,7 +28,7 @@ from .ledger import SqliteLedger
 from .markdown.entry import render
 from .markdown.topic_file import Entry, RunningDigest, TopicFile, behind, digest, parse_file
 from .models import KnownEntry, KnownFile, PartlyWritten, RemovedEntry
-from .vault_tree import Reading, VaultTree
+from .vault_tree import FileSnapshot, VaultTree
 
 SPLIT_BYTES = 256 * 1024
 """A topic file larger than this gets no more entries: the next part is begun."""
@@ -150,7 +150,7 @@ class VaultWriter:
         part = 1
         while (found := self._appendable(folder / part_path(relative, part))) is None:
             part += 1
-        return _Written(self._tree.spelled(scope, part_path(relative, part)), *found)
+        return _Written(self._tree.name_on_disk(scope, part_path(relative, part)), *found)
 
     def _appendable(self, path: Path) -> tuple[bytes | None, str, Stamp] | None:
         """Returns the content of the file to append to; None for a file that is full or unreadable.
@@ -200,25 +200,25 @@ class VaultWriter:
         self.ledger.record(files=files, entries=entries)
 
     def replace(
-        self, scope: Scope, reading: Reading, file: TopicFile, entry: Entry, memory: Memory
+        self, scope: Scope, snapshot: FileSnapshot, file: TopicFile, entry: Entry, memory: Memory
     ) -> None:
         """Replace an entry by ``memory``. Raises ChangedMeanwhile, VaultWriteFailed."""
         text = file.with_replaced(entry, memory)
-        replace_durably(reading.path, text.encode(), reading.stamp)
-        self._note(lambda: self._note_replace(scope, reading, file, entry, memory, text))
+        replace_durably(snapshot.path, text.encode(), snapshot.stamp)
+        self._note(lambda: self._note_replace(scope, snapshot, file, entry, memory, text))
 
     def _note_replace(
         self,
         scope: Scope,
-        reading: Reading,
+        snapshot: FileSnapshot,
         file: TopicFile,
         entry: Entry,
         memory: Memory,
         text: str,
     ) -> None:
-        after = parse_file(text, fallback_time=reading.modified)
+        after = parse_file(text, fallback_time=snapshot.modified)
         written = after.find(memory.memory_id)
-        path = self._tree.relative(scope, reading.path)
+        path = self._tree.relative(scope, snapshot.path)
         known = self.ledger.entry(scope.name, memory.memory_id)
         if known is None or known.path != path:
             known = KnownEntry(scope.name, path, memory, "")
@@ -230,33 +230,33 @@ class VaultWriter:
             digest=after.digest(written) if written else "",
             rewritten_at=self.now(),
         )
-        in_step, files = self._was_known(scope, reading, after, text)
+        in_step, files = self._was_known(scope, snapshot, after, text)
         others: list[KnownEntry] = []
         if not in_step:
-            others = self._extended_chains(scope, reading, text, without=memory.memory_id)
-            if known.appended and known.after == digest(reading.raw):
+            others = self._extended_chains(scope, snapshot, text, without=memory.memory_id)
+            if known.appended and known.after == digest(snapshot.raw):
                 changed = replace(changed, after=digest(text))
         self.ledger.record(files=files, entries=[*others, changed])
 
-    def cut(self, scope: Scope, reading: Reading, file: TopicFile, *entries: Entry) -> None:
+    def cut(self, scope: Scope, snapshot: FileSnapshot, file: TopicFile, *entries: Entry) -> None:
         """Remove entries in one write. Raises ChangedMeanwhile, VaultWriteFailed."""
         text = file.without(*entries)
-        replace_durably(reading.path, text.encode(), reading.stamp)
-        self._note(lambda: self._note_cut(scope, reading, file, entries, text))
+        replace_durably(snapshot.path, text.encode(), snapshot.stamp)
+        self._note(lambda: self._note_cut(scope, snapshot, file, entries, text))
 
     def _note_cut(
         self,
         scope: Scope,
-        reading: Reading,
+        snapshot: FileSnapshot,
         file: TopicFile,
         entries: Sequence[Entry],
         text: str,
     ) -> None:
-        after = parse_file(text, fallback_time=reading.modified)
-        path = self._tree.relative(scope, reading.path)
+        after = parse_file(text, fallback_time=snapshot.modified)
+        path = self._tree.relative(scope, snapshot.path)
         cut = {entry.memory.memory_id: file.digest(entry) for entry in entries}
-        in_step, files = self._was_known(scope, reading, after, text)
-        others = [] if in_step else self._extended_chains(scope, reading, text, without=cut)
+        in_step, files = self._was_known(scope, snapshot, after, text)
+        others = [] if in_step else self._extended_chains(scope, snapshot, text, without=cut)
         now = self.now()
         self.ledger.record(
             files=files,
@@ -269,12 +269,12 @@ class VaultWriter:
         )
 
     def _extended_chains(
-        self, scope: Scope, reading: Reading, text: str, *, without: Collection[str]
+        self, scope: Scope, snapshot: FileSnapshot, text: str, *, without: Collection[str]
     ) -> list[KnownEntry]:
         """Returns entries whose version chain continues over this rewrite: if a person's save was
         not compared yet, our appends after it are linked to it version by version."""
-        rows = self.ledger.entries_in([(scope.name, self._tree.relative(scope, reading.path))])
-        last, more = set[str](), {digest(reading.raw)}
+        rows = self.ledger.entries_in([(scope.name, self._tree.relative(scope, snapshot.path))])
+        last, more = set[str](), {digest(snapshot.raw)}
         while not more <= last:
             last |= more
             more = {
@@ -287,15 +287,15 @@ class VaultWriter:
         ]
 
     def _was_known(
-        self, scope: Scope, reading: Reading, after: TopicFile, text: str
+        self, scope: Scope, snapshot: FileSnapshot, after: TopicFile, text: str
     ) -> tuple[bool, list[KnownFile]]:
         """Returns whether the ledger had the version that we rewrote, and the file's new row; if it
         had not, the next round must compare what a person changed."""
-        path = self._tree.relative(scope, reading.path)
+        path = self._tree.relative(scope, snapshot.path)
         known = self.ledger.file((scope.name, path))
         if known is None:
             return False, []
-        if known.digest != digest(reading.raw):
+        if known.digest != digest(snapshot.raw):
             return False, [known.outdated()]
         timeless = any(entry.timeless for entry in after.entries)
         whole = digest(text.encode())

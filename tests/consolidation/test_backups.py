@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import EnginePaths, LoopSettings
-from astrbot_plugin_scoped_memory.llm_memory.composition.store_files import restore_store
+from astrbot_plugin_scoped_memory.llm_memory.composition.export_restore import restore_store
 from astrbot_plugin_scoped_memory.llm_memory.consolidation.backup_files import DailyBackups
 from astrbot_plugin_scoped_memory.llm_memory.consolidation.models import SleepReport
 from astrbot_plugin_scoped_memory.llm_memory.errors import TransferFailed
@@ -177,7 +177,7 @@ def refusing(rig: Rig, step: str) -> None:
     setattr(rig.engine._parts.backups, step, refuse)
 
 
-@pytest.mark.parametrize("step", ["snapshot", "write", "written", "publish"])
+@pytest.mark.parametrize("step", ["snapshot", "write", "new_file", "publish"])
 async def test_a_backup_that_could_not_be_written_costs_no_older_one(
     tmp_path: Path, step: str
 ) -> None:

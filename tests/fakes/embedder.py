@@ -26,7 +26,7 @@ class FakeEmbedder:
     def __init__(self, label: str = "fake", dim: int = 256) -> None:
         self.label = label
         self.dim = dim
-        self.beside_index: TextIndex | None = None
+        self.colocated_index: TextIndex | None = None
         self.merge_thresholds = CAUTIOUS
         self.failing = False
         self.failing_documents = False
@@ -73,7 +73,7 @@ class BesideIndex(FakeEmbedder):
     def __init__(self, store: VectorStore) -> None:
         super().__init__("beside")
         self._store = store
-        self.beside_index = self
+        self.colocated_index = self
         self.announced: list[str] = []
 
     def query_text(

@@ -17,8 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.mcp_server.tools import MemoryTools
-from astrbot_plugin_scoped_memory.llm_memory.sharing.door import Door
 from astrbot_plugin_scoped_memory.llm_memory.sharing.remote_memory import RemoteMemory
+from astrbot_plugin_scoped_memory.llm_memory.sharing.server import SharingServer
 from astrbot_plugin_scoped_memory.tests.support.agents.agents import (
     LANGUAGES,
     AgentRig,
@@ -67,9 +67,9 @@ async def cage(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Cage]:
         for number in (4711, 4712):
             content = f"The port of the aviary is {number}"
             await rig.say("memory_log", content=content, type="decision")
-        await rig.say("memory_log", content="The aviary has a green door", type="entity")
-        door = Door(rig.engine.service, home / "state")
-        remote = RemoteMemory(await door.open())
+        await rig.say("memory_log", content="The aviary has a green server", type="entity")
+        server = SharingServer(rig.engine.service, home / "state")
+        remote = RemoteMemory(await server.open())
         tools = {language: rig.tools(language) for language in LANGUAGES}
         tools["follower"] = tools_of(remote, "en")
         pointers = [line.rpartition(" ")[2].removeprefix("project/") for line in said]
@@ -77,7 +77,7 @@ async def cage(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Cage]:
             yield Cage(rig, outside, pointers, tools)
         finally:
             remote.close()
-            await door.close()
+            await server.close()
 
 
 def plant(home: Path, outside: Path) -> None:

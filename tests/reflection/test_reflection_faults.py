@@ -8,7 +8,6 @@ import os
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -305,35 +304,6 @@ async def test_without_a_service_nothing_is_called_and_the_rest_works(tmp_path: 
         assert (await rig.engine.loop.status()).provider == ""
 
 
-async def test_when_the_tokens_of_a_day_are_spent_turns_wait_for_the_next_local_one(
-    tmp_path: Path,
-) -> None:
-    zone = ZoneInfo("Asia/Shanghai")
-    clock = StandingClock(datetime(2026, 11, 21, 23, 0, tzinfo=zone))
-    chat = ScriptedChat(otherwise=Completion("{}", tokens=4_000))
-    settings = with_loop(after_turns=1, daily_tokens=10_000)
-    async with running(tmp_path, chat=chat, clock=clock, settings=settings, follow=False) as rig:
-        reader = rig.engine.loop.reflection
-        for _ in range(5):
-            await say(rig, "说了一句话")
-            await reader.read_due()
-        assert len(chat.calls) == 2  # a third one could cost more than what is left
-        status = await rig.engine.loop.status()
-        assert status.resting is Resting.BUDGET
-        assert status.spent is not None
-        assert (status.spent.tokens, status.budget) == (8_000, 10_000)
-        assert (await reflect(rig)).resting is Resting.BUDGET  # nor for an admin
-        clock.forward(minutes=59)
-        await reader.read_due()
-        assert len(chat.calls) == 2
-        clock.forward(minutes=1)
-        assert (await reader.read_due()).read == 3
-        assert len(chat.calls) == 3
-        clock.forward(hours=-2)  # the clock went back over midnight: that day is spent already
-        await say(rig, "说了一句话")
-        assert (await reader.read_due()).resting is Resting.BUDGET
-
-
 async def test_what_was_overheard_takes_half_of_the_days_tokens_and_no_more(
     tmp_path: Path,
 ) -> None:
@@ -401,29 +371,6 @@ async def test_failed_calls_that_may_have_been_paid_are_counted_and_others_cost_
         assert tokens[:2] == [0, 0]
         assert tokens[2] > 0
         assert spent.failed == 3
-
-
-@pytest.mark.parametrize("budget", [0, 100, LEAST_TOKENS])
-async def test_a_budget_that_no_call_fits_in_makes_no_call(tmp_path: Path, budget: int) -> None:
-    chat = ScriptedChat()
-    settings = with_loop(after_turns=1, daily_tokens=budget)
-    async with running(tmp_path, chat=chat, settings=settings) as rig:
-        await say(rig, "奶奶对花生过敏")
-        report = await rig.engine.loop.reflection.read_due()
-        assert (report.resting, chat.calls) == (Resting.BUDGET, [])
-
-
-async def test_a_batch_fits_into_a_day_however_long_the_turns_are(tmp_path: Path) -> None:
-    chat = ScriptedChat()
-    settings = with_loop(after_turns=1, daily_tokens=3_500)
-    async with running(tmp_path, chat=chat, settings=settings) as rig:
-        for number in range(12):
-            await say(rig, f"第{number}句：" + "长" * 1_500)
-        await rig.engine.loop.reflection.read_due()
-        assert len(chat.calls) == 1
-        spent = (await rig.engine.loop.status()).spent
-        assert spent is not None
-        assert spent.tokens <= 3_500
 
 
 async def test_an_answer_that_the_disk_refused_is_not_paid_for_twice(

@@ -35,7 +35,7 @@ from astrbot_plugin_scoped_memory.llm_memory.remember.rules.instructions import 
     order_like,
 )
 from astrbot_plugin_scoped_memory.llm_memory.remember.rules.routing import route
-from astrbot_plugin_scoped_memory.llm_memory.text.dates.relative import resolve_dates
+from astrbot_plugin_scoped_memory.llm_memory.text.dates.date_annotation import resolve_dates
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import clean, one_line
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     QUICK,

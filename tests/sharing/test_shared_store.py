@@ -1,4 +1,4 @@
-"""A store that the first program owns and the others follow, in one process with real doors."""
+"""A store that the first program owns and the others follow, in one process with real servers."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from astrbot_plugin_scoped_memory.llm_memory.errors import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.home.shared_store import SharedStore
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import FileText, PointerNotVisible
-from astrbot_plugin_scoped_memory.llm_memory.sharing.door import Door
 from astrbot_plugin_scoped_memory.llm_memory.sharing.endpoint import FILE_NAME, Endpoint
+from astrbot_plugin_scoped_memory.llm_memory.sharing.server import SharingServer
 from astrbot_plugin_scoped_memory.llm_memory.storage.directory_lock import DirectoryLock
 
 pytestmark = pytest.mark.engine
@@ -50,14 +50,14 @@ class Memory:
 
 
 class Opened:
-    """What a process opens that gets the lock: a memory with a door."""
+    """What a process opens that gets the lock: a memory with a server."""
 
     def __init__(self, folder: Path, name: str, error: Exception | None = None) -> None:
         made: Any = Memory(name)
         self.memory = made
         self.closed = False
         self._lock = DirectoryLock(folder)
-        self._door = Door(made, folder)
+        self._server = SharingServer(made, folder)
         self._error = error
 
     async def open(self) -> None:
@@ -65,17 +65,17 @@ class Opened:
         if self._error is not None:
             self._lock.release()
             raise self._error
-        endpoint = await self._door.open()
+        endpoint = await self._server.open()
         # The owner is another process to those who follow it.
         Endpoint(endpoint.host, endpoint.port, endpoint.token, os.getpid() + 1).write(self.folder)
 
     @property
     def folder(self) -> Path:
-        return self._door._folder
+        return self._server._folder
 
     async def close(self) -> None:
         self.closed = True
-        await self._door.close()
+        await self._server.close()
         (self.folder / FILE_NAME).unlink(missing_ok=True)
         self._lock.release()
 
@@ -176,7 +176,7 @@ async def test_without_an_owner_a_call_is_answered_in_time(tmp_path: Path) -> No
     await store.close()
 
 
-async def test_a_lock_that_is_held_by_a_program_without_a_door(tmp_path: Path) -> None:
+async def test_a_lock_that_is_held_by_a_program_without_a_server(tmp_path: Path) -> None:
     lock = DirectoryLock(tmp_path)
     lock.acquire()
     store = SharedStore(tmp_path, tmp_path, opening(Opened(tmp_path, "mine")))

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.composition.engine import build_engine
+from astrbot_plugin_scoped_memory.llm_memory.composition.export_restore import owned
 from astrbot_plugin_scoped_memory.llm_memory.composition.paths import EnginePaths
-from astrbot_plugin_scoped_memory.llm_memory.composition.store_files import owned
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import MemoryDraft
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import EngineSettings
 from astrbot_plugin_scoped_memory.llm_memory.service.engine import Engine

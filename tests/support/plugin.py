@@ -10,7 +10,7 @@ from typing import Any
 
 from astrbot_plugin_scoped_memory.core.config import PluginConfig
 from astrbot_plugin_scoped_memory.core.deepmind import WRITING
-from astrbot_plugin_scoped_memory.core.host.panel_config import PanelMap
+from astrbot_plugin_scoped_memory.core.host.panel_map import PanelMap
 from astrbot_plugin_scoped_memory.core.replies.notice_text import notice_text
 from astrbot_plugin_scoped_memory.core.services.feedback_service import FeedbackService
 from astrbot_plugin_scoped_memory.core.texts import Texts

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory import EnginePaths, StoredMemory
-from astrbot_plugin_scoped_memory.llm_memory.composition.store_files import (
+from astrbot_plugin_scoped_memory.llm_memory.composition.export_restore import (
     export_store,
     restore_store,
 )

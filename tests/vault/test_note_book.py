@@ -60,8 +60,8 @@ class CountingNotes(MarkdownNotes):
         self.reads.append(path)
         return super().read(place, path)
 
-    def survey(self, place: NotePlace) -> NoteFolder:
-        return NoteFolder(whole=False) if self.shut else super().survey(place)
+    def list_files(self, place: NotePlace) -> NoteFolder:
+        return NoteFolder(whole=False) if self.shut else super().list_files(place)
 
 
 class Desk:

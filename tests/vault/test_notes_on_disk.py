@@ -41,7 +41,7 @@ def source(tmp_path: Path) -> MarkdownNotes:
 
 def reports(source: MarkdownNotes, place: NotePlace | None = None) -> list[tuple[str, str, str]]:
     """What is wrong with the places, or with the files of one."""
-    found = source.places() if place is None else source.survey(place)
+    found = source.places() if place is None else source.list_files(place)
     assert found is not None
     return [(report.scope, report.path, report.reason) for report in found.broken]
 
@@ -60,7 +60,7 @@ def test_scopes_shared_and_roles_hold_notes(source: MarkdownNotes, tmp_path: Pat
     put(tmp_path, "roles/a%2Fb/x.md")
     assert places(source) == ["家人", "@shared", "@role:a%2Fb", "@role:猫娘"]
     assert reports(source) == []
-    assert list(source.survey(CAT).files) == ["SOUL.md"]
+    assert list(source.list_files(CAT).files) == ["SOUL.md"]
 
 
 def test_quarantine_holds_none(source: MarkdownNotes, tmp_path: Path) -> None:
@@ -80,9 +80,9 @@ def test_what_is_a_topic_file_or_not_recalled_is_no_note(
         put(tmp_path, f"shared/{path}")
     put(tmp_path, "scopes/家人/journal/随想.md")
     put(tmp_path, "scopes/家人/深/处/x.MD")
-    found = source.survey(FAMILY).files
+    found = source.list_files(FAMILY).files
     assert list(found) == ["journal/随想.md", "旅行.md", "深/处/x.MD"]
-    assert sorted(source.survey(SHARED).files) == sorted(
+    assert sorted(source.list_files(SHARED).files) == sorted(
         ["preferences.md", "TASKS.md", "entities-2.md", "Decisions.MD", "journal/2026-11-21.md",
          "journal/2026-11-21-2.md"]
     )  # fmt: skip
@@ -147,7 +147,7 @@ def test_no_link_is_followed(source: MarkdownNotes, tmp_path: Path) -> None:
     inside = tmp_path / "scopes/家人"
     (inside / "link.md").symlink_to(secret)
     (inside / "folder").symlink_to(secret.parent)
-    assert list(source.survey(FAMILY).files) == ["旅行.md"]
+    assert list(source.list_files(FAMILY).files) == ["旅行.md"]
     for path in ("link.md", "folder/secret.md"):
         with pytest.raises(VaultFileBroken, match="link"):
             source.read(FAMILY, path)
@@ -169,7 +169,7 @@ def test_a_path_that_is_no_note_is_not_read(source: MarkdownNotes, path: str) ->
 @pytest.mark.skipif(sys.platform == "win32", reason="no pipes")
 def test_a_pipe_does_not_block_the_reader(source: MarkdownNotes, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "scopes/家人/pipe.md")
-    assert list(source.survey(FAMILY).files) == ["旅行.md"]
+    assert list(source.list_files(FAMILY).files) == ["旅行.md"]
     with pytest.raises(VaultFileBroken, match="unreadable"):
         source.read(FAMILY, "pipe.md")
 
@@ -197,7 +197,7 @@ def test_a_file_of_more_than_a_mebibyte_is_no_note(
     monkeypatch.setattr(notes, "MAX_FILE", 100)
     put(tmp_path, "shared/big.md", "字" * 34)
     put(tmp_path, "shared/fits.md", "字" * 33)
-    assert list(source.survey(SHARED).files) == ["fits.md"]
+    assert list(source.list_files(SHARED).files) == ["fits.md"]
     assert reports(source, SHARED) == [("memory/shared", "big.md", "too_large")]
     with pytest.raises(VaultFileBroken, match="too_large"):
         source.read(SHARED, "big.md")
@@ -216,7 +216,7 @@ def test_a_folder_is_found_as_the_disk_spells_it(source: MarkdownNotes, tmp_path
     put(tmp_path, f"roles/{name}/x.md", "正文")
     assert places(source) == ["家人", "@role:Zoé"]
     zoe = Shelf.of_role("Zoé")
-    assert list(source.survey(zoe).files) == ["x.md"]
+    assert list(source.list_files(zoe).files) == ["x.md"]
     (chunk,) = source.read(zoe, "x.md")
     assert chunk.pointer.startswith("roles/Zoé/x.md#")
     section = source.section(chunk)

@@ -9,7 +9,7 @@ from ...models.passages import Passage
 from ...text.normalising import embedded_text, one_line
 from .tasks import is_task, task_text
 
-TRAIL = " › "
+HEADING_SEPARATOR = " › "
 _LONGEST_EMBEDDED = 4000
 
 
@@ -29,7 +29,9 @@ def embedded_passage(passage: Passage) -> str:
     related, neighbours raise each other's scores.
     """
     if isinstance(passage, NoteChunk):
-        return one_line(f"{TRAIL.join(passage.headings)} {body_of(passage)}")[:_LONGEST_EMBEDDED]
+        return one_line(f"{HEADING_SEPARATOR.join(passage.headings)} {body_of(passage)}")[
+            :_LONGEST_EMBEDDED
+        ]
     return embedded_text(passage.memory)
 
 
@@ -45,7 +47,7 @@ def context_text(passage: Passage) -> str:
 def shown_text(passage: Passage) -> str:
     """Returns the text that previews are cut from."""
     if isinstance(passage, NoteChunk):
-        return body_of(passage) or TRAIL.join(passage.headings)
+        return body_of(passage) or HEADING_SEPARATOR.join(passage.headings)
     return task_text(passage.memory) if is_task(passage) else passage.memory.judgment
 
 

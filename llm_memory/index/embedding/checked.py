@@ -60,8 +60,8 @@ class CheckedEmbedder:
         return self._inner.merge_thresholds
 
     @property
-    def beside_index(self) -> TextIndex | None:
-        return self._inner.beside_index
+    def colocated_index(self) -> TextIndex | None:
+        return self._inner.colocated_index
 
     async def prepare(self) -> Fingerprint:
         fingerprint: Fingerprint = await self._guarded(self._inner.prepare(), self._prepare_seconds)

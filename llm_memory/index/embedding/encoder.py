@@ -31,7 +31,7 @@ class Encoder(Protocol):
         ...
 
     def encode(self, texts: Sequence[str], prompt: str) -> Vectors:
-        """A row a text, of any length. Blocks; may raise anything."""
+        """One row per text, of any length. Blocks; may raise anything."""
         ...
 
 
@@ -67,7 +67,7 @@ def opened(folder: Path, name: str, libraries: Sequence[Open]) -> Encoder:
 
 
 def encoded(model: Encoder, texts: Sequence[str], prompt: str) -> Vectors:
-    """A row a text. Raises EmbeddingFailed."""
+    """One row per text. Raises EmbeddingFailed."""
     try:
         return model.encode(texts, prompt)
     except EmbeddingFailed:

@@ -54,7 +54,7 @@ _BLIND_BELOW = 1.5
 """Standard deviations between related and unrelated, up to which a separation is poor."""
 
 
-def blind_languages(queries: Vectors, memories: Vectors) -> frozenset[Language]:
+def unsupported_languages(queries: Vectors, memories: Vectors) -> frozenset[Language]:
     """Languages whose texts the model cannot tell apart: an English model sees one blur of unknown
     characters in Chinese, where everything would be near everything.
 
@@ -62,7 +62,7 @@ def blind_languages(queries: Vectors, memories: Vectors) -> frozenset[Language]:
     """
     import numpy as np
 
-    blind: set[Language] = set()
+    unsupported: set[Language] = set()
     for language in Language:
         rows = [i for i, (own, _, _) in enumerate(_PROBES) if own is language]
         similarity: NDArray[np.float32] = queries[rows] @ memories[rows].T
@@ -70,15 +70,15 @@ def blind_languages(queries: Vectors, memories: Vectors) -> frozenset[Language]:
         related, unrelated = float(similarity[same].mean()), float(similarity[~same].mean())
         spread = float(similarity[~same].std())
         if unrelated > _BLIND_ABOVE and related - unrelated <= _BLIND_BELOW * spread:
-            blind.add(language)
-    return frozenset(blind)
+            unsupported.add(language)
+    return frozenset(unsupported)
 
 
-def check_language(query: str, blind: Collection[Language]) -> None:
-    """Raises EmbeddingFailed, ``language``, for a query in a language of ``blind``."""
-    if blind:
+def check_language(query: str, unsupported: Collection[Language]) -> None:
+    """Raises EmbeddingFailed, ``language``, for a query in a language of ``unsupported``."""
+    if unsupported:
         language = language_of(query)
-        if language in blind:
+        if language in unsupported:
             raise EmbeddingFailed(f"language: this model cannot tell {language} texts apart")
 
 

@@ -38,7 +38,7 @@ _LEEWAY = 0.02
 _LOWEST, _HIGHEST = 0.5, 0.99
 
 
-def merge_thresholds(probes: Vectors, blind: Collection[Language]) -> MergeThresholds:
+def merge_thresholds(probes: Vectors, unsupported: Collection[Language]) -> MergeThresholds:
     """From the probes' unit vectors, shape ``(len(MERGE_PROBES), dim)``, in their order.
 
     Just below the least similar of the reworded statements, and of the extended ones, in the
@@ -48,7 +48,7 @@ def merge_thresholds(probes: Vectors, blind: Collection[Language]) -> MergeThres
     seen = [
         (float(value), place < len(_REWORDED))
         for place, ((language, _, _), value) in enumerate(zip(_PROBES, similarity, strict=True))
-        if language not in blind
+        if language not in unsupported
     ]
     if not seen:
         return CAUTIOUS

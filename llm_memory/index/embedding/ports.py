@@ -50,7 +50,7 @@ class Embedder(Protocol):
         ...
 
     @property
-    def beside_index(self) -> TextIndex | None:
+    def colocated_index(self) -> TextIndex | None:
         """The index, where its own process embeds: a query may go there as the text it is."""
         ...
 

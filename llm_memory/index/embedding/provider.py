@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Protocol
 
 from ...errors import EmbeddingFailed
 from ..rules.deduplication import CAUTIOUS, MergeThresholds
-from .languages import PROBE_MEMORIES, PROBE_QUERIES, Language, blind_languages, check_language
+from .languages import (
+    PROBE_MEMORIES,
+    PROBE_QUERIES,
+    Language,
+    check_language,
+    unsupported_languages,
+)
 from .merge_calibration import MERGE_PROBES, merge_thresholds
 from .ports import Fingerprint
 from .vectors import unit_rows
@@ -51,7 +57,7 @@ class ProviderEmbedder:
 
     def __init__(self, raw: RawEmbedder) -> None:
         self._raw = raw
-        self._blind: frozenset[Language] = frozenset()
+        self._unsupported: frozenset[Language] = frozenset()
         self._merge_thresholds = CAUTIOUS
         self._prepared_model = ""
 
@@ -64,7 +70,7 @@ class ProviderEmbedder:
         return self._merge_thresholds
 
     @property
-    def beside_index(self) -> None:
+    def colocated_index(self) -> None:
         return None
 
     async def prepare(self) -> Fingerprint:
@@ -72,16 +78,18 @@ class ProviderEmbedder:
         self._prepared_model = self._raw.model
         probes = [*PROBE_QUERIES, *PROBE_MEMORIES]
         vectors = unit_rows(await self._raw.embed(probes), len(probes), max(self._raw.dim, 0))
-        self._blind = blind_languages(vectors[: len(PROBE_QUERIES)], vectors[len(PROBE_QUERIES) :])
+        self._unsupported = unsupported_languages(
+            vectors[: len(PROBE_QUERIES)], vectors[len(PROBE_QUERIES) :]
+        )
         statements = unit_rows(
             await self._raw.embed(MERGE_PROBES), len(MERGE_PROBES), vectors.shape[1]
         )
-        self._merge_thresholds = merge_thresholds(statements, self._blind)
+        self._merge_thresholds = merge_thresholds(statements, self._unsupported)
         return Fingerprint(f"{self._raw.label}/{self._raw.model}", vectors.shape[1])
 
     async def embed_query(self, text: str) -> Vector:
         self._check_model()
-        check_language(text, self._blind)
+        check_language(text, self._unsupported)
         rows = await self._raw.embed([_sendable(text)])
         vector: Vector = unit_rows(rows, 1, 0)[0]
         return vector

@@ -38,7 +38,7 @@ class ModelProcess(Protocol):
         ...
 
     def encode_local(self, which: Which, texts: Sequence[str], prompt: str) -> Vectors:
-        """A row a text."""
+        """One row per text."""
         ...
 
 
@@ -51,7 +51,7 @@ class RemoteModel:
         self._which, self.prompts, self.variant = process.open_local(Which(str(folder), name))
 
     def encode(self, texts: Sequence[str], prompt: str) -> Vectors:
-        """A row a text. Raises EmbeddingFailed."""
+        """One row per text. Raises EmbeddingFailed."""
         import numpy as np
 
         starts = range(0, len(texts), _CALL)
@@ -75,7 +75,7 @@ class OpenedModel:
             return self._open(which)
 
     def encode(self, which: Which, texts: Sequence[str], prompt: str) -> Vectors:
-        """A row a text. Raises EmbeddingFailed: ``model_changed``, the process was started anew,
+        """One row per text. Raises EmbeddingFailed: ``model_changed``, the process was restarted
         and the files are not what they were."""
         with self._lock:
             model = self._model

@@ -21,14 +21,14 @@ else:
     Rows = Any
 
 BLOCK: Final = 1024
-MOST: Final = 255
-LONGEST: Final = 65535
-NONE: Final = -1
+MAX_COUNT: Final = 255
+MAX_LENGTH: Final = 65535
+NO_DOCUMENT: Final = -1
 
 POSTING: Final = [("offset", "<u2"), ("text", "u1"), ("context", "u1")]
-FRAME: Final = [("text", "<u2"), ("both", "<u2"), ("session", "<i4"), ("before", "<i4")]
+FRAME: Final = [("text", "<u2"), ("total", "<u2"), ("session", "<i4"), ("previous", "<i4")]
 """Lengths in tokens of the text and of text and context together, both 0 for an empty slot; the
-session's number; the number of the document before it in the session, or ``NONE``."""
+session's number; the number of the document before it in the session, or ``NO_DOCUMENT``."""
 
 type Counts = tuple[int, int]
 """How often a token stands in the text, and in the context."""
@@ -50,7 +50,10 @@ def changed_postings(blob: bytes, gone: Collection[int], new: Mapping[int, Count
     away = [*gone, *new]
     kept = rows[~np.isin(rows["offset"], np.array(away, dtype="<u2"))]
     added = np.array(
-        [(offset, min(text, MOST), min(context, MOST)) for offset, (text, context) in new.items()],
+        [
+            (offset, min(text, MAX_COUNT), min(context, MAX_COUNT))
+            for offset, (text, context) in new.items()
+        ],
         dtype=POSTING,
     )
     return np.concatenate([kept, added]).tobytes()
@@ -61,7 +64,7 @@ def empty_frame() -> Rows:
     import numpy as np
 
     rows = np.zeros(BLOCK, dtype=FRAME)
-    rows["before"] = NONE
+    rows["previous"] = NO_DOCUMENT
     return rows
 
 

@@ -288,7 +288,7 @@ def coverages(
     """How much of a question each of some documents speaks of, 0 to 1."""
     import numpy as np
 
-    living = int((documents.both > 0).sum())
+    living = int((documents.total > 0).sum())
     holding = [int(np.count_nonzero(token.text)) for token in tokens]
     weights = np.array(question.weights(living, holding))
     asked = np.array([term in question.subject for term in question.terms])

@@ -14,7 +14,7 @@ from ...errors import IndexUnavailable
 from ...models.key import Key
 from ...models.scope import QUARANTINE_NAME, ScopeFilter
 from ..lexical_port import LexicalRecord
-from .arrays import BLOCK, NONE, frame_rows, posting_rows
+from .arrays import BLOCK, NO_DOCUMENT, frame_rows, posting_rows
 from .scoring import Documents, Floats, Ints, Postings, follows
 from .tables import IN_ONE_QUESTION, Words
 
@@ -69,30 +69,30 @@ class View:
     def _arrays(self) -> Documents:
         import numpy as np
 
-        text, both, session, before, share = [], [], [], [], []
+        text, total, session, before, share = [], [], [], [], []
         sessions = 0
         for part, rows in zip(self._parts, self._frames, strict=True):
             text.append(rows["text"].astype(np.float64))
-            both.append(rows["both"].astype(np.float64))
+            total.append(rows["total"].astype(np.float64))
             session.append(rows["session"].astype(np.int64) + sessions)
-            known = rows["before"].astype(np.int64)
+            known = rows["previous"].astype(np.int64)
             if len(known) and (known.max() >= part.length or rows["session"].min() < 0):
                 raise IndexUnavailable("a frame that points outside")
-            before.append(np.where(known >= 0, known + part.start, NONE))
+            before.append(np.where(known >= 0, known + part.start, NO_DOCUMENT))
             share.append(np.full(part.length, self._shares[part.name]))
             sessions += int(rows["session"].max()) + 1
-        self._replace(text, both)
+        self._replace(text, total)
         lengths = np.array([words.lengths for _, words in self._fresh], dtype=np.float64)
         lengths = lengths.reshape(-1, 2)
         text.append(lengths[:, 0])
-        both.append(lengths[:, 1])
+        total.append(lengths[:, 1])
         own_session, own_before, own_share = self._join_sessions(sessions)
         session.append(np.array(own_session, dtype=np.int64))
         before.append(np.array(own_before, dtype=np.int64))
         share.append(np.array(own_share, dtype=np.float64))
         return Documents(
             np.concatenate(text),
-            np.concatenate(both),
+            np.concatenate(total),
             np.concatenate(session),
             np.concatenate(before),
             np.concatenate(share),
@@ -108,7 +108,7 @@ class View:
         for place, (record, _) in enumerate(self._fresh, start=self._written):
             name = record.key.scope, record.session
             if name not in known:
-                known[name] = sessions, NONE
+                known[name] = sessions, NO_DOCUMENT
                 part = parts.get(record.key.scope)
                 last = None
                 if part and record.session in begun[part.name]:
@@ -158,7 +158,7 @@ class View:
         ).fetchone()
         return row if row is not None and 0 <= row[1] < part.length else None
 
-    def _replace(self, text: list[Floats], both: list[Floats]) -> None:
+    def _replace(self, text: list[Floats], total: list[Floats]) -> None:
         """What is written anew counts as it is now, not as it was."""
         for number, part in enumerate(self._parts):
             names = [r.key.memory_id for r, _ in self._fresh if r.key.scope == part.name]
@@ -171,14 +171,14 @@ class View:
                 )
                 for old in (int(at) for (at,) in rows):
                     if 0 <= old < part.length:
-                        text[number][old] = both[number][old] = 0
+                        text[number][old] = total[number][old] = 0
 
     def postings(self, terms: Sequence[str]) -> list[Postings]:
         """Of each term, in the order of ``terms``."""
         import numpy as np
 
         found: dict[str, list[Postings]] = defaultdict(list)
-        alive = self.documents.both > 0
+        alive = self.documents.total > 0
         all_alive = bool(alive.all())
         for part in self._parts:
             for term, at, rows in standing(self._connection, part.scope, terms):
@@ -317,7 +317,7 @@ def measure_follows(connection: sqlite3.Connection, scope: int) -> float:
     import numpy as np
 
     rows = _frame(connection, scope)
-    alive = rows["both"] > 0
+    alive = rows["total"] > 0
     if not alive.any():
         return 0.0
     sizes = np.bincount(rows["session"][alive])
@@ -374,7 +374,7 @@ def _frame(connection: sqlite3.Connection, scope: int) -> Rows:
         if block != len(parts):
             raise IndexUnavailable("a frame is missing")
         parts.append(frame_rows(data))
-    return np.concatenate(parts) if parts else np.zeros(0, dtype=[("both", "<u2")])
+    return np.concatenate(parts) if parts else np.zeros(0, dtype=[("total", "<u2")])
 
 
 def _one(place: int, text: int, context: int) -> Postings:

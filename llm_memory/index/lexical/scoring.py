@@ -60,16 +60,16 @@ class Documents:
 
     Attributes:
         text: Shape ``(N,)``, tokens of the text, 0 for an empty slot.
-        both: Shape ``(N,)``, tokens of text and context.
+        total: Shape ``(N,)``, tokens of text and context.
         session: Shape ``(N,)``, numbers from 0.
-        before: Shape ``(N,)``, the document before in the session, or -1.
+        previous: Shape ``(N,)``, the document before in the session, or -1.
         follows: Shape ``(N,)``, 0 to 1: how much neighbours have to do with each other.
     """
 
     text: Floats
-    both: Floats
+    total: Floats
     session: Ints
-    before: Ints
+    previous: Ints
     follows: Floats
 
 
@@ -91,7 +91,7 @@ def scores(
     """
     import numpy as np
 
-    alive = documents.both > 0
+    alive = documents.total > 0
     total = len(alive)
     text, both = np.zeros(total), np.zeros(total)
     living = max(int(alive.sum()), 1)
@@ -100,7 +100,7 @@ def scores(
     many = max(int((session_length > 0).sum()), 1)
     session = np.zeros(sessions)
     text_pace = _pace(documents.text, living)
-    both_pace = _pace(documents.both, living)
+    both_pace = _pace(documents.total, living)
     session_pace = _pace(session_length, many)
     for token, share in (*((one, 1.0) for one in tokens), *((one, BEFORE) for one in before)):
         at = token.places
@@ -125,10 +125,10 @@ def beside(score: Floats, documents: Documents) -> Floats:
     """
     import numpy as np
 
-    follows = np.flatnonzero((documents.before >= 0) & (documents.follows > 0))
+    follows = np.flatnonzero((documents.previous >= 0) & (documents.follows > 0))
     if not len(follows):
         return score
-    before = documents.before[follows]
+    before = documents.previous[follows]
     share = BESIDE * documents.follows[follows]
     given = np.zeros(len(score))
     given[follows] = share * score[before]

@@ -13,7 +13,16 @@ from ...errors import IndexUnavailable
 from ...models.key import Key
 from ...runtime.cooperative import cooperative
 from ..lexical_port import LexicalRecord
-from .arrays import BLOCK, LONGEST, NONE, Counts, Rows, changed_postings, empty_frame, frame_rows
+from .arrays import (
+    BLOCK,
+    MAX_LENGTH,
+    NO_DOCUMENT,
+    Counts,
+    Rows,
+    changed_postings,
+    empty_frame,
+    frame_rows,
+)
 
 FORMAT: Final = 1
 IN_ONE_QUESTION: Final = 400
@@ -60,7 +69,7 @@ class Words:
     def lengths(self) -> tuple[int, int]:
         """Tokens of the text, and of text and context."""
         text = self.text.total()
-        return min(text, LONGEST), min(text + self.context.total(), LONGEST)
+        return min(text, MAX_LENGTH), min(text + self.context.total(), MAX_LENGTH)
 
     def counts(self) -> Iterator[tuple[str, Counts]]:
         """Each token once."""
@@ -116,8 +125,8 @@ class Edit:
         block, offset = divmod(number, BLOCK)
         for term, counts in words.counts():
             self._new[term, block][offset] = counts
-        text, both = words.lengths
-        self._frame(block)[offset] = (text, both, session, NONE)
+        text, total = words.lengths
+        self._frame(block)[offset] = (text, total, session, NO_DOCUMENT)
         self._link(number, session, record.at)
 
     def _known(self, memory_id: str) -> tuple[int, int, float, str] | None:
@@ -153,10 +162,10 @@ class Edit:
         for term in terms.split():
             self._gone[term, block].add(offset)
             self._new[term, block].pop(offset, None)
-        self._frame(block)[offset] = (0, 0, 0, NONE)
+        self._frame(block)[offset] = (0, 0, 0, NO_DOCUMENT)
 
     def _beside(self, number: int, session: int, at: float) -> tuple[int, int]:
-        """The numbers before and after in the session, ``NONE`` at an end."""
+        """The numbers before and after in the session, ``NO_DOCUMENT`` at an end."""
         where = (self._scope, session, at, number)
         before = self._connection.execute(
             "SELECT number FROM document WHERE scope = ? AND session = ?"
@@ -168,22 +177,25 @@ class Edit:
             " AND (at, number) > (?, ?) ORDER BY at, number LIMIT 1",
             where,
         ).fetchone()
-        return (NONE if before is None else before[0], NONE if after is None else after[0])
+        return (
+            NO_DOCUMENT if before is None else before[0],
+            NO_DOCUMENT if after is None else after[0],
+        )
 
     def _link(self, number: int, session: int, at: float) -> None:
         before, after = self._beside(number, session, at)
         self._follow(number, before)
-        if after != NONE:
+        if after != NO_DOCUMENT:
             self._follow(after, number)
 
     def _unlink(self, number: int, session: int, at: float) -> None:
         before, after = self._beside(number, session, at)
-        if after != NONE:
+        if after != NO_DOCUMENT:
             self._follow(after, before)
 
     def _follow(self, number: int, before: int) -> None:
         block, offset = divmod(number, BLOCK)
-        self._frame(block)["before"][offset] = before
+        self._frame(block)["previous"][offset] = before
 
     def _frame(self, block: int) -> Rows:
         if block not in self._frames:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ...catalogue.rules.passage_text import TRAIL
+from ...catalogue.rules.passage_text import HEADING_SEPARATOR
 from .ranking import Candidate, as_hit
 
 TOP = 20
@@ -18,7 +18,7 @@ def question_text(candidate: Candidate, query: str, preview_chars: int) -> str:
     """What it is shown of a candidate: who said it, or the headings above it, and the preview.
     Nothing that a hit would not show."""
     hit = as_hit(candidate, preview_chars, query)
-    about = TRAIL.join(hit.headings) or hit.who
+    about = HEADING_SEPARATOR.join(hit.headings) or hit.who
     return f"{about}：{hit.preview}" if about else hit.preview
 
 

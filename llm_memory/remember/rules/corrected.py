@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Final
 
 from ...models.corrections import Correction
-from ...text.dates.relative import without_weekday_dates
+from ...text.dates.date_annotation import without_weekday_dates
 from ...text.same_meaning import LIGHT, PERSONS, TURNS
 from ...text.statements import Statement, Words, agree, extends, statement
 

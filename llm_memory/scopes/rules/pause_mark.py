@@ -1,7 +1,8 @@
-"""Whether the state knows all pauses, told by a mark beside the memories. Pure.
+"""Detects a state database that was rolled back, and so lost pauses. Pure.
 
 ``state/`` may be put back from a backup, or deleted, while ``memory/`` stays. The state counts each
-change of the pauses; the mark holds that count, and hashes of what was paused then.
+change of the pauses; the mark, a file beside the memories, holds that count and hashes of what was
+paused then.
 """
 
 from __future__ import annotations

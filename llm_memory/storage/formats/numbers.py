@@ -14,14 +14,14 @@ _LONGEST = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Stamp:
+class FormatStamp:
     """A format's number, and the version that first wrote it: empty if unknown."""
 
     format: int
     written_by: str = ""
 
 
-def read_stamp(path: Path) -> Stamp | None:
+def read_stamp(path: Path) -> FormatStamp | None:
     """The stamp of a JSON file; None where there is none, or none that makes sense."""
     try:
         if not path.is_file():  # a pipe would hold us up
@@ -35,10 +35,10 @@ def read_stamp(path: Path) -> Stamp | None:
     number, version = content.get("format"), content.get("written_by")
     if type(number) is not int or number < 1:  # True is an int, too
         return None
-    return Stamp(number, version if isinstance(version, str) else "")
+    return FormatStamp(number, version if isinstance(version, str) else "")
 
 
-def refuse_newer(path: Path, stamp: Stamp | None, known: int, version: str) -> None:
+def refuse_newer(path: Path, stamp: FormatStamp | None, known: int, version: str) -> None:
     """Raises FormatNewer if ``stamp`` is beyond ``known``; ``version`` is our own."""
     if stamp is None or stamp.format <= known:
         return

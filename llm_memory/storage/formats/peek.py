@@ -12,21 +12,21 @@ from pathlib import Path
 
 @contextlib.contextmanager
 def peek(path: Path) -> Iterator[sqlite3.Connection]:
-    """A connection that reads what stands in the file, its log included.
+    """A connection that reads what stands in the file, its write-ahead log included.
 
-    An ordinary reader makes files beside the database and may fold the log into it. So a file with
-    a log is copied and the copy read; without the room for a copy, without the log.
+    An ordinary reader makes files beside the database and may checkpoint its log. So a file with a
+    log is copied and the copy read; without the room for a copy, without the log.
 
     Raises:
         sqlite3.Error, OSError: there is nothing to read.
     """
-    log = path.with_name(path.name + "-wal")
+    wal = path.with_name(path.name + "-wal")
     with contextlib.ExitStack() as stack:
         connection: sqlite3.Connection | None = None
-        if log.is_file() and log.stat().st_size:
+        if wal.is_file() and wal.stat().st_size:
             with contextlib.suppress(OSError):
                 folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-                for source in (path, log):
+                for source in (path, wal):
                     shutil.copyfile(source, folder / source.name)
                 connection = sqlite3.connect(folder / path.name)
         if connection is None:

@@ -13,7 +13,7 @@ from ...log import logger
 from ..files import sync_folder
 from ..sqlite import open_file
 from .backups import drop_backup, new_backup
-from .numbers import Stamp, refuse_newer
+from .numbers import FormatStamp, refuse_newer
 from .peek import peek
 from .state_schema import FORMAT, STEPS, Step, write_stamp
 
@@ -81,7 +81,7 @@ class StateFormat:
             sync_folder(folder)
         return folder
 
-    def _stamp(self) -> Stamp | None:
+    def _stamp(self) -> FormatStamp | None:
         """None for a file that is missing or broken: opening the state deals with those."""
         if not self._path.is_file():
             return None
@@ -91,4 +91,4 @@ class StateFormat:
             number = int(found.get("format", ""))
         except (sqlite3.Error, OSError, ValueError, TypeError):
             return None
-        return Stamp(number, str(found.get("written_by", ""))) if number > 0 else None
+        return FormatStamp(number, str(found.get("written_by", ""))) if number > 0 else None

@@ -119,7 +119,7 @@ def _ends(count: str) -> tuple[int, int]:
     return (near, far) if near and far and near < far else (1, 10)
 
 
-def _reach(match: re.Match[str], moment: Moment) -> Days | None:
+def _range(match: re.Match[str], moment: Moment) -> Days | None:
     """``最近三天``, ``过去两周``, ``未来一个月``: up to today, or from today on."""
     count = _some(match["count"])
     days = round((7 if count is None else count) * _UNIT_DAYS[match["unit"]])
@@ -175,7 +175,7 @@ RULES: tuple[Rule, ...] = tuple(
         (
             "(?P<side>最近|近|过去|未来|接下来|今后)的?(?:这|那)?"
             f"(?P<count>{_COUNT})个?(?P<unit>{alternatives(_UNIT_DAYS)})(?!前|后)",
-            _reach,
+            _range,
         ),
         (f"(?<![附靠])(?:{alternatives(_VAGUE)})(?!好|够|的路|点儿?[。，]|处)", _vague),
     )

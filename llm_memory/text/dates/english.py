@@ -6,7 +6,7 @@ import re
 
 from ..lazy_pattern import LazyPattern
 from . import spans as calendar
-from .english_counts import LEFT, RIGHT, plain, spaced
+from .english_counts import WORD_END, WORD_START, plain, spaced
 from .spans import Days, Moment, Rule, alternatives, no_time
 
 WEEKDAYS = {
@@ -139,7 +139,7 @@ _WHOLE = alternatives(WEEKDAYS)
 _SHORT = "(?-i:" + alternatives(_SHORT_WEEKDAYS) + ")"
 
 RULES: tuple[Rule, ...] = tuple(
-    (LazyPattern(f"{LEFT}(?:{pattern}){RIGHT}", re.IGNORECASE), make)
+    (LazyPattern(f"{WORD_START}(?:{pattern}){WORD_END}", re.IGNORECASE), make)
     for pattern, make in (
         (f"(?P<word>{spaced([*_DAY_WORDS])})", _day_word),
         (

@@ -99,7 +99,7 @@ def _number(words: str) -> float | None:
     return sum(part for part in parts if part is not None)
 
 
-def _reach(match: re.Match[str], moment: Moment) -> Days | None:
+def _range(match: re.Match[str], moment: Moment) -> Days | None:
     """``the last 3 days``, ``the past week``, ``the next two weeks``; not ``the next day``."""
     count = _number(plain(match["count"] or "a"))
     days = round((5 if count is None else count) * _UNIT_DAYS[match["unit"].lower()])
@@ -111,10 +111,10 @@ def _vague(match: re.Match[str], moment: Moment) -> Days | None:
     return calendar.span(moment, *_VAGUE[plain(match["word"])], vague=True)
 
 
-LEFT, RIGHT = "(?<![A-Za-z0-9_'\u2019-])", "(?:['\u2019]s)?(?![A-Za-z0-9_-])"
+WORD_START, WORD_END = "(?<![A-Za-z0-9_'\u2019-])", "(?:['\u2019]s)?(?![A-Za-z0-9_-])"
 
 RULES: tuple[Rule, ...] = tuple(
-    (LazyPattern(f"{LEFT}(?:{pattern}){RIGHT}", re.IGNORECASE), make)
+    (LazyPattern(f"{WORD_START}(?:{pattern}){WORD_END}", re.IGNORECASE), make)
     for pattern, make in (
         (f"(?P<word>{spaced([*_VAGUE])})", _vague),
         (
@@ -136,7 +136,7 @@ RULES: tuple[Rule, ...] = tuple(
             rf"(?:the|these)\s{{1,3}}(?P<which>last|past|(?P<ahead>next|coming))\s{{1,3}}"
             rf"(?:(?P<count>{_COUNT})\s{{1,3}}|(?(ahead)(?!)))"
             rf"(?P<unit>{alternatives(_UNIT_DAYS)})s?",
-            _reach,
+            _range,
         ),
     )
 )

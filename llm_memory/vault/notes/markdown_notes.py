@@ -17,14 +17,15 @@ from ...models.scope import QUARANTINE_NAME, Scope
 from ...models.shelf import ROLES_FOLDER, SHARED, Shelf
 from ...models.vault_layout import is_recalled
 from ...scopes.rules.note_files import may_be_note, note_id
-from ..folder_walk import is_link, survey
+from ...storage.files import Stamp, stamp_of
+from ..folder_walk import is_link, list_files
 from ..markdown.chunks import Chunk, chunk_markdown, worth_indexing
 from ..markdown.sections import section_of
 from ..markdown.topic_file import parse_file
 from ..models import FileReport
 from ..rules.encodings import likely_encoding
 from ..vault_tree import VaultTree
-from .models import NoteFolder, NotePlaces, Signature
+from .models import NoteFolder, NotePlaces
 
 MAX_FILE = 1024 * 1024
 """Bytes. A larger file is a log or an export rather than a note."""
@@ -78,11 +79,11 @@ class MarkdownNotes:
                 self._spelt[shelf] = folder.name
         return NotePlaces(tuple(places), tuple(broken))
 
-    def survey(self, place: NotePlace) -> NoteFolder:
-        """Returns the files of a place and their signatures."""
+    def list_files(self, place: NotePlace) -> NoteFolder:
+        """Returns the files of a place and their stamps."""
         top = self._top(place)
-        found = self._tree.survey(place) if isinstance(place, Scope) else survey(top)
-        files: dict[str, Signature] = {}
+        found = self._tree.list_files(place) if isinstance(place, Scope) else list_files(top)
+        files: dict[str, Stamp] = {}
         broken: list[FileReport] = []
         inside = len(os.fspath(top)) + 1
         for path in found.files:
@@ -98,7 +99,7 @@ class MarkdownNotes:
             if status.st_size > MAX_FILE:
                 broken.append(FileReport(label_of(place), relative, "too_large"))
             else:
-                files[relative] = (status.st_mtime_ns, status.st_size, status.st_ino)
+                files[relative] = stamp_of(status)
         if isinstance(place, Shelf):  # the vault reports those of a scope
             broken += [FileReport(label_of(place), path, "misnamed") for path in found.misnamed]
             broken += [FileReport(label_of(place), path, "unreadable") for path in found.shut]

@@ -6,10 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ...models.notes import NotePlace
+from ...storage.files import Stamp
 from ..models import FileReport
-
-type Signature = tuple[int, int, int]
-"""Changes when a file is written: nanoseconds, bytes, and the number that the disk gave it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +25,6 @@ class NoteFolder:
     ``whole`` is False if a folder could not be read: missing files may exist.
     """
 
-    files: Mapping[str, Signature] = field(default_factory=dict)
+    files: Mapping[str, Stamp] = field(default_factory=dict)
     broken: tuple[FileReport, ...] = ()
     whole: bool = True

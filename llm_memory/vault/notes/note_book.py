@@ -21,8 +21,8 @@ from .note_files import (
     UNREADABLE,
     KnownFile,
     KnownFiles,
+    NoteReading,
     NoteReports,
-    Reading,
     read_files,
 )
 
@@ -129,7 +129,7 @@ class NoteBook:
         self._size = 0
 
     async def refresh(self) -> None:
-        """Read what changed on the disk, and update the indexes. Files with an unchanged signature
+        """Read what changed on the disk, and update the indexes. Files with an unchanged stamp
         are not read again."""
         async with self._refreshing:
             found = await asyncio.to_thread(self._source.places)
@@ -140,7 +140,7 @@ class NoteBook:
                 if place not in found.places:
                     await self._settle(place, NoteFolder())
             for place in found.places:
-                await self._settle(place, await asyncio.to_thread(self._source.survey, place))
+                await self._settle(place, await asyncio.to_thread(self._source.list_files, place))
             if not self.scanned:
                 self.scanned = True
                 logger.info("读到笔记 {} 段", self._size)
@@ -151,37 +151,37 @@ class NoteBook:
         """Make what is known of a place equal to its files."""
         files = self._files
         for path in files.gone(place, folder):
-            await self._tell(*self._replace(place, Reading(path)))
+            await self._tell(*self._replace(place, NoteReading(path)))
             files.drop(place, path)
         changed = files.changed(place, folder, self._most - self._size)
         for paths in batched(changed, _FILES):
             for reading in await self._read(place, paths):
                 known = files.get(place, reading.path)
-                signature = folder.files[reading.path]
+                stamp = folder.files[reading.path]
                 if reading.problem == UNREADABLE and known.ids:
                     continue  # the failure may be temporary; it is tried again
                 wanted = int(reading.problem == TOO_MANY)
                 if self._size - len(known.ids) + len(reading.chunks) > self._most:
                     wanted = len(reading.chunks)
-                    reading = Reading(reading.path, problem=TOO_MANY)
+                    reading = NoteReading(reading.path, problem=TOO_MANY)
                 await self._tell(*self._replace(place, reading))
                 ids = tuple(chunk.note_id for chunk in reading.chunks)
-                fresh = KnownFile(signature, ids, reading.problem, wanted)
+                fresh = KnownFile(stamp, ids, reading.problem, wanted)
                 files.put(place, reading.path, fresh)
         self._reports.post(place, [*folder.broken, *files.problems(place)])
         if changed:
             logger.debug("笔记：{} 读了 {} 个文件，共 {} 段", place.name, len(changed), self._size)
 
-    async def _read(self, place: NotePlace, paths: Sequence[str]) -> list[Reading]:
+    async def _read(self, place: NotePlace, paths: Sequence[str]) -> list[NoteReading]:
         """Read files; one for which there is no room is reported unread."""
         if self._size >= self._most:
             known = [path for path in paths if self._files.get(place, path).ids]
-            full = [Reading(path, problem=TOO_MANY) for path in paths if path not in known]
+            full = [NoteReading(path, problem=TOO_MANY) for path in paths if path not in known]
             return full + await asyncio.to_thread(read_files, self._source, place, known)
         return await asyncio.to_thread(read_files, self._source, place, paths)
 
     def _replace(
-        self, place: NotePlace, reading: Reading
+        self, place: NotePlace, reading: NoteReading
     ) -> tuple[list[NoteChunk], list[NoteChunk]]:
         """Store a file's present pieces. Returns the pieces removed and the pieces added."""
         pieces = self._pieces.setdefault(place.name, {})

@@ -11,21 +11,22 @@ from ...models.notes import NoteChunk, NotePlace
 from ...models.notices import Notice, NoticeCode
 from ...models.scope import Scope
 from ...runtime.notice_board import NoticeBoard
+from ...storage.files import Stamp
 from ...text.overlap import fold
 from ..models import FileReport
 from .markdown_notes import MarkdownNotes
-from .models import NoteFolder, Signature
+from .models import NoteFolder
 
 TOO_MANY = "too_many"
 """The problem code of a file that is skipped but not broken."""
 UNREADABLE = "unreadable"
-_NEVER: Signature = (-1, -1, -1)
+_NEVER: Stamp = (-1, -1, -1)
 _MOST_REPORTS = 20
 """The most warnings about one place: a thousand broken files must not post a thousand notices."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class NoteReading:
     """The pieces of a file with their folded texts, or why there are none."""
 
     path: str
@@ -34,25 +35,27 @@ class Reading:
     problem: str = ""
 
 
-def read_files(source: MarkdownNotes, place: NotePlace, paths: Iterable[str]) -> list[Reading]:
+def read_files(source: MarkdownNotes, place: NotePlace, paths: Iterable[str]) -> list[NoteReading]:
     """Returns a reading for each path, also for unreadable files. Blocks."""
     found = []
     for path in paths:
         try:
             chunks = source.read(place, path)
         except VaultFileBroken as error:
-            found.append(Reading(path, problem=error.reason))
+            found.append(NoteReading(path, problem=error.reason))
         else:
-            found.append(Reading(path, chunks, tuple(fold(embedded_passage(c)) for c in chunks)))
+            found.append(
+                NoteReading(path, chunks, tuple(fold(embedded_passage(c)) for c in chunks))
+            )
     return found
 
 
 @dataclass(frozen=True, slots=True)
 class KnownFile:
-    """A file's signature when it was read, and the ids of its pieces. ``wanted``: how many pieces
+    """A file's stamp when it was read, and the ids of its pieces. ``wanted``: how many pieces
     it needs room for if it was skipped."""
 
-    signature: Signature = _NEVER
+    stamp: Stamp = _NEVER
     ids: tuple[str, ...] = ()
     problem: str = ""
     wanted: int = 0
@@ -89,10 +92,10 @@ class KnownFiles:
         return [path for path in known if path not in folder.files] if folder.whole else []
 
     def changed(self, place: NotePlace, folder: NoteFolder, room: int) -> list[str]:
-        """Returns files with a changed signature, and skipped ones that may fit now."""
+        """Returns files with a changed stamp, and skipped ones that may fit now."""
         files = ((path, self.get(place, path), now) for path, now in folder.files.items())
         return [
-            path for path, known, now in files if known.signature != now or 0 < known.wanted <= room
+            path for path, known, now in files if known.stamp != now or 0 < known.wanted <= room
         ]
 
     def problems(self, place: NotePlace) -> Iterator[FileReport]:

@@ -177,7 +177,7 @@ async def test_an_embedder_that_has_a_process_of_its_own_ends_it(place: Place) -
         BundledEmbedder(process, index=None), query_seconds=60.0, write_seconds=60.0
     )
     assert await embedder.prepare() == FAKE
-    assert embedder.beside_index is None
+    assert embedder.colocated_index is None
     vectors = await embedder.embed_documents([str(number) for number in range(20)])
     assert vectors.shape == (20, DIM)
     await asyncio.gather(*(embedder.embed_query(str(number)) for number in range(9)))

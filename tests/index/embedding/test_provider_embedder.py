@@ -11,9 +11,9 @@ from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.checked import CheckedEmbedder
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.languages import (
     Language,
-    blind_languages,
     check_language,
     language_of,
+    unsupported_languages,
 )
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.provider import ProviderEmbedder
 from astrbot_plugin_scoped_memory.tests.fakes.raw_embedder import FakeRawEmbedder
@@ -110,7 +110,7 @@ def test_a_model_to_which_all_chinese_looks_alike_is_blind_to_it() -> None:
     queries = np.eye(16, dtype=np.float32)
     queries[:8] = 0.0
     queries[:8, 0] = 1.0  # Chinese comes first among the probes
-    blind = blind_languages(queries, queries)
+    blind = unsupported_languages(queries, queries)
     assert blind == {Language.CHINESE}
     check_language("what does Anna drink", blind)
     with pytest.raises(EmbeddingFailed, match="language"):

@@ -145,7 +145,7 @@ async def test_the_key_is_in_no_error_representation_or_log(
                 error = error.__cause__ or error.__context__
     finally:
         logger.remove(handle)
-    sink.write(f"{service!r} {vars(service)} {vars(service._door)} {service._door._key!r}")
+    sink.write(f"{service!r} {vars(service)} {vars(service._client)} {service._client._key!r}")
     assert "it failed" in sink.getvalue()
     assert CANARY not in sink.getvalue() + caplog.text
 

@@ -31,10 +31,10 @@ LANGUAGES = ("zh", "en")
 
 def levels(memory: SharedMemory, project: str = "shop") -> Levels:
     """What an agent of a project in the home sees; outside projects for an empty name."""
-    everywhere = Level(GLOBAL, memory, global_conversation())
+    global_level = Level(GLOBAL, memory, global_conversation())
     if not project:
-        return Levels(everywhere)
-    return Levels(everywhere, Level(PROJECT, memory, project_conversation(project)))
+        return Levels(global_level)
+    return Levels(global_level, Level(PROJECT, memory, project_conversation(project)))
 
 
 def tools_of(memory: SharedMemory, language: str = "en", project: str = "shop") -> MemoryTools:

@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Protocol
 from ....errors import EmbeddingFailed
 from ...ports import TextIndex
 from ...rules.deduplication import CAUTIOUS, MergeThresholds
-from ..languages import PROBE_MEMORIES, PROBE_QUERIES, Language, blind_languages, check_language
+from ..languages import (
+    PROBE_MEMORIES,
+    PROBE_QUERIES,
+    Language,
+    check_language,
+    unsupported_languages,
+)
 from ..merge_calibration import MERGE_PROBES, merge_thresholds
 from ..ports import Fingerprint
 from .bundled_model import LABEL
@@ -52,7 +58,7 @@ class BundledEmbedder:
     def __init__(self, process: EmbeddingProcess, *, index: TextIndex | None) -> None:
         self._process = process
         self._index = index
-        self._blind: frozenset[Language] = frozenset()
+        self._unsupported: frozenset[Language] = frozenset()
         self._merge_thresholds = CAUTIOUS
         self._executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="embedding")
 
@@ -65,9 +71,9 @@ class BundledEmbedder:
         return self._merge_thresholds
 
     @property
-    def beside_index(self) -> TextIndex | None:
+    def colocated_index(self) -> TextIndex | None:
         # A query in a language that the model cannot read is refused here.
-        return None if self._blind else self._index
+        return None if self._unsupported else self._index
 
     async def prepare(self) -> Fingerprint:
         """Loads it there and measures it on a few built-in sentences."""
@@ -75,12 +81,12 @@ class BundledEmbedder:
         queries = await self._embed(PROBE_QUERIES, is_query=True)
         memories = await self._embed(PROBE_MEMORIES, is_query=False)
         statements = await self._embed(MERGE_PROBES, is_query=False)
-        self._blind = blind_languages(queries, memories)
-        self._merge_thresholds = merge_thresholds(statements, self._blind)
+        self._unsupported = unsupported_languages(queries, memories)
+        self._merge_thresholds = merge_thresholds(statements, self._unsupported)
         return fingerprint
 
     async def embed_query(self, text: str) -> Vector:
-        check_language(text, self._blind)
+        check_language(text, self._unsupported)
         vector: Vector = (await self._embed([text], is_query=True))[0]
         return vector
 

@@ -14,7 +14,13 @@ from ....errors import EmbeddingFailed
 from ...rules.deduplication import CAUTIOUS, MergeThresholds
 from ..download.model_download import DownloadProgress, ModelDownload, fetch_command
 from ..encoder import LIBRARIES, Encoder, Open, encoded, opened
-from ..languages import PROBE_MEMORIES, PROBE_QUERIES, Language, blind_languages, check_language
+from ..languages import (
+    PROBE_MEMORIES,
+    PROBE_QUERIES,
+    Language,
+    check_language,
+    unsupported_languages,
+)
 from ..merge_calibration import MERGE_PROBES, merge_thresholds
 from ..ports import Fingerprint
 from ..vectors import unit_rows, without_zeros
@@ -51,7 +57,7 @@ class _Loaded:
     model: Encoder
     prompts: Prompts
     fingerprint: Fingerprint
-    blind: frozenset[Language]
+    unsupported: frozenset[Language]
     merge_thresholds: MergeThresholds
 
 
@@ -112,7 +118,7 @@ class LocalModelEmbedder:
         return None if self._download is None or self._download.done else self._download.progress
 
     @property
-    def beside_index(self) -> None:
+    def colocated_index(self) -> None:
         return None
 
     async def prepare(self) -> Fingerprint:
@@ -126,7 +132,7 @@ class LocalModelEmbedder:
 
     async def embed_query(self, text: str) -> Vector:
         loaded = self._ready()
-        check_language(text, loaded.blind)
+        check_language(text, loaded.unsupported)
         vectors = await self._in_thread(_encode, loaded.model, [text], loaded.prompts.query)
         vector: Vector = vectors[0]
         return vector
@@ -225,9 +231,11 @@ def _load(folder: Path, name: str, label: str, libraries: Sequence[Open]) -> _Lo
         model = opened(folder, name, libraries)
         prompts = model.prompts
         queries = _encode(model, PROBE_QUERIES, prompts.query)
-        blind = blind_languages(queries, _encode(model, PROBE_MEMORIES, prompts.document))
+        unsupported = unsupported_languages(
+            queries, _encode(model, PROBE_MEMORIES, prompts.document)
+        )
         statements = _encode(model, MERGE_PROBES, prompts.document)
-        merges = merge_thresholds(statements, blind)
+        merges = merge_thresholds(statements, unsupported)
         revision = content_revision(folder, prompts, model.variant)
         fingerprint = Fingerprint(label, queries.shape[1], revision)
     except EmbeddingFailed as error:
@@ -236,7 +244,7 @@ def _load(folder: Path, name: str, label: str, libraries: Sequence[Open]) -> _Lo
         raise EmbeddingFailed(f"broken_model: {error.code}") from error
     except Exception as error:  # files that cannot be read, vectors that do not fit each other
         raise EmbeddingFailed(f"broken_model: {type(error).__name__}") from error
-    return _Loaded(model, prompts, fingerprint, blind, merges)
+    return _Loaded(model, prompts, fingerprint, unsupported, merges)
 
 
 def _encode(model: Encoder, texts: Sequence[str], prompt: str) -> Vectors:

@@ -65,7 +65,7 @@ class TorchModel:
         return self._prompts
 
     def encode(self, texts: Sequence[str], prompt: str) -> Vectors:
-        """A row a text."""
+        """One row per text."""
         vectors: Vectors = self._model.encode(
             list(texts),
             prompt=prompt,

@@ -14,7 +14,7 @@ _FLOAT: Final = 4
 
 
 def vectors_in(body: bytes, count: int) -> list[Sequence[float]]:
-    """Returns a vector a text, in the order of the texts.
+    """Returns one vector per text, in the order of the texts.
 
     Args:
         body: JSON with a list ``data`` of objects. ``embedding`` is a list of numbers or base64;

@@ -14,7 +14,7 @@ from ....errors import EmbeddingFailed, InvalidService
 from .address import endpoint
 from .answer import vectors_in
 from .api_key import ApiKey
-from .post import Door, Rejected
+from .http_client import HttpClient, Rejected
 
 _TEXTS: Final = 64
 """Texts in a request, until a service turns out to take fewer."""
@@ -55,12 +55,13 @@ class EmbeddingService:
         address = endpoint(base)
         self.label = f"service:{address.host}"
         self.model = model.strip()
-        self._door = Door(address, ApiKey(key), seconds=seconds)
+        self._client = HttpClient(address, ApiKey(key), seconds=seconds)
         self._at_once = asyncio.Semaphore(_AT_ONCE)
         self._texts = _TEXTS
 
     async def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
-        """Returns a vector a text. Raises EmbeddingFailed; see ``Door.post`` and ``vectors_in``."""
+        """Returns one vector per text. Raises EmbeddingFailed: see ``HttpClient.post`` and
+        ``vectors_in``."""
         vectors: list[Sequence[float]] = []
         # Stripped first: services refuse a blank text, which the beginning of one may be.
         for batch in self._batches([text.strip()[:_TEXT_CHARACTERS] for text in texts]):
@@ -81,7 +82,7 @@ class EmbeddingService:
         """Of one request, or of several where the service takes no list of this length."""
         body = json.dumps({"model": self.model, "input": list(texts)}).encode()
         try:
-            return vectors_in(self._door.post(body), len(texts))
+            return vectors_in(self._client.post(body), len(texts))
         except Rejected:
             if len(texts) == 1:
                 raise

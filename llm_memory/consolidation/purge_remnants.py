@@ -23,7 +23,7 @@ from .nightly_backup import NightlyBackup
 from .purged_backups import PurgedBackups
 
 
-class Purging:
+class PurgeRemnants:
     """A corrected statement is purged once no archive and no living entry holds its words: a person
     has purged it by command, or deleted it from ``archive/`` by hand. Words that somebody overwrote
     in a file are purged with their entry."""
@@ -136,7 +136,7 @@ class Purging:
                     return is_digest(memory) and self._corrected.says(memory.judgment, here)
 
                 async with self._living.writing:
-                    await asyncio.to_thread(self._vault.erase, scope, tells)
+                    await asyncio.to_thread(self._vault.purge, scope, tells)
 
 
 def _said(one: Correction) -> tuple[str, str]:

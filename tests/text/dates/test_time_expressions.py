@@ -468,7 +468,7 @@ def test_a_long_text_is_read_to_its_end() -> None:
     assert spans[-1].words == "the last week"
 
 
-PAGE = (Path(__file__).parents[2] / "docs" / "time-expressions.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "time-expressions.md").read_text(encoding="utf-8")
 
 
 def test_each_row_of_the_page_for_owners_is_true() -> None:

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.text.dates.expressions import find_times
-from astrbot_plugin_scoped_memory.llm_memory.text.dates.relative import (
+from astrbot_plugin_scoped_memory.llm_memory.text.dates.date_annotation import (
     resolve_dates,
     without_weekday_dates,
 )
+from astrbot_plugin_scoped_memory.llm_memory.text.dates.expressions import find_times
 
 pytestmark = pytest.mark.unit
 
@@ -127,7 +127,7 @@ def test_the_words_stay_in_their_order(text: str, now: datetime) -> None:
 
 
 def test_each_row_of_the_page_for_owners_is_true() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "time-expressions.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "time-expressions.md").read_text(encoding="utf-8")
     table = page.split("| 记成 |\n| --- | --- |\n")[1].split("\n\n")[0]
     rows = re.findall(r"^\| (.+) \| (.+) \|$", table, re.MULTILINE)
     assert len(rows) >= 12

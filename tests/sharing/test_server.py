@@ -1,4 +1,4 @@
-"""The owner's door over loopback HTTP: who may ask, for what, and as whom."""
+"""The owner's server over loopback HTTP: who may ask, for what, and as whom."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ from astrbot_plugin_scoped_memory.llm_memory.errors import (
 from astrbot_plugin_scoped_memory.llm_memory.home.memory_home import connect
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import FileText, PointerNotVisible
 from astrbot_plugin_scoped_memory.llm_memory.sharing.calls import AGENT, PROTOCOL
-from astrbot_plugin_scoped_memory.llm_memory.sharing.door import MOST_BYTES, Door
 from astrbot_plugin_scoped_memory.llm_memory.sharing.endpoint import (
     FILE_NAME,
     Endpoint,
     read_endpoint,
 )
 from astrbot_plugin_scoped_memory.llm_memory.sharing.remote_memory import RemoteMemory
+from astrbot_plugin_scoped_memory.llm_memory.sharing.server import MOST_BYTES, SharingServer
 from astrbot_plugin_scoped_memory.tests.support.engines import MAP, Rig, group, running
 
 pytestmark = [pytest.mark.engine, pytest.mark.asyncio(loop_scope="module")]
@@ -50,7 +50,7 @@ SHARED = {**MAP, "mcp:project:site": "公司"}
 
 
 class Owner:
-    """A bot with an open door."""
+    """A bot with an open server."""
 
     def __init__(self, bot: Rig, endpoint: Endpoint) -> None:
         self.bot = bot
@@ -98,12 +98,12 @@ async def owner(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Owner
     async with running(root, SHARED, follow=False) as bot:
         await bot.remember(FAMILY_SECRET, group(777))
         await bot.remember("公司的打印机在三楼", group(888))
-        door = Door(bot.engine.service, root / "state")
-        endpoint = await door.open()
+        server = SharingServer(bot.engine.service, root / "state")
+        endpoint = await server.open()
         try:
             yield Owner(bot, endpoint)
         finally:
-            await door.close()
+            await server.close()
 
 
 def reading(where: str, conversation: object = str(SITE)) -> dict[str, object]:
@@ -392,47 +392,47 @@ def failing(error: BaseException | None = None, answer: object = None) -> Any:
 async def test_what_fails_is_told_and_a_living_owner_is_not_taken_for_a_dead_one(
     tmp_path: Path, error: Exception, raised: type[Exception], said: str
 ) -> None:
-    door = Door(failing(error), tmp_path)
-    remote = RemoteMemory(await door.open())
+    server = SharingServer(failing(error), tmp_path)
+    remote = RemoteMemory(await server.open())
     with pytest.raises(raised, match=said) as caught:
         await remote.read("x", conversation_id=SITE)
     assert type(caught.value) is raised
     assert "Traceback" not in str(caught.value)
     assert "secret/path" not in str(caught.value)
     remote.close()
-    await door.close()
+    await server.close()
 
 
 @pytest.mark.parametrize("answer", [None, 7, Rejected(RejectReason.EMPTY), object()])
 async def test_an_answer_of_a_wrong_type_is_an_error(tmp_path: Path, answer: object) -> None:
-    door = Door(failing(answer=answer), tmp_path)
-    remote = RemoteMemory(await door.open())
+    server = SharingServer(failing(answer=answer), tmp_path)
+    remote = RemoteMemory(await server.open())
     with pytest.raises(ScopedMemoryError):
         await remote.read("x", conversation_id=SITE)
     remote.close()
-    await door.close()
+    await server.close()
 
 
 async def test_odd_texts_come_back_as_they_went(tmp_path: Path) -> None:
     text = "\x00\x7f\u2028\U0001f600 \n\t\\ \"'</script>" + "长" * 10_000
-    door = Door(failing(answer=FileText("a.md", text)), tmp_path)
-    remote = RemoteMemory(await door.open())
+    server = SharingServer(failing(answer=FileText("a.md", text)), tmp_path)
+    remote = RemoteMemory(await server.open())
     assert await remote.read("x", conversation_id=SITE) == FileText("a.md", text)
     remote.close()
-    await door.close()
+    await server.close()
 
 
-async def test_the_endpoint_is_private_and_goes_with_the_door(tmp_path: Path) -> None:
-    door = Door(failing(answer=PointerNotVisible("x")), tmp_path)
-    endpoint = await door.open()
+async def test_the_endpoint_is_private_and_goes_with_the_server(tmp_path: Path) -> None:
+    server = SharingServer(failing(answer=PointerNotVisible("x")), tmp_path)
+    endpoint = await server.open()
     file = tmp_path / FILE_NAME
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert read_endpoint(tmp_path) == endpoint
     assert (endpoint.host, endpoint.protocol) == ("127.0.0.1", PROTOCOL)
     assert len(endpoint.token) >= 43
     assert [path.name for path in tmp_path.iterdir()] == [FILE_NAME]
-    await door.close()
-    await door.close()
+    await server.close()
+    await server.close()
     assert list(tmp_path.iterdir()) == []
     remote = RemoteMemory(endpoint)
     with pytest.raises(OwnerGone):
@@ -440,22 +440,22 @@ async def test_the_endpoint_is_private_and_goes_with_the_door(tmp_path: Path) ->
     remote.close()
 
 
-async def test_each_door_has_another_token(tmp_path: Path) -> None:
-    doors = [Door(failing(), tmp_path / name) for name in "ab"]
+async def test_each_server_has_another_token(tmp_path: Path) -> None:
+    servers = [SharingServer(failing(), tmp_path / name) for name in "ab"]
     for name in "ab":
         (tmp_path / name).mkdir()
-    one, other = [await door.open() for door in doors]
+    one, other = [await server.open() for server in servers]
     assert one.token != other.token
     stranger = RemoteMemory(Endpoint(other.host, other.port, one.token, other.pid))
     with pytest.raises(OwnerGone, match="token"):  # as where another owner has the port by now
         await stranger.read("x", conversation_id=SITE)
     stranger.close()
-    for door in doors:
-        await door.close()
+    for server in servers:
+        await server.close()
 
 
 async def test_the_next_owners_file_stays(tmp_path: Path) -> None:
-    first, second = Door(failing(), tmp_path), Door(failing(), tmp_path)
+    first, second = SharingServer(failing(), tmp_path), SharingServer(failing(), tmp_path)
     await first.open()
     kept = await second.open()
     await first.close()
@@ -463,12 +463,12 @@ async def test_the_next_owners_file_stays(tmp_path: Path) -> None:
     await second.close()
 
 
-async def test_a_door_that_cannot_say_where_it_is_is_shut(tmp_path: Path) -> None:
-    door = Door(failing(), tmp_path / "missing")
+async def test_a_server_that_cannot_say_where_it_is_is_shut(tmp_path: Path) -> None:
+    server = SharingServer(failing(), tmp_path / "missing")
     with pytest.raises(OSError):
-        await door.open()
-    assert door._serving is None
-    await door.close()
+        await server.open()
+    assert server._serving is None
+    await server.close()
 
 
 @pytest.mark.parametrize(

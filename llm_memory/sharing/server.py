@@ -29,10 +29,10 @@ _ANY: Final = ("0.0.0.0", "::")  # noqa: S104  (what an owner may have said, for
 MOST_BYTES: Final = 4 * 1024 * 1024
 """Of a call."""
 _GRACE_SECONDS: Final = 1
-"""For calls that began, when the door closes."""
+"""For calls that began, when the server closes."""
 
 
-class Door:
+class SharingServer:
     """``open``, then ``close``. starlette and uvicorn come with the MCP SDK, and with AstrBot."""
 
     def __init__(

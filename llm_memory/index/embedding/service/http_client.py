@@ -36,7 +36,7 @@ class Rejected(EmbeddingFailed):
     """The service does not take these texts, or not so many at once."""
 
 
-class Door:
+class HttpClient:
     """A service's endpoint. Thread-safe.
 
     What a service says in an error is never repeated: it may hold the key or the texts. The errors
