@@ -8,7 +8,6 @@ from typing import Final
 from astrbot.api import logger
 from astrbot.api.event import AstrMessageEvent
 from astrbot.api.provider import LLMResponse, ProviderRequest
-from astrbot.core.agent.message import TextPart
 
 from ..llm_memory import (
     Actor,
@@ -21,7 +20,7 @@ from ..llm_memory import (
 )
 from ..llm_memory.models.turns import PAUSED_VIEW
 from .plugin_context import PluginContext
-from .services.injection_service import fence
+from .services.injection_service import fence, inject
 from .services.primer_injection import opening
 from .services.retrieval_service import RetrievalService
 from .turn.first_message import announce_conversation, log_first_message, warn_admin
@@ -88,15 +87,16 @@ class DeepMind:
         plugin.turns.note_view(event, start.view)
         recall, primer = start.recall, start.primer
         say, scope = plugin.texts.say, start.scope_name or "-"  # for the log alone
+        as_prompt = plugin.reads_prompt_only(conversation_id)
         if primer.sections:
-            self._inject(request, opening(primer, recall.hits, plugin.texts), conversation_id)
+            inject(request, opening(primer, recall.hits, plugin.texts), as_prompt=as_prompt)
             hours = f"{primer.away.total_seconds() / 3600:.1f}" if primer.away else "-"
             count = len(primer.shown)
             logger.info(
                 say("log.primed", id=conversation_id, hours=hours, count=count, scope=scope)
             )
         elif recall.hits:
-            self._inject(request, fence(recall.hits, plugin.texts), conversation_id)
+            inject(request, fence(recall.hits, plugin.texts), as_prompt=as_prompt)
         if recall.hits:
             plugin.turns.note_recalled(event, (hit.memory_id for hit in recall.hits))
             count = len(recall.hits)
@@ -215,12 +215,3 @@ class DeepMind:
             logger.exception(self._plugin.texts.say("log.observe_failed"))
         else:
             logger.warning(self._plugin.texts.say("log.observe_failed"))
-
-    def _inject(self, request: ProviderRequest, text: str, conversation_id: ConversationId) -> None:
-        if self._plugin.reads_prompt_only(conversation_id):
-            if self._plugin.config.inject_into_prompt:
-                request.prompt = f"{request.prompt or ''}\n\n{text}"
-            return
-        # Temporary: sent after the person's own text, never saved to the history, and the system
-        # prompt stays as it is, so that the provider's prefix cache holds.
-        request.extra_user_content_parts.append(TextPart(text=text).mark_as_temp())

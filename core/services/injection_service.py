@@ -1,8 +1,11 @@
-"""Recalled memories as one fenced piece of text: data, never instructions."""
+"""Recalled memories as one fenced piece of text, data and never instructions, and where it goes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+
+from astrbot.api.provider import ProviderRequest
+from astrbot.core.agent.message import TextPart
 
 from ...llm_memory import Byline, Hit
 from ...llm_memory.catalogue.rules.bylines import UNKNOWN, as_one_name
@@ -11,6 +14,17 @@ from ..texts import Texts
 
 OPEN = "<scoped_memory>"
 CLOSE = "</scoped_memory>"
+
+
+def inject(request: ProviderRequest, text: str, *, as_prompt: bool) -> None:
+    """Put a text into a request, behind the person's own words. ``as_prompt``: into the prompt,
+    for runners that read nothing else."""
+    if as_prompt:
+        request.prompt = f"{request.prompt or ''}\n\n{text}"
+    else:
+        # Temporary: never saved to the history. And the system prompt stays as it is, so that the
+        # provider's prefix cache holds.
+        request.extra_user_content_parts.append(TextPart(text=text).mark_as_temp())
 
 
 def fence(hits: Sequence[Hit], texts: Texts) -> str:

@@ -51,6 +51,9 @@ class RetrievalService:
         """The view's mark, at most ``auto_inject_topk`` memories, but of a week that is asked for
         one a day, and the primer after a pause, each empty if the deadline passes first.
 
+        A runner that reads nothing but the prompt, into which the owner wants nothing, is told of
+        nothing, so nothing is looked for.
+
         The budgets are for all that is written, the words around the memories too. ``primed`` is
         False where no person comes back: a timer that goes off.
         """
@@ -61,7 +64,7 @@ class RetrievalService:
         request = TurnRequest(
             query,
             seconds=config.recall_deadline_ms / 1000,
-            limit=config.auto_inject_topk,
+            limit=0 if unread else config.auto_inject_topk,
             token_budget=config.inject_token_budget - estimate_tokens(fence((), texts)),
             line=lambda hit: f"{_NUMBERED}{hit_line(hit, texts)}\n",
             days=WEEK,

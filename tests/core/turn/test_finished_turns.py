@@ -105,6 +105,14 @@ async def test_what_a_tool_showed_to_the_model_is_told_and_what_it_stored_not(
     assert turn.recalled == (stored.memory.memory.memory_id,)
 
 
+async def test_a_runner_that_reads_no_memories_was_shown_none(tmp_path: Path) -> None:
+    async with running(tmp_path) as rig:
+        await rig.remember(PEANUTS, group(777))
+        await finish(TurnPlugin(rig, runner="dify"))
+    (turn,) = queued(tmp_path)
+    assert turn.recalled == ()
+
+
 async def test_a_tool_that_shows_no_memories_tells_of_none(tmp_path: Path) -> None:
     class Talkative(MemoryTool):
         async def answer(self, *_: Any) -> str:
