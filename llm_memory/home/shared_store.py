@@ -36,6 +36,7 @@ OPENING_SECONDS: Final = 60.0
 """And for a store that this process is opening: a large one takes its time."""
 _POLL_SECONDS: Final = 0.05
 _ENDS: Final = "this program is about to end / 程序就要结束了"
+_SILENT: Final = "another program has it open and does not answer / 另一个程序开着它，不答话"
 _ASIDE: Final = ConversationId.parse("mcp:global:ping")
 
 
@@ -81,7 +82,8 @@ class SharedStore:
         self._opening = False
         self._closed = False
         self._stranger: NoOwner | None = None
-        self._fault = ""
+        self._fault = ""  # of the last round, as a whole
+        self._found = ""  # so far in this one
 
     @property
     def owned(self) -> Owned | None:
@@ -111,7 +113,7 @@ class SharedStore:
         except TimeoutError:
             if (current := self._current) is not None:  # at the last moment
                 return current
-            raise NoOwner(self._fault or f"no program answers for {self._folder}") from None
+            raise NoOwner(self._fault or _SILENT) from None
         except asyncio.CancelledError:
             if connecting.cancelled():  # `close` alone does that
                 raise NoOwner(_ENDS) from None
@@ -124,6 +126,7 @@ class SharedStore:
                 if found is not None:
                     self._current = found
                     return found
+                self._fault = self._found
                 await asyncio.sleep(_POLL_SECONDS)
         finally:
             self._connecting = None
@@ -133,12 +136,12 @@ class SharedStore:
         self._stranger = None
         endpoint = await asyncio.to_thread(self._endpoint)
         if endpoint is None or endpoint.pid == os.getpid():
-            self._fault = "no program has it open / 没有程序开着它"
+            self._found = "no program has it open / 没有程序开着它"
             return None
         try:
             remote = RemoteMemory(endpoint)
         except NoOwner as error:  # unless it is dead: then another version has taken its place
-            self._fault, self._stranger = str(error), error
+            self._found, self._stranger = str(error), error
             return None
         try:
             await remote.read("", conversation_id=_ASIDE)
@@ -146,7 +149,7 @@ class SharedStore:
             remote.close()
             if not isinstance(error, OwnerGone):
                 raise
-            self._fault = str(error)
+            self._found = str(error)
             return None
         self._remote = remote
         logger.info("用的是另一个程序打开的记忆（进程 {}）", endpoint.pid)
@@ -169,6 +172,7 @@ class SharedStore:
             await owned.open()
         except EngineOff as error:
             if error.code == "directory_in_use":
+                self._found = _SILENT
                 return None
             raise
         except BaseException:
@@ -184,9 +188,7 @@ class SharedStore:
         try:
             lock.acquire()
         except DirectoryInUse:
-            self._fault = (
-                "another program has it open and does not answer / 另一个程序开着它，不答话"
-            )
+            self._found = _SILENT
             return False
         lock.release()
         return True

@@ -7,7 +7,8 @@ import random
 import pytest
 
 from astrbot_plugin_scoped_memory.harness.places import Person, group
-from astrbot_plugin_scoped_memory.harness.rig import Rig
+from astrbot_plugin_scoped_memory.harness.rig import PATIENCE, Rig
+from astrbot_plugin_scoped_memory.harness.script import JsonObject
 from astrbot_plugin_scoped_memory.tests.support.legacy_stores import photograph
 from astrbot_plugin_scoped_memory.tests.support.programs.adopting_bot import Adoption
 
@@ -27,7 +28,11 @@ async def test_kill_9_off_and_on_and_another_map_lose_nothing_and_what_came_is_i
     root = tmp_path_factory.mktemp("adopting-bot")
     adoption = Adoption.beside(root, in_sqlite=1000)
     chance = random.Random(5)
-    config = {"adopt_legacy": True, "conversation_scope_map": {HOME.umo: "家人"}}
+    config: JsonObject = {
+        "adopt_legacy": True,
+        "conversation_scope_map": {HOME.umo: "家人"},
+        "advanced": {**PATIENCE["advanced"], "migration_batch": 50},  # not too quick
+    }
     async with Rig(root, config=config) as rig:
         await adoption.kill(rig, chance.randrange(1400, 1800), chance)
         await adoption.running(rig)

@@ -152,7 +152,7 @@ async def test_a_bot_that_was_killed_is_met_again(running: Rig, tmp_path: Path) 
 
     await reached(10, within=20)
     await running.crash()
-    await reached(len(acknowledged) + 3, within=5)  # from the bot's return on
+    await reached(len(acknowledged) + 3, within=30)  # the bot has yet to open the store
     going = False
     await asyncio.gather(*working)
     text = "\n".join(path.read_text("utf-8") for path in running.memory.rglob("*.md"))

@@ -48,6 +48,7 @@ async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Rig
     root = tmp_path_factory.mktemp("learning-bot")
     admins = [MOTHER.user_id, FATHER.user_id, COLLEAGUE.user_id]
     async with Rig(root, admins=admins, config=config, moved_clock=True) as rig:
+        rig.clock.set_to(10, days=1)  # no midnight comes by itself
         yield rig
 
 

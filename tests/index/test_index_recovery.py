@@ -192,6 +192,7 @@ async def test_an_index_that_hangs_is_not_waited_for_nor_asked_again(tmp_path: P
     async with running_on_vectors(tmp_path, store=store, settings=settings) as rig:
         await rig.remember(PEANUTS, group(777))
         await rig.until_indexed()
+        store.asked = 0  # a draft may have asked for its like
         store.go.clear()
         try:
             for _ in range(10):
@@ -267,6 +268,7 @@ async def test_an_index_that_is_always_too_slow_is_said(tmp_path: Path) -> None:
     async with running_on_vectors(tmp_path, store=store, settings=settings) as rig:
         await rig.remember(PEANUTS, group(777))
         await rig.until_indexed()
+        rig.engine.rooms.indexing._faults.answered()  # the draft's own question was slow, too
         for number in range(30):
             assert (NoticeCode.INDEX_OFF in said(rig)) is (number >= 20)
             store.go.clear()
@@ -344,6 +346,7 @@ async def test_twelve_questions_at_once_to_an_index_that_hangs_keep_nobody_from_
     async with running_on_vectors(tmp_path, store=store, settings=settings) as rig:
         await rig.remember(PEANUTS, group(777))
         await rig.until_indexed()
+        store.asked = 0  # a draft may have asked for its like
         store.go.clear()
         try:
             asked = [rig.texts(QUESTION, group(777)) for _ in range(12)]
@@ -467,11 +470,12 @@ async def test_whether_it_is_worn_is_asked_once_after_the_writes_and_again_after
 ) -> None:
     store = Rotten()
     async with running_on_vectors(tmp_path, store=store) as rig:
+        await until(lambda: store.rests == 1)  # after the opening, too
         await rig.remember(PEANUTS, group(777))
-        await until(lambda: store.rests == 1)
+        await until(lambda: store.rests == 2)
         assert store.count() == 1
         await rig.remember("奶奶喜欢豆浆", group(777))
-        await until(lambda: store.rests == 2)
+        await until(lambda: store.rests == 3)
         assert store.count() == 2
 
 

@@ -233,7 +233,7 @@ async def test_reloads_and_another_embedder_and_another_map_half_way_change_noth
     tmp_path: Path,
 ) -> None:
     source = filled(RECORDS)
-    slow = replace(SMALL, walk_pace=WalkPace(batch=5, least_pause=0.02, most_pause=0.02))
+    slow = replace(SMALL, walk_pace=WalkPace(batch=5, least_pause=0.1, most_pause=0.1))
     maps = ({"aiocqhttp:GroupMessage:777": "家人"}, {"aiocqhttp:GroupMessage:1": "别处"}, {})
     for scope_map, name, wanted in zip(maps, ("one", "two", "three"), (10, 25, 40), strict=True):
         async with (
@@ -242,8 +242,7 @@ async def test_reloads_and_another_embedder_and_another_map_half_way_change_noth
             ) as rig,
             migrating(rig),
         ):
-            await until_status(rig, partial(_past, wanted))
-            assert (await status_of(rig)).remaining > 0
+            assert (await until_status(rig, partial(_past, wanted))).remaining > 0
     async with running(tmp_path, legacy=source, settings=SMALL) as rig, migrating(rig):
         assert (await until_done(rig)).tally == ALL
         await rig.until_indexed()

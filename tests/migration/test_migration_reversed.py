@@ -131,7 +131,9 @@ async def test_a_reverse_that_is_cut_short_is_finished_at_the_next_start(
 async def test_reversed_in_the_middle_nothing_is_half_done(tmp_path: Path) -> None:
     source = odd()
     snapshot = dict(source.records)
-    slow = replace(SMALL, walk_pace=replace(QUICK.walk_pace, batch=5, least_pause=0.02))
+    slow = replace(
+        SMALL, walk_pace=replace(QUICK.walk_pace, batch=5, least_pause=0.1, most_pause=0.1)
+    )
     async with running(tmp_path, legacy=source, settings=slow) as rig, migrating(rig):
         await until_status(rig, lambda status: status.tally.scanned >= 20)
         report = await rig.engine.migrations.reverse()
@@ -160,7 +162,9 @@ async def test_a_reverse_without_its_server_says_so_and_changes_nothing(tmp_path
 
 async def test_what_a_reverse_interrupted_in_vain_goes_on(tmp_path: Path) -> None:
     source = odd()
-    slow = replace(SMALL, walk_pace=replace(QUICK.walk_pace, batch=5, least_pause=0.02))
+    slow = replace(
+        SMALL, walk_pace=replace(QUICK.walk_pace, batch=5, least_pause=0.1, most_pause=0.1)
+    )
     async with running(tmp_path, legacy=source, settings=slow) as rig, migrating(rig):
         await until_status(rig, lambda status: status.tally.scanned >= 10)
 

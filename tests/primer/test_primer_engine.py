@@ -398,7 +398,7 @@ async def test_whatever_goes_wrong_with_it_the_turn_keeps_its_memories(tmp_path:
 
         for broken in (hang, fail):
             plugin = plugin_of(rig)
-            plugin.config = replace(plugin.config, recall_deadline_ms=300)
+            plugin.config = replace(plugin.config, recall_deadline_ms=2_000)
             text = await _with_prime(rig, broken, plugin, question)
             assert "奶奶对花生过敏" in text
             question = hello(text="奶奶对花生过敏吗")

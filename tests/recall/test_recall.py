@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory import Hit, IndexState, MemoryDraft
+from astrbot_plugin_scoped_memory.llm_memory import Hit, MemoryDraft
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm, DropReason
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.trust import PROBES
@@ -83,9 +83,7 @@ async def until(condition: Callable[[], bool]) -> None:
 async def until_ready(rig: Rig) -> None:
     """Both indexes hold everything, and the embedder is examined."""
     await rig.until_indexed()
-    async with asyncio.timeout(30):
-        while (await rig.engine.status()).words is not IndexState.READY:  # noqa: ASYNC110
-            await asyncio.sleep(0.005)
+    await until(lambda: rig.engine.rooms.words.in_step)
     await until(lambda: rig.engine.trust is not None)
 
 
@@ -172,9 +170,7 @@ async def test_until_it_is_examined_words_decide_alone(tmp_path: Path) -> None:
 
 
 async def until_words(rig: Rig) -> None:
-    async with asyncio.timeout(30):
-        while (await rig.engine.status()).words is not IndexState.READY:  # noqa: ASYNC110
-            await asyncio.sleep(0.005)
+    await until(lambda: rig.engine.rooms.words.in_step)
 
 
 async def test_every_fallback_answers_and_says_so(tmp_path: Path) -> None:

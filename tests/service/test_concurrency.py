@@ -44,8 +44,8 @@ class Conversation:
         self.rounds = 0
 
     async def run(self, until: float) -> None:
-        """Until the clock says so."""
-        while time.monotonic() < until:
+        """Until the clock says so, and twice at least."""
+        while self.rounds < 2 or time.monotonic() < until:
             self.rounds += 1
             await self._write()
             await self._read()

@@ -199,6 +199,9 @@ async def test_the_index_keeps_notes_over_a_restart_and_loses_those_that_went(
         await rig.remember("奶奶对花生过敏", group(777))
         await rig.until_indexed()
         (first,) = store.disk.collections.values()
+        async with asyncio.timeout(30):
+            while len(first) < 4:  # noqa: ASYNC110  (the notes are read after the vault)
+                await asyncio.sleep(0.01)
         before = dict(first)
         assert len(before) == 4
     (tmp_path / "memory/shared/b.md").unlink()

@@ -178,7 +178,9 @@ async def test_the_log_hears_of_the_beginning_and_the_end(
     lines: list[str] = []
     for level in ("info", "warning", "error"):
         monkeypatch.setattr(memory_scope_migration.logger, level, lines.append)
-    settings = replace(QUICK, walk_pace=replace(QUICK.walk_pace, batch=1, least_pause=0.02))
+    settings = replace(
+        QUICK, walk_pace=replace(QUICK.walk_pace, batch=1, least_pause=0.02, most_pause=0.02)
+    )
     async with running(tmp_path, legacy=filled(RECORDS), settings=settings) as rig:
         scheduled = MemoryScopeMigration(rig.engine, Texts("zh-CN"))
         task = asyncio.create_task(scheduled.run())

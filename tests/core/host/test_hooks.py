@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -100,20 +99,26 @@ async def test_all_hooks_of_a_message_together_wait_once_for_what_is_made(
     await bot.parts.now()
     again = asyncio.create_task(bot.parts.again(goes_on.wait))
     await asyncio.sleep(0)
-    star, event, began = bot.star, FakeEvent.in_group(777, "在吗"), time.monotonic()
+    star, event, waited = bot.star, FakeEvent.in_group(777, "在吗"), list[float]()
+    within = bot.parts.within
+
+    async def noted(seconds: float) -> Any:
+        waited.append(seconds)
+        return await within(seconds)
+
+    monkeypatch.setattr(bot.parts, "within", noted)
     await star.on_waiting_llm_request(event)
     await star.on_llm_request(event, None)
-    assert time.monotonic() - began < 0.35
-    began = time.monotonic()
+    assert waited == [0.2, pytest.approx(0.0, abs=0.01)]
     await star.on_agent_done(event, None, None)
     await star.on_llm_tool_respond(event, None, None, None)
     await star.on_after_message_sent(event)
     await star.on_group_chatter(event)
-    assert time.monotonic() - began < 0.1
     assert mind.heard == []
     goes_on.set()
     await again
     await asyncio.gather(*star._telling)
+    assert set(waited[2:]) == {main._BEHIND_SECONDS}
     assert mind.heard == ["finished", "finished", "overheard"]
     await star.on_agent_done(event, None, None)
     assert mind.heard[3:] == ["finished"]

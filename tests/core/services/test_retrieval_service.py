@@ -19,7 +19,7 @@ from astrbot_plugin_scoped_memory.tests.support.turn_plugin import TurnPlugin, r
 
 pytestmark = pytest.mark.unit
 
-SHORT = 50
+SHORT = 500
 PEANUTS = "奶奶对花生过敏"
 QUESTION = "奶奶对什么过敏"
 

@@ -233,9 +233,9 @@ async def test_a_slow_service_is_given_up(server: EmbeddingServer, dripping: boo
 async def test_an_answer_without_an_end_is_given_up(
     server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from astrbot_plugin_scoped_memory.llm_memory.index.embedding.service import post
+    from astrbot_plugin_scoped_memory.llm_memory.index.embedding.service import http_client
 
-    monkeypatch.setattr(post, "_LONGEST", 1 << 20)
+    monkeypatch.setattr(http_client, "_LONGEST", 1 << 20)
 
     def endless(handler: BaseHTTPRequestHandler, _: Asked) -> None:
         handler.send_response(200)
@@ -314,14 +314,14 @@ async def test_a_service_that_hangs_holds_few_threads(server: EmbeddingServer) -
     over = threading.Event()
     server.always = lambda *_: bool(over.wait(10)) or None
     embedder = CheckedEmbedder(
-        ProviderEmbedder(raw(server)), query_seconds=0.05, write_seconds=0.05, prepare_seconds=5
+        ProviderEmbedder(raw(server)), query_seconds=0.5, write_seconds=0.5, prepare_seconds=5
     )
     server.always = None
     await embedder.prepare()
     server.always = lambda *_: bool(over.wait(10)) or None
     calls = [embedder.embed_query(f"question {n}") for n in range(30)]
     results = await asyncio.gather(*calls, return_exceptions=True)
-    assert {str(result) for result in results} == {"timeout: 0.05 s"}
+    assert {str(result) for result in results} == {"timeout: 0.5 s"}
     ours = [t for t in threading.enumerate() if t.name == "scoped-memory-service"]
     assert 1 <= len(ours) <= 4
     assert all(thread.daemon for thread in ours)

@@ -42,7 +42,9 @@ async def main():
         draft = MemoryDraft(text, actor=Actor("a:1", "小明"))
         await engine.service.remember(draft, conversation_id=here)
     async with asyncio.timeout(60):
-        while not (said := {n.code: n for n in (await engine.status()).notices}):
+        said = {}
+        while NoticeCode.EMBEDDER_FAILING not in said:
+            said = {n.code: n for n in (await engine.status()).notices}
             await asyncio.sleep(0.01)
     recall = await engine.service.recall(
         "外婆能吃花生吗", conversation_id=here, limit=3, token_budget=600
