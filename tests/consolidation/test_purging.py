@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from astrbot_plugin_scoped_memory.tests.support.reflecting import (
     say,
     texts_of,
 )
+from astrbot_plugin_scoped_memory.tests.support.searched_files import files_holding
 
 pytestmark = pytest.mark.engine
 
@@ -28,16 +28,6 @@ SECRET = "奶奶把存折藏在米缸底下"
 HARMLESS = "周六去爬山"
 ADMIN, SPEAKER = person(9, "管理员", admin=True), person(1)
 EVENING = datetime(2026, 11, 20, 20, 0, tzinfo=UTC)
-
-
-def files_with(root: Path, words: str = SECRET) -> set[str]:
-    """Every file below the folder that holds the words, as they are or as JSON escapes them."""
-    wanted = [words.encode(), json.dumps(words)[1:-1].encode(), words.encode("utf-16-le")]
-    return {
-        path.relative_to(root).as_posix()
-        for path in root.rglob("*")
-        if path.is_file() and any(one in path.read_bytes() for one in wanted)
-    }
 
 
 def told(_call: Call) -> str:
@@ -78,16 +68,16 @@ async def test_its_words_are_in_no_file_after_the_next_night(tmp_path: Path) -> 
     async with running(tmp_path, chat=chat, clock=clock) as rig:
         memory_id = await lived(rig, clock)
         await rig.until_indexed()
-        there = files_with(tmp_path)
+        there = files_holding(tmp_path, SECRET)
         assert {name.partition("/")[0] for name in there} == {"memory", "state", "backups"}
         clock.forward(minutes=1)
         assert await purge(rig, memory_id) == Purged(memory_id)
         await night(rig, clock)
-        assert files_with(tmp_path) == set()
-        assert files_with(tmp_path, HARMLESS) > set()
+        assert files_holding(tmp_path, SECRET) == set()
+        assert files_holding(tmp_path, HARMLESS) > set()
         await reflect(rig)
         assert SECRET not in texts_of(rig)["家人"]
-    assert files_with(tmp_path) == set()
+    assert files_holding(tmp_path, SECRET) == set()
     async with running(tmp_path, chat=chat, clock=clock) as rig:
         await say(rig, f"那就再记一次，{SECRET}", who=SPEAKER)
         await reflect(rig)
@@ -103,10 +93,10 @@ async def test_an_edit_in_a_file_purges_nothing_until_its_entry_is_purged(tmp_pa
         path.write_text(path.read_text("utf-8").replace(SECRET, HARMLESS), "utf-8")
         await rig.engine.reconcile()
         await night(rig, clock)
-        assert any(name.startswith("backups/") for name in files_with(tmp_path))
+        assert any(name.startswith("backups/") for name in files_holding(tmp_path, SECRET))
         await purge(rig, stored.memory.memory_id)
         await night(rig, clock)
-        assert files_with(tmp_path) == set()
+        assert files_holding(tmp_path, SECRET) == set()
 
 
 async def test_nothing_is_purged_while_the_folder_of_its_scope_is_gone(tmp_path: Path) -> None:
@@ -122,7 +112,7 @@ async def test_nothing_is_purged_while_the_folder_of_its_scope_is_gone(tmp_path:
     memory.mkdir()
     async with running(tmp_path, chat=ScriptedChat(otherwise="{}"), clock=clock) as rig:
         await night(rig, clock)
-    assert any(name.startswith("backups/") for name in files_with(tmp_path))
+    assert any(name.startswith("backups/") for name in files_holding(tmp_path, SECRET))
 
 
 async def test_it_is_purged_by_whoever_may_forget_it_also_after_it_was_forgotten(
@@ -145,7 +135,7 @@ async def test_it_is_purged_by_whoever_may_forget_it_also_after_it_was_forgotten
         assert await purge(rig, memory_id, SPEAKER) == NotVisible(memory_id)
         undone = await rig.engine.service.restore(memory_id, conversation_id=FAMILY, actor=ADMIN)
         assert undone == NotVisible(memory_id)
-        vault = files_with(tmp_path / "memory")
+        vault = files_holding(tmp_path / "memory", SECRET)
         assert vault == set()
 
 
@@ -156,11 +146,11 @@ async def test_what_a_person_deletes_from_the_archive_by_hand_is_purged(tmp_path
         clock.forward(minutes=1)
         await rig.engine.service.forget(memory_id, conversation_id=FAMILY, actor=ADMIN)
         await night(rig, clock)
-        assert files_with(tmp_path) != set()  # it can be undone
+        assert files_holding(tmp_path, SECRET) != set()  # it can be undone
         for path in (tmp_path / "memory/scopes/家人/archive").rglob("*.md"):
             path.unlink()
         await night(rig, clock)
-        assert files_with(tmp_path) == set()
+        assert files_holding(tmp_path, SECRET) == set()
 
 
 async def test_an_archive_that_cannot_be_read_purges_nothing(tmp_path: Path) -> None:
@@ -193,7 +183,7 @@ async def test_what_was_purged_is_known_by_a_keyed_hash_and_comes_back_from_no_i
         clock.forward(minutes=1)
         await purge(rig, stored.memory.memory.memory_id)
         await night(rig, clock)
-        assert files_with(tmp_path) == {"imports/all.jsonl"}
+        assert files_holding(tmp_path, SECRET) == {"imports/all.jsonl"}
     async with running(tmp_path, clock=clock) as rig:
         await rig.engine.service.import_("all.jsonl", conversation_id=FAMILY, actor=ADMIN)
         assert texts_of(rig) == {}
@@ -210,7 +200,7 @@ async def test_where_forgotten_words_lie_until_they_are_purged(tmp_path: Path) -
         memory_id = await lived(rig, clock)
         clock.forward(minutes=1)
         await rig.engine.service.forget(memory_id, conversation_id=FAMILY, actor=ADMIN)
-        assert "state/loop.sqlite-wal" in files_with(tmp_path)
+        assert "state/loop.sqlite-wal" in files_holding(tmp_path, SECRET)
         await reflect(rig)
         await night(rig, clock)
         await night(rig, clock)
@@ -221,6 +211,6 @@ async def test_where_forgotten_words_lie_until_they_are_purged(tmp_path: Path) -
         "state/vault.sqlite": "`state/vault.sqlite`",
         **{f"backups/daily/2026-11-2{day}.jsonl": "`backups/daily/`" for day in range(1, 5)},
     }
-    assert files_with(tmp_path) == places.keys()
+    assert files_holding(tmp_path, SECRET) == places.keys()
     for named in places.values():
         assert f"| {named}" in table

@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import AsyncIterator, Generator, Iterator
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
@@ -16,6 +17,14 @@ from astrbot_plugin_scoped_memory.tests.support.dictionary import digested_dicti
 AstrBotProcess.preforked = True
 
 _numbers = itertools.count(600_000)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The first test of a file may wait for a bot's start as well. A mark of its own is nearer."""
+    here = Path(__file__).parent
+    for item in items:
+        if item.path.parent == here and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(300))
 
 
 @pytest.fixture(scope="session", autouse=True)

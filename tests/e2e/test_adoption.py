@@ -31,7 +31,7 @@ async def test_kill_9_off_and_on_and_another_map_lose_nothing_and_what_came_is_i
     config: JsonObject = {
         "adopt_legacy": True,
         "conversation_scope_map": {HOME.umo: "家人"},
-        "advanced": {**PATIENCE["advanced"], "migration_batch": 50},  # not too quick
+        "advanced": {**PATIENCE["advanced"], "migration_batch": 20},  # not too quick
     }
     async with Rig(root, config=config) as rig:
         await adoption.kill(rig, chance.randrange(1400, 1800), chance)

@@ -1,7 +1,6 @@
 """What a person forgets, edits, moves or deletes by hand while the turn that says it still waits to
 be read does not come back; said anew, it is learned anew."""
 
-import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
@@ -12,6 +11,7 @@ from astrbot_plugin_scoped_memory.harness.records import files_with, noted_turns
 from astrbot_plugin_scoped_memory.harness.rig import Rig
 from astrbot_plugin_scoped_memory.harness.script import JsonObject
 from astrbot_plugin_scoped_memory.harness.waiting import until
+from astrbot_plugin_scoped_memory.tests.support.searched_files import files_holding
 
 pytestmark = [
     pytest.mark.e2e,
@@ -124,24 +124,13 @@ async def test_a_turn_that_is_read_after_the_correction_does_not_undo_it(
     running.model.readings.clear()
 
 
-def holding(rig: Rig, words: str) -> set[str]:
-    """Every file of the plugin's data folder that holds the words, as they are or as escapes."""
-    wanted = [words.encode(), json.dumps(words)[1:-1].encode(), words.encode("utf-16-le")]
-    root = rig.bot.plugin_data
-    return {
-        path.relative_to(root).as_posix()
-        for path in root.rglob("*")
-        if path.is_file() and any(one in path.read_bytes() for one in wanted)
-    }
-
-
 async def test_what_was_purged_is_in_no_file_after_the_next_nightly_run(running: Rig) -> None:
     text = "妈妈的金镯子藏在米缸底下"
     memory_id = await said(running, FAMILY, "金镯子", text)
     running.model.on_reflection("金镯子", {"new_memories": [learned(text)]})
     await running.onebot.ask(FAMILY, MOTHER, "/memory reflect")
     await slept(running)
-    assert {name.partition("/")[0] for name in holding(running, text)} == {
+    assert {name.partition("/")[0] for name in files_holding(running.bot.plugin_data, text)} == {
         "memory",
         "state",
         "backups",
@@ -149,7 +138,7 @@ async def test_what_was_purged_is_in_no_file_after_the_next_nightly_run(running:
     told = await running.onebot.ask(FAMILY, MOTHER, f"/memory forget {memory_id} 彻底")
     assert "已彻底删除" in told
     await slept(running)
-    assert holding(running, text) == set()
+    assert files_holding(running.bot.plugin_data, text) == set()
     assert "没有" in await running.onebot.ask(FAMILY, MOTHER, f"/memory undo {memory_id}")
 
 

@@ -27,9 +27,17 @@ SPEAKER = Person(5555, "阿丁")
 
 def index_processes(bot: int) -> list[int]:
     """The children of a bot that hold an index."""
-    lists = [path.read_text("ascii") for path in Path(f"/proc/{bot}/task").glob("*/children")]
-    children = [int(child) for child in " ".join(lists).split()]
-    return [c for c in children if b"worker.py" in Path(f"/proc/{c}/cmdline").read_bytes()]
+    lists = [_read(path) for path in Path(f"/proc/{bot}/task").glob("*/children")]
+    children = [int(child) for child in b" ".join(lists).split()]
+    return [c for c in children if b"worker.py" in _read(Path(f"/proc/{c}/cmdline"))]
+
+
+def _read(path: Path) -> bytes:
+    """Empty for a thread or process that has ended meanwhile."""
+    try:
+        return path.read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return b""
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")

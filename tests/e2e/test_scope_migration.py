@@ -106,7 +106,7 @@ async def test_old_memories_come_whatever_the_owner_does_meanwhile_and_the_sourc
     try:
         await asyncio.to_thread(leave_behind, server)
         snapshot = await asyncio.to_thread(held, server)
-        advanced = {**PATIENCE["advanced"], "chroma_url": server.url, "migration_batch": 4}
+        advanced = {**PATIENCE["advanced"], "chroma_url": server.url, "migration_batch": 2}
         config: JsonObject = {
             "advanced": advanced,
             "conversation_scope_map": {HOME.umo: "家人"},

@@ -168,12 +168,12 @@ async def test_the_filter_is_switched_in_mid_turn(running: Rig) -> None:
     assert not await sees(rig, ROOM, SECOND, "保险柜的说明书夹在哪儿", "菜谱里夹")
 
 
-async def _queued(rig: Rig, words: str) -> str:
-    """The turn with these words as it is queued, empty while there is none."""
+async def _queued(rig: Rig, words: str) -> str | None:
+    """The turn with these words as it is queued, None while there is none."""
     uri = f"file:{rig.bot.plugin_data / 'state' / 'loop.sqlite'}?mode=ro"
     with sqlite3.connect(uri, uri=True) as connection:
         rows = connection.execute("SELECT user_text, reply_text FROM turn").fetchall()
-    return next(("\n".join(row) for row in rows if words in row[0]), "")
+    return next(("\n".join(row) for row in rows if words in row[0]), None)
 
 
 async def test_the_log_names_the_scope_and_the_model_is_not_told_of_it(running: Rig) -> None:

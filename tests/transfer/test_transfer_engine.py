@@ -423,21 +423,23 @@ async def test_an_import_that_is_cancelled_leaves_whole_memories_and_goes_on_lat
         ]
         put(rig, HEADER, *lines)
         vault = rig.engine._parts.vault
-        append, reached = vault.append, threading.Event()
-        count = [0]
+        append, loop = vault.append, asyncio.get_running_loop()
+        reached, go_on, count = asyncio.Event(), threading.Event(), [0]
 
         def counted(*arguments: Any) -> Any:
             count[0] += 1
             if count[0] == 7:
-                reached.set()
+                loop.call_soon_threadsafe(reached.set)
+                go_on.wait(30)
             return append(*arguments)
 
         monkeypatch.setattr(vault, "append", counted)
         task = asyncio.ensure_future(
             rig.engine.service.import_("in.jsonl", conversation_id=group(777), actor=ADMIN)
         )
-        await asyncio.to_thread(reached.wait)
+        await reached.wait()
         task.cancel()
+        go_on.set()
         await asyncio.gather(task, return_exceptions=True)
         assert task.cancelled()
     async with running(tmp_path, follow=False) as rig:

@@ -9,7 +9,7 @@ import runpy
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from multiprocessing import forkserver
 from multiprocessing.connection import wait
@@ -46,11 +46,12 @@ class Forked(subprocess.Popen[bytes]):
 
     def _execute_child(self, args: Sequence[str], *others: Any) -> None:
         folder, environment, pipes = *others[4:6], others[9:15]
-        with mock.patch.dict(os.environ, _ONE_THREAD, PYTHONPATH=str(checkout.ROOT)):
-            forkserver.ensure_running()
         theirs = [_Handed(pipes[index]) for index in (0, 3, 5)]
         # Whatever runs the tests is no program that the fork should import.
-        with _ONE_AT_A_TIME, mock.patch.dict(sys.modules, __main__=ModuleType("__main__")):
+        another_main = _for_now(sys.modules, {"__main__": ModuleType("__main__")})
+        with _ONE_AT_A_TIME, another_main:
+            with _for_now(os.environ, {**_ONE_THREAD, "PYTHONPATH": str(checkout.ROOT)}):
+                forkserver.ensure_running()
             self._process = multiprocessing.get_context("forkserver").Process(
                 target=runpy.run_path,
                 args=(str(_RUN), {"order": (args[2:], folder, environment, theirs)}, "__main__"),
@@ -95,6 +96,22 @@ def start(
         env={**os.environ},
         encoding="utf-8",
     )
+
+
+@contextmanager
+def _for_now[V](mapping: MutableMapping[str, V], items: Mapping[str, V]) -> Iterator[None]:
+    """Unlike ``mock.patch.dict`` it leaves alone what other threads put there meanwhile, and is
+    never empty."""
+    before = {name: mapping[name] for name in items if name in mapping}
+    mapping.update(items)
+    try:
+        yield
+    finally:
+        for name in items:
+            if name in before:
+                mapping[name] = before[name]
+            else:
+                mapping.pop(name, None)
 
 
 class _Handed:
