@@ -1,8 +1,6 @@
 """The bot ended in every way, and what is there afterwards."""
 
-import os
 import shutil
-import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -14,6 +12,7 @@ from astrbot_plugin_scoped_memory.harness.places import Person, group, private
 from astrbot_plugin_scoped_memory.harness.records import files_with
 from astrbot_plugin_scoped_memory.harness.release import PLUGIN
 from astrbot_plugin_scoped_memory.harness.rig import Rig
+from astrbot_plugin_scoped_memory.tests.support.vitals import index_processes
 
 pytestmark = [
     pytest.mark.e2e,
@@ -23,21 +22,6 @@ pytestmark = [
 
 ROOM = group(555)
 SPEAKER = Person(5555, "阿丁")
-
-
-def index_processes(bot: int) -> list[int]:
-    """The children of a bot that hold an index."""
-    lists = [_read(path) for path in Path(f"/proc/{bot}/task").glob("*/children")]
-    children = [int(child) for child in b" ".join(lists).split()]
-    return [c for c in children if b"worker.py" in _read(Path(f"/proc/{c}/cmdline"))]
-
-
-def _read(path: Path) -> bytes:
-    """Empty for a thread or process that has ended meanwhile."""
-    try:
-        return path.read_bytes()
-    except (FileNotFoundError, ProcessLookupError):
-        return b""
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
@@ -120,7 +104,7 @@ async def test_the_death_of_the_process_that_holds_the_index_is_no_news_to_the_b
     await running.remember(ROOM, SPEAKER, "电梯的检修电话贴在一楼")
     await running.panel.indexed()
     (worker,) = index_processes(running.bot.pid)
-    os.kill(worker, signal.SIGKILL)
+    worker.kill()
     turn = await running.turn(ROOM, SPEAKER, "电梯的检修电话贴在哪里")
     assert "电梯的检修电话贴在一楼" in turn.injected
     await running.remember(ROOM, SPEAKER, "消防栓的钥匙在门卫室")

@@ -15,13 +15,17 @@ from pathlib import Path
 from typing import Any
 
 import checkout
+import psutil
 import pytest
 
+from astrbot_plugin_scoped_memory.harness.waiting import until
 from astrbot_plugin_scoped_memory.llm_memory.mcp_server.texts import Texts
 from astrbot_plugin_scoped_memory.llm_memory.sharing.endpoint import read_endpoint
 from astrbot_plugin_scoped_memory.llm_memory.storage.directory_lock import DirectoryLock
 from astrbot_plugin_scoped_memory.tests.support.agents import agent_tools
 from astrbot_plugin_scoped_memory.tests.support.agents.mcp_stdio import ServerGone, StdioClient
+from astrbot_plugin_scoped_memory.tests.support.servers.embedding_server import serving
+from astrbot_plugin_scoped_memory.tests.support.vitals import index_processes, lives
 
 pytestmark = [
     pytest.mark.engine,
@@ -265,28 +269,31 @@ async def test_a_follower_ends_though_its_owner_hangs(
     assert stored(tmp_path).count("The swan lives") == 1
 
 
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("killed", [False, True])
 async def test_no_process_is_left_behind(
-    tmp_path: Path, clients: Callable[..., StdioClient]
+    clients: Callable[..., StdioClient], *, killed: bool
 ) -> None:
-    client = clients()
-    await client.start()
-    await client.call("memory_search", query="x")
-    children = children_of(client.process.pid)
-    await client.stop()
-    assert client.process.returncode == 0
-    assert [pid for pid in children if Path(f"/proc/{pid}").exists()] == []
+    async def children() -> list[psutil.Process] | None:
+        return index_processes(client.process.pid) or None
 
+    async def ended() -> bool:
+        return not lives(index)
 
-def children_of(pid: int) -> list[int]:
-    """All below a process, on Linux."""
-    tasks = Path(f"/proc/{pid}/task")
-    if not tasks.exists():
-        return []
-    found = []
-    for task in tasks.iterdir():
-        for child in (task / "children").read_text().split():
-            found += [int(child), *children_of(int(child))]
-    return found
+    with serving() as embedder:
+        vectors = {"EMBEDDING": "http", "EMBEDDING_URL": embedder.url, "EMBEDDING_MODEL": "hashed"}
+        client = clients(environ={f"SCOPED_MEMORY_{key}": text for key, text in vectors.items()})
+        await client.start()
+        await client.call("memory_log", content="The oar is made of ash", type="decision")
+        (index,) = await until(children, within=60, what="a process for the index")
+        if killed:
+            client.process.kill()
+        else:
+            assert client.process.stdin is not None
+            client.process.stdin.close()
+        async with asyncio.timeout(60):
+            assert await client.process.wait() == (-signal.SIGKILL if killed else 0)
+    await until(ended, within=60, what="the end of that process")
 
 
 async def test_an_edit_by_hand_is_found_by_every_client(

@@ -1,10 +1,15 @@
-"""What a process weighs, as Linux tells it. Zeros where there is no ``/proc``."""
+"""What a process weighs, as Linux tells it: zeros where there is no ``/proc``. Who its children
+are, and whether they live."""
 
 from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass
 from pathlib import Path
+
+import psutil
+
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import WORKER
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,3 +48,20 @@ def family(leader: int) -> Vitals:
                     whole.threads + one.threads,
                 )
     return whole
+
+
+def index_processes(parent: int) -> list[psutil.Process]:
+    """The children of a process that hold an index."""
+    found = []
+    for child in psutil.Process(parent).children():
+        with contextlib.suppress(psutil.NoSuchProcess):  # it has ended meanwhile
+            if any(part.endswith(WORKER.name) for part in child.cmdline()):
+                found.append(child)
+    return found
+
+
+def lives(process: psutil.Process) -> bool:
+    """False for one that has ended and that nobody has waited for, too."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    return False
