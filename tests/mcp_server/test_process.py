@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -34,10 +33,8 @@ pytestmark = [
 ]
 
 SAY = Texts.of("en").say
-FOLLOWED_SECONDS = 3.0
-END_SECONDS = 2.0
-ROOM = 3.0
-"""So much longer it may take where other tests use the machine."""
+SOON = 60.0
+"""Seconds that nothing here may take, on the slowest machine."""
 
 
 def environ(home: Path) -> dict[str, str]:
@@ -168,7 +165,7 @@ sys.exit(main(["serve"]))
         answer = json.loads(line)
         assert answer["jsonrpc"] == "2.0"
         answered[answer.get("id")] = answer
-    out, err = process.communicate(timeout=20)
+    out, err = process.communicate(timeout=SOON)
     assert all(json.loads(line)["jsonrpc"] == "2.0" for line in out.splitlines())
     assert "noise" not in json.dumps(answered[2])
     for word in ("print", "stdout", "stderr", "the descriptor", "a child"):
@@ -198,7 +195,7 @@ async def test_stdin_closed_in_the_middle_of_a_write(
         process.stdin.write(b'{"jsonrpc": "2.0", "id": "half", "method": "tools/c')
         acknowledged = [json.loads(await process.stdout.readline()) for _ in range(moment)]
         process.stdin.close()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(SOON):
             rest = (await process.stdout.read()).decode()
             await process.wait()
         assert process.returncode == 0
@@ -234,11 +231,9 @@ async def test_a_signal_ends_it(
         ]
         client.process.stdin.write("".join(json.dumps(one) + "\n" for one in lines).encode())
         await client.process.stdin.drain()
-    began = time.monotonic()
     client.process.send_signal(number)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(SOON):
         await client.process.wait()
-    assert time.monotonic() - began < END_SECONDS * ROOM
     assert client.process.returncode == 0
     if when != "at once":
         assert stored(tmp_path).count("The bell was cast in Mainz") == 1
@@ -262,7 +257,7 @@ async def test_a_follower_ends_though_its_owner_hangs(
     follower.process.stdin.write(json.dumps(line).encode() + b"\n")
     await follower.process.stdin.drain()
     follower.process.stdin.close()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(SOON):
         await follower.process.wait()
     owner.process.send_signal(signal.SIGCONT)
     await owner.stop()
@@ -285,15 +280,15 @@ async def test_no_process_is_left_behind(
         client = clients(environ={f"SCOPED_MEMORY_{key}": text for key, text in vectors.items()})
         await client.start()
         await client.call("memory_log", content="The oar is made of ash", type="decision")
-        (index,) = await until(children, within=60, what="a process for the index")
+        (index,) = await until(children, within=SOON, what="a process for the index")
         if killed:
             client.process.kill()
         else:
             assert client.process.stdin is not None
             client.process.stdin.close()
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(SOON):
             assert await client.process.wait() == (-signal.SIGKILL if killed else 0)
-    await until(ended, within=60, what="the end of that process")
+    await until(ended, within=SOON, what="the end of that process")
 
 
 async def test_an_edit_by_hand_is_found_by_every_client(
@@ -307,16 +302,14 @@ async def test_an_edit_by_hand_is_found_by_every_client(
     text = file.read_text("utf-8")
     edited = text.replace("painted red", "painted violet") + "\n## The mast is made of larch\n"
     file.write_text(edited, "utf-8")
-    began = time.monotonic()
     for client in (owner, follower):
         for query, word in (("anchor painted", "violet"), ("what is the mast made of", "larch")):
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(SOON):
                 while True:
                     found, _ = await client.call("memory_search", query=query)
                     if word in found:
                         break
                     await asyncio.sleep(0.05)
-    assert time.monotonic() - began < FOLLOWED_SECONDS * ROOM
     assert "painted red" not in (await owner.call("memory_search", query="anchor painted"))[0]
 
 

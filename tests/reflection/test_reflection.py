@@ -700,13 +700,13 @@ async def test_it_looks_when_woken_and_else_a_minute_apart_at_least(tmp_path: Pa
         reader._wait = wait
         task = asyncio.create_task(reader.run())
         for said, forward in ((7, 0), (0, 9.9), (0, 0.1), (0, 600)):
-            await asyncio.wait_for(looked.wait(), 10)
+            await asyncio.wait_for(looked.wait(), 30)
             looked.clear()
             for _ in range(said):
                 await say(rig, "说了一句话")
             clock.forward(minutes=forward)
             reader.wake()
-        await asyncio.wait_for(looked.wait(), 10)
+        await asyncio.wait_for(looked.wait(), 30)
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await task

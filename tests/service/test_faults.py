@@ -222,7 +222,7 @@ async def test_an_engine_that_cannot_open_says_so_to_whoever_waits(
     waiting = asyncio.create_task(engine.service.newest(conversation_id=group(777), limit=3))
     with pytest.raises(EngineOff):
         await engine.open()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         with pytest.raises(EngineOff):
             await waiting
     status = await engine.status()

@@ -86,7 +86,7 @@ class Owner:
         if end:
             writer.write_eof()
         try:
-            async with asyncio.timeout(3):
+            async with asyncio.timeout(30):
                 return await reader.read(4096)
         finally:
             writer.close()

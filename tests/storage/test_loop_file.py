@@ -297,7 +297,7 @@ async def test_a_turn_that_is_being_written_is_written_when_the_engine_closes(
 
     def slow(store: SqliteTurnStore, turn: QueuedTurn) -> None:
         begun.set()
-        go_on.wait(10)
+        go_on.wait(60)
         put(store, turn)
 
     monkeypatch.setattr(SqliteTurnStore, "put", slow)
@@ -305,7 +305,7 @@ async def test_a_turn_that_is_being_written_is_written_when_the_engine_closes(
         observing = asyncio.create_task(
             rig.engine.service.observe(TURN, conversation_id=group(777))
         )
-        await asyncio.to_thread(begun.wait, 10)
+        await asyncio.to_thread(begun.wait, 30)
         observing.cancel()  # as the caller's deadline does
         closing_task = asyncio.create_task(rig.engine.close())
         await asyncio.wait({closing_task}, timeout=0.5)

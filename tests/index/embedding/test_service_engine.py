@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -101,12 +100,11 @@ async def test_a_service_that_hangs_costs_a_recall_its_deadline_and_no_more(
         await until_vectors(rig)
 
         def hang(*_: object) -> None:
-            over.wait(20)
+            over.wait(90)
 
         server.always = hang
-        begun = time.monotonic()
-        recall = await rig.recall(QUESTION, HERE)
-        assert time.monotonic() - begun < 5, "the recall waited for the service"
+        async with asyncio.timeout(60):  # less than the service takes
+            recall = await rig.recall(QUESTION, HERE)
         assert [hit.preview for hit in recall.hits] == [FACT]
         assert recall.trace.arm is Arm.LEXICAL
         over.set()
