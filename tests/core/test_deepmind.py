@@ -90,7 +90,9 @@ async def test_the_log_names_the_scope_of_the_conversation_and_the_request_does_
         with caplog.at_level("INFO"):
             request = await asked(TurnPlugin(rig))
     assert [r for r in caplog.messages if "GroupMessage:777" in r and "（域：家人）" in r]
-    assert "家人" not in "".join(injected(request)) + SYSTEM
+    assert PEANUTS in "".join(injected(request))
+    assert "家人" not in "".join(injected(request))
+    assert (request.prompt, request.system_prompt) == (QUESTION, SYSTEM)
 
 
 async def test_a_turn_resolves_its_scope_once(

@@ -130,7 +130,7 @@ async def test_a_package_that_comes_is_used_without_a_restart(tmp_path: Path) ->
         settings.write_text(json.dumps(values), encoding="utf-8")
 
     async with Rig(tmp_path / "bot", embedding_dimensions=64, before_start=hide_it) as running:
-        assert "没有装好" not in "".join((await running.panel.ready())["warnings"])
+        assert "缺少依赖" not in "".join((await running.panel.ready())["warnings"])
         assert (await running.remember(ROOM, SPEAKER, FACT)).startswith("ok")  # pip may run still
         status = await running.panel.indexed()
         assert (status["index"], status["warnings"]) == ("ready", [])

@@ -218,6 +218,7 @@ async def test_in_a_group_only_an_admin_pauses(running: Rig, room: Place, person
     await running.turn(room, ADMIN, "/memory pause")
     await running.turn(room, person, "这句不记")
     await running.onebot.say(room, person, "这句也不记", at=False)
+    await running.bot.logged("这句也不记")  # nobody answers it
     await running.turn(room, ADMIN, "/memory resume")
     await running.turn(room, person, "又记了")
     words = [turn.user_text for turn in await queued(running, room, 2)]

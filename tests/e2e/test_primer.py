@@ -52,6 +52,7 @@ async def test_the_first_turn_after_seven_hours_is_told_where_things_stand_and_t
     running.clock.move(hours=5)
     early = await running.turn(HOME, PARTNER, SMALL_TALK)
     assert early.first.injected == []
+    await saved(running, 1)
     running.clock.move(hours=7)
     back = await running.turn(HOME, PARTNER, SMALL_TALK)
     (part,) = back.first.injected
@@ -59,9 +60,19 @@ async def test_the_first_turn_after_seven_hours_is_told_where_things_stand_and_t
         assert words in part
     assert OFFICE_TASK not in back.first.everything
     assert back.first.system == early.first.system
+    assert RULE not in await saved(running, 2)
     again = await running.turn(HOME, PARTNER, SMALL_TALK)
     assert again.first.injected == []
-    assert RULE not in str(history(running.bot.data, HOME.umo))
+
+
+async def saved(running: Rig, turns: int) -> str:
+    """What AstrBot has of the talk at home, once it has saved so many turns of small talk."""
+
+    async def probe() -> str | None:
+        text = str(history(running.bot.data, HOME.umo))
+        return text if text.count(SMALL_TALK) >= turns else None
+
+    return await until(probe, within=30, what="the chat's history")
 
 
 async def test_a_task_that_is_done_is_told_no_more_and_the_others_stay(running: Rig) -> None:

@@ -32,7 +32,7 @@ async def test_it_is_installed_by_an_upload_and_asks_for_nothing_more(
     log = rig.bot.logs()[before:]
     assert not (installed / "core" / "of_an_older_version.py").exists()
     assert "sentence-transformers" not in (installed / "requirements.txt").read_text("utf-8")
-    assert "missing packages" not in log
+    assert "缺少依赖" not in log
     assert "sentence-transformers" not in log
     assert [warning for warning in status["warnings"] if "sentence-transformers" in warning] == []
     assert FACT in await rig.recall(room, person, QUESTION)

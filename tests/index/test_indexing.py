@@ -90,10 +90,13 @@ async def test_a_text_that_cannot_be_embedded_does_not_keep_the_index_from_rest(
 ) -> None:
     store = RestingStore()
     async with running(tmp_path, store=store, embedder=PickyEmbedder()) as rig:
-        await rig.remember("有毒的一句", group(777))
-        await rig.remember("第一件事", group(777))
         async with asyncio.timeout(30):
             while not store.rests:  # noqa: ASYNC110  (the store knows no event)
+                await asyncio.sleep(0.01)
+            await rig.remember("有毒的一句", group(777))
+            await rig.remember("第一件事", group(777))
+            store.rests = 0
+            while not store.rests or not store.count():  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
         standing = {notice.code for notice in (await rig.engine.status()).notices}
         assert NoticeCode.EMBEDDER_FAILING not in standing

@@ -10,11 +10,17 @@ import pytest
 
 from astrbot_plugin_scoped_memory.core.commands.commands import Commands
 from astrbot_plugin_scoped_memory.core.texts import LANGUAGES
-from astrbot_plugin_scoped_memory.llm_memory import CognitiveService, NoticeCode
+from astrbot_plugin_scoped_memory.llm_memory import (
+    CognitiveService,
+    MemoryDraft,
+    NoticeCode,
+    Rejected,
+)
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     MAP,
     Rig,
     group,
+    person,
     private,
     running,
 )
@@ -184,13 +190,19 @@ async def test_a_page_opened_before_that_writes_the_map_over_publishes_nothing(
     panel = Panel(dict(MAP))
     async with running(tmp_path, follow=False) as rig:
         await ask(rig, panel, "scope 家人", admin=True)
+        await rig.remember("门闩在花盆下面", group(555))
     for _ in range(2):  # once more, for it must stand across starts
         async with running(tmp_path, MAP, follow=False) as rig:
             codes = {notice.code for notice in (await rig.engine.status()).notices}
             assert NoticeCode.MAP_WRITTEN_OVER in codes
             assert NoticeCode.MAP_DAMAGED not in codes
             assert "只能读公共记忆" in await ask(rig, panel, "scope")
-            assert await rig.texts("什么", group(777)) == []
+            assert await rig.texts("门闩在哪里", group(777)) == ["门闩在花盆下面"]
+            for number in (555, 999):
+                assert await rig.texts("门闩在哪里", group(number)) == []
+            draft = MemoryDraft("灯绳在门后面", actor=person(10001))
+            outcome = await rig.engine.service.remember(draft, conversation_id=group(555))
+            assert isinstance(outcome, Rejected)
     async with running(tmp_path, MAP, follow=False) as rig:
         panel = Panel(dict(MAP))
         await ask(rig, panel, "scope 家人", admin=True)

@@ -238,11 +238,14 @@ def test_the_probe_uses_the_library_and_lives(tmp_path: Path) -> None:
     assert (end.status, end.errors) == (0, "")
 
 
-def test_what_would_end_the_process_is_not_imported(tmp_path: Path) -> None:
+def test_what_would_end_the_process_is_not_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Dies(NativeProbe):
         def refusal(self) -> str:
             return "SIGILL"
 
     folder = make_tiny_onnx(tmp_path / "tiny")
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)  # an import of it fails
     with pytest.raises(EmbeddingFailed, match="native: SIGILL"):
         open_onnx(folder, "tiny", Dies("onnxruntime", ONNX_TRIED, tmp_path / "record"))

@@ -129,7 +129,8 @@ def test_somebody_elses_collection_under_our_name_is_not_touched(
     store.discard("faulty")
     store.open()
     assert theirs.get()["documents"] == ["theirs"]
-    assert theirs.metadata == about.get("metadata")
+    (found,) = [one for one in client.list_collections() if one.name == name]
+    assert found.metadata == about.get("metadata")
     client.delete_collection(name)
     store.close()
 
