@@ -14,6 +14,7 @@ from unittest import mock
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 ROOT = Path(__file__).resolve().parent
 
@@ -77,6 +78,18 @@ settings.register_profile(
 )
 settings.register_profile("soak", max_examples=1000, deadline=None, suppress_health_check=_SLOW)
 settings.load_profile("ci")  # `--hypothesis-profile=quick` on the command line wins
+
+
+@pytest.fixture(scope="session", autouse=True)
+def examples_are_made_from_the_test_alone() -> Iterator[None]:
+    """Hypothesis draws constants of ours, too: of whatever modules the tests before have imported,
+    so that the same commit would give another answer in another order."""
+    drawn = "_get_local_constants"
+    if settings.default.derandomize and hasattr(providers, drawn):
+        with mock.patch.object(providers, drawn, providers.Constants):
+            yield
+    else:
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

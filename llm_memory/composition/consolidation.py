@@ -16,6 +16,7 @@ from ..consolidation.models import Postponed
 from ..consolidation.nightly_backup import NightlyBackup
 from ..consolidation.overviews import Overviews
 from ..consolidation.purge_remnants import PurgeRemnants
+from ..index.lexical_service import LexicalService
 from ..remember.closings import Closings
 from ..remember.corrected_journals import CorrectedJournals
 from ..remember.corrected_statements import CorrectedStatements
@@ -36,6 +37,7 @@ def make_consolidation(
     corrected: CorrectedStatements,
     checks: DraftChecks,
     near: NearDuplicates,
+    words: LexicalService,
     notices: NoticeBoard,
     acquaintances: Acquaintances,
     clock: Clock,
@@ -65,7 +67,7 @@ def make_consolidation(
         ),
         overviews,
         backup,
-        PurgeRemnants(vault, catalogue, living, corrected, turns, parts.loop_file, backup),
+        PurgeRemnants(vault, catalogue, living, corrected, turns, parts.loop_file, backup, words),
     )
     return ConsolidationService(
         store,

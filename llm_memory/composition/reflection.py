@@ -124,6 +124,7 @@ def make_loop(
         corrected=writing.corrected,
         checks=writing.checks,
         near=writing.near,
+        words=recalling.words,
         notices=notices,
         acquaintances=acquaintances,
         clock=clock,

@@ -10,6 +10,8 @@ from dataclasses import replace
 from ..catalogue.catalogue import Catalogue
 from ..catalogue.recallable_memories import RecallableMemories
 from ..catalogue.rules.timeline import is_digest
+from ..errors import IndexUnavailable
+from ..index.lexical_service import LexicalService
 from ..log import logger
 from ..models.corrections import Correction, is_hand_edit
 from ..models.data_models import Memory
@@ -37,6 +39,7 @@ class PurgeRemnants:
         turns: SqliteTurnStore,
         loop_file: SqliteLoopFile,
         backup: NightlyBackup,
+        words: LexicalService,
     ) -> None:
         self._vault = vault
         self._catalogue = catalogue
@@ -45,6 +48,7 @@ class PurgeRemnants:
         self._turns = turns
         self._loop_file = loop_file
         self._backup = backup
+        self._words = words
 
     async def run(self) -> int:
         """How many statements were purged. What fails is tried again the next night, for until all
@@ -62,6 +66,11 @@ class PurgeRemnants:
             await asyncio.to_thread(self._clear_ledger, purged)
         await asyncio.to_thread(self._loop_file.checkpoint_wal)
         await asyncio.to_thread(self._vault.ledger.checkpoint_wal)
+        try:
+            await self._words.checkpoint_wal()
+        except IndexUnavailable as error:  # a cache's trouble must not cost the night its backup
+            logger.debug("词语索引的日志暂时清不掉，下一夜再试：{}", error)
+            return 0
         await self._corrected.seal(purged)
         logger.info("彻底删除了 {} 条：排队的对话、日记、备份里也没有了", len(purged))
         return len(purged)

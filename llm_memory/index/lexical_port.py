@@ -83,6 +83,10 @@ class LexicalIndex(Protocol):
         """Add or replace, and remove. All of it or nothing. Unknown keys are ignored."""
         ...
 
+    def checkpoint_wal(self) -> None:
+        """Leave nothing on disk of what records were before."""
+        ...
+
     def hashes(self) -> dict[Key, str]:
         """Content hashes of all records."""
         ...

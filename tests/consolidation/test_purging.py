@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import Actor, Forgotten, NotAllowed, NotVisible, Purged
+from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable
 from astrbot_plugin_scoped_memory.tests.fakes.chat import Call, ScriptedChat
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
 from astrbot_plugin_scoped_memory.tests.support.reflecting import (
@@ -25,6 +27,8 @@ pytestmark = pytest.mark.engine
 
 ROOT = Path(__file__).resolve().parents[2]
 SECRET = "奶奶把存折藏在米缸底下"
+TERM = "米缸"
+"""As an index has it, which keeps no sentence."""
 HARMLESS = "周六去爬山"
 ADMIN, SPEAKER = person(9, "管理员", admin=True), person(1)
 EVENING = datetime(2026, 11, 20, 20, 0, tzinfo=UTC)
@@ -37,9 +41,17 @@ def told(_call: Call) -> str:
 
 async def night(rig: Rig, clock: StandingClock) -> None:
     clock.forward(days=1)
+    await until_words(rig)
     report = await rig.engine.loop.sleep.run_once("nightly", patient=False)
     assert not report.errors
     assert report.backup
+
+
+async def until_words(rig: Rig) -> None:
+    """Wait until the index of words has written what it should."""
+    async with asyncio.timeout(30):
+        while not rig.engine.rooms.words.in_step:  # noqa: ASYNC110  (what is waited for tells nobody)
+            await asyncio.sleep(0.01)
 
 
 async def lived(rig: Rig, clock: StandingClock) -> str:
@@ -67,13 +79,14 @@ async def test_its_words_are_in_no_file_after_the_next_night(tmp_path: Path) -> 
     chat = ScriptedChat(otherwise=told)
     async with running(tmp_path, chat=chat, clock=clock) as rig:
         memory_id = await lived(rig, clock)
-        await rig.until_indexed()
         there = files_holding(tmp_path, SECRET)
         assert {name.partition("/")[0] for name in there} == {"memory", "state", "backups"}
+        assert files_holding(tmp_path / "index", TERM) > set()
         clock.forward(minutes=1)
         assert await purge(rig, memory_id) == Purged(memory_id)
         await night(rig, clock)
         assert files_holding(tmp_path, SECRET) == set()
+        assert files_holding(tmp_path / "index", TERM) == set()
         assert files_holding(tmp_path, HARMLESS) > set()
         await reflect(rig)
         assert SECRET not in texts_of(rig)["家人"]
@@ -82,6 +95,28 @@ async def test_its_words_are_in_no_file_after_the_next_night(tmp_path: Path) -> 
         await say(rig, f"那就再记一次，{SECRET}", who=SPEAKER)
         await reflect(rig)
         assert SECRET in texts_of(rig)["家人"]
+
+
+async def test_an_index_that_is_busy_costs_a_night_nothing_but_the_purge(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = StandingClock(EVENING)
+    async with running(tmp_path, chat=ScriptedChat(otherwise="{}"), clock=clock) as rig:
+        stored = await rig.remember(SECRET, FAMILY, SPEAKER)
+        await purge(rig, stored.memory.memory.memory_id)
+
+        async def busy() -> None:
+            raise IndexUnavailable("locked", code="busy")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(rig.engine.rooms.words, "checkpoint_wal", busy)
+            await night(rig, clock)
+        assert {name.partition("/")[0] for name in files_holding(tmp_path, SECRET)} == {"state"}
+        assert rig.engine.loop.sleep.report.backup
+        assert files_holding(tmp_path / "index", TERM) > set()
+        await night(rig, clock)
+        assert files_holding(tmp_path, SECRET) == set()
+        assert files_holding(tmp_path / "index", TERM) == set()
 
 
 async def test_an_edit_in_a_file_purges_nothing_until_its_entry_is_purged(tmp_path: Path) -> None:

@@ -50,6 +50,9 @@ class InMemoryLexicalIndex:
             known.pop(key, None)
         known.update({record.key: record for record in records})
 
+    def checkpoint_wal(self) -> None:
+        self._records()
+
     def hashes(self) -> dict[Key, str]:
         return {key: record.content_hash for key, record in self._records().items()}
 

@@ -17,7 +17,7 @@ from ...models.scope import ScopeFilter
 from ...runtime.cooperative import cooperative
 from ...storage.files import make_folder
 from ...storage.imports import import_whole
-from ...storage.sqlite import check, connect, connect_numbered, remove
+from ...storage.sqlite import check, checkpoint_wal, connect, connect_numbered, remove
 from ...text.tokenizer import Tokenizer
 from ..lexical_port import LexicalMatch, LexicalMatches, LexicalQuery, LexicalRecord
 from . import lexical_search
@@ -155,6 +155,10 @@ class SqliteLexicalIndex:
                     self._measure(connection, scope)  # here no search waits for it
             for record in records:
                 self._words.pop((record.key, record.content_hash), None)
+
+    def checkpoint_wal(self) -> None:
+        with self._writing, self._reading, _translating():
+            checkpoint_wal(self._open_connection(self._writer))
 
     def hashes(self) -> dict[Key, str]:
         with self._reading, _translating():

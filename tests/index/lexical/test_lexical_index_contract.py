@@ -105,6 +105,16 @@ def test_writing_again_replaces_and_removing_removes(index: LexicalIndex) -> Non
     assert index.hashes() == {Key(WORK, "m-1"): "花生在仓库"}
 
 
+def test_a_log_that_is_emptied_takes_no_record_with_it(index: LexicalIndex) -> None:
+    index.write([record(HOME, "m-1", "奶奶对花生过敏"), record(HOME, "m-2", "钥匙在抽屉里")], [])
+    index.write([], [Key(HOME, "m-2")])
+    index.checkpoint_wal()
+    assert found(index, "谁对花生过敏", seen_from(HOME)) == ["m-1"]
+    index.close()
+    with pytest.raises(IndexUnavailable):
+        index.checkpoint_wal()
+
+
 def test_at_most_k_are_found(index: LexicalIndex) -> None:
     index.write([record(HOME, f"m-{n}", f"第{n}号柜子里是旧书") for n in range(7)], [])
     for k, expected in ((-1, 0), (0, 0), (1, 1), (7, 7), (99, 7)):
