@@ -6,6 +6,7 @@ From outside: through ``CognitiveService``, over a real vault.
 from __future__ import annotations
 
 import inspect
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -28,15 +29,16 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Stored,
 )
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
-from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 from astrbot_plugin_scoped_memory.tests.fakes.vector_store import InMemoryVectorStore
 from astrbot_plugin_scoped_memory.tests.support.engines import (
+    QUICK,
     Rig,
     group,
     person,
     private,
     running,
 )
+from astrbot_plugin_scoped_memory.tests.support.nights import OneDirection
 
 pytestmark = pytest.mark.engine
 
@@ -144,16 +146,15 @@ async def test_the_same_words_meet_inside_one_scope_only(tmp_path: Path) -> None
 
 
 async def test_what_says_more_takes_the_place_of_its_own_scopes_entry_only(tmp_path: Path) -> None:
-    fuller = f"{PEANUTS}，一点也不能吃"
-    store, embedder = InMemoryVectorStore(), FakeEmbedder()
-    async with running(tmp_path, store=store, embedder=embedder) as rig:
-        await remember(rig, PEANUTS, FAMILY)
-        await remember(rig, PEANUTS, ANYWHERE)
+    short, fuller = "我住在苏州", "我住在苏州，小区叫听雨轩"
+    store, embedder = InMemoryVectorStore(), OneDirection()
+    settings = replace(QUICK, embed_draft_seconds=60.0)
+    async with running(tmp_path, store=store, embedder=embedder, settings=settings) as rig:
+        await remember(rig, short, FAMILY)
+        await remember(rig, short, ANYWHERE)
         await rig.until_indexed()
-        outcome = await remember(rig, fuller, FAMILY)
-        assert isinstance(outcome, Stored | Replaced | Reinforced)
-        assert PEANUTS in on_disk(tmp_path)["public"]
-        assert await rig.texts("奶奶对花生过敏吗", COMPANY) == [PEANUTS]  # the public one
+        assert isinstance(await remember(rig, fuller, FAMILY), Replaced)
+    assert on_disk(tmp_path) == {"家人": [fuller], "public": [short]}
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Recall,
     Stored,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm
+from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm, DropReason
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope, ScopeFilter
 from astrbot_plugin_scoped_memory.llm_memory.recall.memory_manager import MemoryManager
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.chaining import next_questions
@@ -123,6 +123,8 @@ async def test_limit_and_budget_hold_and_the_trace_counts_what_had_no_room(tmp_p
         )
         assert len(small.hits) == 1
         assert small.tokens <= recall.hits[0].tokens
+        assert recall.trace.dropped[DropReason.LIMIT] > 0
+        assert small.trace.dropped[DropReason.BUDGET] > 0
 
 
 async def test_a_question_that_nothing_answers_finds_nothing(tmp_path: Path) -> None:

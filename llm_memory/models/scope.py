@@ -93,9 +93,14 @@ class Scope:
         """How pydantic, which carries values between processes, writes and checks a scope."""
         from pydantic_core import core_schema
 
+        def checked(name: object) -> Scope:
+            try:
+                return name if isinstance(name, cls) else cls.parse(name, derived=True)
+            except InvalidScope as error:
+                raise ValueError(str(error)) from error  # what pydantic takes for a fault
+
         return core_schema.no_info_plain_validator_function(
-            lambda name: name if isinstance(name, cls) else cls.parse(name, derived=True),
-            serialization=core_schema.to_string_ser_schema(),
+            checked, serialization=core_schema.to_string_ser_schema()
         )
 
     @property

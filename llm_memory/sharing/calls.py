@@ -122,11 +122,14 @@ def encode_answer(name: str, value: object) -> dict[str, Any]:
 def decode_answer(name: str, raw: object) -> Any:
     """Raises BadCall for what is no answer to this call."""
     answers = call(name).answers
-    if not isinstance(raw, Mapping) or raw.get("type") not in answers:
+    if not isinstance(raw, Mapping):
         raise BadCall(f"no answer to {name}")
-    if raw["type"] == NoneType.__name__:
+    kind = raw.get("type")
+    if not isinstance(kind, str) or kind not in answers:
+        raise BadCall(f"no answer to {name}")
+    if kind == NoneType.__name__:
         return None
     try:
-        return answers[str(raw["type"])].validate_python(raw.get("value"))
+        return answers[kind].validate_python(raw.get("value"))
     except ValueError as error:
         raise BadCall(f"a damaged answer to {name}") from error

@@ -176,11 +176,13 @@ async def test_a_page_names_nothing_of_another_scope_not_even_of_public(tmp_path
     for place, scope in enumerate(("public", "家人", "公司")):
         plant(tmp_path, scope, "preferences.md", [passive(place, f"{scope}里的秘密")])
         plant(tmp_path, scope, "TASKS.md", [passive(10 + place, f"{scope}里的任务", active=True)])
+        rule = passive(20 + place, f"{scope}里的规矩", trusted=True, active=True)
+        plant(tmp_path, scope, "instructions.md", [rule])
     await night(tmp_path)
     for scope in ("public", "家人", "公司"):
         for name in ("MEMORY.md", "PRIMER.md"):
-            page = pages(tmp_path, scope) / name
-            text = page.read_text("utf-8") if page.exists() else ""
+            text = (pages(tmp_path, scope) / name).read_text("utf-8")
+            assert f"{scope}里的" in text
             for other in {"public", "家人", "公司"} - {scope}:
                 assert f"{other}里的" not in text
 

@@ -33,7 +33,7 @@ def test_a_program_is_forked_unless_it_is_to_find_other_packages(
         monkeypatch.setattr("sys.path", [*path, *child_process.import_path()])
         worker = WorkerProcess(command)
         kinds.append(type(worker._process))
-        worker.end(20.0)
+        worker.end(60.0)
         assert worker._process.poll() == 0
     assert kinds == [Forked, subprocess.Popen]
 
@@ -42,6 +42,8 @@ def test_a_program_is_forked_unless_it_is_to_find_other_packages(
 def test_a_forked_program_ends_as_a_started_one_does(tmp_path: Path, by: str) -> None:
     worker = WorkerProcess(worker_command(tmp_path / "index", NATIVE))
     worker._process.send_signal(getattr(signal, by))
+    # Its silence is heard before it is known how it ended.
+    worker._process.wait(60)
     with pytest.raises(WorkerEnded, match=by) as ended:
         worker.call("count")
     assert ended.value.crashed == (by == "SIGSEGV")

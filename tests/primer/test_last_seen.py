@@ -83,6 +83,7 @@ async def test_of_more_conversations_than_it_keeps_the_disk_tells(
     for name in ("a", "b", "c"):
         await seen.before(name, FAMILY, NOON)
     assert await seen.before("a", FAMILY, NOON + MINUTE) == NOON
+    assert book.writes == 4, "it was kept"
 
 
 class Slow(Book):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import Hit, MemoryDraft
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector, Vectors
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm, DropReason
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.trust import PROBES
 from astrbot_plugin_scoped_memory.llm_memory.text.language import Language
@@ -159,10 +159,17 @@ async def test_an_embedder_is_examined_once(tmp_path: Path) -> None:
 
 
 async def test_until_it_is_examined_words_decide_alone(tmp_path: Path) -> None:
-    embedder = FakeEmbedder()
-    embedder.failing = True
-    async with running(tmp_path, embedder=embedder, trust=InMemoryTrust()) as rig:
+    class Unexamined(FakeEmbedder):
+        """Works, and never ends its examination."""
+
+        async def embed_documents(self, texts: Sequence[str]) -> Vectors:
+            if {answer for pairs in PROBES.values() for _, answer in pairs}.intersection(texts):
+                await asyncio.Event().wait()
+            return await super().embed_documents(texts)
+
+    async with running(tmp_path, embedder=Unexamined(), trust=InMemoryTrust()) as rig:
         await rig.remember("小明对猫毛过敏", HERE)
+        await rig.until_indexed()
         await until_words(rig)
         recall = await rig.recall("谁对猫毛过敏", HERE)
         assert recall.trace.arm is Arm.LEXICAL

@@ -118,7 +118,8 @@ class World:
     """What the model of isolation knows: the map in force, and what was looked at."""
 
     scope_map: Mapping[str, str] = field(default_factory=dict)
-    looked: int = 0
+    seen: set[str] = field(default_factory=set)
+    """Scopes whose own marks were there to be seen."""
 
     def scope(self, where: ConversationId) -> str:
         """The scope that a conversation writes."""
@@ -127,7 +128,7 @@ class World:
     def look(self, scope: str, texts: Iterable[str]) -> None:
         """No text has a mark of a private scope that is not this one."""
         for text in texts:
-            self.looked += 1
+            self.seen |= {scope} if MARKS[scope] in text else set()
             others = [name for name in NAMES if name != scope and MARKS[name] in text]
             assert others == [], (scope, text)
 
@@ -137,8 +138,8 @@ type Story = list[tuple[dict[str, str], list[Action]]]
 
 places = st.sampled_from(PLACES)
 small = st.integers(0, 9)
-maps = st.dictionaries(
-    st.sampled_from([where.umo for where in PLACES]), st.sampled_from(NAMES), max_size=4
+maps = st.lists(st.sampled_from(["", *NAMES]), min_size=len(PLACES), max_size=len(PLACES)).map(
+    lambda names: {where.umo: name for where, name in zip(PLACES, names, strict=True) if name}
 )
 actions = st.one_of(
     st.tuples(st.just("say"), places, small, small),
@@ -212,8 +213,9 @@ def look_at_disk(root: Path, world: World) -> None:
                 world.look(str(values.pop("scope", "public")), [repr(values)])
 
 
-async def live(story: Story) -> None:
-    """A bot's life: each chapter begins with a restart and another map."""
+async def live(story: Story) -> tuple[World, list[Call]]:
+    """A bot's life: each chapter begins with a restart and another map. The world at its end, and
+    what the reader was asked."""
     world, watch, hostile = World(), Watch(), Hostile()
     chat = ScriptedChat(otherwise=hostile)
     with tempfile.TemporaryDirectory() as folder:
@@ -229,12 +231,44 @@ async def live(story: Story) -> None:
                 await rig.engine.loop.reflection.read_due()
                 await look_around(rig, world, PEOPLE[0])
             look_at_disk(root, world)
-        for call in chat.calls:
-            private = {mark for mark in _marks(call.prompt) if mark != MARKS["public"]}
-            assert len(private) <= 1, call.prompt
+    for call in chat.calls:
+        known, _, turns = call.prompt.partition("<turns>")
+        (own,) = _marks(turns)
+        assert {*_marks(known)} <= {own, MARKS["public"]}, call.prompt
+    return world, chat.calls
+
+
+FULL: Story = [
+    (
+        {PLACES[0].umo: "家人", PLACES[2].umo: "公司"},
+        [
+            (what, where, n, n)
+            for n, what in enumerate(("remember", "say", "say"))
+            for where in PLACES
+        ]
+        + [("task", PLACES[0], 2, 0), ("read", PLACES[0], 0, 0), ("return", PLACES[0], 0, 0)]
+        + [("say", PLACES[2], 3, 1), ("sleep", PLACES[0], 0, 0)],
+    ),
+    (
+        {PLACES[0].umo: "公司", PLACES[2].umo: "家人", PLACES[3].umo: "球队"},
+        [
+            (what, where, 3 - n, n)
+            for n, what in enumerate(("say", "remember", "say"))
+            for where in PLACES
+        ]
+        + [("read", PLACES[0], 0, 0), ("return", PLACES[0], 0, 0), ("sleep", PLACES[0], 0, 0)],
+    ),
+]
+"""All that there is: every scope, every act, and conversations that change their scope."""
+
+
+def test_every_scope_sees_its_own_words_and_has_them_read() -> None:
+    world, calls = asyncio.run(live(FULL))
+    assert world.seen == set(MARKS)
+    assert {mark for call in calls for mark in _marks(call.prompt)} == set(MARKS.values())
 
 
 @given(chapters)
-@settings(max_examples=max(4, settings().max_examples // 16))
+@settings(max_examples=max(16, settings().max_examples // 16))
 def test_no_word_of_a_scope_is_ever_shown_sent_or_stored_outside_of_it(story: Story) -> None:
     asyncio.run(live(story))

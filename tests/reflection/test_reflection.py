@@ -117,12 +117,13 @@ async def test_no_transcript_stands_in_the_vault_and_a_memory_says_where_it_was_
 
 
 async def test_a_map_change_before_the_reading_moves_no_words(tmp_path: Path) -> None:
-    async with running(tmp_path, chat=ScriptedChat()) as rig:
-        await say(rig, "奶奶对花生过敏")
     elsewhere = {"aiocqhttp:FriendMessage:1002": "家人", "aiocqhttp:GroupMessage:888": "公司"}
-    for changed in ({**MAP, FAMILY.umo: "公司"}, elsewhere):
-        async with running(tmp_path, changed, chat=ScriptedChat(answer(learned(PEANUTS)))) as rig:
-            await reflect(rig)
+    for number, changed in enumerate(({**MAP, FAMILY.umo: "公司"}, elsewhere)):
+        root, chat = tmp_path / str(number), ScriptedChat(answer(learned(PEANUTS)))
+        async with running(root, chat=ScriptedChat()) as rig:
+            await say(rig, "奶奶对花生过敏")
+        async with running(root, changed, chat=chat) as rig:
+            assert (await reflect(rig)).read == 1
             assert texts_of(rig) == {"家人": [PEANUTS]}
             assert await rig.texts("奶奶能吃花生吗", FAMILY) == []
 

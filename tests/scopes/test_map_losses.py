@@ -305,14 +305,17 @@ async def test_a_key_that_decided_for_a_persona_or_a_thread_was_met(bot: Bot, ke
     assert says(book, where) == f"<{WhyCode.MAP_DAMAGED}>"
 
 
+@pytest.mark.parametrize("lost", [False, True])
 def test_keys_that_a_former_version_remembered_short_are_the_same_keys(
-    bot: Bot, tmp_path: Path
+    bot: Bot, tmp_path: Path, lost: bool
 ) -> None:
+    short = [f"{OLD}:group:777"]
     state = SqliteStateStore(tmp_path / "state.sqlite")
     state.open()
-    state.remember_map_keys([f"{OLD}:group:777"], lost=())
+    state.remember_map_keys([] if lost else short, lost=short if lost else [])
     state.close()
-    assert not bot.start({f"{OLD}:group:777": "家人"}).damaged
+    assert says(bot.start({}), group(777)) == f"<{WhyCode.MAP_DAMAGED}>"
+    assert not bot.start(dict.fromkeys(short, "家人")).damaged
 
 
 # What is said of keys

@@ -203,7 +203,7 @@ async def test_the_mark_carries_scopes_and_names_no_conversation(tmp_path: Path)
         b"{",
         b"[]",
         b"[" * 50_000,
-        b'{"generation": true, "paused": {}}',
+        b'{"generation": true, "paused": {"x": ["0123456789abcdef0123456789abcdef"]}}',
         b'{"generation": -1, "paused": {}}',
         b'{"generation": 9, "paused": {"x": ["y"]}}',
         b'{"generation": 9, "paused": {"x": 1}}',

@@ -43,6 +43,7 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
     private,
     running,
 )
+from astrbot_plugin_scoped_memory.tests.support.searched_files import files_holding
 
 pytestmark = pytest.mark.engine
 
@@ -92,8 +93,7 @@ async def test_a_paused_conversation_queues_stores_recalls_and_shows_nothing(
         report = await service.describe(conversation_id=group(777))
         assert report.paused == service.conversations.paused_since(group(777)) is not None
         assert (await rig.engine.status()).loop.paused == 1
-        held = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
-        assert "柜子".encode() not in held
+        assert files_holding(tmp_path, "柜子") == set()
         assert conversations(tmp_path) == []
         # A person may look after what is there, and take something out.
         assert await service.newest(conversation_id=group(777), limit=5)

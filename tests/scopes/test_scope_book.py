@@ -129,6 +129,7 @@ def test_a_map_that_lost_all_private_keys_at_once_holds_them_across_restarts(
 
 @pytest.mark.parametrize("back", [{A: "家人"}, {B: "别的"}, {A: "家人", D: "公司"}])
 def test_one_key_that_is_back_ends_the_hold_of_all(books: Book, back: dict[str, object]) -> None:
+    books.hear(A, B, C, D)
     books.start({A: "家人", B: "家人"})
     books.start({})
     book = books.start(back)
@@ -168,6 +169,7 @@ def test_all_private_values_turning_illegal_publishes_none_of_them(books: Book) 
 
 
 def test_removing_single_keys_is_a_decision(books: Book) -> None:
+    books.hear(A, B, C, D)
     books.start({A: "家人", B: "公司"})
     book = books.start({B: "公司"})
     assert says(book, A) == "public"

@@ -335,6 +335,47 @@ def test_any_json_is_a_call_or_a_bad_one(name: str, raw: object) -> None:
         assert str(error)
 
 
+def with_one_fault(data: st.DataObject, message: Any) -> Any:
+    """A copy with any JSON in place of one of its values, however deep."""
+    if not isinstance(message, dict | list) or not message or not data.draw(st.integers(0, 5)):
+        return data.draw(json_values)
+    spoiled: Any = message.copy()
+    places = message if isinstance(message, dict) else range(len(message))
+    place = data.draw(st.sampled_from(list(places)))
+    spoiled[place] = with_one_fault(data, spoiled[place])
+    return spoiled
+
+
+@pytest.mark.parametrize("name", CALLS)
+@given(data=st.data())
+def test_a_call_with_one_fault_is_a_call_or_a_bad_one(name: str, data: st.DataObject) -> None:
+    arguments = {key: data.draw(made) for key, made in ARGUMENTS[name].items()}
+    message = sent(encode_arguments(name, {**arguments, "conversation_id": SITE}))
+    try:
+        arrived = decode_arguments(name, with_one_fault(data, message))
+    except BadCall as error:
+        assert str(error)
+    else:
+        assert arrived["conversation_id"].is_agent
+        drafts = [one for one in arrived.values() if isinstance(one, MemoryDraft)]
+        actors = [one for one in arrived.values() if isinstance(one, Actor)]
+        assert all((one.actor, one.source) == (as_agent(one.actor), Source.TOOL) for one in drafts)
+        assert all(one == as_agent(one) for one in actors)
+
+
+@pytest.mark.parametrize("kind", ANSWERS, ids=lambda kind: kind.__name__)
+@given(data=st.data())
+def test_an_answer_with_one_fault_is_one_or_a_bad_one(kind: type, data: st.DataObject) -> None:
+    name, made = ANSWERS[kind]
+    message = sent(encode_answer(name, data.draw(made)))
+    try:
+        arrived = decode_answer(name, with_one_fault(data, message))
+    except BadCall as error:
+        assert str(error)
+    else:
+        assert encode_answer(name, arrived)
+
+
 @given(name=st.sampled_from(CALLS), raw=json_values, kind=st.text(max_size=9))
 def test_any_json_is_an_answer_or_a_bad_one(name: str, raw: object, kind: str) -> None:
     for whole in (raw, {"type": kind, "value": raw}):

@@ -20,6 +20,7 @@ from astrbot_plugin_scoped_memory.tests.support.plugin import (
     holding,
     tool_context,
 )
+from astrbot_plugin_scoped_memory.tools import TOOLS
 from astrbot_plugin_scoped_memory.tools.arguments import Arguments
 from astrbot_plugin_scoped_memory.tools.base import OFF, MemoryTool
 from astrbot_plugin_scoped_memory.tools.core_memory_recall import RecallTool
@@ -181,11 +182,23 @@ def test_an_unknown_argument_is_named() -> None:
     assert "scope" in arguments.finish()
 
 
-def test_every_parameter_of_a_tool_is_read_by_it() -> None:
-    for tool in (RememberTool(), RecallTool(), ExpandTool(), TasksTool()):
-        assert set(tool.parameters["properties"]) <= set(NAMES)
-        assert set(tool.parameters["required"]) <= set(tool.parameters["properties"])
-        assert "scope" not in tool.parameters["properties"]
+@pytest.mark.parametrize("tool", TOOLS)
+def test_every_parameter_of_a_tool_is_read_by_it(
+    monkeypatch: pytest.MonkeyPatch, tool: type[MemoryTool]
+) -> None:
+    finish, read_by_it = Arguments.finish, []
+
+    def noted(arguments: Arguments) -> str:
+        read_by_it.append(set(arguments._read))
+        return finish(arguments) or "enough is known"
+
+    monkeypatch.setattr(Arguments, "finish", noted)
+    properties = tool().parameters["properties"]
+    asyncio.run(called(tool, [dict.fromkeys(properties)], "aiocqhttp:GroupMessage:777"))
+    assert read_by_it == [set(properties)]
+    assert set(properties) <= set(NAMES), "else it is never passed above"
+    assert set(tool().parameters["required"]) <= set(properties)
+    assert "scope" not in properties
 
 
 async def test_a_tool_without_a_plugin_says_so() -> None:

@@ -462,7 +462,7 @@ async def test_a_reload_in_the_middle_ends_the_import_and_tells_where(
             count[0] += 1
             if count[0] == 3:
                 loop.call_soon_threadsafe(reached.set)
-                go.wait(10)
+                assert go.wait(60)
             return append(*arguments)
 
         monkeypatch.setattr(vault, "append", counted)

@@ -122,10 +122,11 @@ class WorkerProcess:
         answers: _Answers = SimpleQueue()
         message = packed((number, name, arguments))
         with self._changing:
-            if self._ended:
-                raise self._end()
+            ended = self._ended
             self._waiting[number] = answers
         try:
+            if ended:
+                raise self._end()
             self._outbox.put(message)
             while (answer := _next(answers, deadline)) is not None:
                 what, said = answer
@@ -166,9 +167,7 @@ class WorkerProcess:
         with self._changing:
             self._ended = True
             waiting = list(self._waiting.values())
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(_STATUS_SECONDS)  # it says more than its silence
-        self._overhearing.join(1.0)
+        self._hear_out()
         for answers in waiting:
             answers.put(None)
         self._outbox.put(None)
@@ -189,7 +188,14 @@ class WorkerProcess:
                 self._words.append(line.decode(errors="replace").rstrip())
         stream.close()
 
+    def _hear_out(self) -> None:
+        """How it ended and its last words say more than its silence."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(_STATUS_SECONDS)
+        self._overhearing.join(1.0)
+
     def _end(self) -> WorkerEnded:
+        self._hear_out()
         end = ChildEnd(self._process.poll(), "", "")
         status = "" if end.status is None else end.death or f"status {end.status}"
         words = " ".join(part for part in (status, *list(self._words)[-3:]) if part)

@@ -150,6 +150,35 @@ def test_a_crash_is_told_from_an_end(worker: WorkerProcess) -> None:
     assert ended.value.crashed
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no signals")
+def test_who_calls_after_a_crash_is_told_how_it_ended(
+    worker: WorkerProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its silence is heard before the system has its status."""
+    heard, asked, known = threading.Event(), threading.Event(), threading.Event()
+    wait = worker._process.wait
+
+    def slow(timeout: float | None = None) -> int:
+        (asked if heard.is_set() else heard).set()
+        assert known.wait(60)
+        return wait(timeout)
+
+    def poll() -> int | None:
+        asked.set()
+        return wait(60) if known.is_set() else None
+
+    monkeypatch.setattr(worker._process, "wait", slow)
+    monkeypatch.setattr(worker._process, "poll", poll)
+    os.kill(worker.pid, signal.SIGSEGV)
+    assert heard.wait(60)
+    calling = in_thread(lambda: worker.call("echo"))
+    assert asked.wait(60)
+    known.set()
+    with pytest.raises(WorkerEnded, match="SIGSEGV") as ended:
+        calling()
+    assert ended.value.crashed
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("nonsense", ["babble", "another_class"])
 def test_a_process_that_speaks_no_language_of_ours_is_as_good_as_ended(

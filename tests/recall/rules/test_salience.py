@@ -63,7 +63,7 @@ def test_a_question_of_oneself_is_known(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["我们喜欢什么", "咱们去哪", "他喜欢什么", "what is it", "the mine is deep in time", ""][:4],
+    ["我们喜欢什么", "咱们去哪", "他喜欢什么", "what is it", ""],
 )
 def test_a_question_of_others_is_none(text: str) -> None:
     assert not is_first_person(text)
