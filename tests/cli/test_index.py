@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import os
 import signal
 import sqlite3
@@ -21,6 +22,7 @@ import checkout
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.__main__ import main
+from astrbot_plugin_scoped_memory.llm_memory.cli import progress
 from astrbot_plugin_scoped_memory.llm_memory.home import index_building
 from astrbot_plugin_scoped_memory.llm_memory.home.trusted_roots import trust_root
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory
@@ -102,7 +104,10 @@ def test_an_empty_home_is_complete(home: Path, capsys: pytest.CaptureFixture[str
     assert (code, row["memories"], row["words"], row["left"]) == (0, {}, 0, 0)
 
 
-def test_a_person_reads_the_counts(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_person_reads_the_counts(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "_SAID_SECONDS", math.inf)  # however slow the machine is
     fill(home / "memory", "public", 3)
     assert main(["index"]) == 0
     streams = capsys.readouterr()

@@ -187,7 +187,7 @@ KILLED = """
     from astrbot_plugin_scoped_memory.tests.vault.test_vault import FAMILY, memory
     vault = MarkdownVault(Path(sys.argv[2]))
     vault.open()
-    for batch in range(0, 100_000, 20):
+    for batch in range(0, 4_000, 20):  # 60 MB at most, should nobody kill it soon
         memories = [memory(n, reasoning="长" * 5000) for n in range(batch, batch + 20)]
         vault.append_many(FAMILY, [(Topic.ENTITIES, each) for each in memories])
         print(batch, flush=True)

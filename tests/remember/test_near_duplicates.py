@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -23,10 +23,15 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Stored,
     Turn,
 )
+from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector, Vectors
+from astrbot_plugin_scoped_memory.llm_memory.index.lexical.lexical_index import SqliteLexicalIndex
+from astrbot_plugin_scoped_memory.llm_memory.index.lexical_port import LexicalRecord
 from astrbot_plugin_scoped_memory.llm_memory.index.ports import Neighbours
 from astrbot_plugin_scoped_memory.llm_memory.index.rules.deduplication import MergeThresholds
+from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import ScopeFilter
+from astrbot_plugin_scoped_memory.llm_memory.text.tokenizer import Tokenizer
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 from astrbot_plugin_scoped_memory.tests.fakes.vector_store import InMemoryVectorStore
 from astrbot_plugin_scoped_memory.tests.support.engines import (
@@ -36,6 +41,7 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
     group,
     person,
     running,
+    with_pace,
 )
 
 pytestmark = pytest.mark.engine
@@ -44,6 +50,8 @@ HERE, OFFICE, SQUARE = group(777), group(888), group(999)
 ME = person(10001)
 OLD, NEW = "我非常喜欢喝乌龙茶", "我爱喝乌龙茶"
 MORE = "我住在苏州，小区叫听雨轩"
+PATIENT = with_pace(replace(QUICK, embed_draft_seconds=60.0), query_seconds=60.0)
+"""What is not compared in time is stored as it is: a slow moment would look like that."""
 
 
 class OneDirection(FakeEmbedder):
@@ -76,8 +84,8 @@ type Play = Callable[..., AbstractAsyncContextManager[Rig]]
 def play(request: pytest.FixtureRequest) -> Play:
     """An engine whose neighbours are proposed by the one or the other index."""
     if request.param == "words":
-        return partial(running, words_alone=True)
-    return partial(running, embedder=OneDirection())
+        return partial(running, words_alone=True, settings=PATIENT)
+    return partial(running, embedder=OneDirection(), settings=PATIENT)
 
 
 async def test_a_contradiction_and_another_speaker_are_kept_beside_each_other(
@@ -188,7 +196,8 @@ class Talkative(InMemoryVectorStore):
 
 
 async def test_a_store_that_answers_from_elsewhere_is_not_believed(tmp_path: Path) -> None:
-    async with running(tmp_path, embedder=OneDirection(), store=Talkative()) as rig:
+    store = Talkative()
+    async with running(tmp_path, embedder=OneDirection(), store=store, settings=PATIENT) as rig:
         await say(rig, OLD, OFFICE)
         await say(rig, OLD, SQUARE)
         assert isinstance(await say(rig, NEW, HERE), Stored)
@@ -203,15 +212,24 @@ async def test_what_is_vouched_for_and_what_is_not_stay_apart(tmp_path: Path, pl
         assert [s.memory.provenance.trusted for s in newest] == [True, False]
 
 
+class Unwritable(SqliteLexicalIndex):
+    """Takes nothing in, as on a disk that is busy: all of it waits to be written."""
+
+    def write(self, records: Sequence[LexicalRecord], gone: Collection[Key]) -> None:
+        raise IndexUnavailable("no disk for a test", code="busy")
+
+
 async def test_what_is_not_in_the_index_yet_is_compared_too(tmp_path: Path, play: Play) -> None:
-    slow = replace(QUICK, pace=replace(QUICK.pace, pause_seconds=3600.0))
-    async with play(tmp_path, settings=slow) as rig:
+    slow = with_pace(PATIENT, pause_seconds=3600.0)
+    words = Unwritable(tmp_path / "index" / "lexical.sqlite", Tokenizer(use_jieba=False))
+    async with play(tmp_path, settings=slow, words=words) as rig:
         await say(rig, "门牌是 301", HERE)
         service = rig.engine.service
         await service.remember(MemoryDraft(OLD, actor=ME), conversation_id=HERE)
         await service.remember(MemoryDraft("钥匙在鞋柜", actor=ME), conversation_id=HERE)
         again = await service.remember(MemoryDraft(NEW, actor=ME), conversation_id=HERE)
         assert isinstance(again, Reinforced)
+        assert words.count() == 0
 
 
 class Stuck(OneDirection):
@@ -264,7 +282,7 @@ async def test_tomorrow_of_two_days_is_two_things(tmp_path: Path, play: Play) ->
 
 async def test_a_vector_is_made_once_for_comparing_and_for_the_index(tmp_path: Path) -> None:
     embedder = OneDirection()
-    async with running(tmp_path, embedder=embedder) as rig:
+    async with running(tmp_path, embedder=embedder, settings=PATIENT) as rig:
         await rig.until_indexed()
         before = embedder.calls
         await say(rig, OLD, HERE)

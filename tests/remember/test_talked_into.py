@@ -75,7 +75,9 @@ async def test_what_a_model_adds_in_an_admins_turn_is_no_rule_and_not_volunteere
             await turn(plugin, event)
         clock.now += timedelta(hours=7)
         for event in (hello(sender="1", name="爸爸"), hello(sender="2", name="小雯")):
-            assert "老孟" not in await turn(plugin, event)
+            told = await turn(plugin, event)
+            assert RULE in told
+            assert "老孟" not in told
             clock.now += timedelta(hours=7)
         for asker in (Actor("aiocqhttp:1", "爸爸", admin=True), person(2, "小雯")):
             recall = await rig.engine.service.recall(

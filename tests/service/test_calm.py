@@ -4,23 +4,23 @@ once a minute. Changes of files are told by a thread; where nobody tells, they a
 from __future__ import annotations
 
 import asyncio
-import math
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from astrbot_plugin_scoped_memory.core.services.feedback_service import FeedbackService
 from astrbot_plugin_scoped_memory.core.services.sleep_schedule import SleepSchedule
 from astrbot_plugin_scoped_memory.core.texts import Texts
+from astrbot_plugin_scoped_memory.harness.waiting import until
 from astrbot_plugin_scoped_memory.llm_memory import EngineSettings
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import IndexPace, VaultPace
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.fakes.watcher import FakeWatcher
 from astrbot_plugin_scoped_memory.tests.support.engines import Ticker, group, running
 from astrbot_plugin_scoped_memory.tests.support.reflecting import say
+from astrbot_plugin_scoped_memory.tests.sync.test_follower import soonest
 
 pytestmark = pytest.mark.engine
 
@@ -33,20 +33,14 @@ SETTINGS = replace(
 )
 
 
-def soonest() -> float:
-    """Seconds until the first of the loop's timers rings."""
-    loop: Any = asyncio.get_running_loop()
-    now = loop.time()
-    rings = (timer.when() - now for timer in loop._scheduled if not timer.cancelled())
-    return min(rings, default=math.inf)
-
-
-async def until_calm() -> None:
-    """Wait until what was begun has been done."""
-    while True:
-        if soonest() >= MINUTE:
-            return
-        await asyncio.sleep(0.02)
+async def is_calm() -> bool:
+    """Nothing rings soon, however often one asks, and at no regular times: what looks all the time
+    has no timer either while a thread looks for it, or in the moment that it rings."""
+    for number in range(50):
+        if soonest() < MINUTE:
+            return False
+        await asyncio.sleep(number / 1000)
+    return True
 
 
 async def test_with_a_turn_waiting_nothing_rings_within_a_minute(tmp_path: Path) -> None:
@@ -70,7 +64,8 @@ async def test_with_a_turn_waiting_nothing_rings_within_a_minute(tmp_path: Path)
                 await rig.until_indexed()
                 await watcher.started.wait()
                 await schedule.looked.wait()
-                await until_calm()
+            # Without a timer of the loop, which would ring within a minute itself.
+            await until(is_calm, within=100, what="calm")
             assert not any(task.done() for task in behind)
             assert rig.engine.loop.reflection.last.waiting == 1
             assert (await rig.engine.loop.status()).next_sleep is not None

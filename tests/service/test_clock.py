@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory import MemoryDraft, MemoryKind, Stored
+from astrbot_plugin_scoped_memory.llm_memory import Forgotten, MemoryDraft, MemoryKind, Stored
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     Rig,
     Ticker,
@@ -71,7 +71,7 @@ async def test_the_same_moment_twice_gives_no_id_twice(tmp_path: Path) -> None:
             again.memory.memory.memory_id, conversation_id=HOME, actor=person(10001)
         )
         assert "又一件事" not in await newest(rig)
-        assert forgotten
+        assert isinstance(forgotten, Forgotten)
 
 
 async def test_what_was_said_before_the_clock_was_set_back_is_strengthened_and_not_doubled(

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory import Expanded, PointerNotVisible
-from astrbot_plugin_scoped_memory.llm_memory.errors import StateUnavailable
+from astrbot_plugin_scoped_memory.llm_memory import Expanded, PointerNotVisible, Restored
+from astrbot_plugin_scoped_memory.llm_memory.errors import EngineClosed, StateUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.names import parse_id
 from astrbot_plugin_scoped_memory.llm_memory.vault.ledger import SqliteLedger
 from astrbot_plugin_scoped_memory.tests.fakes.vector_store import InMemoryVectorStore
@@ -39,6 +39,11 @@ def indexed(store: InMemoryVectorStore) -> dict[str, str]:
     """Scope by id, of all that the index holds."""
     (rows,) = store.disk.collections.values()
     return {parse_id(row).memory_id: parse_id(row).scope for row in rows}
+
+
+def contents(folder: Path) -> dict[Path, bytes]:
+    """Every file below it."""
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 async def until_known(rig: Rig, where: int, *texts: str) -> None:
@@ -84,7 +89,7 @@ async def test_index_and_recall_follow_edits_moves_and_deletions(tmp_path: Path)
         back = await rig.engine.service.restore(
             memory_id, conversation_id=group(888), actor=person(10001)
         )
-        assert not isinstance(back, PointerNotVisible)
+        assert isinstance(back, Restored)
         await until_known(rig, 888, WALNUTS)
 
 
@@ -105,13 +110,21 @@ async def test_notes_are_followed_too(tmp_path: Path) -> None:
 
 
 async def test_a_closed_engine_writes_nothing_more(tmp_path: Path) -> None:
-    async with running(tmp_path, watcher=FakeWatcher()) as rig:
-        async with following(rig):
-            await rig.remember(PEANUTS, group(777))
+    """Although it is told of a change, of what would be given an id."""
+    watcher = FakeWatcher()
+    async with running(tmp_path, watcher=watcher) as rig:
+        await rig.remember(PEANUTS, group(777))
+        follow = asyncio.create_task(rig.engine.follow())
+        async with asyncio.timeout(30):
+            await watcher.started.wait()
+        await rig.engine.close()
         path = tmp_path / "memory/scopes/家人/preferences.md"
         path.write_text(path.read_text("utf-8") + "\n## 没有编号\n", "utf-8")
-        before = path.read_bytes()
-    assert path.read_bytes() == before
+        before = contents(tmp_path / "memory")
+        watcher.change()
+        await asyncio.wait([follow], timeout=30)
+        assert contents(tmp_path / "memory") == before
+        assert isinstance(follow.exception(), EngineClosed)
 
 
 async def test_while_most_of_a_scope_is_missing_no_backup_may_be_thrown_away(

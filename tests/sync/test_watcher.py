@@ -6,6 +6,7 @@ import asyncio
 import builtins
 import contextlib
 from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -151,6 +152,6 @@ async def test_a_folder_that_is_not_the_same_any_more_is_watched_no_longer(
 
 async def test_the_common_threads_stay_free(tmp_path: Path) -> None:
     """A thread that is taken for good would be one of a handful."""
-    async with real(tmp_path).watching():
-        executor = asyncio.get_running_loop()._default_executor  # type: ignore[attr-defined]
-        assert executor is None or not executor._threads - executor._threads
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+    async with real(tmp_path).watching(), asyncio.timeout(30):
+        await asyncio.to_thread(tmp_path.exists)

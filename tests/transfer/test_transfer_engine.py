@@ -430,7 +430,7 @@ async def test_an_import_that_is_cancelled_leaves_whole_memories_and_goes_on_lat
             count[0] += 1
             if count[0] == 7:
                 loop.call_soon_threadsafe(reached.set)
-                go_on.wait(30)
+                assert go_on.wait(60)
             return append(*arguments)
 
         monkeypatch.setattr(vault, "append", counted)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from astrbot_plugin_scoped_memory.harness.waiting import until
 from astrbot_plugin_scoped_memory.llm_memory import (
     ConversationId,
     EngineSettings,
@@ -219,8 +220,12 @@ async def test_what_changed_while_the_bot_was_off_is_what_the_indexes_write(
     put(tmp_path, "shared/a.md", RUNBOOK)
     put(tmp_path, "scopes/家人/旅行.md", TRIP)
     async with running(tmp_path, store=store, words=InMemoryLexicalIndex(shelf)) as rig:
+
+        async def words_in_step() -> bool:
+            return rig.engine.notes.scanned and rig.engine.rooms.words.in_step
+
         await rig.remember("奶奶对花生过敏", group(777))
-        await until_found(rig, ASK_TRIP, group(777))
+        await until(words_in_step, within=60, what="an index of words that holds everything")
         await rig.until_indexed()
         before = dict(shelf.records)
         assert len(before) == 4

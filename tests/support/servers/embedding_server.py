@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from astrbot_plugin_scoped_memory.harness.waiting import free_port
+
 HOST = "127.0.0.1"
 
 
@@ -35,7 +37,8 @@ type Act = Callable[[BaseHTTPRequestHandler, Asked], None]
 
 @dataclass
 class EmbeddingServer:
-    """Hashed words as vectors, under ``/v1/embeddings``. Keeps its port through stops and starts.
+    """Hashed words as vectors, under ``/v1/embeddings``. Keeps its port through stops and starts:
+    no other program can take it meanwhile.
 
     Attributes:
         dim: Of a vector.
@@ -65,9 +68,9 @@ class EmbeddingServer:
         class Handler(_Handler):
             server_of_vectors = service
 
+        self.port = self.port or free_port()
         self._server = ThreadingHTTPServer((HOST, self.port), Handler)
         self._server.daemon_threads = True
-        self.port = self._server.server_port
         self._thread = threading.Thread(
             target=self._server.serve_forever, kwargs={"poll_interval": 0.01}
         )
