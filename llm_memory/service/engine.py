@@ -230,7 +230,8 @@ class Engine:
         return self.rooms.trust.found
 
     async def close(self) -> None:
-        """Wait for writes that began, release everything. Idempotent."""
+        """Wait for writes that began, release everything. Idempotent. A round of ``follow`` ends by
+        itself: its task is cancelled and awaited first."""
         self.life.closing()
         await self.loop.sleep.close()
         await self.life.close()

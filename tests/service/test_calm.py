@@ -19,8 +19,8 @@ from astrbot_plugin_scoped_memory.llm_memory.models.settings import IndexPace, V
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.fakes.watcher import FakeWatcher
 from astrbot_plugin_scoped_memory.tests.support.engines import Ticker, group, running
+from astrbot_plugin_scoped_memory.tests.support.loop_timers import soonest
 from astrbot_plugin_scoped_memory.tests.support.reflecting import say
-from astrbot_plugin_scoped_memory.tests.sync.test_follower import soonest
 
 pytestmark = pytest.mark.engine
 

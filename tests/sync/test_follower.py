@@ -9,7 +9,6 @@ import shutil
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -22,6 +21,7 @@ from astrbot_plugin_scoped_memory.llm_memory.sync.ports import Watcher
 from astrbot_plugin_scoped_memory.llm_memory.sync.watcher import FolderWatcher
 from astrbot_plugin_scoped_memory.tests.fakes.watcher import FakeWatcher
 from astrbot_plugin_scoped_memory.tests.support.bots import AT_ONCE, Bot, living
+from astrbot_plugin_scoped_memory.tests.support.loop_timers import soonest
 from astrbot_plugin_scoped_memory.tests.sync.test_reconcile import PEANUTS, block, edited
 
 pytestmark = pytest.mark.engine
@@ -70,14 +70,6 @@ async def until(bot: Bot, *texts: str) -> None:
     async with asyncio.timeout(30):
         while bot.texts() != sorted(texts):  # noqa: ASYNC110  (no event to wait for)
             await asyncio.sleep(0.01)
-
-
-def soonest() -> float:
-    """Seconds until the first of the loop's timers rings."""
-    loop: Any = asyncio.get_running_loop()
-    now = loop.time()
-    rings = (timer.when() - now for timer in loop._scheduled if not timer.cancelled())
-    return min(rings, default=math.inf)
 
 
 async def rests() -> bool:
