@@ -294,10 +294,11 @@ class LexicalService:
     async def checkpoint_wal(self) -> None:
         """Leave nothing on disk of what was removed. An index that is off does so when it is closed
         or begun anew. Raises IndexUnavailable, also while a removal may wait to be written."""
+        if self.state is IndexState.OFF:
+            return
         if self._queue:
             raise IndexUnavailable(f"{len(self._queue)} changes to write", code="busy")
-        if self.state is not IndexState.OFF:
-            await self._call(self._index.checkpoint_wal)
+        await self._call(self._index.checkpoint_wal)
 
     async def _call[T](self, call: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._owner, call)

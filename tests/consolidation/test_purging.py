@@ -11,6 +11,7 @@ import pytest
 from astrbot_plugin_scoped_memory.llm_memory import Actor, Forgotten, NotAllowed, NotVisible, Purged
 from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable
 from astrbot_plugin_scoped_memory.tests.fakes.chat import Call, ScriptedChat
+from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import NoWords
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
 from astrbot_plugin_scoped_memory.tests.support.reflecting import (
     FAMILY,
@@ -39,9 +40,10 @@ def told(_call: Call) -> str:
     return answer(learned(SECRET, who="s1"))
 
 
-async def night(rig: Rig, clock: StandingClock) -> None:
+async def night(rig: Rig, clock: StandingClock, *, words: bool = True) -> None:
     clock.forward(days=1)
-    await until_words(rig)
+    if words:
+        await until_words(rig)
     report = await rig.engine.loop.sleep.run_once("nightly", patient=False)
     assert not report.errors
     assert report.backup
@@ -117,6 +119,16 @@ async def test_an_index_that_is_busy_costs_a_night_nothing_but_the_purge(
         await night(rig, clock)
         assert files_holding(tmp_path, SECRET) == set()
         assert files_holding(tmp_path / "index", TERM) == set()
+
+
+async def test_an_index_that_is_off_keeps_no_words_from_being_purged(tmp_path: Path) -> None:
+    clock, chat = StandingClock(EVENING), ScriptedChat(otherwise="{}")
+    async with running(tmp_path, words=NoWords(), chat=chat, clock=clock) as rig:
+        stored = await rig.remember(SECRET, FAMILY, SPEAKER)
+        await purge(rig, stored.memory.memory.memory_id)
+        assert rig.engine.rooms.words.pending
+        await night(rig, clock, words=False)
+        assert files_holding(tmp_path, SECRET) == set()
 
 
 async def test_an_edit_in_a_file_purges_nothing_until_its_entry_is_purged(tmp_path: Path) -> None:
