@@ -1,4 +1,6 @@
-"""Writes docs/benchmarks.md: ``make_benchmarks.py FOLDER [--embedder PATH] [--results FOLDER]``.
+"""Write docs/dev/benchmarks.md.
+
+    python scripts/make_benchmarks.py FOLDER [--embedder PATH] [--results FOLDER]
 
 FOLDER holds ``<set>.dev.corpus.jsonl`` and ``<set>.dev.queries.jsonl``. The figures are measured by
 ``benchmarks/retrieval.py`` and ``benchmarks/rivals.py``, without a model and with the bundled one,
@@ -20,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-TARGET = ROOT / "docs" / "benchmarks.md"
+TARGET = ROOT / "docs" / "dev" / "benchmarks.md"
 SETS = (("memorybank", "zh"), ("memorybank", "en"), ("madial", "zh"), ("locomo", "en"))
 MODEL_SETS = (("locomo", "en"),)
 CASTS = ROOT / "benchmarks" / "casts"

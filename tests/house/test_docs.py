@@ -34,7 +34,7 @@ from astrbot_plugin_scoped_memory.tests.house.source import ROOT, files, module_
 from astrbot_plugin_scoped_memory.tests.house.test_shipped import script
 
 DOCS = ROOT / "docs"
-PAGES = (ROOT / "README.md", *sorted(DOCS.glob("*.md")))
+PAGES = (*sorted(ROOT.glob("README*.md")), *sorted(DOCS.rglob("*.md")))
 VAULT = (DOCS / "vault.md").read_text(encoding="utf-8")
 TROUBLES = (DOCS / "troubleshooting.md").read_text(encoding="utf-8")
 MOST_VISIBLE = 15
@@ -378,7 +378,7 @@ def test_every_relative_link_leads_somewhere(page: Path) -> None:
         assert not anchor or anchor in anchors(target), link
 
 
-@pytest.mark.parametrize("page", ["house.md", "engine.md", "decisions.md"])
+@pytest.mark.parametrize("page", ["house.md", "dev/engine.md", "dev/decisions.md"])
 def test_every_file_that_the_house_names_exists(page: str) -> None:
     text = (DOCS / page).read_text(encoding="utf-8")
     named = re.findall(r"`((?:tests|core|tools|llm_memory|harness|scripts)/[\w./]*)`", text)

@@ -1,5 +1,4 @@
-"""benchmarks/retrieval.py runs, and answers what docs/benchmarks.md and others read of it; so does
-benchmarks/rivals.py."""
+"""benchmarks/retrieval.py and rivals.py run, and answer what docs/dev/benchmarks.md reads."""
 
 from __future__ import annotations
 

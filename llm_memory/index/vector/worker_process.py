@@ -50,8 +50,8 @@ type _Answers = SimpleQueue[tuple[str, Any] | None]
 """What it says and of which kind that is; None once it has ended."""
 _ONE_ARENA: Final = {"MALLOC_ARENA_MAX": "1"}
 """Linux's malloc gives each thread a heap of its own, which it seldom gives back: with a dozen
-threads thirty megabytes more for the same vectors (docs/speed.md). They hardly ever allocate at the
-same time."""
+threads thirty megabytes more for the same vectors (docs/dev/speed.md). The threads hardly ever
+allocate at the same time."""
 
 
 class WorkerProcess:
