@@ -18,9 +18,8 @@ from .story_steps import CONFIG, MOTHER, STEPS, rehearse
 
 WELCOME = """\
 忆域 · Scoped Memory 演示
-真实的 AstrBot，本机脚本模型，OneBot v11 客户端；全程只用本机回环，不联网。
-为了快，这里没有安装 sentence-transformers：
-向量来自内置的哈希嵌入（jieba 词与单字），不下载模型。"""
+真实的 AstrBot，本机的脚本模型，OneBot v11 客户端；演示只用本机回环。
+向量来自插件自带的小模型；没有安装 sentence-transformers（要 PyTorch，太大）。"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

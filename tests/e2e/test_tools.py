@@ -1,4 +1,4 @@
-"""The three tools against a model that cannot read their descriptions."""
+"""The tools against a model that cannot read their descriptions."""
 
 import re
 

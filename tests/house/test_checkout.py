@@ -10,8 +10,9 @@ import pytest
 
 AT_THE_ROOT = {
     ".astrbot-plugin", ".ci", ".gitattributes", ".github", ".gitignore", ".pre-commit-config.yaml",
-    "CHANGELOG.md", "LICENSE", "Makefile", "README.md", "__init__.py", "_conf_schema.json",
-    "benchmarks", "conftest.py", "core", "docs", "harness", "llm_memory", "logo.png", "main.py",
+    "AGENTS.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "NOTICE", "README.en.md",
+    "README.md", "SECURITY.md", "__init__.py", "_conf_schema.json", "benchmarks", "conftest.py",
+    "core", "docs", "harness", "llm_memory", "logo.png", "main.py",
     "metadata.yaml", "pyproject.toml", "requirements-dev.txt", "requirements-models.txt",
     "requirements.txt", "scripts", "tests", "tools",
 }  # fmt: skip

@@ -16,7 +16,7 @@ from astrbot_plugin_scoped_memory.tests.house.source import (
 
 MAKER = "llm_memory/models/scope.py"
 
-# The five doors, as modules. A new line here needs a reason that DESIGN gives.
+# The doors, as modules. A new line here needs a reason that DESIGN gives.
 DOORS = {
     "llm_memory/scopes/rules/scope_map.py": "resolve: the names that the owner's map states",
     "llm_memory/scopes/rules/scope_resolution.py": "resolve: the names that a policy derives",
