@@ -8,8 +8,7 @@ from pathlib import Path
 
 from ..errors import HomeError
 from ..home.memory_home import MemoryHome, connect, follow_bot, open_home
-from ..home.project import find_project, name_of
-from ..home.settings import HomeSettings, LoadedSettings
+from ..home.settings import LoadedSettings
 from ..mcp_server.levels import (
     GLOBAL,
     PROJECT,
@@ -24,25 +23,17 @@ from .paths import plugin_version
 
 def agent_home(args: argparse.Namespace, loaded: LoadedSettings) -> MemoryHome:
     """Returns the home that the flags and settings name, not started yet. Raises HomeError."""
-    folder = project_folder(args)
     bot: Path | None = getattr(args, "bot", None)
     address: str | None = getattr(args, "connect", None)
     if bot is None and address is None:
-        return open_home(loaded, folder, os.environ, plugin_version())
-    name = _name_for_bot(loaded.settings, folder)
+        return open_home(loaded, project_folder(args), os.environ, plugin_version())
     if address is not None:
         if args.token_file is None:
             raise HomeError("--connect 要有 --token-file / --connect needs --token-file")
-        return connect(address, args.token_file, name)
+        return connect(address, args.token_file, loaded.named)
     if bot is None or not (bot / "state").is_dir():
         raise HomeError(f"不是机器人的数据文件夹 / not a bot's data folder: {bot}")
-    return follow_bot(bot / "state", name)
-
-
-def _name_for_bot(settings: HomeSettings, folder: Path) -> str:
-    """Returns the name that the owner maps: ``mcp:project:<name>``."""
-    project = find_project(folder, settings.project)
-    return project.name if project else name_of(folder)
+    return follow_bot(bot / "state", loaded.named)
 
 
 def levels_of(home: MemoryHome) -> Levels:

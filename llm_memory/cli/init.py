@@ -97,7 +97,7 @@ def _project_changes(
             f"项目的根在上面，客户端多半在那里打开 / the project's root is above, clients are "
             f"opened there mostly: {project.root}"
         )
-    scope = project_scope(project, named=is_named(loaded, project)).name
+    scope = project_scope(project, named=is_named(loaded)).name
     if args.store and (home_paths(home).memory / "scopes" / scope).exists():
         notes.append(
             f"这个项目以前的记忆还在家里的域“{scope}”，可以导出再导入 / its memories of before "
@@ -157,7 +157,7 @@ def _take(report: Report, loaded: LoadedSettings) -> None:
         paths = project_paths(home, project) if project and own else home_paths(home)
         scope = PUBLIC_NAME
         if project is not None and not own:
-            scope = project_scope(project, named=is_named(loaded, project)).name
+            scope = project_scope(project, named=is_named(loaded)).name
         try:
             adoption.done = asyncio.run(
                 adopt(

@@ -53,5 +53,5 @@ def scopes_of(loaded: LoadedSettings, folder: Path) -> tuple[AgentScope, ...]:
         return (global_level,)
     if project.own_store:
         return (AgentScope("project", project_paths(home, project), PUBLIC), global_level)
-    scope = project_scope(project, named=is_named(loaded, project))
+    scope = project_scope(project, named=is_named(loaded))
     return (AgentScope("project", home_paths(home), scope), global_level)

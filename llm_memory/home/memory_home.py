@@ -19,15 +19,20 @@ from ..models.scope import Scope
 from ..models.settings import AgentScope, ScopeSettings
 from ..scopes.rules.scope_resolution import resolve
 from ..sharing.endpoint import Endpoint, read_endpoint
-from .places import CONFIG
-from .project import PROJECT_FOLDER, Project, find_project, home_paths, project_paths
-from .settings import DEFAULT, HomeSettings, LoadedSettings
+from .project import Project, find_project, home_paths, project_paths
+from .settings import HomeSettings, LoadedSettings
 from .shared_store import Owned, SharedStore
 from .trusted_roots import is_trusted
 
 _MARK: Final = 8
 """Hexadecimal digits of a folder's hash."""
 _LONGEST: Final = 64 - len("project-") - _MARK - 1
+_NO_NAME: Final = (
+    "没有项目名，只读机器人的公共记忆；请写 --project 名字（或环境变量、家里的 config.toml），"
+    "项目自己的文件和文件夹名不算数 / no project is named, so only the bot's public memories are "
+    "read: give --project NAME (or the variable, or the home's config.toml); what the checkout "
+    "calls itself does not count"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +81,7 @@ def open_home(
     if project is None:
         return MemoryHome(home, None, "")
     if not project.own_store:
-        name = agent_name(project, named=is_named(loaded, project))
+        name = agent_name(project, named=is_named(loaded))
         return MemoryHome(home, home, name, warning=warning)
     own = _store(project_paths(settings.home, project), settings, environ, version)
     return MemoryHome(home, own, project.name)
@@ -97,14 +102,14 @@ def chosen_project(loaded: LoadedSettings, folder: Path) -> tuple[Project | None
     return replace(project, own_store=False), warning
 
 
-def is_named(loaded: LoadedSettings, project: Project) -> bool:
+def is_named(loaded: LoadedSettings) -> bool:
     """Returns whether a person said the project's name, and not the project's own file."""
-    origin = loaded.origins["project"]
-    return origin not in (DEFAULT, str(project.root / PROJECT_FOLDER / CONFIG))
+    return bool(loaded.named) and loaded.named == loaded.settings.project
 
 
 def follow_bot(state: Path, name: str) -> MemoryHome:
-    """Returns the store of a bot that runs on this machine and shares it, by its state folder."""
+    """Returns the store of a bot that runs on this machine and shares it, by its state folder.
+    ``name`` is the project's, as a person said it: it opens the scope that is mapped to it."""
     return _followed(state, name, lambda: read_endpoint(state))
 
 
@@ -123,7 +128,8 @@ def connect(address: str, token_file: Path, name: str) -> MemoryHome:
 
 def _followed(state: Path, name: str, endpoint: Callable[[], Endpoint | None]) -> MemoryHome:
     store = SharedStore(state, state, None, endpoint=endpoint)
-    return MemoryHome(store, store if name else None, name, of_a_bot=True)
+    warning = "" if name else _NO_NAME
+    return MemoryHome(store, store if name else None, name, of_a_bot=True, warning=warning)
 
 
 def _token(file: Path) -> str:

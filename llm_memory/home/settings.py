@@ -74,11 +74,14 @@ class LoadedSettings:
         origins: By key: ``default``, the path of a file, the name of an environment variable, or
             a flag such as ``--max-tokens``.
         warnings: What was not taken and why, a line each in two languages. None holds a value.
+        named: The project's name as a person gave it by a flag, a variable or the home's file;
+            empty for none. What the project's own file says of it is a checkout's word.
     """
 
     settings: HomeSettings
     origins: Mapping[str, str]
     warnings: tuple[str, ...] = ()
+    named: str = ""
 
 
 def load_settings(
@@ -126,6 +129,7 @@ class _Merging:
         self._values: dict[str, Any] = {"home": default_home(environ)}
         self._origins = dict.fromkeys(READERS, DEFAULT)
         self._warnings: list[str] = []
+        self._named = ""
 
     @property
     def home(self) -> Path:
@@ -136,32 +140,42 @@ class _Merging:
     def done(self) -> LoadedSettings:
         """Returns what came of all layers."""
         return LoadedSettings(
-            HomeSettings(**self._values), MappingProxyType(self._origins), tuple(self._warnings)
+            HomeSettings(**self._values),
+            MappingProxyType(self._origins),
+            tuple(self._warnings),
+            self._named,
         )
 
-    def take(self, key: str, value: object, origin: str, *, base: Path) -> None:
-        """Take a value, or warn of it and keep the one of the layers before. Raises HomeError."""
+    def take(
+        self, key: str, value: object, origin: str, *, base: Path, persons: bool = True
+    ) -> None:
+        """Take a value, or warn of it and keep the one of the layers before. ``persons``: a person
+        on this machine said it. Raises HomeError."""
         reader = READERS.get(key)
         if reader is None:
             self._warn(origin, _unknown(key))
             return
         try:
-            self._values[key] = reader(value, ParseContext(base, self._environ))
+            read = reader(value, ParseContext(base, self._environ))
         except BadValue as error:
             self._warn(origin, f"{key}：{error}")
+            return
         except HomeError as error:
             raise HomeError(f"{origin}: {error}") from error
-        else:
-            self._origins[key] = origin
+        if key == "project":
+            if not read:
+                return  # no name says nothing
+            self._named = str(read) if persons else self._named
+        self._values[key], self._origins[key] = read, origin
 
     def take_project_file(self, path: Path) -> None:
         """Take what a repository may say. Raises HomeError."""
         if is_link(path):
             self._warn(str(path), "是链接，没有读 / is a link, not read")
             return
-        self.take_file(path, only=OF_A_PROJECT)
+        self.take_file(path, only=OF_A_PROJECT, persons=False)
 
-    def take_file(self, path: Path, *, only: frozenset[str]) -> None:
+    def take_file(self, path: Path, *, only: frozenset[str], persons: bool = True) -> None:
         """Take the keys ``only`` of a TOML file, and warn of the others. Raises HomeError."""
         content = _read(path)
         for number, (key, value) in enumerate(content.items()):
@@ -171,7 +185,7 @@ class _Merging:
             if key in READERS and key not in only:
                 self._warn(str(path), f"这里不能设 / cannot be set here: {key}")
             else:
-                self.take(key, value, str(path), base=path.parent)
+                self.take(key, value, str(path), base=path.parent, persons=persons)
 
     def _warn(self, origin: str, text: str) -> None:
         self._warnings.append(f"{origin}: {text}")
