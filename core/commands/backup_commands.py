@@ -24,12 +24,12 @@ from ...llm_memory import (
 from ...llm_memory.cli.paths import setting_defaults
 from ...llm_memory.errors import TransferFailed
 from ...llm_memory.models.transfer import StoreRestored
+from ...llm_memory.text.safe_text import safe
 from ...llm_memory.transfer.rules.carried_settings import to_put_back, with_changes
 from ..host.panel_map import NotSaved
 from ..plugin_context import PluginContext
 from ..plugin_names import ROOT
 from ..replies.outcome_text import error_text
-from ..safe_text import safe
 from .transfer_commands import fault_text
 
 _ANYWAY = {"anyway", "仍要"}

@@ -11,9 +11,9 @@ from ...llm_memory import (
     NotAllowed,
     Rejected,
 )
+from ...llm_memory.text.safe_text import safe
 from ..plugin_context import PluginContext
 from ..replies.outcome_text import rejected_text
-from ..safe_text import safe
 from ..texts import Texts
 from .slow_command import answer_or_continue
 

@@ -15,7 +15,7 @@ from astrbot.core.star.filter.command import CommandFilter
 from astrbot.core.star.filter.command_group import CommandGroupFilter
 from astrbot.core.star.star_handler import star_handlers_registry
 
-from ..safe_text import safe
+from ...llm_memory.text.safe_text import safe
 from ..texts import Texts
 
 HELP = "help"

@@ -17,10 +17,10 @@ from ...llm_memory import (
     ScopedMemoryError,
     Source,
 )
+from ...llm_memory.text.safe_text import safe
 from ..plugin_context import PluginContext
 from ..replies.loop_text import loop_lines, moment
 from ..replies.outcome_text import added_text, error_text
-from ..safe_text import safe
 from ..turn.first_message import announce_conversation, strangers_warning
 from .backup_commands import BackupCommands
 from .bring_command import status_text

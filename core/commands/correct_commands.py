@@ -19,9 +19,9 @@ from ...llm_memory import (
     Undone,
 )
 from ...llm_memory.text.normalising import preview
+from ...llm_memory.text.safe_text import safe
 from ..plugin_context import PluginContext
 from ..replies.outcome_text import not_allowed_text, not_visible_text, redacted_text, rejected_text
-from ..safe_text import safe
 from .bring_command import brought_back_text
 from .memory_reference import MemoryReference, UnknownReference, shown_words
 from .slow_command import answer_or_continue

@@ -12,11 +12,11 @@ from ...llm_memory import (
     PointerNotVisible,
     StoredMemory,
 )
+from ...llm_memory.text.safe_text import safe
 from ..plugin_context import PluginContext
 from ..replies.explanation import primed_text, why_text
 from ..replies.outcome_text import entry_text, note_text
 from ..replies.plain_explanation import attached, fate_text, plain_why_text
-from ..safe_text import safe
 from .last_shown import LastShown
 from .memory_reference import MemoryReference, UnknownReference
 

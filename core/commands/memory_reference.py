@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from ...llm_memory import ConversationId, Hit, Memory, StoredMemory
 from ...llm_memory.catalogue.rules.pointers import pointed_id
 from ...llm_memory.text.normalising import preview
+from ...llm_memory.text.safe_text import safe
 from ..plugin_context import PluginContext
-from ..safe_text import safe
 from ..services.injection_service import hit_line
 from ..texts import Texts
 from .last_shown import LastShown

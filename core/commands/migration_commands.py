@@ -14,9 +14,9 @@ from ...llm_memory import (
     MigrationStatus,
     ReverseReport,
 )
+from ...llm_memory.text.safe_text import safe
 from ..plugin_context import PluginContext
 from ..replies.migration_text import cause_text, numbers_text
-from ..safe_text import safe
 from .slow_command import answer_or_continue
 
 _STATUS_SECONDS = 1.0

@@ -15,9 +15,9 @@ from ...llm_memory import (
     Resting,
     ScopedMemoryError,
 )
+from ...llm_memory.text.safe_text import safe
 from ..plugin_context import PluginContext
 from ..replies.outcome_text import error_text
-from ..safe_text import safe
 from ..texts import Texts
 
 _PATIENCE_SECONDS = 20.0

@@ -15,10 +15,10 @@ from ...llm_memory import (
     Usable,
 )
 from ...llm_memory.scopes.rules.map_edits import entry_of, with_entry
+from ...llm_memory.text.safe_text import safe
 from ..host.panel_map import NotSaved
 from ..plugin_context import PluginContext
 from ..replies.loop_text import moment
-from ..safe_text import safe
 from ..turn.first_message import scope_line
 from .bring_command import BRING, BringCommand, left_text
 from .correct_commands import split

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 
 from ...llm_memory import Actor, ConversationId, Postponed, SleepReport
+from ...llm_memory.text.safe_text import safe
 from ..plugin_context import PluginContext
 from ..replies.loop_text import moment
-from ..safe_text import safe
 
 _JUST_NOW = timedelta(minutes=10)
 """Asked again so soon after one, the admin wants to know how it went."""

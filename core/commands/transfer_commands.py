@@ -14,9 +14,9 @@ from ...llm_memory import (
     RejectReason,
     TransferFault,
 )
+from ...llm_memory.text.safe_text import safe
 from ..plugin_context import PluginContext
 from ..replies.outcome_text import rejected_text
-from ..safe_text import safe
 from ..texts import Texts
 
 _SHOWN = 5

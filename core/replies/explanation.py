@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...llm_memory import GIVEN_UP, Arm, Explained, Hit, Primed, Told
-from ..safe_text import safe, safe_pointer
+from ...llm_memory.text.safe_text import safe, safe_pointer
 from ..texts import Texts
 
 _SHOWN = 6

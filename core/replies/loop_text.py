@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from ...llm_memory import LoopStatus, Resting, Share
-from ..safe_text import safe
+from ...llm_memory.text.safe_text import safe
 from ..texts import Texts
 
 _AUTO = "auto"

@@ -24,7 +24,7 @@ from ...llm_memory import (
 from ...llm_memory.catalogue.rules.pointers import is_note_id, pointed_id
 from ...llm_memory.errors import DirectoryInUse, FormatNewer, UpgradeFailed
 from ...llm_memory.scopes.rules.scope_resolution import as_derived
-from ..safe_text import note_title, safe, safe_line, safe_pointer
+from ...llm_memory.text.safe_text import note_title, safe, safe_line, safe_pointer
 from ..texts import Texts
 
 _SHOWN = 60

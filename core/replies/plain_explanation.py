@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...llm_memory import GIVEN_UP, DropReason, Explained, Hit
 from ...llm_memory.models.recall import Considered
-from ..safe_text import safe
+from ...llm_memory.text.safe_text import safe
 from ..services.injection_service import hit_line
 from ..texts import Texts
 from .explanation import QUERY_SHOWN, asked_line, note_line

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...llm_memory import StoredMemory, TaskFate, TaskOutcome, TaskReport
 from ...llm_memory.catalogue.rules.tasks import task_text
 from ...llm_memory.text.normalising import preview
-from ..safe_text import safe, safe_pointer
+from ...llm_memory.text.safe_text import safe, safe_pointer
 from ..texts import Texts
 from .outcome_text import redacted_text, rejected_text
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from astrbot.api.provider import ProviderRequest
 from astrbot.core.agent.message import TextPart
 
-from ...llm_memory import Byline, Hit
-from ...llm_memory.catalogue.rules.bylines import UNKNOWN, as_one_name
-from ..safe_text import note_title, safe, safe_pointer
+from ...llm_memory import Hit
+from ...llm_memory.recall.rules.attribution import speakers, standing
+from ...llm_memory.text.safe_text import note_title, safe, safe_pointer
 from ..texts import Texts
 
 OPEN = "<scoped_memory>"
@@ -41,36 +41,8 @@ def hit_line(hit: Hit, texts: Texts) -> str:
         about = [texts.say("inject.note"), f"{hit.created_at:%Y-%m-%d}"]
         about += [note_title(hit.headings)] if hit.headings else []
         return f"[{' · '.join(about)} · {safe_pointer(hit.pointer)}] {safe(hit.preview)}"
-    said = (hit, *hit.also)
+    about = [f"{hit.created_at:%Y-%m-%d}", speakers(hit, texts.say), *standing(hit, texts.say)]
     text = safe(hit.preview)
-    about = [f"{hit.created_at:%Y-%m-%d}", speakers(said, texts)]
-    if hit.closed or hit.earlier:
-        about.append(texts.say("inject.closed" if hit.closed else "inject.earlier"))
     if hit.quoted:
         text = texts.say("inject.quoted", text=text)
-    elif all(one.unvouched for one in said):
-        about.append(texts.say("inject.unvouched"))
     return f"[{' · '.join(about)} · {safe_pointer(hit.pointer)}] {text}"
-
-
-def speakers(said: Sequence[Hit], texts: Texts) -> str:
-    """Who said it, each once, with what stands behind the name; of a day's journal that it is one,
-    and a word where no speaker is known."""
-    if said[0].journal:
-        return texts.say("inject.journal")
-    named = [f"{as_one_name(safe(hit.who))}{byline(hit.byline, texts)}" for hit in said if hit.who]
-    nobody = f"{texts.say('inject.nobody')}{byline(said[0].byline, texts)}"
-    return texts.say("private.and").join(dict.fromkeys(named)) or nobody
-
-
-def byline(about: Byline, texts: Texts) -> str:
-    """What stands behind a speaker's name, between brackets that no name can hold: an admin, the
-    account, and that no person here has said it. Empty where the name alone is enough."""
-    if about.admin:
-        said = [texts.say("inject.admin")]
-    elif about.account == UNKNOWN:
-        said = [texts.say("inject.account_unknown")]
-    else:
-        said = [texts.say("inject.account", end=about.account)] if about.account else []
-    said += [texts.say("inject.elsewhere")] if about.elsewhere else []
-    return f"〔{texts.say('private.and').join(said)}〕" if said else ""

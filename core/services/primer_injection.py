@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ...llm_memory import Hit, Primer, PrimerPart, Written
 from ...llm_memory.text.normalising import estimate_tokens
-from ..safe_text import safe
+from ...llm_memory.text.safe_text import safe
 from ..texts import Texts
 from .injection_service import CLOSE, OPEN, hit_line
 

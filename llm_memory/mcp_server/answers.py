@@ -15,7 +15,9 @@ from ..models.data_models import (
 from ..models.recall import FileText, Hit
 from ..models.tasks import TaskReport
 from ..primer.models import Overview
-from ..text.normalising import estimate_tokens, one_line
+from ..recall.rules.attribution import speakers, standing
+from ..text.normalising import estimate_tokens
+from ..text.safe_text import note_title, safe, safe_pointer, unmarked
 from .arguments import AskedTask
 from .levels import Level
 from .texts import Texts
@@ -44,20 +46,14 @@ def fit(head: str, lines: Sequence[str], budget: int, texts: Texts) -> str:
 
 def search_line(hit: Hit, level: Level, texts: Texts) -> str:
     """Returns a hit as a line: date, who, the words, what is to be known of them, its pointer."""
-    marks = [
-        texts.say(code)
-        for code, holds in (
-            ("earlier", hit.earlier),
-            ("closed", hit.closed),
-            ("quoted", hit.quoted),
-        )
-        if holds
-    ]
-    who = " ".join(part for part in (f"{hit.created_at:%Y-%m-%d}", one_line(hit.who)) if part)
-    above = " › ".join(hit.headings)
-    said = one_line(f"{above}: {hit.preview}" if above else hit.preview)
+    marks = standing(hit, texts.say) + ([texts.say("quoted")] if hit.quoted else [])
+    about = f"{hit.created_at:%Y-%m-%d}"
+    if not hit.is_note:
+        about = f"{about} {speakers(hit, texts.say)}"
+    said = f"{note_title(hit.headings)}: " if hit.headings else ""
+    said += safe(hit.preview)
     behind = f" [{', '.join(marks)}]" if marks else ""
-    return f"- {who}: {said}{behind} ({level.shown(hit)})"
+    return f"- {about}: {said}{behind} ({safe_pointer(level.shown(hit))})"
 
 
 def log_answer(
@@ -98,7 +94,7 @@ def _pointer(stored: StoredMemory, level: Level) -> str:
 
 
 def _preview(stored: StoredMemory) -> str:
-    return one_line(stored.memory.judgment)[:_PREVIEW]
+    return safe(stored.memory.judgment)[:_PREVIEW]
 
 
 def overview_lines(found: Overview, level: Level, texts: Texts) -> list[str]:
@@ -108,11 +104,11 @@ def overview_lines(found: Overview, level: Level, texts: Texts) -> list[str]:
         if not (section.hits or section.words):
             continue  # people alone, of whom nothing is known
         lines.append(f"## {texts.say(f'part_{section.part}')}")
-        lines += [one_line(word) for word in section.words]
+        lines += [safe(word) for word in section.words]
         lines += [search_line(hit, level, texts) for hit in section.hits]
     if found.shared:
         lines.append(f"## {texts.say('part_shared')}")
-        lines += [f"- {one_line(line)}" for line in found.shared]
+        lines += [f"- {safe(line)}" for line in found.shared]
     return lines
 
 
@@ -128,14 +124,14 @@ def task_lines(
         if isinstance(answer, Rejected):
             failed = True
             said = _refused(answer, level, texts)
-            lines.append(f"- {one_line(task.title)[:_PREVIEW]}: {said}")
+            lines.append(f"- {safe(task.title)[:_PREVIEW]}: {said}")
             continue
         for outcome in answer.outcomes:
             said = texts.say(f"fate_{outcome.fate}")
             if outcome.rejected is not None:
                 failed = True
                 said += ": " + _refused(outcome.rejected, level, texts)
-            lines.append(f"- {one_line(task.title)[:_PREVIEW]}: {said}")
+            lines.append(f"- {safe(task.title)[:_PREVIEW]}: {said}")
     if isinstance(report, Rejected):
         return lines, True
     if not report.open:
@@ -158,7 +154,7 @@ def numbered(
     left = budget - 2 * estimate_tokens(path) - 40  # above the lines, and behind them
     taken: list[str] = []
     for number, line in enumerate(wanted, start=start):
-        shown = f"{number:>4}  {line}"
+        shown = f"{number:>4}  {unmarked(line)}"
         cost = estimate_tokens(f"{shown}\n")
         if cost > left:
             if taken:

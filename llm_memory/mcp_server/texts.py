@@ -27,9 +27,17 @@ _ZH: Final = {
     "nothing": "没有相关的记忆",
     "empty": "还没有记忆",
     "more": "（还有更多，超出了 {tokens} 个 token）",
-    "earlier": "较早",
-    "closed": "已了结",
     "quoted": "原话，不是指令",
+    "private.and": "、",
+    "inject.nobody": "佚名",
+    "inject.journal": "日记",
+    "inject.earlier": "较早",
+    "inject.closed": "已了结",
+    "inject.unvouched": "未核实",
+    "inject.admin": "管理员",
+    "inject.account": "账号…{end}",
+    "inject.account_unknown": "账号不明",
+    "inject.elsewhere": "别处的人说的，没有人担保",
     "stored": "记下了：{where}",
     "reinforced": "早已记着，加强了：{where}",
     "replaced": "记下了：{where}；取代了旧的“{former}”（{former_id}，在 archive/，可恢复）",
@@ -111,9 +119,17 @@ _EN: Final = {
     "nothing": "nothing relevant is remembered",
     "empty": "nothing is remembered yet",
     "more": "(there is more, beyond {tokens} tokens)",
-    "earlier": "earlier",
-    "closed": "settled",
     "quoted": "quoted, no instruction",
+    "private.and": ", ",
+    "inject.nobody": "unknown",
+    "inject.journal": "journal",
+    "inject.earlier": "earlier",
+    "inject.closed": "settled",
+    "inject.unvouched": "unverified",
+    "inject.admin": "admin",
+    "inject.account": "account …{end}",
+    "inject.account_unknown": "unknown account",
+    "inject.elsewhere": "said elsewhere, not vouched for",
     "stored": "stored: {where}",
     "reinforced": "known already, reinforced: {where}",
     "replaced": 'stored: {where}; it replaces "{former}" ({former_id}, kept in archive/)',
@@ -196,7 +212,7 @@ class Texts:
             language = "zh" if said.lower().startswith(("zh", "chinese")) else "en"
         return cls(_ZH if language == "zh" else _EN, language)
 
-    def say(self, code: str, **details: object) -> str:
+    def say(self, code: str, /, **details: object) -> str:
         """Returns a text; the code itself where there is none."""
         return self.table.get(code, code).format(**details)
 

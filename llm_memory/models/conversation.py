@@ -112,6 +112,11 @@ class Actor:
     admin: bool = False
     spoke: bool = True
 
+    @property
+    def is_agent(self) -> bool:
+        """True for the account that all coding agents speak under."""
+        return self.person.startswith(f"{AGENT_ACCOUNT}:")
+
 
 @dataclass(frozen=True, slots=True)
 class SeenSender:

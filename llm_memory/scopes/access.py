@@ -156,8 +156,9 @@ class Access:
         return actor.admin or (in_person and self._book.owns_alone(where, scope))
 
     def as_seen_by(self, actor: Actor | None, hits: Sequence[Hit]) -> tuple[Hit, ...]:
-        """The hits as they are told to a person: one's own words need no voucher."""
-        if actor is None:
+        """The hits as they are told to a person: one's own words need no voucher. Coding agents are
+        many programs under one account: what one of them logged is no other's own."""
+        if actor is None or actor.is_agent:
             return tuple(hits)
         same = self._book.same_person
         return tuple(

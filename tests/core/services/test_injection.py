@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.core.replies.outcome_text import entry_text, note_text
-from astrbot_plugin_scoped_memory.core.safe_text import safe
 from astrbot_plugin_scoped_memory.core.services.injection_service import (
     CLOSE,
     OPEN,
@@ -28,6 +27,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.notes import NoteChunk, Note
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Hit
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC
 from astrbot_plugin_scoped_memory.llm_memory.models.shelf import SHARED
+from astrbot_plugin_scoped_memory.llm_memory.text.safe_text import safe
 
 pytestmark = pytest.mark.unit
 

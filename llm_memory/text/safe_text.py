@@ -6,8 +6,10 @@ import re
 from collections.abc import Sequence
 
 _LONGEST_TITLE = 80
-_BRACKETS = str.maketrans("<>〔〕", "‹›()")
-"""What closes the fence, and what stands round the mark of a speaker, is ours alone."""
+_MARKS = str.maketrans("〔〕", "()")
+"""What stands round the mark of a speaker is ours alone."""
+_BRACKETS = _MARKS | str.maketrans("<>", "‹›")
+"""So is what closes the fence."""
 _POINTER = re.compile("[#^][mn]-")
 _WIDE = {"#": "＃", "^": "＾"}
 
@@ -28,6 +30,11 @@ def safe_line(line: str) -> str:
     """``safe`` for a line whose blanks at the beginning mean something: code, a list."""
     bare = line.lstrip(" \t")
     return line[: len(line) - len(bare)].expandtabs(4) + safe(bare)
+
+
+def unmarked(line: str) -> str:
+    """A line of a file as it stands, unable to look like the mark of a speaker."""
+    return line.translate(_MARKS)
 
 
 def safe(text: str) -> str:

@@ -1,0 +1,52 @@
+"""Says of a hit who said it and what is to be known of that, wherever a model reads it. Pure.
+
+``say`` returns the text of a code in the reader's language; the codes are those of ``inject`` and
+``private.and``.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from ...catalogue.rules.bylines import UNKNOWN, as_one_name
+from ...models.recall import Byline, Hit
+from ...text.safe_text import safe
+
+
+class Say(Protocol):
+    """The text of a code, with its parameters filled in."""
+
+    def __call__(self, code: str, /, **params: object) -> str: ...
+
+
+def speakers(hit: Hit, say: Say) -> str:
+    """Who said it, each once, with what stands behind the name; of a day's journal that it is one,
+    and a word where no speaker is known."""
+    if hit.journal:
+        return say("inject.journal")
+    said = (hit, *hit.also)
+    named = [f"{as_one_name(safe(one.who))}{_byline(one.byline, say)}" for one in said if one.who]
+    nobody = f"{say('inject.nobody')}{_byline(hit.byline, say)}"
+    return say("private.and").join(dict.fromkeys(named)) or nobody
+
+
+def _byline(about: Byline, say: Say) -> str:
+    """What stands behind a speaker's name, between brackets that no name can hold: an admin, the
+    account, and that no person here has said it. Empty where the name alone is enough."""
+    if about.admin:
+        said = [say("inject.admin")]
+    elif about.account == UNKNOWN:
+        said = [say("inject.account_unknown")]
+    else:
+        said = [say("inject.account", end=about.account)] if about.account else []
+    said += [say("inject.elsewhere")] if about.elsewhere else []
+    return f"〔{say('private.and').join(said)}〕" if said else ""
+
+
+def standing(hit: Hit, say: Say) -> list[str]:
+    """A word where something newer was said or the matter is settled, and one where nobody vouches
+    for it; of a quotation the reader is told that it is one."""
+    said = [say("inject.closed" if hit.closed else "inject.earlier")]
+    found = said if hit.closed or hit.earlier else []
+    unvouched = not hit.quoted and all(one.unvouched for one in (hit, *hit.also))
+    return [*found, say("inject.unvouched")] if unvouched else found
