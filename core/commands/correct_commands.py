@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ...llm_memory import (
@@ -31,8 +32,8 @@ _PREVIEW = 80
 _WORDS = 60
 _LIKE = 10
 """So many are listed of what words may mean."""
-_LONG_ENOUGH = 2
-"""Characters that name a memory without a second question."""
+_A_NUMBER = 2
+"""Digits of a number that stands in too many texts to name one."""
 _LIKE_BUDGET = 2000
 
 
@@ -45,7 +46,7 @@ class CorrectCommands:
         self._naming = naming
 
     async def forget(self, conversation_id: ConversationId, actor: Actor, rest: str) -> str:
-        """Move an entry to the archive, or purge it: by its speaker or an admin. Words that only
+        """Move entries to the archive, or purge them: by their speaker or an admin. Words that only
         one memory holds name it."""
         words, _, how = rest.rpartition(" ")
         for_good = how.lower() in _FOR_GOOD
@@ -53,11 +54,18 @@ class CorrectCommands:
         if not words:
             return self._say("forget.usage")
         self._plugin.talk.clear(conversation_id)
-        named = self._naming.read(words, conversation_id)
+        named = self._naming.read_several(words, conversation_id, actor)
         if named is None:
             named = await self._meant(words, how if for_good else "", conversation_id, actor)
         if isinstance(named, UnknownReference):
             return named.text
+        return "\n".join(
+            [await self._forget(one, conversation_id, actor, for_good=for_good) for one in named]
+        )
+
+    async def _forget(
+        self, named: str, conversation_id: ConversationId, actor: Actor, *, for_good: bool
+    ) -> str:
         outcome = await self._plugin.service.forget(
             named, conversation_id=conversation_id, actor=actor, for_good=for_good
         )
@@ -77,17 +85,21 @@ class CorrectCommands:
 
     async def _meant(
         self, words: str, for_good: str, conversation_id: ConversationId, actor: Actor
-    ) -> str | UnknownReference:
+    ) -> tuple[str, ...] | UnknownReference:
         """The id of the one memory that holds the words. Of several, and before one is lost for
-        good, and where none holds them, nothing is taken for meant."""
-        service = self._plugin.service
-        like = await service.newest(conversation_id=conversation_id, naming=words, limit=_LIKE)
-        if len(like) == 1 and len(words) >= _LONG_ENOUGH and not for_good:
-            return like[0].memory.memory_id
-        shown = safe(words)[:_WORDS]
+        good, and where none holds them, nothing is taken for meant. One character or a short number
+        is not looked for, and beside other words it leaves open what is meant."""
+        service, shown, tokens = self._plugin.service, safe(words)[:_WORDS], words.split()
+        telling = [token for token in tokens if not _says_too_little(token)]
+        if not telling:
+            return UnknownReference(self._say("forget.too_short", words=shown))
+        naming = " ".join(telling)
+        like = await service.newest(conversation_id=conversation_id, naming=naming, limit=_LIKE)
+        if len(like) == 1 and telling == tokens and not for_good:
+            return (like[0].memory.memory_id,)
         if like:
             head = self._say("forget.like", words=shown, count=len(like))
-            lines = self._naming.numbered(conversation_id, like)
+            lines = self._naming.numbered(conversation_id, actor, like)
         else:
             recall = await service.recall(
                 words,
@@ -100,7 +112,7 @@ class CorrectCommands:
             if not hits:
                 return UnknownReference(self._say("forget.nothing_like", words=shown))
             head = self._say("forget.alike", words=shown)
-            lines = self._naming.numbered_hits(conversation_id, hits)
+            lines = self._naming.numbered_hits(conversation_id, actor, hits)
         which = self._say("forget.which", how=f" {for_good}".rstrip())
         return UnknownReference("\n".join([head, *lines, which]))
 
@@ -109,7 +121,7 @@ class CorrectCommands:
         first, text = split(rest)
         if not text:
             return self._say("edit.usage")
-        named = self._named(first, conversation_id)
+        named = self._named(first, conversation_id, actor, rest.split())
         if isinstance(named, UnknownReference):
             return named.text
         outcome = await self._plugin.service.edit(
@@ -135,7 +147,7 @@ class CorrectCommands:
         first, scope = split(rest)
         if not scope:
             return self._say("move.usage")
-        named = self._named(first, conversation_id)
+        named = self._named(first, conversation_id, actor, rest.split()[:-1])
         if isinstance(named, UnknownReference):
             return named.text
         outcome = await self._plugin.service.move(
@@ -157,7 +169,7 @@ class CorrectCommands:
     async def undo(self, conversation_id: ConversationId, actor: Actor, rest: str) -> str:
         """Take back the last forget, edit or move: of an entry, or of this person here; or the last
         bringing along, as a whole."""
-        named = self._named(rest, conversation_id) if rest else ""
+        named = self._named(rest, conversation_id, actor) if rest else ""
         if isinstance(named, UnknownReference):
             return named.text
 
@@ -188,9 +200,15 @@ class CorrectCommands:
             case Rejected():
                 return rejected_text(self._plugin.texts, outcome)
 
-    def _named(self, words: str, conversation_id: ConversationId) -> str | UnknownReference:
+    def _named(
+        self,
+        words: str,
+        conversation_id: ConversationId,
+        actor: Actor,
+        beginning: Sequence[str] = (),
+    ) -> str | UnknownReference:
         """The id that a number stands for; anything else as it is."""
-        named = self._naming.read(words, conversation_id)
+        named = self._naming.read_one(words, conversation_id, actor, beginning)
         return words if named is None else named
 
 
@@ -198,3 +216,8 @@ def split(rest: str) -> tuple[str, str]:
     """The first word, and what follows it."""
     first, more = (*rest.split(None, 1), "", "")[:2]
     return first, more.strip()
+
+
+def _says_too_little(token: str) -> bool:
+    bare = "".join(filter(str.isalnum, token))
+    return len(bare) <= 1 or (bare.isdecimal() and len(bare) <= _A_NUMBER)

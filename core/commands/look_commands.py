@@ -55,7 +55,7 @@ class LookCommands:
         shown = found[start : start + _PAGE]
         if not shown:
             return self._say("list.no_page", page=page, pages=-(-len(found) // _PAGE))
-        lines = self._naming.numbered(conversation_id, shown, start + 1)
+        lines = self._naming.numbered(conversation_id, actor, shown, start + 1)
         head = "list.head_all" if len(found) <= _PAGE else "list.head"
         lines.insert(0, self._say(head, count=len(found), first=start + 1, last=start + len(shown)))
         if start + _PAGE < len(found):
@@ -85,7 +85,7 @@ class LookCommands:
             return self._say("pause.recalled_nothing")
         if not recall.hits:
             return self._say("search.nothing")
-        return "\n".join(self._naming.numbered_hits(conversation_id, recall.hits))
+        return "\n".join(self._naming.numbered_hits(conversation_id, actor, recall.hits))
 
     async def why(self, conversation_id: ConversationId, actor: Actor, rest: str) -> str:
         """How the last recall of this conversation went, in words; ``详细`` with its figures,
@@ -94,7 +94,7 @@ class LookCommands:
         detail = bool(_DETAIL.intersection(words))
         words = [word for word in words if word not in _DETAIL]
         if words and words[0] not in _BACK:
-            return await self._of_one(conversation_id, words[0])
+            return await self._of_one(conversation_id, actor, words)
         back = int(words[1]) if words[1:] and words[1] in _TOLD else 1
         texts, service = self._plugin.texts, self._plugin.service
         explained = await service.explain(conversation_id=conversation_id)
@@ -105,11 +105,13 @@ class LookCommands:
                 lines.append(why_text(texts, one, back=back, admin=actor.admin))
                 continue
             lines.append(plain_why_text(texts, one, back=back, admin=actor.admin))
-            self._shown.note(conversation_id, [hit.memory_id for hit in attached(one)])
+            self._shown.note(conversation_id, actor, [hit.memory_id for hit in attached(one)])
         return "\n".join(lines) or self._say("explain.nothing")
 
-    async def _of_one(self, conversation_id: ConversationId, words: str) -> str:
-        named = self._naming.read(words, conversation_id)
+    async def _of_one(
+        self, conversation_id: ConversationId, actor: Actor, words: Sequence[str]
+    ) -> str:
+        named = self._naming.read_one(words[0], conversation_id, actor, words)
         match named:
             case UnknownReference():
                 return named.text

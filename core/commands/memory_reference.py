@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...llm_memory import ConversationId, Hit, Memory, StoredMemory
+from ...llm_memory import Actor, ConversationId, Hit, Memory, StoredMemory
 from ...llm_memory.catalogue.rules.pointers import pointed_id
 from ...llm_memory.text.normalising import preview
 from ...llm_memory.text.safe_text import safe
 from ..plugin_context import PluginContext
 from ..services.injection_service import hit_line
 from ..texts import Texts
+from .item_numbers import item_numbers, parts
 from .last_shown import LastShown
 
-_NUMBER = re.compile(r"第?([0-9０-９]{1,4})[条号.。、]?")
 _PREVIEW = 80
+_MOST = 10
+"""Items of one command: as many as a page of the list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,32 +28,74 @@ class UnknownReference:
 
 
 class MemoryReference:
-    """Numbers of the last list of the conversation, ids, and pointers that end with one."""
+    """Numbers of the last list that the person was shown there, ids, and pointers that end with
+    one."""
 
     def __init__(self, plugin: PluginContext, shown: LastShown) -> None:
         self._plugin = plugin
         self._shown = shown
 
-    def read(self, words: str, conversation_id: ConversationId) -> str | UnknownReference | None:
-        """The id that is named; None for words that are neither a number nor an id."""
-        found = _NUMBER.fullmatch(words)
-        if found is None:
-            return pointed_id(words)
-        number, numbers = int(found[1]), self._shown.numbers(conversation_id)
-        if number in numbers:
-            return numbers[number]
-        say = self._plugin.texts.say
-        if not numbers:
-            return UnknownReference(say("pointed.no_list"))
-        return UnknownReference(
-            say("pointed.no_number", number=number, first=min(numbers), last=max(numbers))
-        )
+    def read_one(
+        self,
+        first: str,
+        conversation_id: ConversationId,
+        actor: Actor,
+        words: Sequence[str] = (),
+    ) -> str | UnknownReference | None:
+        """The one id that is named; None for what is neither a number nor an id.
+
+        Args:
+            words: The first one and what follows it: together they may name several.
+        """
+        named = self.read_several(first, conversation_id, actor)
+        numbers = self._shown.numbers(conversation_id, actor)
+        beginnings = (" ".join(words[:end]) for end in range(2, _MOST))
+        several = (item_numbers(one, numbers) or () for one in beginnings)
+        if any(len(one) > 1 and numbers.keys() >= set(one) for one in several):
+            named = ("", "")
+        if not isinstance(named, tuple):
+            return named
+        if len(named) == 1:
+            return named[0]
+        return UnknownReference(self._plugin.texts.say("pointed.one_at_a_time"))
+
+    def read_several(
+        self, words: str, conversation_id: ConversationId, actor: Actor
+    ) -> tuple[str, ...] | UnknownReference | None:
+        """The ids that are named, each once; None for words that are neither numbers nor ids."""
+        say, numbers = self._plugin.texts.say, self._shown.numbers(conversation_id, actor)
+        named: list[str] = []
+        for part in [words] if item_numbers(words, numbers) else parts(words):
+            asked = item_numbers(part, numbers)
+            if asked is None:
+                pointed = pointed_id(part)
+                if pointed is None:  # words; or a whole line that ends with its pointer
+                    whole = pointed_id(words)
+                    return None if whole is None else (whole,)
+                named.append(pointed)
+                continue
+            if not numbers:
+                return UnknownReference(say("pointed.no_list"))
+            if absent := [number for number in asked if number not in numbers]:
+                first, last = min(numbers), max(numbers)
+                return UnknownReference(
+                    say("pointed.no_number", number=absent[0], first=first, last=last)
+                )
+            named += [numbers[number] for number in asked]
+        named = list(dict.fromkeys(named))
+        if len(named) > _MOST:
+            return UnknownReference(say("pointed.too_many", most=_MOST))
+        return tuple(named)
 
     def numbered(
-        self, conversation_id: ConversationId, found: Sequence[StoredMemory], first: int = 1
+        self,
+        conversation_id: ConversationId,
+        actor: Actor,
+        found: Sequence[StoredMemory],
+        first: int = 1,
     ) -> list[str]:
-        """The memories as numbered lines, and their numbers noted."""
-        self._shown.note(conversation_id, [one.memory.memory_id for one in found], first)
+        """The memories as numbered lines, and their numbers noted for the person who asked."""
+        self._shown.note(conversation_id, actor, [one.memory.memory_id for one in found], first)
         return [
             self._plugin.texts.say(
                 "list.line",
@@ -66,9 +109,11 @@ class MemoryReference:
             for number, one in enumerate(found, start=first)
         ]
 
-    def numbered_hits(self, conversation_id: ConversationId, hits: Sequence[Hit]) -> list[str]:
+    def numbered_hits(
+        self, conversation_id: ConversationId, actor: Actor, hits: Sequence[Hit]
+    ) -> list[str]:
         """The same of what recall has found."""
-        self._shown.note(conversation_id, [hit.memory_id for hit in hits])
+        self._shown.note(conversation_id, actor, [hit.memory_id for hit in hits])
         lines = (hit_line(hit, self._plugin.texts) for hit in hits)
         return [f"{number}. {line}" for number, line in enumerate(lines, start=1)]
 

@@ -32,7 +32,7 @@ from ..reflection.model_histories import ModelHistories
 from ..scopes.access import Access, ConversationView
 from ..scopes.paused_conversations import PausedConversations
 from ..scopes.scope_book import ScopeBook
-from ..text.overlap import fold
+from ..text.overlap import fold, holds
 from ..vault.notes.note_book import NoteBook
 from .bylines import Bylines
 
@@ -172,7 +172,7 @@ class Recalls:
 
     def _holds(self, stored: StoredMemory, words: Sequence[str]) -> bool:
         said, who = self._catalogue.folded(stored), fold(stored.memory.who)
-        return all(word in said or word in who for word in words)
+        return all(holds(said, word) or holds(who, word) for word in words)
 
     def _is_of_now(self, line: ContextLine, view: ConversationView) -> bool:
         """Heard while the conversation saw what it sees now, or put up with the question. An answer

@@ -51,3 +51,13 @@ def pieces(query: str) -> dict[str, int]:
 def fold(text: str) -> str:
     """What widths and cases have in common: NFKC, case folded."""
     return unicodedata.normalize("NFKC", text).casefold()
+
+
+def holds(text: str, word: str) -> bool:
+    """True if a folded text holds a folded word, whose numbers are whole numbers there: 2026 is not
+    in 120263."""
+    before = r"(?<!\d)" if word[:1].isdecimal() else ""
+    after = r"(?!\d)" if word[-1:].isdecimal() else ""
+    if word not in text or not (before or after):
+        return word in text
+    return re.search(f"{before}{re.escape(word)}{after}", text) is not None

@@ -8,8 +8,9 @@ from typing import Any, cast
 import pytest
 
 from astrbot_plugin_scoped_memory.core.commands.commands import Commands
+from astrbot_plugin_scoped_memory.core.commands.item_numbers import item_numbers
 from astrbot_plugin_scoped_memory.core.commands.last_shown import LastShown
-from astrbot_plugin_scoped_memory.core.texts import LANGUAGES
+from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, FakePlugin
 
@@ -58,6 +59,131 @@ async def test_numbers_stay_until_the_next_list(tmp_path: Path) -> None:
         assert "已经忘记了" in again
         assert "恢复" in await chat.say("edit 1 别的话", admin=True)
         assert "已恢复" in await chat.say("undo 1", admin=True)
+
+
+@pytest.mark.parametrize(
+    ("words", "numbers"),
+    [
+        *((form, (1,)) for form in ("1", "１", "#1", "＃1", "1.", "(1)", "①", "1条", "第1条")),
+        *((form, (1,)) for form in ("第 1 条", "第一条", "第一", "no. 1")),
+        *((form, (1, 2)) for form in ("1 2", "1,2", "1，2", "1、2", "1和2", "1 和 2", "1 and 2")),
+        *((form, (1, 2)) for form in ("1-2", "1 - 2", "１－２", "2-1", "1~2", "1到2", "1。2")),
+        *((form, (1, 2)) for form in ("#1 #2", "第1条、第2条", "第一、二条", "1 2 1")),
+        *((form, (12,)) for form in ("12", "第十二条", "第12条")),
+        ("第101条", (101,)),
+        ("1 3-5", (1, 3, 4, 5)),
+        *((form, None) for form in ("101", "2026", "2026 11", "2026-11-21", "1.5", "1-2-3")),
+        *((form, None) for form in ("一", "十", "芒果", "1 芒果", "2号楼", "2 号楼", "", "第")),
+    ],
+)
+def test_numbers_are_read_as_people_write_them(words: str, numbers: tuple[int, ...] | None) -> None:
+    assert item_numbers(words, range(1, 11)) == numbers
+
+
+def test_a_long_number_is_one_of_the_list_only_where_the_list_has_it() -> None:
+    assert item_numbers("101", range(101, 111)) == (101,)
+
+
+TRAPS = ("2026年1月2日体检", "12号楼的门禁是1和2一起按", "1、2单元1-2层，1,2，#1")
+
+
+async def _left(rig: Rig) -> set[str]:
+    return {
+        one.memory.judgment for one in await rig.engine.service.newest(conversation_id=group(777))
+    }
+
+
+@pytest.mark.parametrize("form", ["1 2", "1,2", "1、2", "1和2", "1-2", "#1 #2", "第一条和第二条"])
+async def test_several_numbers_are_several_memories_and_no_others(
+    tmp_path: Path, form: str
+) -> None:
+    async with running(tmp_path, follow=False) as rig:
+        for text in TRAPS:
+            await rig.remember(text, group(777))
+        await _three(rig)
+        chat = Chat(rig)
+        before, listed = await _left(rig), (await chat.say("list")).split("\n")
+        meant = {text for text in before if any(text in line for line in listed[1:3])}
+        said = await chat.say(f"forget {form}", admin=True)
+        assert before - await _left(rig) == meant
+        assert all(text in said for text in meant)
+        assert "已恢复" in await chat.say("undo 1", admin=True)
+        await chat.say(f"forget {form} 彻底", admin=True)
+        assert before - await _left(rig) == meant
+
+
+@pytest.mark.parametrize(
+    "form", ["1 2", "1", "12", "1,2", "1、2", "1和2", "1-2", "#1", "第一条", "-1"]
+)
+async def test_numbers_and_single_characters_are_never_looked_for(
+    tmp_path: Path, form: str
+) -> None:
+    async with running(tmp_path, follow=False) as rig:
+        await rig.remember(TRAPS[0], group(777))
+        chat = Chat(rig)
+        for words in (form, f"{form} 彻底", "检", f"{form} 体检", "我 体检"):
+            said = await chat.say(f"forget {words}", admin=True)
+            assert "已忘记" not in said
+            assert await _left(rig) == {TRAPS[0]}
+        await chat.say("list")
+        for words in ("2", "1 2", "1、99", "1-30", "第二条"):
+            await chat.say(f"forget {words}", admin=True)
+            assert await _left(rig) == {TRAPS[0]}
+
+
+async def test_a_longer_number_is_a_whole_word(tmp_path: Path) -> None:
+    async with running(tmp_path, follow=False) as rig:
+        await rig.remember("快递单号是120263", group(777))
+        await rig.remember("2026年换电梯", group(777))
+        assert "已忘记：2026年换电梯" in await Chat(rig).say("forget 2026", admin=True)
+        assert await _left(rig) == {"快递单号是120263"}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+async def test_what_takes_one_memory_takes_no_several(tmp_path: Path, language: str) -> None:
+    async with running(tmp_path, follow=False) as rig:
+        await _three(rig)
+        await rig.remember("合同在第三个柜子", group(888))
+        chat, before = Chat(rig, language), await _left(rig)
+        await chat.say("list")
+        one = Texts(language).say("pointed.one_at_a_time")
+        for form in ("1 2", "1,2", "1、2", "1 和 2", "1-2", "第一条、第二条"):
+            assert await chat.say(f"edit {form} 奶奶对核桃过敏", admin=True) == one
+            assert await chat.say(f"move {form} 公司", admin=True) == one
+            assert await chat.say(f"undo {form}", admin=True) == one
+            assert await chat.say(f"why {form}", admin=True) == one
+        assert await _left(rig) == before
+        assert await chat.say("edit 1 2026年的芒果在冰箱", admin=True) != one
+        assert "2026年的芒果在冰箱" in await _left(rig)
+
+
+async def test_ids_are_several_too_and_a_number_beside_one_is_not_dropped(tmp_path: Path) -> None:
+    async with running(tmp_path, follow=False) as rig:
+        await _three(rig)
+        chat = Chat(rig)
+        await chat.say("list")
+        known = await rig.engine.service.newest(conversation_id=group(777))
+        ids = [one.memory.memory_id for one in known]
+        await chat.say(f"forget 1 {ids[1]}", admin=True)
+        assert await _left(rig) == {known[2].memory.judgment}
+        await chat.say(f"undo {ids[0]}", admin=True)
+        await chat.say(f"forget {ids[0]}、{ids[2]}", admin=True)
+        assert await _left(rig) == set()
+
+
+async def test_a_number_is_of_the_person_who_asked_for_the_list(tmp_path: Path) -> None:
+    async with running(tmp_path, follow=False) as rig:
+        await _three(rig)
+        chat = Chat(rig)
+        await chat.say("list")
+        assert "先发" in await chat.say("forget 1", admin=True, **XIAOWEN)
+        hers = await chat.say("search 花生", **XIAOWEN)
+        assert "奶奶" in hers
+        said = await chat.say("forget 1", admin=True)
+        assert "奶奶" in said  # the newest of his own list is that one as well
+        await chat.say("list 芒果", **XIAOWEN)
+        assert "钥匙" in await chat.say("forget 2", admin=True)
+        assert await _left(rig) == {"芒果在冰箱"}
 
 
 async def test_a_number_is_of_its_own_conversation(tmp_path: Path) -> None:
@@ -129,14 +255,6 @@ async def test_words_that_none_holds_show_what_means_the_like(tmp_path: Path) ->
         assert "没有像" in await chat.say("forget 火星移民计划", admin=True)
 
 
-async def test_one_character_names_nothing_by_itself(tmp_path: Path) -> None:
-    async with running(tmp_path, follow=False) as rig:
-        await _three(rig)
-        said = await Chat(rig).say("forget 芒", admin=True)
-        assert "1. " in said
-        assert await rig.texts("芒果在哪", group(777))
-
-
 async def test_who_may_not_forget_it_is_told_whose_words_they_are(tmp_path: Path) -> None:
     async with running(tmp_path, follow=False) as rig:
         await rig.remember("芒果在冰箱", group(777), person(2, "小雯"))
@@ -200,9 +318,9 @@ async def test_why_says_in_words_what_was_attached_and_what_came_close(
 async def test_the_numbers_of_old_conversations_go_first() -> None:
     shown = LastShown()
     for number in range(501):
-        shown.note(group(number), ["m-1"])
-    assert shown.numbers(group(0)) == {}
-    assert shown.numbers(group(1)) == {1: "m-1"}
+        shown.note(group(number), person(1), ["m-1"])
+    assert shown.numbers(group(0), person(1)) == {}
+    assert shown.numbers(group(1), person(1)) == {1: "m-1"}
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
