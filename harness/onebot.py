@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import itertools
 import json
+import re
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping
@@ -16,6 +17,7 @@ from .script import JsonObject
 from .waiting import POLL_SECONDS, TookTooLong, until
 
 REPLY_SECONDS = 30.0
+_MENTION = re.compile(r"\[@(\d+)\]")
 _HANDSHAKE_SECONDS = 5.0
 
 
@@ -60,10 +62,11 @@ class OneBot:
         await until(probe, within=within, what="OneBot connection")
 
     async def say(self, place: Place, person: Person, text: str, *, at: bool = True) -> None:
-        """Sends a message; in a group it begins with @bot unless `at` is false."""
+        """Sends a message; in a group it begins with @bot unless `at` is false. `[@1001]` in it is
+        a mention of that member."""
         await self.connected()
-        self._people[person.user_id] = person
-        segments: list[JsonObject] = [{"type": "text", "data": {"text": text}}]
+        self.meet(person)
+        segments = _segments(text)
         if place.kind == "group" and at:
             segments.insert(0, {"type": "at", "data": {"qq": str(BOT_ID)}})
         event = self._event(place, person, segments)
@@ -72,6 +75,10 @@ class OneBot:
             message = "the bot went away before the message was sent"
             raise ConnectionError(message)
         await self._socket.send_str(json.dumps(event, ensure_ascii=False))
+
+    def meet(self, person: Person) -> None:
+        """Someone is a member of the groups from now on, under this name."""
+        self._people[person.user_id] = person
 
     async def reply(self, place: Place, *, within: float = REPLY_SECONDS) -> str:
         """The next unread message of the bot in this conversation, as plain text."""
@@ -185,6 +192,17 @@ class OneBot:
             "card": person.card,
             "role": "member",
         }
+
+
+def _segments(text: str) -> list[JsonObject]:
+    parts = _MENTION.split(text)
+    segments: list[JsonObject] = []
+    for place, part in enumerate(parts):
+        if place % 2:
+            segments.append({"type": "at", "data": {"qq": part}})
+        elif part:
+            segments.append({"type": "text", "data": {"text": part}})
+    return segments
 
 
 def _int(value: object) -> int:

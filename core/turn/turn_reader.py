@@ -8,13 +8,13 @@ from datetime import datetime
 from typing import Any
 
 from astrbot.api.event import AstrMessageEvent
-from astrbot.api.message_components import Plain, Reply
 from astrbot.api.provider import LLMResponse
 from astrbot.core.star.filter.command import CommandFilter
 from astrbot.core.star.filter.command_group import CommandGroupFilter
 
 from ...llm_memory import Actor, ConversationId, ConversationKind, InvalidConversationId
 from ...llm_memory.models.turns import PAUSED_VIEW
+from .spoken_words import quoted_words, said_words
 from .woken_agents import WokenAgents
 
 _INJECTED = "scoped_memory_injected"
@@ -128,16 +128,12 @@ class TurnReader:
     @staticmethod
     def user_text(event: AstrMessageEvent) -> str:
         """What the person wrote in this turn. The request's prompt may be AstrBot's own words."""
-        return event.message_str.strip()
+        return said_words(event)
 
     @staticmethod
     def quoted_text(event: AstrMessageEvent) -> str:
         """The message that this one replies to, empty for none or one without words."""
-        for part in event.get_messages():
-            if isinstance(part, Reply):
-                plain = (one.text for one in part.chain or () if isinstance(one, Plain))
-                return (part.message_str or " ".join(plain)).strip()
-        return ""
+        return quoted_words(event)
 
     @staticmethod
     def is_command(event: AstrMessageEvent) -> bool:
@@ -259,4 +255,4 @@ class TurnReader:
     @staticmethod
     def command_rest(event: AstrMessageEvent, words: int) -> str:
         """The message after its first ``words`` words, with its own line breaks and blanks."""
-        return (event.message_str.strip().split(None, words)[words:] or [""])[0].strip()
+        return (said_words(event).split(None, words)[words:] or [""])[0].strip()

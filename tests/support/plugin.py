@@ -52,6 +52,10 @@ class FakeEvent:
         return cls(f"{ADAPTER}:FriendMessage:{number}", text, sender=str(number), **more)
 
     @property
+    def message_obj(self) -> SimpleNamespace:
+        return SimpleNamespace(message_str=self.message_str, raw_message=None)
+
+    @property
     def is_at_or_wake_command(self) -> bool:
         return self.addressed
 

@@ -1,0 +1,127 @@
+"""What a person has said in a message: its plain parts.
+
+AstrBot's ``message_str`` holds more: the nickname of a mentioned member, the name of a file, the
+words of a quoted voice message. Others have chosen those, and whoever writes a message that
+mentions them has not said them: a mention is ``@`` and the account.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
+
+from astrbot.api.event import AstrMessageEvent
+from astrbot.api.message_components import (
+    At,
+    BaseMessageComponent,
+    Face,
+    Image,
+    Plain,
+    Record,
+    Reply,
+    Video,
+)
+
+_OWN = (Plain, Image, Record, Video, Face)
+"""What holds no words but the sender's."""
+_EVERYBODY = "all"
+_OFFICIAL = "qq_official"
+"""What AstrBot calls the bot itself on QQ's official platform."""
+_ACCOUNT = re.compile("[!-~]{1,64}")
+"""Where the platform gives no id, AstrBot may put a name in its place."""
+_TELEGRAM = "telegram"
+_UTF16 = "utf-16-le"
+"""Telegram counts in its units, of two bytes."""
+
+
+def said_words(event: AstrMessageEvent) -> str:
+    """What the sender has said, without the mark that wakes the bot."""
+    said: str = event.message_str.strip()
+    chain: Sequence[BaseMessageComponent] = event.get_messages()
+    me = str(event.get_self_id())
+    mine = {me, _EVERYBODY, _OFFICIAL}
+    spelled = _telegram_words(_telegram_message(event), me)
+    if spelled is not None:
+        chain = [*(part for part in chain if not isinstance(part, Plain)), Plain(spelled)]
+    elif not any(_holds_others(part, mine, said) for part in chain):
+        return said
+    written = str(event.message_obj.message_str).strip()
+    if not written.endswith(said):  # a plugin has spelled it otherwise
+        return _without_names(said, chain)
+    mark = written[: len(written) - len(said)].strip()
+    return _words(chain, mine).removeprefix(mark).strip()
+
+
+def quoted_words(event: AstrMessageEvent) -> str:
+    """The message that this one replies to, empty for none or one without words."""
+    for part in event.get_messages():
+        if isinstance(part, Reply):
+            replied = getattr(_telegram_message(event), "reply_to_message", None)
+            spelled = _telegram_words(replied, "")
+            if spelled is None:
+                spelled = _words(part.chain, ()) if part.chain else part.message_str or ""
+            return spelled.strip()
+    return ""
+
+
+def _holds_others(part: BaseMessageComponent, mine: Collection[str], said: str) -> bool:
+    if isinstance(part, At):
+        return str(part.qq) not in mine or bool(part.name and part.name in said)
+    return not isinstance(part, _OWN)
+
+
+def _words(chain: Sequence[BaseMessageComponent], mine: Collection[str]) -> str:
+    plain = "".join(part.text for part in chain if isinstance(part, Plain))
+    said = ""
+    for part in chain:
+        if isinstance(part, Plain):
+            said += part.text
+        elif not isinstance(part, At):
+            said += " "
+        elif str(part.qq) not in mine and _mention(part) not in plain:  # Telegram has it twice
+            said += f" {_mention(part)} "
+    return said.strip()
+
+
+def _mention(part: At) -> str:
+    account = str(part.qq)
+    return f"@{account}" if _ACCOUNT.fullmatch(account) else "@"
+
+
+def _without_names(said: str, chain: Sequence[BaseMessageComponent]) -> str:
+    """The words where only their text is left: as adapters write mentions, each is replaced."""
+    mentions = [part for part in chain if isinstance(part, At) and part.name]
+    for part in sorted(mentions, key=lambda one: -len(str(one.name))):
+        name = str(part.name).strip()
+        for written in (f"@{part.name}({part.qq})", f"@{name}"):
+            said = said.replace(written, _mention(part))
+    return said
+
+
+def _telegram_message(event: AstrMessageEvent) -> Any:
+    if event.get_platform_name() != _TELEGRAM:
+        return None
+    return getattr(getattr(event.message_obj, "raw_message", None), "message", None)
+
+
+def _telegram_words(message: Any, me: str) -> str | None:
+    """A message's text with accounts for names, and without the bot's own name; None where it
+    mentions only user names, which are accounts. Of a member without one, AstrBot has the name in
+    the plain text, and no part that says so."""
+    entities = tuple(_entities(message))
+    if all(entity.type != "text_mention" for entity in entities):
+        return None
+    text = (message.text or message.caption or "").encode(_UTF16)
+    for entity in reversed(entities):
+        start, end = 2 * entity.offset, 2 * (entity.offset + entity.length)
+        if entity.type == "text_mention":
+            text = text[:start] + f"@{entity.user.id}".encode(_UTF16) + text[end:]
+        elif text[start:end].decode(_UTF16).lower() == f"@{me}".lower():
+            text = text[:start] + text[end:]
+    return text.decode(_UTF16)
+
+
+def _entities(message: Any) -> Iterator[Any]:
+    found = getattr(message, "entities", None) or getattr(message, "caption_entities", None) or ()
+    yield from (entity for entity in found if entity.type in ("mention", "text_mention"))
