@@ -15,7 +15,6 @@ from astrbot.core.star.filter.command import CommandFilter
 from astrbot.core.star.filter.command_group import CommandGroupFilter
 from astrbot.core.star.star_handler import star_handlers_registry
 
-from ...llm_memory.text.safe_text import safe
 from ..texts import Texts
 
 HELP = "help"
@@ -124,6 +123,8 @@ def unknown_text(texts: Texts, rest: str) -> str:
     if _known(word, names) is not None:
         return ""
     meant = nearest(word, names)
+    from ...llm_memory.text.safe_text import safe  # AstrBot waits for the import of this module
+
     shown = safe(word)[:_WORD]
     if not meant:
         return texts.say("help.unknown", word=shown)

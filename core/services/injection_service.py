@@ -8,7 +8,7 @@ from astrbot.api.provider import ProviderRequest
 from astrbot.core.agent.message import TextPart
 
 from ...llm_memory import Hit
-from ...llm_memory.recall.rules.attribution import speakers, standing
+from ...llm_memory.text.attribution import speakers, standing
 from ...llm_memory.text.safe_text import note_title, safe, safe_pointer
 from ..texts import Texts
 

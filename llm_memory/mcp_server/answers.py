@@ -15,7 +15,7 @@ from ..models.data_models import (
 from ..models.recall import FileText, Hit
 from ..models.tasks import TaskReport
 from ..primer.models import Overview
-from ..recall.rules.attribution import speakers, standing
+from ..text.attribution import speakers, standing
 from ..text.normalising import estimate_tokens
 from ..text.safe_text import note_title, safe, safe_pointer, unmarked
 from .arguments import AskedTask

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import Final
 
 from .data_models import StoredMemory
 from .notes import NoteSection
@@ -38,6 +39,10 @@ class DropReason(StrEnum):
     LIMIT = "over_limit"
     BUDGET = "over_budget"
     SAID = "said_already"
+
+
+UNKNOWN: Final = "?"
+"""Stands for an unknown account."""
 
 
 @dataclass(frozen=True, slots=True)

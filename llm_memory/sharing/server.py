@@ -3,68 +3,81 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import hmac
+import http.client
+import io
 import json
 import socket
-from collections.abc import Iterator
+from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from ..errors import EngineClosed, EngineOff, ScopedMemoryError
 from ..log import logger
-from .calls import PROTOCOL, BadCall, decode_arguments, encode_answer
+from .calls import PROTOCOL, BadCall, call, decode_arguments, encode_answer
 from .endpoint import Endpoint
 from .ports import SharedMemory
 
-if TYPE_CHECKING:
-    import uvicorn
-    from starlette.applications import Starlette
-    from starlette.requests import Request
-    from starlette.responses import Response
-
-PATH: Final = f"/v{PROTOCOL}"
+PATH: Final = f"/v{PROTOCOL}/"
 LOOPBACK: Final = "127.0.0.1"
 _ANY: Final = ("0.0.0.0", "::")  # noqa: S104  (what an owner may have said, for a container)
 MOST_BYTES: Final = 4 * 1024 * 1024
 """Of a call."""
-_GRACE_SECONDS: Final = 1
+_HEAD_BYTES: Final = 16 * 1024
+REQUEST_SECONDS: Final = 10.0
+"""For a request to come, and for its answer to be taken."""
+MOST_STRANGERS: Final = 128
+"""Connections that have not shown the token yet. One more closes the oldest of them."""
+MOST_CALLS: Final = 256
+"""Calls under way. One more is told that the owner is busy, as by one that is gone."""
+_AT_ONCE: Final = 128
+"""Connections that are taken before they are counted, or wait to be taken."""
+_GRACE_SECONDS: Final = 1.0
 """For calls that began, when the server closes."""
 
 
+class _Refused(Exception):
+    """What is answered in place of a call."""
+
+    def __init__(self, status: HTTPStatus, why: str) -> None:
+        super().__init__(why)
+        self.status = status
+
+
 class SharingServer:
-    """``open``, then ``close``. starlette and uvicorn come with the MCP SDK, and with AstrBot."""
+    """``open``, then ``close``. One call a connection, in as much of HTTP as ``RemoteMemory``
+    speaks. Whatever connects and says nothing is closed, and takes no descriptor of the program."""
 
     def __init__(
-        self, memory: SharedMemory, folder: Path, *, host: str = LOOPBACK, port: int = 0
+        self,
+        memory: SharedMemory,
+        folder: Path,
+        *,
+        host: str = LOOPBACK,
+        port: int = 0,
+        seconds: float = REQUEST_SECONDS,
     ) -> None:
-        """``folder`` is where the endpoint file goes; port 0 takes a free one."""
+        """``folder`` is where the endpoint file goes; port 0 takes a free one; ``seconds``: the
+        most that a request may take to come."""
         self._memory = memory
         self._folder = folder
         self._host, self._port = host, port
+        self._seconds = seconds
         self._endpoint: Endpoint | None = None
-        self._server: uvicorn.Server | None = None
-        self._serving: asyncio.Task[None] | None = None
+        self._server: asyncio.Server | None = None
+        self._strangers: dict[asyncio.Task[Any], asyncio.StreamWriter] = {}
+        self._calls: set[asyncio.Task[Any]] = set()
 
     async def open(self) -> Endpoint:
-        """Listen, and write where. Raises OSError, and ImportError without starlette and
-        uvicorn."""
-        app, server_class, config_class = await asyncio.to_thread(_load, self._call)
+        """Listen, and write where. Raises OSError, and ImportError without pydantic."""
+        await asyncio.to_thread(call, "read")
         family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
-        listening = socket.create_server((self._host, self._port), family=family)
+        listening = socket.create_server((self._host, self._port), family=family, backlog=_AT_ONCE)
         host = LOOPBACK if self._host in _ANY else self._host
-        endpoint = Endpoint.at(host, listening.getsockname()[1])
-        # What uvicorn logs would be the addresses of local programs.
-        config = config_class(
-            app,
-            log_config=None,
-            access_log=False,
-            lifespan="off",
-            timeout_graceful_shutdown=_GRACE_SECONDS,
+        endpoint = self._endpoint = Endpoint.at(host, listening.getsockname()[1])
+        self._server = await asyncio.start_server(
+            self._connected, sock=listening, limit=_HEAD_BYTES, backlog=_AT_ONCE
         )
-        self._server = server_class(config)
-        self._endpoint = endpoint
-        self._serving = asyncio.create_task(self._server.serve(sockets=[listening]))
         try:
             await asyncio.to_thread(endpoint.write, self._folder)
         except BaseException:
@@ -75,57 +88,102 @@ class SharingServer:
 
     async def close(self) -> None:
         """Answer the calls that began, and stop listening. Idempotent."""
-        if self._endpoint is not None:
-            await asyncio.to_thread(self._endpoint.remove, self._folder)
-        if self._server is not None and self._serving is not None:
-            self._server.should_exit = True
-            await asyncio.gather(self._serving, return_exceptions=True)
-        self._endpoint = self._server = self._serving = None
+        endpoint, self._endpoint = self._endpoint, None
+        server, self._server = self._server, None
+        if endpoint is not None:
+            await asyncio.to_thread(endpoint.remove, self._folder)
+        if server is not None:
+            server.close()
+        for writer in self._strangers.values():
+            writer.transport.abort()
+        if self._calls:
+            _, late = await asyncio.wait(self._calls, timeout=_GRACE_SECONDS)
+            for task in late:
+                task.cancel()
 
-    async def _call(self, request: Request) -> Response:
-        from starlette.responses import Response
-
-        status, answer = await self._answered(request)
-        # In ASCII: what is named in an error may hold lone surrogates.
-        return Response(json.dumps(answer), status_code=status, media_type="application/json")
-
-    async def _answered(self, request: Request) -> tuple[int, dict[str, Any]]:
-        token = self._endpoint.token if self._endpoint else ""
-        shown = request.headers.get("authorization", "").removeprefix("Bearer ")
-        if not token or not hmac.compare_digest(shown.encode(), token.encode()):
-            return 401, {"error": "a wrong token"}
-        length = request.headers.get("content-length", "")
-        if not length.isdecimal() or int(length) > MOST_BYTES:
-            return 413, {"error": f"more than {MOST_BYTES} bytes, or of no stated length"}
-        name = request.path_params["name"]
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101
+        if len(self._strangers) >= MOST_STRANGERS:
+            self._strangers.pop(next(iter(self._strangers))).transport.abort()
+        self._strangers[task] = writer
+        writer.transport.set_write_buffer_limits(high=0)  # `drain` waits until all is sent
         try:
-            arguments = decode_arguments(name, await request.json())
+            async with asyncio.timeout(self._seconds):
+                name, length = self._admitted(await reader.readuntil(b"\r\n\r\n"))
+                self._strangers.pop(task, None)
+                self._begin(task)
+                body = await reader.readexactly(length)
+            await self._answer(writer, *await self._answered(name, body))
+        except _Refused as error:
+            await self._answer(writer, error.status, {"error": str(error)})
+        except asyncio.LimitOverrunError:
+            await self._answer(writer, HTTPStatus.BAD_REQUEST, {"error": "a head of no end"})
+        except (TimeoutError, asyncio.IncompleteReadError, OSError):
+            pass  # a caller that left, or said nothing
+        finally:
+            self._strangers.pop(task, None)
+            self._calls.discard(task)
+            writer.close()
+
+    def _begin(self, task: asyncio.Task[Any]) -> None:
+        """A call is under way. Raises _Refused where too many are."""
+        if len(self._calls) >= MOST_CALLS:
+            raise _Refused(HTTPStatus.SERVICE_UNAVAILABLE, "too many calls at once")
+        self._calls.add(task)
+
+    async def _answer(
+        self, writer: asyncio.StreamWriter, status: HTTPStatus, answer: dict[str, Any]
+    ) -> None:
+        # In ASCII: what is named in an error may hold lone surrogates.
+        body = json.dumps(answer).encode()
+        head = (
+            f"HTTP/1.1 {status.value} {status.phrase}\r\nContent-Type: application/json\r\n"
+            f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+        )
+        writer.write(head.encode() + body)
+        try:
+            async with asyncio.timeout(self._seconds):
+                await writer.drain()
+        except (TimeoutError, OSError):
+            writer.transport.abort()
+
+    def _admitted(self, head: bytes) -> tuple[str, int]:
+        """Returns the name of the call and the length of its arguments. Raises _Refused."""
+        first, _, rest = head.partition(b"\r\n")
+        method, _, target = first.decode("latin-1").partition(" ")
+        try:
+            headers = http.client.parse_headers(io.BytesIO(rest))
+        except http.client.HTTPException as error:
+            raise _Refused(HTTPStatus.BAD_REQUEST, type(error).__name__) from error
+        token = self._endpoint.token if self._endpoint else ""
+        shown = headers.get("authorization", "").removeprefix("Bearer ")
+        if not token or not hmac.compare_digest(shown.encode(), token.encode()):
+            raise _Refused(HTTPStatus.UNAUTHORIZED, "a wrong token")
+        path, _, version = target.partition(" ")
+        if not version.startswith("HTTP/1.") or not path.startswith(PATH):
+            raise _Refused(HTTPStatus.NOT_FOUND, "no such path")
+        if method != "POST":
+            raise _Refused(HTTPStatus.METHOD_NOT_ALLOWED, "only POST")
+        length = headers.get("content-length", "")
+        if not length.isdecimal() or int(length) > MOST_BYTES:
+            raise _Refused(
+                HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+                f"more than {MOST_BYTES} bytes, or of no stated length",
+            )
+        return path.removeprefix(PATH), int(length)
+
+    async def _answered(self, name: str, body: bytes) -> tuple[HTTPStatus, dict[str, Any]]:
+        try:
+            arguments = decode_arguments(name, json.loads(body))
             value = await getattr(self._memory, name)(**arguments)
-            return 200, encode_answer(name, value)
+            return HTTPStatus.OK, encode_answer(name, value)
         except (EngineClosed, EngineOff) as error:
-            return 503, {"error": str(error)}
+            return HTTPStatus.SERVICE_UNAVAILABLE, {"error": str(error)}
         except (BadCall, ValueError, RecursionError) as error:
-            return 400, {"error": str(error)}
+            return HTTPStatus.BAD_REQUEST, {"error": str(error)}
         except (ScopedMemoryError, OSError) as error:
-            return 500, {"error": str(error)}
+            return HTTPStatus.INTERNAL_SERVER_ERROR, {"error": str(error)}
         except Exception as error:  # noqa: BLE001  (a caller would take no answer for a dead owner)
             logger.error("别的程序的 {} 出错：{!r}", name, error)
-            return 500, {"error": f"{type(error).__name__} in {name}"}
-
-
-def _load(call: Any) -> tuple[Starlette, type[uvicorn.Server], type[uvicorn.Config]]:
-    import uvicorn
-    from starlette.applications import Starlette
-    from starlette.routing import Route
-
-    class Server(uvicorn.Server):
-        @contextlib.contextmanager
-        def capture_signals(self) -> Iterator[None]:
-            """Signals are for the program that we are part of."""
-            yield
-
-    return (
-        Starlette(routes=[Route(f"{PATH}/{{name}}", call, methods=["POST"])]),
-        Server,
-        uvicorn.Config,
-    )
+            return HTTPStatus.INTERNAL_SERVER_ERROR, {"error": f"{type(error).__name__} in {name}"}

@@ -10,6 +10,7 @@ _MARKS = str.maketrans("〔〕", "()")
 """What stands round the mark of a speaker is ours alone."""
 _BRACKETS = _MARKS | str.maketrans("<>", "‹›")
 """So is what closes the fence."""
+_SEVERAL = str.maketrans("、,，;；&＆", "///////")
 _POINTER = re.compile("[#^][mn]-")
 _WIDE = {"#": "＃", "^": "＾"}
 
@@ -30,6 +31,11 @@ def safe_line(line: str) -> str:
     """``safe`` for a line whose blanks at the beginning mean something: code, a list."""
     bare = line.lstrip(" \t")
     return line[: len(line) - len(bare)].expandtabs(4) + safe(bare)
+
+
+def as_one_name(name: str) -> str:
+    """The name without separators that would make it read as several names."""
+    return name.translate(_SEVERAL)
 
 
 def unmarked(line: str) -> str:

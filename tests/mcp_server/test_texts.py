@@ -68,7 +68,7 @@ def test_every_code_that_is_asked_for_has_a_text() -> None:
 
 def test_no_text_is_left_that_nothing_asks_for() -> None:
     engine = ROOT / "llm_memory"
-    files = {*(engine / "mcp_server").glob("*.py"), engine / "recall/rules/attribution.py"}
+    files = {*(engine / "mcp_server").glob("*.py"), engine / "text/attribution.py"}
     source = "\n".join(path.read_text("utf-8") for path in files if path.name != "texts.py")
     built = ("reject_", "fate_", "part_", "memory_")
     unused = [code for code in TABLES["en"] if not code.startswith(built) and code not in source]

@@ -11,9 +11,11 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 import pytest_asyncio
 
+from astrbot_plugin_scoped_memory.harness.waiting import until
 from astrbot_plugin_scoped_memory.llm_memory import (
     Actor,
     ConversationId,
@@ -32,6 +34,7 @@ from astrbot_plugin_scoped_memory.llm_memory.errors import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.home.memory_home import connect
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import FileText, PointerNotVisible
+from astrbot_plugin_scoped_memory.llm_memory.sharing import server as server_module
 from astrbot_plugin_scoped_memory.llm_memory.sharing.calls import AGENT, PROTOCOL
 from astrbot_plugin_scoped_memory.llm_memory.sharing.endpoint import (
     FILE_NAME,
@@ -39,7 +42,11 @@ from astrbot_plugin_scoped_memory.llm_memory.sharing.endpoint import (
     read_endpoint,
 )
 from astrbot_plugin_scoped_memory.llm_memory.sharing.remote_memory import RemoteMemory
-from astrbot_plugin_scoped_memory.llm_memory.sharing.server import MOST_BYTES, SharingServer
+from astrbot_plugin_scoped_memory.llm_memory.sharing.server import (
+    MOST_BYTES,
+    MOST_STRANGERS,
+    SharingServer,
+)
 from astrbot_plugin_scoped_memory.tests.support.engines import MAP, Rig, group, running
 
 pytestmark = [pytest.mark.engine, pytest.mark.asyncio(loop_scope="module")]
@@ -465,10 +472,109 @@ async def test_the_next_owners_file_stays(tmp_path: Path) -> None:
 
 async def test_a_server_that_cannot_say_where_it_is_is_shut(tmp_path: Path) -> None:
     server = SharingServer(failing(), tmp_path / "missing")
+    before = listening()
     with pytest.raises(OSError):
         await server.open()
-    assert server._serving is None
+    assert listening() == before
     await server.close()
+
+
+def listening() -> list[Any]:
+    return [one for one in psutil.Process().net_connections("tcp4") if one.status == "LISTEN"]
+
+
+@pytest.mark.parametrize("half", ["", "POST /v1/read HTTP/1.1\r\nHost: x", "{head}\r\n\r\n", "{"])
+async def test_who_says_nothing_or_half_of_it_is_closed(tmp_path: Path, half: str) -> None:
+    """Before the token is shown, and behind it, where a body is promised and does not come."""
+    server = SharingServer(failing(answer=PointerNotVisible("x")), tmp_path, seconds=0.2)
+    endpoint = await server.open()
+    head = f"POST /v1/read HTTP/1.1\r\nAuthorization: Bearer {endpoint.token}\r\nContent-Length: 9"
+    reader, writer = await asyncio.open_connection(endpoint.host, endpoint.port)
+    writer.write(half.replace("{head}", head).encode())
+    async with asyncio.timeout(30):
+        assert await reader.read() == b""
+    writer.close()
+    await server.close()
+
+
+async def test_who_does_not_take_the_answer_is_closed_and_a_slow_call_is_not(
+    tmp_path: Path,
+) -> None:
+    class Slow(Failing):
+        async def read(self, **_: object) -> FileText:
+            await asyncio.sleep(0.5)
+            return FileText("a.md", "x" * (8 << 20))
+
+    slow: Any = Slow()
+    server = SharingServer(slow, tmp_path, seconds=0.2)
+    endpoint = await server.open()
+    remote = RemoteMemory(endpoint)
+    assert isinstance(await remote.read("x", conversation_id=SITE), FileText)
+    remote.close()
+    body = json.dumps(reading("x")).encode()
+    head = f"POST /v1/read HTTP/1.1\r\nAuthorization: Bearer {endpoint.token}\r\n"
+    deaf = socket.create_connection((endpoint.host, endpoint.port))
+    deaf.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+
+    async def closed() -> bool:
+        return not connections(endpoint)
+
+    await until(closed, within=30, what="the connection is closed")
+    deaf.close()
+    await server.close()
+
+
+def connections(endpoint: Endpoint) -> list[Any]:
+    """Those that the server has open."""
+    mine = psutil.Process().net_connections("tcp4")
+    return [one for one in mine if one.laddr.port == endpoint.port and one.raddr]
+
+
+async def test_five_hundred_idle_connections_take_no_descriptor_of_a_call(tmp_path: Path) -> None:
+    server = SharingServer(failing(answer=PointerNotVisible("x")), tmp_path, seconds=60)
+    endpoint = await server.open()
+    idle = [
+        await asyncio.open_connection(endpoint.host, endpoint.port)
+        for _ in range(MOST_STRANGERS + 400)
+    ]
+    async with asyncio.timeout(30):  # the oldest make room
+        assert {await reader.read() for reader, _ in idle[:400]} == {b""}
+    assert len(connections(endpoint)) <= MOST_STRANGERS
+    remote = RemoteMemory(endpoint)
+    assert await remote.read("x", conversation_id=SITE) == PointerNotVisible("x")
+    remote.close()
+    for _, writer in idle:
+        writer.close()
+    await server.close()
+
+
+async def test_more_calls_than_the_owner_takes_at_once_are_asked_again_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_module, "MOST_CALLS", 3)
+    goes_on = asyncio.Event()
+
+    class Waiting(Failing):
+        async def read(self, **_: object) -> PointerNotVisible:
+            await goes_on.wait()
+            return PointerNotVisible("x")
+
+    waiting: Any = Waiting()
+    server = SharingServer(waiting, tmp_path)
+    remote = RemoteMemory(await server.open())
+    calls = [asyncio.create_task(remote.read("x", conversation_id=SITE)) for _ in range(4)]
+    done, _ = await asyncio.wait(calls, return_when=asyncio.FIRST_COMPLETED)
+    with pytest.raises(OwnerGone, match="too many"):
+        done.pop().result()
+    goes_on.set()
+    assert len([one for one in calls if await one_answered(one)]) == 3
+    remote.close()
+    await server.close()
+
+
+async def one_answered(call: asyncio.Task[Any]) -> bool:
+    await asyncio.wait([call])
+    return call.exception() is None
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,9 @@ from collections.abc import Collection
 from functools import lru_cache
 from typing import Final
 
+from ...models.recall import UNKNOWN
 from ...text.normalising import one_line
 
-UNKNOWN: Final = "?"
-"""Stands for an unknown account."""
 _TAIL: Final = 4
 _HASH: Final = 6
 _PLAIN: Final = re.compile("[^0-9A-Za-z]")
@@ -21,17 +20,11 @@ _ROLE: Final = re.compile(
     "(?<![a-z])(?:admin|administrator|owner|system|assistant|moderator|mod|root|bot|official)"
     "(?![a-z])"
 )
-_SEVERAL: Final = str.maketrans("、,，;；&＆", "///////")
 _BLANK: Final = "\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"
 """Letters and signs that look like a blank."""
 _UNSEEN: Final = "CMZ"
 """First letters of the Unicode categories of invisible characters: controls and formats, combining
 marks, separators."""
-
-
-def as_one_name(name: str) -> str:
-    """Returns the name without separators that would make it read as several names."""
-    return name.translate(_SEVERAL)
 
 
 @lru_cache(maxsize=4096)

@@ -10,12 +10,12 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
-from ...catalogue.rules.bylines import as_one_name
 from ...catalogue.rules.closing import holding
 from ...models.data_models import Memory, StoredMemory, Topic
 from ...models.vault_layout import topic_of
 from ...recall.rules.same_fact import once
 from ...text.normalising import clean, preview
+from ...text.safe_text import as_one_name
 
 _LISTED: Final = 8
 """Of each topic."""

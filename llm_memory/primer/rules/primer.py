@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, tzinfo
 
-from ...catalogue.rules.bylines import as_one_name
 from ...catalogue.rules.closing import holding
 from ...catalogue.rules.tasks import is_done
 from ...catalogue.rules.timeline import is_digest, local_day
@@ -21,6 +20,7 @@ from ...recall.rules.salience import is_first_person
 from ...recall.rules.same_fact import once
 from ...remember.rules.instructions import order_like
 from ...text.normalising import estimate_tokens, one_line
+from ...text.safe_text import as_one_name
 from ..models import Primer, PrimerPart, PrimerSection
 
 SHARES = {

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from ...catalogue.rules.bylines import UNKNOWN, as_one_name
-from ...models.recall import Byline, Hit
-from ...text.safe_text import safe
+from ..models.recall import UNKNOWN, Byline, Hit
+from .safe_text import as_one_name, safe
 
 
 class Say(Protocol):
