@@ -6,15 +6,10 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
-from io import BufferedIOBase
-from mmap import mmap
 from pathlib import Path
-from unittest import mock
 
 import pytest
 from hypothesis import HealthCheck, settings
-from hypothesis.internal.conjecture import providers
 
 ROOT = Path(__file__).resolve().parent
 
@@ -72,49 +67,12 @@ settings.register_profile(
     "ci",
     max_examples=50,
     deadline=None,
-    derandomize=True,  # the same commit gives the same answer
+    derandomize=True,  # the same commit and selection of tests give the same answer
     print_blob=True,
     suppress_health_check=_SLOW,
 )
 settings.register_profile("soak", max_examples=1000, deadline=None, suppress_health_check=_SLOW)
 settings.load_profile("ci")  # `--hypothesis-profile=quick` on the command line wins
-
-
-@pytest.fixture(scope="session", autouse=True)
-def examples_are_made_from_the_test_alone() -> Iterator[None]:
-    """Hypothesis draws constants of ours, too: of whatever modules the tests before have imported,
-    so that the same commit would give another answer in another order."""
-    drawn = "_get_local_constants"
-    if settings.default.derandomize and hasattr(providers, drawn):
-        with mock.patch.object(providers, drawn, providers.Constants):
-            yield
-    else:
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def dictionary_digested_once() -> Iterator[None]:
-    """Each new home digests jieba's dictionary, which takes most of a second."""
-    from astrbot_plugin_scoped_memory.llm_memory.text import dictionary_cache
-
-    digest, kept = dictionary_cache.digest, dict[bytes, mmap]()
-
-    def once(file: BufferedIOBase, source: bytes) -> mmap:
-        if source not in kept:
-            kept[source] = digest(file, source)
-        return kept[source]
-
-    with mock.patch.object(dictionary_cache, "digest", once):
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def programs_are_forked() -> Iterator[None]:
-    """Importing Chroma takes a second and a half in each process of the engine that needs it."""
-    from astrbot_plugin_scoped_memory.tests.support.programs import forked_programs
-
-    with forked_programs.programs_are_forked():
-        yield
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

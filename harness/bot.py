@@ -4,16 +4,13 @@ import asyncio
 import atexit
 import contextlib
 import ctypes
-import json
 import os
 import re
-import select
 import signal
 import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar
 
 import aiohttp
 
@@ -30,72 +27,20 @@ class BotDied(RuntimeError):
     """AstrBot ended before it was ready; the message ends with its last log lines."""
 
 
-class Forked:
-    """A bot's process that harness/prefork.py made: what we ask of subprocess.Popen."""
-
-    _programs: ClassVar[dict[Path, subprocess.Popen[bytes]]] = {}
-    """By the Python that they run."""
-
-    def __init__(self, python: Path, root: Path, log: Path, environment: Mapping[str, str]) -> None:
-        assert sys.platform == "linux"
-        program = Forked._programs.get(python)
-        if program is None or program.poll() is not None:
-            program = Forked._programs[python] = subprocess.Popen(
-                [str(python), str(Path(__file__).with_name("prefork.py"))],
-                env=_environment(),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                start_new_session=True,
-                preexec_fn=_die_with_parent,
-            )
-        assert program.stdin is not None
-        assert program.stdout is not None
-        start = {"root": str(root), "log": str(log), "environment": {**environment}}
-        program.stdin.write(json.dumps(start).encode() + b"\n")
-        program.stdin.flush()
-        self.pid = int(program.stdout.readline())
-        self._end = os.pidfd_open(self.pid)
-
-    def __del__(self) -> None:
-        """Closes its descriptor."""
-        with contextlib.suppress(AttributeError):
-            os.close(self._end)
-
-    def poll(self) -> int | None:
-        """None while it runs."""
-        return 0 if self._ended(0) else None
-
-    def wait(self, timeout: float) -> int:
-        """Returns when it has ended; TimeoutExpired where it does not in time."""
-        if not self._ended(timeout):
-            raise subprocess.TimeoutExpired("astrbot", timeout)
-        return 0
-
-    def _ended(self, within: float) -> bool:
-        polled = select.poll()
-        polled.register(self._end, select.POLLIN)
-        return bool(polled.poll(within * 1000))
-
-
 class AstrBotProcess:
     """An AstrBot root folder and the process that runs in it.
 
     `prepare()` once, then `start()`, `sigterm()`, `kill9()`, `restart()` as often as you like.
     """
 
-    preforked: ClassVar[bool] = False
-    """Whether bots are forked where that can be, so that each starts in a third of the time. For
-    runs with many starts: the first one of each Python takes as long as any."""
-
     def __init__(self, root: Path, settings: BotSettings, *, python: Path | None = None) -> None:
         self.root = root
         self.environment: Mapping[str, str] = {}
         """What its process gets beside our own."""
         self.settings = settings
-        self._forks = self.preforked and sys.platform == "linux"
         self.python = python or Path(sys.executable)
         self.log_file = root / "astrbot.log"
-        self._process: subprocess.Popen[bytes] | Forked | None = None
+        self._process: subprocess.Popen[bytes] | None = None
         self._log_start = 0
 
     @property
@@ -188,19 +133,16 @@ class AstrBotProcess:
         environment = {**_environment(), **self.environment}
         with self.log_file.open("ab") as log:
             self._log_start = log.tell()
-            if self._forks:
-                self._process = Forked(self.python, self.root, self.log_file, environment)
-            else:
-                self._process = subprocess.Popen(
-                    [str(self.python), "-m", "astrbot.cli", "run"],
-                    cwd=self.root,
-                    env=environment,
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=subprocess.STDOUT,
-                    start_new_session=True,
-                    preexec_fn=_die_with_parent if sys.platform == "linux" else None,
-                )
+            self._process = subprocess.Popen(
+                [str(self.python), "-m", "astrbot.cli", "run"],
+                cwd=self.root,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                preexec_fn=_die_with_parent if sys.platform == "linux" else None,
+            )
         atexit.register(self.kill9)
 
     async def _is_up(self) -> bool:

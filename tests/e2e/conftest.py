@@ -7,14 +7,10 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from astrbot_plugin_scoped_memory.harness.bot import AstrBotProcess
 from astrbot_plugin_scoped_memory.harness.places import Person, Place, group
 from astrbot_plugin_scoped_memory.harness.rig import Rig
 from astrbot_plugin_scoped_memory.tests.e2e.cast import ADMIN, MAP
 from astrbot_plugin_scoped_memory.tests.support.dictionary import digested_dictionary
-
-# Some sixty starts.
-AstrBotProcess.preforked = True
 
 _numbers = itertools.count(600_000)
 

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.harness.bot import AstrBotProcess
 from astrbot_plugin_scoped_memory.harness.release import CHECKOUT
 from astrbot_plugin_scoped_memory.harness.rig import WORDS_ALONE
 from astrbot_plugin_scoped_memory.harness.story_steps import CONFIG
@@ -46,7 +45,6 @@ async def test_the_first_hour_goes_well(oldest: Path, tmp_path: Path) -> None:
 async def test_a_timer_acts_in_its_own_scope(
     oldest: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(AstrBotProcess, "preforked", False)  # as an owner starts it
     assert "AstrBot v4.28" in await timers.play(tmp_path / "bot", oldest)
 
 

@@ -54,7 +54,7 @@ from astrbot_plugin_scoped_memory.tests.support.migrating import (
     until_state,
     until_status,
 )
-from astrbot_plugin_scoped_memory.tests.vault.test_vault_disk import child
+from astrbot_plugin_scoped_memory.tests.support.programs import program
 
 pytestmark = pytest.mark.engine
 
@@ -572,7 +572,7 @@ async def test_another_map_and_another_embedder_half_way_change_nothing_of_what_
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="no mounts of our own")
 def test_a_disk_that_is_full_half_way_stops_it_until_there_is_room(tmp_path: Path) -> None:
-    found = child("small_disk_adoption.py", tmp_path)
+    found = program.found_by("small_disk_adoption.py", tmp_path)
     assert 0 < found["half"] < 600
     assert found["half_is_whole"]
     assert (found["state"], found["warned"]) == ("running", ["vault_unwritable"])

@@ -43,7 +43,7 @@ from astrbot_plugin_scoped_memory.tests.support.legacy_stores import (
     spoil_index,
     vector,
 )
-from astrbot_plugin_scoped_memory.tests.vault.test_vault_disk import child
+from astrbot_plugin_scoped_memory.tests.support.programs import program
 
 pytestmark = pytest.mark.engine
 
@@ -229,7 +229,7 @@ def test_folders_that_may_only_be_read_are_read(
     row = {"id": "s1", "judgment": "一件事"}
     make_simple(plugins / ANGEL / "memory_center/index/simple_memory.db", [row])
     try:
-        found = child("read_only_stores.py", tmp_path)
+        found = program.found_by("read_only_stores.py", tmp_path, bound_by_modes=True)
     finally:
         for folder in (plugins, *(path for path in plugins.rglob("*") if path.is_dir())):
             folder.chmod(0o755)

@@ -24,7 +24,7 @@ if __name__ == "__main__":
 
     checkout.register()
 
-from astrbot_plugin_scoped_memory.tests.support.programs import forked_programs
+from astrbot_plugin_scoped_memory.tests.support.programs import program
 
 ANGEL = "astrbot_plugin_angel_memory"
 LIVING = "astrbot_plugin_livingmemory"
@@ -65,7 +65,7 @@ def make_chroma(folder: Path, rows: Sequence[Row], **others: tuple[Path, Sequenc
     made = {str(folder): rows, **{str(place): some for place, some in others.values()}}
     for place in made:
         Path(place).mkdir(parents=True, exist_ok=True)
-    process = forked_programs.start(__file__, stdin=subprocess.PIPE)
+    process = program.start(__file__, stdin=subprocess.PIPE)
     _, errors = process.communicate(json.dumps(made), timeout=300)
     assert process.returncode == 0, errors
     return folder

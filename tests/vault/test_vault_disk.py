@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 import sys
 from pathlib import Path
@@ -17,18 +16,15 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Topic
 from astrbot_plugin_scoped_memory.llm_memory.storage import files
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
-from astrbot_plugin_scoped_memory.tests.support.programs import forked_programs
+from astrbot_plugin_scoped_memory.tests.support.programs import program
 from astrbot_plugin_scoped_memory.tests.support.programs.small_disk import (
     FIRST,
-    NOT_HERE,
     SECOND,
     THIRD,
 )
 from astrbot_plugin_scoped_memory.tests.vault.test_vault import ADMIN, FAMILY, NOW, Tree, memory
 
 pytestmark = pytest.mark.engine
-
-PROGRAMS = Path(__file__).resolve().parents[1] / "support" / "programs"
 
 
 @pytest.fixture
@@ -37,31 +33,22 @@ def tree(tmp_path: Path) -> Tree:
     return Tree(tmp_path / "memory")
 
 
-def child(script: str, folder: Path) -> dict[str, Any]:
-    """Play a script of tests/support in a process of its own: what it printed."""
-    process = forked_programs.start(PROGRAMS / script, folder)
-    out, errors = process.communicate(timeout=120)
-    if process.returncode == NOT_HERE:
-        pytest.skip(f"no small disk can be had here: {out.strip()}")
-    assert process.returncode == 0, errors
-    found: dict[str, Any] = json.loads(out)
-    return found
-
-
 @pytest.fixture(scope="module")
 def small_disk(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What an engine did on a real disk that was filled, made read-only and taken out."""
     if not sys.platform.startswith("linux"):
         pytest.skip("no mounts of our own on this system")
-    return child("small_disk.py", tmp_path_factory.mktemp("small-disk"))
+    return program.found_by("small_disk.py", tmp_path_factory.mktemp("small-disk"))
 
 
 @pytest.fixture(scope="module")
-def other_user(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def forbidden(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What a vault did that was forbidden piece by piece."""
     if not hasattr(os, "geteuid"):
         pytest.skip("no such rights on this system")
-    return child("other_user.py", tmp_path_factory.mktemp("other-user"))
+    return program.found_by(
+        "forbidden_vault.py", tmp_path_factory.mktemp("forbidden"), bound_by_modes=True
+    )
 
 
 class TestARealDisk:
@@ -116,34 +103,34 @@ class TestForbidden:
         ],
     )
     def test_what_cannot_be_read_is_reported_and_the_rest_goes_on(
-        self, other_user: dict[str, Any], what: str, reported: dict[str, str], read: set[str]
+        self, forbidden: dict[str, Any], what: str, reported: dict[str, str], read: set[str]
     ) -> None:
-        found = other_user[what]
+        found = forbidden[what]
         assert found["reported"] == reported
         assert {text for text in found["read"] if text in {"第1件事", "第2件事"}} == read
         assert found["others"] == ["第3件事"]
 
     @pytest.mark.parametrize("what", ["the scope's folder", "its names only"])
     def test_a_folder_that_cannot_be_entered_refuses_and_takes_no_entry_for_gone(
-        self, other_user: dict[str, Any], what: str
+        self, forbidden: dict[str, Any], what: str
     ) -> None:
-        found = other_user[what]
+        found = forbidden[what]
         assert found["written"] == f"refused: entities.md: {self.DENIED}"
         assert found["new"] == f"refused: TASKS.md: {self.DENIED}"
         assert found["current"].startswith("refused: ")
         assert found["replaced"].startswith("refused: ")
 
-    def test_a_folder_for_reading_only_takes_nothing_new(self, other_user: dict[str, Any]) -> None:
-        found = other_user["reading"]
+    def test_a_folder_for_reading_only_takes_nothing_new(self, forbidden: dict[str, Any]) -> None:
+        found = forbidden["reading"]
         assert found["written"] == "entities.md"
         assert found["new"] == f"refused: TASKS.md: {self.DENIED}"
         assert found["replaced"] == f"refused: entities.md: {self.DENIED}"
-        assert other_user["a file for reading only"]["written"].endswith(self.DENIED)
+        assert forbidden["a file for reading only"]["written"].endswith(self.DENIED)
 
     def test_the_bot_writes_beside_a_file_that_it_may_not_read(
-        self, other_user: dict[str, Any]
+        self, forbidden: dict[str, Any]
     ) -> None:
-        assert other_user["a file"]["written"] == "entities-2.md"
+        assert forbidden["a file"]["written"] == "entities-2.md"
 
 
 @pytest.mark.parametrize("code", [errno.EACCES, errno.EIO, errno.ESTALE, errno.ENAMETOOLONG])

@@ -7,7 +7,6 @@ What becomes of the folder itself stands in tests/index/vector/test_index_faults
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import shutil
 import subprocess
@@ -35,9 +34,7 @@ from astrbot_plugin_scoped_memory.tests.support.indexed import (
     until_said,
     words,
 )
-from astrbot_plugin_scoped_memory.tests.support.programs import forbidden_index, small_index_disk
-from astrbot_plugin_scoped_memory.tests.support.programs.forbidden_index import without_roots_rights
-from astrbot_plugin_scoped_memory.tests.support.programs.small_disk import NOT_HERE
+from astrbot_plugin_scoped_memory.tests.support.programs import program
 
 pytestmark = [
     pytest.mark.engine,
@@ -212,22 +209,14 @@ async def test_a_database_that_is_locked_while_the_bot_runs_is_done_without(data
         await assert_free_again(rig, data)
 
 
-def said_by(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
-    """What a script of tests/support printed."""
-    if done.returncode == NOT_HERE:
-        pytest.skip(done.stdout.strip())
-    assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
-
-
 @pytest.fixture(scope="module")
 def forbidden(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What an engine did whose index was forbidden piece by piece."""
     if not hasattr(os, "geteuid"):
         pytest.skip("no such rights on this system")
-    program = Path(forbidden_index.__file__)
-    return said_by(without_roots_rights(program, tmp_path_factory.mktemp("forbidden")))
+    return program.found_by(
+        "forbidden_index.py", tmp_path_factory.mktemp("forbidden"), bound_by_modes=True
+    )
 
 
 @pytest.fixture(scope="module")
@@ -235,12 +224,7 @@ def small_disk(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What an engine did whose index lay on a real disk that was filled."""
     if not sys.platform.startswith("linux"):
         pytest.skip("no mounts of our own on this system")
-    command = [sys.executable, "-P", small_index_disk.__file__]
-    done = subprocess.run(
-        [*command, str(tmp_path_factory.mktemp("small-disk"))],
-        capture_output=True, text=True, encoding="utf-8", timeout=300, check=False,
-    )  # fmt: skip
-    return said_by(done)
+    return program.found_by("small_index_disk.py", tmp_path_factory.mktemp("small-disk"))
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ from astrbot_plugin_scoped_memory.llm_memory.mcp_server.texts import Texts
 from astrbot_plugin_scoped_memory.llm_memory.mcp_server.tools import Answer, MemoryTools
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import PrivacyMode
 from astrbot_plugin_scoped_memory.llm_memory.sharing.ports import SharedMemory
+from astrbot_plugin_scoped_memory.tests.support.dictionary import put_dictionary
 
 LANGUAGES = ("zh", "en")
 
@@ -90,6 +91,7 @@ async def agent_home(
 ) -> AsyncIterator[AgentRig]:
     """A home with an engine as ``serve`` makes it, that finds by words."""
     settings = engine_settings(HomeSettings(root, embedding="lexical", privacy_mode=privacy))
+    put_dictionary(root)
     engine = build_engine(EnginePaths.under(root), settings, version="0.0.1", remembers=True)
     task: asyncio.Task[None] | None = None
     try:

@@ -7,74 +7,20 @@ import contextlib
 import json
 import os
 import sys
-from asyncio.streams import FlowControlMixin
-from asyncio.subprocess import DEVNULL, PIPE
-from collections.abc import Mapping, Sequence
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, Protocol, Self
+from typing import Any, Final
 
 import checkout
 
 from astrbot_plugin_scoped_memory.tests.support.dictionary import put_dictionary
-from astrbot_plugin_scoped_memory.tests.support.programs.forked_programs import Forked
 
-_OURS: Final = [sys.executable, "-P", "-m", "llm_memory"]
 _LONGEST_LINE: Final = 8 * 1024 * 1024
 
 
 class ServerGone(Exception):
     """The server process has ended."""
-
-
-class Server(Protocol):
-    """What tests ask of ``asyncio.subprocess.Process``."""
-
-    @property
-    def pid(self) -> int: ...
-    @property
-    def returncode(self) -> int | None: ...
-    @property
-    def stdin(self) -> asyncio.StreamWriter | None: ...
-    @property
-    def stdout(self) -> asyncio.StreamReader | None: ...
-    def send_signal(self, signal: int) -> None: ...
-    def kill(self) -> None: ...
-    async def wait(self) -> int: ...
-
-
-class _ForkedServer:
-    """A server that was forked from a process with all its imports."""
-
-    def __init__(self, process: Forked) -> None:
-        self._process = process
-        self.pid = process.pid
-        self.send_signal, self.kill = process.send_signal, process.kill
-        self.stdin: asyncio.StreamWriter
-        self.stdout = asyncio.StreamReader(_LONGEST_LINE)
-
-    @classmethod
-    async def start(cls, command: Sequence[str], folder: Path, environ: Mapping[str, str]) -> Self:
-        process = Forked(command, cwd=folder, env=environ, stdin=PIPE, stdout=PIPE, stderr=DEVNULL)
-        server, loop = cls(process), asyncio.get_running_loop()
-        await loop.connect_read_pipe(
-            lambda: asyncio.StreamReaderProtocol(server.stdout), process.stdout
-        )
-        transport, protocol = await loop.connect_write_pipe(FlowControlMixin, process.stdin)
-        server.stdin = asyncio.StreamWriter(transport, protocol, None, loop)
-        return server
-
-    @property
-    def returncode(self) -> int | None:
-        return self._process.poll()
-
-    async def wait(self) -> int:
-        loop, ended = asyncio.get_running_loop(), asyncio.Event()
-        loop.add_reader(self._process.sentinel, ended.set)
-        try:
-            await ended.wait()
-        finally:
-            loop.remove_reader(self._process.sentinel)
-        return self._process.wait()
 
 
 class StdioClient:
@@ -100,11 +46,11 @@ class StdioClient:
             "SCOPED_MEMORY_LANGUAGE": "en",
             **(environ or {}),
         }
-        self._process: Server | None = None
+        self._process: Process | None = None
         self._number = 0
 
     @property
-    def process(self) -> Server:
+    def process(self) -> Process:
         assert self._process is not None
         return self._process
 
@@ -112,19 +58,7 @@ class StdioClient:
         """Spawn the server and shake hands. Raises ServerGone."""
         if not self._home.exists():
             put_dictionary(self._home)
-        self._process = await self._start()
-        hello = {
-            "protocolVersion": "2025-06-18",
-            "capabilities": {},
-            "clientInfo": {"name": "test-client", "version": "1"},
-        }
-        await self.request("initialize", hello)
-        await self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
-
-    async def _start(self) -> Server:
-        if sys.platform == "linux" and self._command[:4] == _OURS:
-            return await _ForkedServer.start(self._command, self._folder, self._environ)
-        return await asyncio.create_subprocess_exec(
+        self._process = await asyncio.create_subprocess_exec(
             *self._command,
             cwd=self._folder,
             env=self._environ,
@@ -133,6 +67,13 @@ class StdioClient:
             stderr=DEVNULL,
             limit=_LONGEST_LINE,
         )
+        hello = {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "test-client", "version": "1"},
+        }
+        await self.request("initialize", hello)
+        await self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
     async def call(self, tool: str, **arguments: object) -> tuple[str, bool]:
         """Text, and whether the tool failed. Raises ServerGone."""

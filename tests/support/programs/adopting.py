@@ -38,7 +38,7 @@ from astrbot_plugin_scoped_memory.tests.support.legacy_stores import (
     make_chroma,
     make_simple,
 )
-from astrbot_plugin_scoped_memory.tests.support.programs import forked_programs
+from astrbot_plugin_scoped_memory.tests.support.programs import program
 
 IN_CHROMA, IN_SQLITE = 1000, 4000
 SCOPES = ("家人", "public", None, "公司", "a b")
@@ -120,7 +120,7 @@ class Bot:
     """The program, started by a test."""
 
     def __init__(self, root: Path, plugins: Path) -> None:
-        self.process = forked_programs.start(__file__, root, plugins)
+        self.process = program.start(__file__, root, plugins)
 
     def lines(self) -> Sequence[str]:
         """One after the other, as they come."""

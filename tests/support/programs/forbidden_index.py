@@ -2,17 +2,14 @@
 
     python forbidden_index.py FOLDER
 
-plays in FOLDER and prints a JSON object with what was found in each phase. Nothing is forbidden to
-root: it is started by ``without_roots_rights``.
+plays in FOLDER and prints a JSON object with what was found in each phase. Start it
+`bound_by_modes`: nothing is forbidden to root.
 """
 
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -36,31 +33,11 @@ from astrbot_plugin_scoped_memory.tests.support.indexed import (
     until_said,
     words,
 )
-from astrbot_plugin_scoped_memory.tests.support.programs.forked_programs import programs_are_forked
 from astrbot_plugin_scoped_memory.tests.support.programs.small_disk import give_up
 
-_DROP_FROM_BOUNDING_SET = 24
-_OVERRIDE_RIGHTS, _READ_ALL = 1, 2
 _TRIES = 4
 """More faults in a row than an index is forgiven."""
 _KNOWN = words(3, "家里")
-
-
-def without_roots_rights(program: Path, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run a script of ours that may read and write no more than what rights say, even if we are
-    root: its children, too."""
-    is_root = os.geteuid() == 0
-    return subprocess.run(
-        [sys.executable, "-P", str(program), str(folder)],
-        capture_output=True, text=True, encoding="utf-8", timeout=300, check=False,
-        preexec_fn=_give_up if is_root and sys.platform == "linux" else None,
-    )  # fmt: skip
-
-
-def _give_up() -> None:
-    libc = ctypes.CDLL(None)
-    for right in (_OVERRIDE_RIGHTS, _READ_ALL):
-        libc.prctl(_DROP_FROM_BOUNDING_SET, right, 0, 0, 0)
 
 
 async def done_without(rig: Rig, store: Tried, text: str) -> dict[str, Any]:
@@ -131,5 +108,4 @@ if __name__ == "__main__":
     here = Path(sys.argv[1])
     if not rights_count(here):
         give_up("root's rights cannot be given up here")
-    with programs_are_forked():
-        sys.stdout.write(json.dumps(asyncio.run(play(here / "data")), ensure_ascii=False))
+    sys.stdout.write(json.dumps(asyncio.run(play(here / "data")), ensure_ascii=False))

@@ -20,7 +20,7 @@ from astrbot_plugin_scoped_memory.tests.support.nights import (
     say,
     strengths,
 )
-from astrbot_plugin_scoped_memory.tests.support.programs import forked_programs
+from astrbot_plugin_scoped_memory.tests.support.programs import program
 
 BOT = Path(__file__).with_name("night_bot.py")
 SCOPES = ("public", "家人", "公司")
@@ -53,7 +53,7 @@ def make_store(root: Path) -> None:
 
 def bot(root: Path, kill_at: int) -> tuple[bool, int]:
     """Whether it was killed, and how many writes it counted if not."""
-    process = forked_programs.start(BOT, root, kill_at)
+    process = program.start(BOT, root, kill_at)
     out, errors = process.communicate(timeout=_SECONDS)
     if process.returncode == -signal.SIGKILL:
         return True, 0

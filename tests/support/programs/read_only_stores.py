@@ -8,9 +8,7 @@ cannot be made to count.
 
 from __future__ import annotations
 
-import ctypes
 import json
-import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -23,24 +21,6 @@ if __name__ == "__main__":
 
 from astrbot_plugin_scoped_memory.llm_memory.migration.legacy_stores import PluginStores
 from astrbot_plugin_scoped_memory.tests.support.legacy_stores import photograph
-from astrbot_plugin_scoped_memory.tests.support.programs.small_disk import give_up
-
-_DROP = 24
-"""PR_CAPBSET_DROP"""
-_PAST_RIGHTS = (1, 2)
-"""CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH: to write, and to read, what the rights forbid."""
-_BEGUN = "READ_ONLY_STORES"
-
-
-def let_rights_count() -> None:
-    """For root, too, and for the processes that it starts: begins this program anew."""
-    if os.geteuid() != 0 or _BEGUN in os.environ:
-        return
-    prctl = getattr(ctypes.CDLL(None), "prctl", None)
-    if prctl is None or any(prctl(_DROP, right, 0, 0, 0) for right in _PAST_RIGHTS):
-        give_up("root keeps its rights here")
-    os.environ[_BEGUN] = "1"
-    os.execv(sys.executable, [sys.executable, "-P", *sys.argv])  # noqa: S606
 
 
 def lock_up(folder: Path) -> None:
@@ -75,5 +55,4 @@ def play(root: Path) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    let_rights_count()
     sys.stdout.write(json.dumps(play(Path(sys.argv[1]))))

@@ -29,7 +29,7 @@ from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import Markdow
 from astrbot_plugin_scoped_memory.tests.fakes.chat import Call, ScriptedChat
 from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import NoWords
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, private, running
-from astrbot_plugin_scoped_memory.tests.support.programs import forked_programs
+from astrbot_plugin_scoped_memory.tests.support.programs import program
 from astrbot_plugin_scoped_memory.tests.support.programs.deaths import Deaths
 from astrbot_plugin_scoped_memory.tests.support.reflecting import with_loop
 
@@ -121,7 +121,7 @@ class Child:
     def __init__(self, root: Path, first: int, last: int, point: int = 0) -> None:
         self.said = first - 1
         self.points: int | None = None
-        self._process = forked_programs.start(__file__, root, first, last, point)
+        self._process = program.start(__file__, root, first, last, point)
 
     def ends(self) -> str:
         """``killed``, ``done``, or what went wrong."""

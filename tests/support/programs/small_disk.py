@@ -33,8 +33,8 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
+from astrbot_plugin_scoped_memory.tests.support.programs.program import NOT_HERE
 
-NOT_HERE = 77
 FIRST, SECOND, THIRD = "奶奶对花生过敏", "奶奶喜欢豆浆", "奶奶的生日在五月"
 LONG = "长" * 3000
 """Longer than a page: what is left of a file's last one takes something even on a full disk."""

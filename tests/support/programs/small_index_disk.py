@@ -39,7 +39,6 @@ from astrbot_plugin_scoped_memory.tests.support.indexed import (
     words,
     write_files,
 )
-from astrbot_plugin_scoped_memory.tests.support.programs.forked_programs import programs_are_forked
 from astrbot_plugin_scoped_memory.tests.support.programs.small_disk import fill, mount, own_mounts
 
 _ROOM = RESERVE + (32 << 20)
@@ -120,5 +119,4 @@ async def play(root: Path) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    with programs_are_forked():
-        sys.stdout.write(json.dumps(asyncio.run(play(Path(sys.argv[1]))), ensure_ascii=False))
+    sys.stdout.write(json.dumps(asyncio.run(play(Path(sys.argv[1]))), ensure_ascii=False))

@@ -1,15 +1,14 @@
-"""A vault seen by a user whose rights count: nothing is forbidden to root.
+"""A vault whose files are forbidden piece by piece.
 
-    python other_user.py FOLDER
+    python forbidden_vault.py FOLDER
 
-plays in FOLDER, which must be empty and belong to whoever may give it away, and prints a JSON
-object.
+plays in FOLDER, which must be empty, and prints a JSON object. Start it `bound_by_modes`: nothing
+is forbidden to root.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -24,18 +23,6 @@ from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Topic
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
 from astrbot_plugin_scoped_memory.tests.vault.test_vault import FAMILY, WORK, memory
-
-NOBODY = 65534
-
-
-def become_somebody(folder: Path) -> None:
-    """Enter the folder, then give up root's rights, if we have them."""
-    os.chdir(folder)
-    if os.geteuid() == 0:
-        os.chown(folder, NOBODY, NOBODY)
-        os.setgroups([])
-        os.setgid(NOBODY)
-        os.setuid(NOBODY)
 
 
 def told(step: Callable[[], object]) -> str:
@@ -58,14 +45,14 @@ def look(vault: MarkdownVault) -> dict[str, object]:
     }
 
 
-def play() -> dict[str, object]:
-    """In the current folder, whose parents we may not be allowed to enter."""
-    vault = MarkdownVault(Path("memory"))
+def play(root: Path) -> dict[str, object]:
+    """What is read, written and reported, by what is forbidden."""
+    vault = MarkdownVault(root / "memory")
     vault.open()
     stored = vault.append(FAMILY, Topic.ENTITIES, memory(1))
     vault.append(FAMILY, Topic.JOURNAL, memory(2))
     vault.append(WORK, Topic.ENTITIES, memory(3))
-    folder = Path("memory/scopes") / FAMILY.name
+    folder = root / "memory" / "scopes" / FAMILY.name
     file, journal = folder / "entities.md", folder / "journal"
     found: dict[str, object] = {}
 
@@ -104,5 +91,4 @@ def play() -> dict[str, object]:
 
 
 if __name__ == "__main__":
-    become_somebody(Path(sys.argv[1]))
-    sys.stdout.write(json.dumps(play(), ensure_ascii=False))
+    sys.stdout.write(json.dumps(play(Path(sys.argv[1])), ensure_ascii=False))
