@@ -52,18 +52,15 @@ test: env-full ## everything, as CI runs it
 
 # These wait for nothing.
 quick: JOBS = $(CORES)
-quick: env-dev ## unit and property tests with few examples; starts no AstrBot, loads no model
-	@# Importing AstrBot takes longer than all of these tests: what imports it waits for `make test`.
-	@$(PYTEST) -q -n $(JOBS) --dist loadfile -m "not e2e and not soak and not model and not slow" \
-		--hypothesis-profile=quick tests/service/test_story.py $(ARGS) $$(grep -LE \
-		'scoped_memory\.(core|tools)|tests\.support\.(plugin|turn_plugin)|(import|from) astrbot[ .]' \
-		$$(grep -rlE --include='test_*.py' 'pytest\.mark\.(unit|property)' tests))
+quick: env-dev ## unit and property tests of the engine's parts with few examples
+	@$(PYTEST) -q -n $(JOBS) --dist loadfile --hypothesis-profile=quick $(ARGS) \
+		-m "(unit or property) and not (engine or process or astrbot or contract or model or soak)"
 
 soak: env-full env-oldest env-agent ## load on engine and AstrBot, many kill -9, every law over many examples (ARGS="--seed 7")
 	@$(PYTEST) -q $(SOAKS) -m "soak or hypothesis" --timeout=3600 --hypothesis-profile=soak $(ARGS)
 
 coverage: env-full ## branch coverage of core, tools and the engine, without the end-to-end tests
-	@$(PYTEST) -q -m "not e2e and not soak" --cov --cov-report=term --cov-report=html $(ARGS)
+	@$(PYTEST) -q -m "not soak" --ignore=tests/e2e --cov --cov-report=term --cov-report=html $(ARGS)
 
 fmt: env-dev ## format, and mend what ruff can mend
 	@$(BIN)/ruff check --fix-only --quiet $(SOURCES)

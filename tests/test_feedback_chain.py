@@ -49,7 +49,7 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent
 from astrbot_plugin_scoped_memory.tests.support.turn_plugin import TurnPlugin
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.astrbot]
 
 FAMILY, COMPANY = group(777), group(888)
 MOVED = {**MAP, FAMILY.umo: "公司"}

@@ -32,7 +32,7 @@ from astrbot_plugin_scoped_memory.tests.support.plugin import (
 )
 from astrbot_plugin_scoped_memory.tools.core_memory_recall import RecallTool
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.astrbot]
 
 FAMILY, COMPANY, ANYWHERE = group(777), group(888), group(999)
 FAMILY_FILTER = ScopeFilter.reading_as(Scope.parse("家人"))

@@ -38,7 +38,7 @@ from astrbot_plugin_scoped_memory.tests.support.migrating import (
     until_done,
 )
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.process]
 
 PEANUTS = "奶奶对花生过敏"
 OFFICE = "公司的门禁每周一换新的"

@@ -35,7 +35,7 @@ from astrbot_plugin_scoped_memory.tests.support.servers.embedding_server import 
     serving,
 )
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.process]
 
 NOW = datetime(2026, 11, 25, 8, tzinfo=UTC)
 
@@ -259,7 +259,7 @@ def service(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[EmbeddingSe
         yield server
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_vectors_are_made_once_and_rebuilt_from_the_cache(
     home: Path, service: EmbeddingServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -275,7 +275,7 @@ def test_vectors_are_made_once_and_rebuilt_from_the_cache(
     assert not [text for asked in service.asked for text in asked.texts if "Drawer" in text]
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_a_service_that_is_down_costs_its_vectors_alone(
     home: Path,
     service: EmbeddingServer,
@@ -331,7 +331,7 @@ def test_a_service_that_is_named_wrongly_is_told(
     assert service.asked == []
 
 
-@pytest.mark.slow
+@pytest.mark.process
 @pytest.mark.skipif(os.name == "nt", reason="no signal of a terminal can be sent there")
 def test_an_interrupted_run_keeps_what_it_has_built(
     home: Path, service: EmbeddingServer, own_user: Path, capsys: pytest.CaptureFixture[str]

@@ -24,7 +24,7 @@ from astrbot_plugin_scoped_memory.llm_memory.home.setting_words import config_te
 from astrbot_plugin_scoped_memory.llm_memory.home.settings import load_settings
 from astrbot_plugin_scoped_memory.tests.support.legacy_stores import photograph
 
-pytestmark = [pytest.mark.engine, pytest.mark.property, pytest.mark.slow]
+pytestmark = [pytest.mark.engine, pytest.mark.process, pytest.mark.property]
 
 TOOLS = ("memory_primer", "memory_search", "memory_log", "memory_session_end")
 SECRET = "another-servers-key"
@@ -456,7 +456,7 @@ def test_a_package_among_the_interpreters_own_needs_no_path(
     assert "env" not in entry
 
 
-@pytest.mark.slow
+@pytest.mark.process
 @pytest.mark.skipif(os.name == "nt", reason="the shell of POSIX")
 def test_a_projects_own_modules_do_not_come_before_ours(home: Path, project: Path) -> None:
     for name in ("llm_memory", "loguru", "mcp"):

@@ -16,7 +16,7 @@ from astrbot_plugin_scoped_memory.llm_memory.home.trusted_roots import trust_roo
 from astrbot_plugin_scoped_memory.tests.support.agents.agents import AgentRig, agent_home
 from astrbot_plugin_scoped_memory.tests.support.agents.mcp_stdio import StdioClient
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.process]
 
 FACT = "The staging database runs on port 5433"
 RULE = "Always run the linter before you commit"

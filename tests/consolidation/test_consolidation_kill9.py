@@ -9,6 +9,7 @@ import pytest
 from astrbot_plugin_scoped_memory.tests.support.programs.killed_nights import KilledNights
 
 pytestmark = [
+    pytest.mark.process,
     pytest.mark.engine,
     pytest.mark.timeout(400),
     pytest.mark.skipif(sys.platform == "win32", reason="no such signal"),

@@ -13,7 +13,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import StoredMem
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope
 from astrbot_plugin_scoped_memory.tests.support.nights import passive
 
-pytestmark = pytest.mark.property
+pytestmark = [pytest.mark.engine, pytest.mark.property]
 
 SCOPES = (PUBLIC, Scope.parse("家人"), Scope.parse("公司"))
 EVERYTHING = MergeThresholds(0.1, 0.1)

@@ -13,7 +13,7 @@ from astrbot_plugin_scoped_memory.core.background_initializer import BackgroundI
 from astrbot_plugin_scoped_memory.core.texts import Texts
 from astrbot_plugin_scoped_memory.llm_memory.models.migration import MigrationStatus
 
-pytestmark = pytest.mark.unit
+pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
 
 class Recorded:

@@ -16,7 +16,7 @@ from astrbot_plugin_scoped_memory.core.plugin_names import ROOT
 from astrbot_plugin_scoped_memory.core.texts import LANGUAGES
 from astrbot_plugin_scoped_memory.llm_memory import DmScope, GroupScope
 
-pytestmark = pytest.mark.unit
+pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
 SCHEMA: dict[str, Any] = json.loads((ROOT / "_conf_schema.json").read_text("utf-8"))
 ADVANCED: dict[str, Any] = SCHEMA["advanced"]["items"]

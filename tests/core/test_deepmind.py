@@ -25,7 +25,7 @@ from astrbot_plugin_scoped_memory.tests.support.engines import group, person, ru
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent
 from astrbot_plugin_scoped_memory.tests.support.turn_plugin import TurnPlugin
 
-pytestmark = pytest.mark.unit
+pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
 PEANUTS = "奶奶对花生过敏"
 QUESTION = "奶奶对什么过敏，花生能吃吗"

@@ -49,7 +49,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.loop import HeldBack
 from astrbot_plugin_scoped_memory.llm_memory.service.opening_steps import refusal
 from astrbot_plugin_scoped_memory.llm_memory.vault.notes.note_files import TOO_MANY
 
-pytestmark = pytest.mark.unit
+pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
 # What the vault reports about a file; see FileReport in ports/vault.py.
 FILE_REASONS = {

@@ -13,7 +13,7 @@ from astrbot_plugin_scoped_memory.tests.support.legacy_stores import photograph
 from astrbot_plugin_scoped_memory.tests.support.programs.adopting_bot import Adoption
 
 pytestmark = [
-    pytest.mark.e2e,
+    pytest.mark.astrbot,
     pytest.mark.asyncio(loop_scope="session"),
     pytest.mark.timeout(600),
 ]

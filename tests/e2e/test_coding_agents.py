@@ -20,7 +20,7 @@ from astrbot_plugin_scoped_memory.harness.waiting import until
 from astrbot_plugin_scoped_memory.tests.support.agents.mcp_stdio import StdioClient
 
 pytestmark = [
-    pytest.mark.e2e,
+    pytest.mark.astrbot,
     pytest.mark.asyncio(loop_scope="session"),
     pytest.mark.timeout(240),
 ]

@@ -14,7 +14,7 @@ from astrbot_plugin_scoped_memory.harness.waiting import until
 from astrbot_plugin_scoped_memory.tests.e2e.test_memory_loop import learned
 
 pytestmark = [
-    pytest.mark.e2e,
+    pytest.mark.astrbot,
     pytest.mark.asyncio(loop_scope="session"),
     pytest.mark.timeout(300),
 ]

@@ -14,7 +14,7 @@ from astrbot_plugin_scoped_memory.harness.script import call
 from astrbot_plugin_scoped_memory.tests.house.test_shipped import script
 
 pytestmark = [
-    pytest.mark.e2e,
+    pytest.mark.astrbot,
     pytest.mark.asyncio(loop_scope="session"),
     pytest.mark.timeout(300),
 ]

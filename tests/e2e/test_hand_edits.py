@@ -8,7 +8,7 @@ from astrbot_plugin_scoped_memory.harness.rig import Rig
 from astrbot_plugin_scoped_memory.harness.waiting import until
 from astrbot_plugin_scoped_memory.tests.e2e.cast import MEMBER, ROOM_A
 
-pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="session")]
+pytestmark = [pytest.mark.astrbot, pytest.mark.asyncio(loop_scope="session")]
 
 
 async def until_found(rig: Rig, place: Place, words: str, text: str) -> str:

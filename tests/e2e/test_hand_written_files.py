@@ -9,7 +9,7 @@ from astrbot_plugin_scoped_memory.harness.rig import Rig
 from astrbot_plugin_scoped_memory.harness.waiting import until
 from astrbot_plugin_scoped_memory.tests.e2e.cast import ADMIN, MAP, MEMBER, ROOM_A
 
-pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="session")]
+pytestmark = [pytest.mark.astrbot, pytest.mark.asyncio(loop_scope="session")]
 MANY = 5_000
 _ID = re.compile(r" \^(m-[0-9a-z]{16})$", re.MULTILINE)
 

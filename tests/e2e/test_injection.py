@@ -11,7 +11,7 @@ from astrbot_plugin_scoped_memory.harness.script import JsonObject, call
 from astrbot_plugin_scoped_memory.harness.waiting import until
 from astrbot_plugin_scoped_memory.tests.e2e.cast import ADMIN, MEMBER, ROOM_A
 
-pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="session")]
+pytestmark = [pytest.mark.astrbot, pytest.mark.asyncio(loop_scope="session")]
 
 
 async def saved_history(rig: Rig, place: Place, turns: int) -> list[JsonObject]:

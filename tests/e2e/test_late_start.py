@@ -10,7 +10,7 @@ from astrbot_plugin_scoped_memory.harness.release import PLUGIN
 from astrbot_plugin_scoped_memory.harness.rig import Rig
 from astrbot_plugin_scoped_memory.harness.waiting import until
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.astrbot, pytest.mark.timeout(300)]
 
 ROOM = group(333)
 SPEAKER = Person(3333, "阿丁")

@@ -7,7 +7,7 @@ import pytest
 from astrbot_plugin_scoped_memory.tests.support.load.bot_soak import bot_soak
 
 pytestmark = [
-    pytest.mark.e2e,
+    pytest.mark.astrbot,
     pytest.mark.asyncio(loop_scope="session"),
     pytest.mark.timeout(600),
 ]

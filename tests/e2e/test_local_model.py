@@ -9,7 +9,7 @@ from astrbot_plugin_scoped_memory.harness.rig import Rig
 from astrbot_plugin_scoped_memory.harness.waiting import until
 from astrbot_plugin_scoped_memory.tests.index.embedding.embedder_bench import minilm_folder
 
-pytestmark = [pytest.mark.e2e, pytest.mark.model, pytest.mark.timeout(420)]
+pytestmark = [pytest.mark.astrbot, pytest.mark.model, pytest.mark.timeout(420)]
 
 ROOM = group(444)
 SPEAKER = Person(4444, "Anna")

@@ -14,7 +14,7 @@ from astrbot_plugin_scoped_memory.harness.rig import WORDS_ALONE, Rig
 from astrbot_plugin_scoped_memory.harness.waiting import until
 from astrbot_plugin_scoped_memory.tests.house.test_shipped import script
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.astrbot, pytest.mark.timeout(300)]
 
 ROOM = group(222)
 SPEAKER = Person(2222, "阿丁")

@@ -15,7 +15,7 @@ from astrbot_plugin_scoped_memory.harness.records import scopes_with
 from astrbot_plugin_scoped_memory.harness.release import PLUGIN
 from astrbot_plugin_scoped_memory.harness.rig import Rig
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.astrbot, pytest.mark.timeout(300)]
 
 OWNER, MOTHER = Person(9300, "房主"), Person(8301, "妈妈")
 HOME, WORK = group(640_001), group(640_002)

@@ -9,7 +9,7 @@ from astrbot_plugin_scoped_memory.harness.places import Person, Place
 from astrbot_plugin_scoped_memory.harness.rig import Rig
 from astrbot_plugin_scoped_memory.tests.e2e.cast import MEMBER, ROOM_A, ROOM_B
 
-pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="session")]
+pytestmark = [pytest.mark.astrbot, pytest.mark.asyncio(loop_scope="session")]
 
 HANDBOOK = (
     "# 鱼缸手册\n\n## 换水\n\n每次换三分之一，水先晒一天。\n\n```sh\n# 定时\ncron 换水\n```\n"

@@ -14,7 +14,7 @@ from astrbot_plugin_scoped_memory.tests.e2e.test_first_hour import first_hour
 from astrbot_plugin_scoped_memory.tests.e2e.test_missing_packages import upload_without_packages
 
 pytestmark = [
-    pytest.mark.e2e,
+    pytest.mark.astrbot,
     pytest.mark.asyncio(loop_scope="session"),
     pytest.mark.timeout(300),
 ]

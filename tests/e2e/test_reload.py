@@ -12,7 +12,7 @@ from astrbot_plugin_scoped_memory.harness.script import call
 from astrbot_plugin_scoped_memory.harness.waiting import until
 from astrbot_plugin_scoped_memory.tests.e2e.cast import MAP, MEMBER, ROOM_A
 
-pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="session")]
+pytestmark = [pytest.mark.astrbot, pytest.mark.asyncio(loop_scope="session")]
 
 FRUIT = (
     "苹果",

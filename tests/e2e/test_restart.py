@@ -15,7 +15,7 @@ from astrbot_plugin_scoped_memory.harness.rig import Rig
 from astrbot_plugin_scoped_memory.tests.support.vitals import index_processes
 
 pytestmark = [
-    pytest.mark.e2e,
+    pytest.mark.astrbot,
     pytest.mark.asyncio(loop_scope="session"),
     pytest.mark.timeout(240),
 ]

@@ -18,7 +18,7 @@ from astrbot_plugin_scoped_memory.tests.support.migrating import fields, legacy
 from astrbot_plugin_scoped_memory.tests.support.servers.chroma_server import ServerProcess
 
 pytestmark = [
-    pytest.mark.e2e,
+    pytest.mark.astrbot,
     pytest.mark.asyncio(loop_scope="session"),
     pytest.mark.timeout(600),
 ]

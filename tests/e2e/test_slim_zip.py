@@ -10,7 +10,7 @@ from astrbot_plugin_scoped_memory.harness.rig import Rig
 from astrbot_plugin_scoped_memory.tests.house.test_shipped import script
 
 pytestmark = [
-    pytest.mark.e2e,
+    pytest.mark.astrbot,
     pytest.mark.timeout(240),
     pytest.mark.asyncio(loop_scope="session"),
 ]

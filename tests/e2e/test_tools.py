@@ -9,7 +9,7 @@ from astrbot_plugin_scoped_memory.harness.records import scopes_with
 from astrbot_plugin_scoped_memory.harness.rig import Rig
 from astrbot_plugin_scoped_memory.tests.e2e.cast import MEMBER, ROOM_A, ROOM_B
 
-pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="session")]
+pytestmark = [pytest.mark.astrbot, pytest.mark.asyncio(loop_scope="session")]
 
 FINE: dict[str, object] = {
     "judgment": "洗衣机的滤网每季度清一次",

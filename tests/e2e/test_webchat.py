@@ -10,7 +10,7 @@ from astrbot_plugin_scoped_memory.harness.rig import Rig
 from astrbot_plugin_scoped_memory.harness.script import ModelRequest, call
 from astrbot_plugin_scoped_memory.tests.e2e.cast import MAP, MEMBER, ROOM_A
 
-pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="session")]
+pytestmark = [pytest.mark.astrbot, pytest.mark.asyncio(loop_scope="session")]
 
 QUESTION = "阁楼的望远镜归谁保管"
 ANSWER = "阁楼的望远镜归姐姐保管"

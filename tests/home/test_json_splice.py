@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.home.json_splice import NotMergeable, parse, put
 
-pytestmark = pytest.mark.property
+pytestmark = [pytest.mark.unit, pytest.mark.property]
 
 ENTRY = {"command": "python", "args": ["-m", "x"], "env": {"A": "值"}}
 PATH = ("mcpServers", "ours")

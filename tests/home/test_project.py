@@ -124,7 +124,7 @@ def test_two_folder_names_never_become_one(one: str, other: str) -> None:
     assert (name_of(first) == name_of(second)) is same
 
 
-@pytest.mark.slow
+@pytest.mark.engine
 async def test_a_projects_store_puts_markdown_into_the_project_and_nothing_else(
     user: Path,
 ) -> None:

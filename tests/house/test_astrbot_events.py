@@ -17,6 +17,8 @@ from astrbot_plugin_scoped_memory.tests.support.astrbot_events import (
     SOURCES,
 )
 
+pytestmark = pytest.mark.astrbot
+
 _BASE = "AstrMessageEvent"
 
 

@@ -33,6 +33,8 @@ from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.topic_file import To
 from astrbot_plugin_scoped_memory.tests.house.source import ROOT, files, module_at, modules
 from astrbot_plugin_scoped_memory.tests.house.test_shipped import script
 
+pytestmark = pytest.mark.astrbot
+
 DOCS = ROOT / "docs"
 PAGES = (*sorted(ROOT.glob("README*.md")), *sorted(DOCS.rglob("*.md")))
 VAULT = (DOCS / "vault.md").read_text(encoding="utf-8")

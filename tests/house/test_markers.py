@@ -1,26 +1,50 @@
-"""Every test says what kind it is, so that ``make quick`` and a reader can choose by it."""
+"""Each test says what it starts, so that ``make quick`` and a reader can choose by it."""
+
+from __future__ import annotations
 
 import ast
+import re
 
-from astrbot_plugin_scoped_memory.tests.house.source import ROOT
+from astrbot_plugin_scoped_memory.tests.house.source import ROOT, imports
 
-KINDS = {"unit", "property", "contract", "engine"}
-BY_FOLDER = {"e2e", "house", "soak"}
+STARTED = {"unit", "engine", "process", "astrbot"}
+BY_FOLDER = {"house", "soak"}
 """Folders whose tests are of the kind that the folder's name says."""
+IMPORTS_ASTRBOT = re.compile(
+    r"astrbot(\.|$)|astrbot_plugin_scoped_memory\.(main|core|tools)\b"
+    r"|astrbot_plugin_scoped_memory\.tests\.support\.(astrbot_events|plugin|turn_plugin)$"
+)
 
 
-def test_every_test_module_states_its_kind() -> None:
-    unmarked = []
+def marks_of(tree: ast.AST) -> set[str]:
+    """The marks that are named anywhere below."""
+    return {
+        node.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "pytest.mark"
+    }
+
+
+def of_file(tree: ast.Module) -> set[str]:
+    """The marks that all tests of a file have."""
+    return {
+        mark
+        for statement in tree.body
+        if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "pytestmark"
+        for mark in marks_of(statement.value)
+    }
+
+
+def test_each_file_states_what_its_tests_start() -> None:
+    silent, astrbot = [], []
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
         relative = path.relative_to(ROOT / "tests")
-        if relative.parts[0] in BY_FOLDER:
-            continue
         tree = ast.parse(path.read_text(encoding="utf-8"))
-        marks = {
-            node.attr
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "pytest.mark"
-        }
-        if not marks & KINDS:
-            unmarked.append(relative.as_posix())
-    assert unmarked == []
+        marks = of_file(tree)
+        if not marks & STARTED and relative.parts[0] not in BY_FOLDER:
+            silent.append(relative.as_posix())
+        imported = any(IMPORTS_ASTRBOT.match(one.source) for one in imports(tree))
+        if imported and "astrbot" not in marks:
+            astrbot.append(relative.as_posix())
+    assert silent == []
+    assert astrbot == []

@@ -3,11 +3,15 @@
 import ast
 import re
 
+import pytest
+
 from astrbot_plugin_scoped_memory.core.replies.migration_text import numbers_text
 from astrbot_plugin_scoped_memory.core.texts import Texts
 from astrbot_plugin_scoped_memory.llm_memory import Tally
 from astrbot_plugin_scoped_memory.tests.house.source import ROOT, module_at
 from astrbot_plugin_scoped_memory.tests.support.programs.adopting import IN_CHROMA, IN_SQLITE
+
+pytestmark = pytest.mark.astrbot
 
 PAGE = (ROOT / "docs" / "migrate.md").read_text(encoding="utf-8")
 SAY = Texts("zh-CN").say

@@ -16,6 +16,8 @@ from packaging.version import Version
 
 from astrbot_plugin_scoped_memory.core.host.requirements import bundled_model_for_here
 
+pytestmark = pytest.mark.astrbot
+
 ROOT = Path(__file__).resolve().parents[2]
 
 

@@ -11,6 +11,8 @@ from astrbot_plugin_scoped_memory.harness.release import MODELS, PLUGIN, without
 from astrbot_plugin_scoped_memory.tests.house.source import ROOT
 from astrbot_plugin_scoped_memory.tests.house.test_shipped import script
 
+pytestmark = pytest.mark.astrbot
+
 REQUIREMENTS = f"{PLUGIN}/requirements.txt"
 
 

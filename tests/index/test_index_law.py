@@ -45,7 +45,7 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
 )
 from astrbot_plugin_scoped_memory.tests.vault.test_vault import NOW
 
-pytestmark = pytest.mark.property
+pytestmark = [pytest.mark.engine, pytest.mark.property]
 
 ROOMS = {"家人": group(777), "公司": group(888), "public": group(999)}
 SCOPES = tuple(ROOMS)

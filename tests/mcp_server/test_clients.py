@@ -22,7 +22,7 @@ from astrbot_plugin_scoped_memory.tests.house.test_shipped import metadata
 from astrbot_plugin_scoped_memory.tests.support.agents import agent_tools
 from astrbot_plugin_scoped_memory.tests.support.dictionary import put_dictionary
 
-pytestmark = [pytest.mark.engine, pytest.mark.slow]
+pytestmark = [pytest.mark.engine, pytest.mark.process]
 
 CLIENT = checkout.ROOT / "tests" / "support" / "agents" / "sdk_client.py"
 TOKEN = "a token that is long enough"

@@ -29,7 +29,6 @@ from astrbot_plugin_scoped_memory.tests.support.agents.agents import (
 pytestmark = [
     pytest.mark.engine,
     pytest.mark.property,
-    pytest.mark.slow,
     pytest.mark.asyncio(loop_scope="module"),
 ]
 
@@ -382,7 +381,6 @@ async def test_the_canaries_are_alive(cage: Cage) -> None:
         assert CANARY in (cage.rig.scopes / "project-shop" / "link.md").read_text("utf-8")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("tool", "name"), PLACES)
 async def test_every_hostile_value_in_every_argument(cage: Cage, tool: str, name: str) -> None:
     before = photograph(cage.outside.parent)

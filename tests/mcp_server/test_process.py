@@ -27,8 +27,8 @@ from astrbot_plugin_scoped_memory.tests.support.servers.embedding_server import 
 from astrbot_plugin_scoped_memory.tests.support.vitals import index_processes, lives
 
 pytestmark = [
+    pytest.mark.process,
     pytest.mark.engine,
-    pytest.mark.slow,
     pytest.mark.timeout(300),
     pytest.mark.skipif(os.name == "nt", reason="signals"),
 ]

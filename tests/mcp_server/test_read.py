@@ -34,7 +34,6 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
 pytestmark = [
     pytest.mark.engine,
     pytest.mark.property,
-    pytest.mark.slow,
     pytest.mark.asyncio(loop_scope="module"),
 ]
 

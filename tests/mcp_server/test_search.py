@@ -19,8 +19,8 @@ from astrbot_plugin_scoped_memory.llm_memory.text.normalising import estimate_to
 from astrbot_plugin_scoped_memory.tests.support.agents.agents import LANGUAGES, AgentRig, agent_home
 
 pytestmark = [
+    pytest.mark.engine,
     pytest.mark.property,
-    pytest.mark.slow,
     pytest.mark.asyncio(loop_scope="module"),
 ]
 

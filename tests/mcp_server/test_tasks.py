@@ -19,7 +19,6 @@ from astrbot_plugin_scoped_memory.tests.support.agents.agents import LANGUAGES, 
 pytestmark = [
     pytest.mark.engine,
     pytest.mark.property,
-    pytest.mark.slow,
     pytest.mark.asyncio(loop_scope="module"),
 ]
 

@@ -56,7 +56,7 @@ from astrbot_plugin_scoped_memory.tests.support.migrating import (
 )
 from astrbot_plugin_scoped_memory.tests.support.programs import program
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.process]
 
 ADOPTING = replace(QUICK, adopt_legacy=True, relevance_floor=0.0)
 FAMILY_ROOM, WORK_ROOM, OPEN_ROOM = group(777), group(888), group(999)

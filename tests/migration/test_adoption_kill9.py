@@ -18,6 +18,7 @@ from astrbot_plugin_scoped_memory.tests.support.programs.adopting import (
 )
 
 pytestmark = [
+    pytest.mark.process,
     pytest.mark.engine,
     pytest.mark.timeout(400),
     pytest.mark.skipif(sys.platform == "win32", reason="no such signal"),

@@ -30,7 +30,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Topic
 from astrbot_plugin_scoped_memory.llm_memory.models.migration import Fate
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
 
-pytestmark = pytest.mark.property
+pytestmark = [pytest.mark.unit, pytest.mark.property]
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 LEGAL = {"public", "家人", "work-1", "Home"}

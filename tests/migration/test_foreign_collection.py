@@ -16,7 +16,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope, 
 from astrbot_plugin_scoped_memory.tests.fakes.foreign_collection import InMemoryForeign
 from astrbot_plugin_scoped_memory.tests.support.servers.chroma_server import ServerProcess
 
-pytestmark = pytest.mark.contract
+pytestmark = [pytest.mark.process, pytest.mark.contract]
 
 PUBLIC_READER = ScopeFilter.reading_as(PUBLIC)
 MIGRATING = ScopeFilter((PUBLIC,), migrating=True)

@@ -45,7 +45,7 @@ from astrbot_plugin_scoped_memory.tests.support.legacy_stores import (
 )
 from astrbot_plugin_scoped_memory.tests.support.programs import program
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.process]
 
 # Enough of them for Chroma to put vectors into files.
 ROWS: list[Row] = [

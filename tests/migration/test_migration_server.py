@@ -30,7 +30,7 @@ from astrbot_plugin_scoped_memory.tests.support.migrating import fields, legacy,
 from astrbot_plugin_scoped_memory.tests.support.programs import migration_child
 from astrbot_plugin_scoped_memory.tests.support.servers.chroma_server import ServerProcess
 
-pytestmark = [pytest.mark.engine, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.engine, pytest.mark.process, pytest.mark.timeout(240)]
 
 COLLECTION = "personal_memory_v1"
 ODD: dict[str, dict[str, Any]] = {

@@ -13,7 +13,7 @@ from astrbot_plugin_scoped_memory.llm_memory.errors import InvalidScope
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope, ScopeFilter
 from astrbot_plugin_scoped_memory.llm_memory.models.shelf import SHARED, Shelf, role_folder
 
-pytestmark = pytest.mark.property
+pytestmark = [pytest.mark.unit, pytest.mark.property]
 
 TRICKY = [
     "shared", "@shared", "@role:a", "public", "a", "A", "a/b", "a%2Fb", "a%252Fb", "..", ".", "...",

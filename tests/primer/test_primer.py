@@ -38,7 +38,7 @@ from astrbot_plugin_scoped_memory.llm_memory.primer.rules.primer import (
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.ranking import Candidate, as_hit
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import estimate_tokens
 
-pytestmark = pytest.mark.unit
+pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
 NOW = datetime(2026, 11, 22, 9, 0, tzinfo=UTC)
 FAMILY = Scope.parse("家人")

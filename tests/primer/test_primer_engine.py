@@ -45,7 +45,7 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent
 from astrbot_plugin_scoped_memory.tests.support.turn_plugin import TurnPlugin
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.astrbot]
 
 FAMILY, COMPANY, PUBLIC = group(777), group(888), group(999)
 MING, ADMIN = person(10001, "小明"), person(9, "老李", admin=True)

@@ -23,7 +23,7 @@ from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, perso
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent
 from astrbot_plugin_scoped_memory.tests.support.turn_plugin import TurnPlugin
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.astrbot]
 
 QUESTION = "奶奶对什么过敏，花生能吃吗"
 FAMILY = group(777)

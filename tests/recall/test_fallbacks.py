@@ -25,6 +25,7 @@ from astrbot_plugin_scoped_memory.tests.support.native import NATIVE
 HERE, ELSEWHERE = group(777), group(888)
 FACT, QUESTION = "小明对猫毛过敏", "谁对猫毛过敏"
 pytestmark = [
+    pytest.mark.process,
     pytest.mark.engine,
     pytest.mark.timeout(180),
 ]  # processes are started, and looked into before they are used

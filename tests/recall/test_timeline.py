@@ -40,7 +40,7 @@ from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, holding
 from astrbot_plugin_scoped_memory.tests.support.turn_plugin import TurnPlugin, recalled_for_turn
 from astrbot_plugin_scoped_memory.tools.core_memory_recall import RecallTool
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.astrbot]
 
 FAMILY, COMPANY, PUBLIC = group(777), group(888), group(999)
 SHANGHAI, NEW_YORK = ZoneInfo("Asia/Shanghai"), ZoneInfo("America/New_York")

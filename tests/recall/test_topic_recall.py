@@ -21,7 +21,7 @@ from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import NoWords
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.astrbot]
 
 FAMILY, COMPANY, PUBLIC = group(777), group(888), group(999)
 XIAOMING, XIAOHONG, ADMIN = person(1, "小明"), person(2, "小红"), person(9, "老李", admin=True)

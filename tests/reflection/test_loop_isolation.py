@@ -43,7 +43,7 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
     running,
 )
 
-pytestmark = pytest.mark.property
+pytestmark = [pytest.mark.engine, pytest.mark.property]
 
 PLACES = [group(1), group(2), private(3), private(4)]
 ANCHOR = {"aiocqhttp:GroupMessage:0": "锚"}  # so that no map counts as lost

@@ -28,7 +28,7 @@ from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import (
     SqliteLoopFile,
 )
 
-pytestmark = pytest.mark.contract
+pytestmark = [pytest.mark.unit, pytest.mark.contract]
 
 ZONE = timezone(timedelta(hours=8))
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=ZONE)

@@ -52,7 +52,7 @@ from astrbot_plugin_scoped_memory.tests.support.reflecting import (
     with_loop,
 )
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.astrbot]
 
 PEANUTS = "奶奶对花生过敏"
 

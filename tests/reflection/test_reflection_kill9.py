@@ -11,6 +11,7 @@ import pytest
 from astrbot_plugin_scoped_memory.tests.support.programs.reflecting_child import Child, faults
 
 pytestmark = [
+    pytest.mark.process,
     pytest.mark.engine,
     pytest.mark.timeout(300),
     pytest.mark.skipif(sys.platform == "win32", reason="no such signal"),

@@ -39,7 +39,7 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
 )
 from astrbot_plugin_scoped_memory.tests.support.reflecting import FAMILY, reflect, say, with_loop
 
-pytestmark = pytest.mark.property
+pytestmark = [pytest.mark.engine, pytest.mark.property]
 
 WORK, PUBLIC = group(888), group(999)
 WRITTEN = Written(line=repr, heading=lambda part, names: f"{part}{names}", words=str)

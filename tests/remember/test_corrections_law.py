@@ -24,7 +24,7 @@ from astrbot_plugin_scoped_memory.tests.support.reflecting import (
     say,
 )
 
-pytestmark = pytest.mark.property
+pytestmark = [pytest.mark.engine, pytest.mark.property]
 
 ADMIN = person(9, "管理员", admin=True)
 STATEMENTS = ("奶奶对花生过敏", "奶奶住在302室", "妈妈早上喝燕麦奶", "小明周六去爬山")

@@ -37,7 +37,7 @@ from astrbot_plugin_scoped_memory.tests.vault.test_vault import (
     memory,
 )
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.process]
 
 TOPICS = (Topic.ENTITIES, Topic.JOURNAL, Topic.TASKS)
 

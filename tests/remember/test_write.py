@@ -38,7 +38,7 @@ from astrbot_plugin_scoped_memory.tests.support.plugin import (
 )
 from astrbot_plugin_scoped_memory.tools.core_memory_remember import RememberTool
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.astrbot]
 
 HERE = group(777)
 PHONE = "房东的电话是13800138000"

@@ -77,7 +77,6 @@ def on_the_loop(tree: ast.Module) -> list[int]:
     ]
 
 
-@pytest.mark.slow
 def test_no_coroutine_sleeps_for_others() -> None:
     found = {m.path: lines for m in modules("core", "llm_memory") if (lines := on_the_loop(m.tree))}
     assert found == {}

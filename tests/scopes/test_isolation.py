@@ -46,7 +46,7 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
     running,
 )
 
-pytestmark = pytest.mark.property
+pytestmark = [pytest.mark.engine, pytest.mark.property]
 
 type Action = tuple[str, ConversationId, int, int]
 type Story = list[tuple[dict[str, str], bool, str, list[Action]]]

@@ -24,7 +24,7 @@ from astrbot_plugin_scoped_memory.llm_memory.text.normalising import clean
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
 from astrbot_plugin_scoped_memory.tests.fakes.vector_store import InMemoryVectorStore
 
-pytestmark = pytest.mark.property
+pytestmark = [pytest.mark.unit, pytest.mark.property]
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 ALIKE = [

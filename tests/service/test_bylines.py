@@ -31,7 +31,7 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
     running,
 )
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.astrbot]
 
 OWNER = person(900001, "老李", admin=True)
 LIKE_OWNER = person(700002, "老李")

@@ -22,7 +22,7 @@ from astrbot_plugin_scoped_memory.tests.support.engines import Ticker, group, ru
 from astrbot_plugin_scoped_memory.tests.support.loop_timers import soonest
 from astrbot_plugin_scoped_memory.tests.support.reflecting import say
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.astrbot]
 
 MINUTE = 60.0
 SETTINGS = replace(

@@ -52,7 +52,7 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
     running_on_vectors,
 )
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.process]
 
 PEANUTS, QUESTION = "奶奶对花生过敏", "奶奶能吃花生吗"
 DOOR, DOOR_QUESTION = "公司的门禁密码每周换", "门禁密码什么时候换"

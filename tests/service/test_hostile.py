@@ -47,7 +47,7 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
 )
 from astrbot_plugin_scoped_memory.tests.support.hostile import FOLDER, Said, others, ours
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.astrbot]
 
 ROOM, READER = group(777), private(1002)
 OURS, OTHERS = ours(), others()

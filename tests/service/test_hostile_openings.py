@@ -31,7 +31,7 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
 )
 from astrbot_plugin_scoped_memory.tests.support.hostile import Said
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.astrbot]
 
 EACH_ITS_OWN = replace(QUICK, group_scope=GroupScope.PER_GROUP)
 KINDS = (MemoryKind.EVENT, MemoryKind.TASK, MemoryKind.KNOWLEDGE)

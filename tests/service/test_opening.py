@@ -25,7 +25,7 @@ from astrbot_plugin_scoped_memory.llm_memory.vault.scan import VaultScan
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 from astrbot_plugin_scoped_memory.tests.support.engines import MAP, group, private, running
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.astrbot]
 
 PEANUTS = "奶奶对花生过敏"
 

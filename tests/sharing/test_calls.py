@@ -71,7 +71,7 @@ from astrbot_plugin_scoped_memory.llm_memory.sharing.calls import (
 from astrbot_plugin_scoped_memory.llm_memory.sharing.ports import SharedMemory
 from astrbot_plugin_scoped_memory.llm_memory.sharing.remote_memory import RemoteMemory
 
-pytestmark = pytest.mark.property
+pytestmark = [pytest.mark.unit, pytest.mark.property]
 
 SITE = ConversationId.parse("mcp:project:site")
 CALLS = sorted(

@@ -13,7 +13,7 @@ import pytest
 from astrbot_plugin_scoped_memory.tests.house.test_engine_alone import ENGINE, HEAVY
 from astrbot_plugin_scoped_memory.tests.support.agents.mcp_stdio import StdioClient
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.process]
 
 PROGRAM = """
 import sys

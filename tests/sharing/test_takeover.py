@@ -21,7 +21,7 @@ from astrbot_plugin_scoped_memory.llm_memory.sharing.endpoint import read_endpoi
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
 from astrbot_plugin_scoped_memory.tests.support.agents.mcp_stdio import ServerGone, StdioClient
 
-pytestmark = [pytest.mark.engine, pytest.mark.slow]
+pytestmark = [pytest.mark.engine, pytest.mark.process]
 
 CLIENTS = 3
 _WORDS = "仓库 接口 缓存 队列 日志 网关 权限 账单 报表 通知 搜索 推荐 图片 视频 订单 库存".split()  # noqa: SIM905

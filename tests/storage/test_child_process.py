@@ -36,7 +36,7 @@ def late(run: RunChild, program: str) -> ChildEnd:
     return end
 
 
-@pytest.mark.slow
+@pytest.mark.process
 @pytest.mark.parametrize("run", [run_child, Children().run], ids=["anybody's", "an owner's"])
 def test_a_child_tells_how_it_ended(run: RunChild) -> None:
     end = run((sys.executable, "-c", "print('好'); import sys; sys.exit(3)"), 60)
@@ -47,7 +47,7 @@ def test_a_child_tells_how_it_ended(run: RunChild) -> None:
         run(("/no-such-program",), 60)
 
 
-@pytest.mark.slow
+@pytest.mark.process
 @pytest.mark.skipif(sys.platform == "win32", reason="waits for whoever holds the pipes there")
 def test_a_child_that_is_late_is_not_waited_for_because_of_its_own_children(
     tmp_path: Path,

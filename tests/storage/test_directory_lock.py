@@ -177,7 +177,7 @@ def test_a_path_that_is_a_file_is_an_error(tmp_path: Path) -> None:
         DirectoryLock(tmp_path / "index").acquire()
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_another_process_is_refused_too_and_its_death_frees_the_lock(tmp_path: Path) -> None:
     holder = subprocess.Popen(
         [sys.executable, "-c", HOLDER, str(SCRIPTS), str(tmp_path / "index")],

@@ -28,7 +28,6 @@ def zone(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ite
     time.tzset()
 
 
-@pytest.mark.slow
 def test_it_agrees_with_the_table_of_zones_at_every_hour_of_a_year(zone: ZoneInfo) -> None:
     for hours in range(366 * 24):
         moment = datetime(2026, 1, 1, 0, 30, tzinfo=UTC) + timedelta(hours=hours)

@@ -18,7 +18,7 @@ from astrbot_plugin_scoped_memory.llm_memory.sync.ports import Watcher, WatchUna
 from astrbot_plugin_scoped_memory.llm_memory.sync.watcher import FolderWatcher
 from astrbot_plugin_scoped_memory.tests.fakes.watcher import FakeWatcher
 
-pytestmark = pytest.mark.contract
+pytestmark = [pytest.mark.unit, pytest.mark.contract]
 
 
 @dataclass

@@ -137,7 +137,6 @@ def test_many_that_load_at_once_read_its_lines_once_and_leave_one_whole_file(
     assert digested == []
 
 
-@pytest.mark.slow
 def test_a_tokenizer_that_is_closed_lets_go_of_the_dictionary(tmp_path: Path) -> None:
     cache = tmp_path / "dictionary.bin"
     before = 0

@@ -55,7 +55,7 @@ def test_what_is_no_expression_is_told_at_the_latest_when_all_are_compiled(
         broken.search("a")
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_an_import_compiles_none_of_them_and_all_of_them_are_sound(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", _NONE_COMPILED, str(SCRIPTS)],

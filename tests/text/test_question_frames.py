@@ -147,7 +147,6 @@ def test_where_nothing_else_is_asked_the_frame_is_what_is_asked() -> None:
     assert Question.read(TOKENIZER, "what time is it", "what time is it").frame == {}
 
 
-@pytest.mark.slow
 def test_a_question_with_a_frame_is_answered_as_without(tmp_path: Path) -> None:
     index = SqliteLexicalIndex(tmp_path / "a.sqlite", Tokenizer())
     index.open()

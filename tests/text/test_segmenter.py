@@ -37,7 +37,7 @@ def small(text: str = SMALL) -> WordCounts:
     return load_words(io.BytesIO(text.encode()), None)
 
 
-@pytest.mark.slow
+@pytest.mark.contract
 def test_every_word_and_every_beginning_has_the_count_that_jieba_has() -> None:
     assert dictionary().total == jiebas().total
     assert all(dictionary().look(word) == count for word, count in jiebas().FREQ.items())
@@ -65,7 +65,7 @@ def test_any_dictionary_says_of_any_text_what_its_lines_say(
     assert words.total == sum(count for _, count in lines)
 
 
-@pytest.mark.slow
+@pytest.mark.contract
 @pytest.mark.parametrize(
     "text",
     [
@@ -90,7 +90,7 @@ COMMON = st.deferred(
 HAN = st.one_of(COMMON, st.characters(min_codepoint=0x3400, max_codepoint=0x9FFF))
 
 
-@pytest.mark.slow
+@pytest.mark.contract
 @given(st.text(HAN, max_size=30))
 def test_any_text_is_cut_as_jieba_cuts_it(text: str) -> None:
     han = "".join(char for char in text if not char.isascii())

@@ -180,7 +180,6 @@ def test_latin_text_needs_no_dictionary() -> None:
     assert not tokenizer._loaded
 
 
-@pytest.mark.slow
 def test_loading_writes_no_file_and_says_nothing(
     tmp_path: object, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -192,7 +191,6 @@ def test_loading_writes_no_file_and_says_nothing(
     assert capfd.readouterr() == ("", "")
 
 
-@pytest.mark.slow
 def test_threads_that_load_at_once_get_the_same_tokens() -> None:
     tokenizer = Tokenizer()
     answers: list[list[str]] = []

@@ -23,7 +23,7 @@ from astrbot_plugin_scoped_memory.llm_memory.text.turn_text import (
     spoken,
 )
 
-pytestmark = pytest.mark.unit
+pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
 BYTES = bytes(range(256)) * 12
 CODED = base64.b64encode(BYTES).decode()

@@ -28,7 +28,7 @@ from astrbot_plugin_scoped_memory.tools.core_memory_remember import RememberTool
 from astrbot_plugin_scoped_memory.tools.expand_memory import ExpandTool
 from astrbot_plugin_scoped_memory.tools.update_tasks import TasksTool
 
-pytestmark = pytest.mark.unit
+pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
 TEXTS = Texts("zh-CN")
 NAMES = ["judgment", "reasoning", "tags", "strength", "memory_type", "query", "limit", "pointer",

@@ -16,7 +16,7 @@ from astrbot_plugin_scoped_memory.tests.support.turn_plugin import TurnPlugin
 from astrbot_plugin_scoped_memory.tools import TOOLS
 from astrbot_plugin_scoped_memory.tools.forget_memory import ForgetTool
 
-pytestmark = pytest.mark.unit
+pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
 TEXT = "小明把吉他寄存在老周那里"
 ASKED = "把吉他那件事忘掉吧"

@@ -12,7 +12,7 @@ from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, holding
 from astrbot_plugin_scoped_memory.tests.support.turn_plugin import TurnPlugin
 from astrbot_plugin_scoped_memory.tools.core_memory_remember import RememberTool
 
-pytestmark = pytest.mark.unit
+pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
 
 async def test_a_tag_of_the_tool_is_no_order_no_pointer_and_no_sign(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, holding
 from astrbot_plugin_scoped_memory.tests.support.turn_plugin import TurnPlugin
 from astrbot_plugin_scoped_memory.tools.update_tasks import TasksTool
 
-pytestmark = pytest.mark.unit
+pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
 
 async def call(rig: Rig, number: int = 777, **given: Any) -> str:

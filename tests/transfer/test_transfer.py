@@ -39,7 +39,7 @@ from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import Markdow
 from astrbot_plugin_scoped_memory.tests.vault.test_entry_round_trip import memories, times
 from astrbot_plugin_scoped_memory.tests.vault.test_entry_round_trip import text as any_text
 
-pytestmark = pytest.mark.property
+pytestmark = [pytest.mark.unit, pytest.mark.property]
 
 NOW = datetime(2026, 11, 21, 18, tzinfo=UTC)
 SCOPES = ("public", "家人", "dm-x-0a1b2c", "quarantine")

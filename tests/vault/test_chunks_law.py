@@ -16,7 +16,7 @@ from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.chunks import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.sections import section_of
 
-pytestmark = pytest.mark.property
+pytestmark = [pytest.mark.unit, pytest.mark.property]
 
 ODD = [
     "# 标题", "## 小节 ##", "#不是标题", "正文一行", "---", "===", "```", "~~~~", "````py", "",

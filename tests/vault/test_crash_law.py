@@ -21,7 +21,7 @@ from astrbot_plugin_scoped_memory.tests.vault.test_vault_law import (
     play,
 )
 
-pytestmark = pytest.mark.property
+pytestmark = [pytest.mark.unit, pytest.mark.property]
 
 DEPTH = 12
 """The writes of one deed, a moment before and one after each."""
@@ -171,7 +171,7 @@ def test_a_move_back_that_was_cut_off_loses_nothing_where_the_archive_has_it() -
     )
 
 
-@pytest.mark.slow
+@pytest.mark.process
 @pytest.mark.parametrize("action", killings)
 def test_the_process_really_ends_at_the_first_moments_of_each_deed(action: str) -> None:
     for moment in range(4):

@@ -17,7 +17,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import heading_id, parse, render
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.topic_file import parse_file
 
-pytestmark = pytest.mark.property
+pytestmark = [pytest.mark.unit, pytest.mark.property]
 
 NOW = datetime(2026, 11, 21, 18, 22, 5, tzinfo=timezone(timedelta(hours=8)))
 HOSTILE = [

@@ -19,7 +19,7 @@ from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.marked_block import 
     read,
 )
 
-pytestmark = pytest.mark.property
+pytestmark = [pytest.mark.unit, pytest.mark.property]
 
 words = st.text(
     st.one_of(st.characters(exclude_categories=["Cs"]), st.sampled_from("\n\r\t #-<>!^\ufeff")),

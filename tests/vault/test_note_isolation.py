@@ -24,7 +24,7 @@ from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import InMemoryLexic
 from astrbot_plugin_scoped_memory.tests.fakes.vector_store import Disk, InMemoryVectorStore
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, running
 
-pytestmark = pytest.mark.property
+pytestmark = [pytest.mark.engine, pytest.mark.property]
 
 QUERY = "大家都记得的那件事情"
 SCOPES = ["家人", "家", "public", "quarantine", "shared", "dm-x"]

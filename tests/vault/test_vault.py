@@ -27,7 +27,7 @@ from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import render
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
 from astrbot_plugin_scoped_memory.llm_memory.vault.vault_writer import SPLIT_BYTES
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.process]
 
 NOW = datetime(2026, 11, 21, 18, 0, tzinfo=UTC)
 FAMILY, WORK = Scope.parse("家人"), Scope.parse("公司")

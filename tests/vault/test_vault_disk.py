@@ -24,7 +24,7 @@ from astrbot_plugin_scoped_memory.tests.support.programs.small_disk import (
 )
 from astrbot_plugin_scoped_memory.tests.vault.test_vault import ADMIN, FAMILY, NOW, Tree, memory
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.process]
 
 
 @pytest.fixture

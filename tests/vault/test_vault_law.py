@@ -23,7 +23,7 @@ from astrbot_plugin_scoped_memory.tests.support.bots import AT_ONCE, FAMILY, WOR
 from astrbot_plugin_scoped_memory.tests.support.engines import person
 from astrbot_plugin_scoped_memory.tests.vault.test_vault import NOW
 
-pytestmark = pytest.mark.property
+pytestmark = [pytest.mark.unit, pytest.mark.property]
 
 SCOPES = (FAMILY, WORK)
 FILES = ("preferences.md", "entities.md", "旅行/我的.md")

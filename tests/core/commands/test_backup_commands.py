@@ -18,7 +18,7 @@ from astrbot_plugin_scoped_memory.llm_memory.errors import StateUnavailable, Tra
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, running
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakePlugin
 
-pytestmark = pytest.mark.unit
+pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
 ADMIN = Actor("10001", "老李", admin=True)
 FILE = "house.jsonl"

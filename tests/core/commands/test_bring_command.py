@@ -15,7 +15,7 @@ from astrbot_plugin_scoped_memory.llm_memory import DmScope
 from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, person, private, running
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, FakePlugin
 
-pytestmark = pytest.mark.unit
+pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
 PER_PEER = replace(QUICK, dm_scope=DmScope.PER_PEER)
 LINKED = replace(PER_PEER, identity_links={"aiocqhttp:1": "小明"})

@@ -20,7 +20,7 @@ from astrbot_plugin_scoped_memory.core.commands.command_words import (
 )
 from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
 
-pytestmark = pytest.mark.unit
+pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
 GROUPS = ["memory", "记忆"]
 NAMES = {

@@ -34,7 +34,7 @@ from astrbot_plugin_scoped_memory.tests.support.migrating import (
 )
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, FakePlugin
 
-pytestmark = pytest.mark.unit
+pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
 RECORDS = {**legacy(5), "wild": fields("越界的密语", memory_scope="../x"), "nothing": None}
 

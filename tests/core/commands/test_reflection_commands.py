@@ -26,7 +26,7 @@ from astrbot_plugin_scoped_memory.tests.support.reflecting import (
     with_loop,
 )
 
-pytestmark = pytest.mark.unit
+pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
 PEANUTS = "奶奶对花生过敏"
 

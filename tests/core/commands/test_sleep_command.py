@@ -27,7 +27,7 @@ from astrbot_plugin_scoped_memory.tests.support.nights import (
 )
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, FakePlugin
 
-pytestmark = pytest.mark.unit
+pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
 
 class Desk(FakePlugin):

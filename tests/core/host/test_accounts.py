@@ -9,7 +9,7 @@ import pytest
 
 from astrbot_plugin_scoped_memory.core.host.accounts import bot_accounts
 
-pytestmark = pytest.mark.unit
+pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
 
 def context(platforms: Any, running: tuple[str, ...] = ()) -> Any:

@@ -8,7 +8,7 @@ import pytest
 
 from astrbot_plugin_scoped_memory.core.host.gc_pause import gc_paused
 
-pytestmark = pytest.mark.unit
+pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
 
 def test_it_is_off_inside_and_as_it_was_afterwards() -> None:

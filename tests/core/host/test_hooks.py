@@ -13,7 +13,7 @@ from astrbot_plugin_scoped_memory.core.host.late_start import LateStart
 from astrbot_plugin_scoped_memory.core.texts import Texts
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent
 
-pytestmark = pytest.mark.unit
+pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
 SAY = Texts("zh-CN").say
 

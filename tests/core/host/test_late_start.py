@@ -15,7 +15,7 @@ from astrbot_plugin_scoped_memory.core.host import late_start
 from astrbot_plugin_scoped_memory.core.host.late_start import LateStart
 from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, chosen_language
 
-pytestmark = pytest.mark.unit
+pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
 LONG = 30.0
 

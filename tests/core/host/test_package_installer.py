@@ -12,7 +12,7 @@ from astrbot_plugin_scoped_memory.core.host import package_installer as installs
 from astrbot_plugin_scoped_memory.core.host import requirements
 from astrbot_plugin_scoped_memory.core.host.package_installer import Installs
 
-pytestmark = pytest.mark.unit
+pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
 NAMES = ["first-that-nobody-has", "second-that-nobody-has"]
 MODULES = [name.replace("-", "_") for name in NAMES]

@@ -11,7 +11,7 @@ from astrbot_plugin_scoped_memory.core.host.providers import AstrBotEmbedding
 from astrbot_plugin_scoped_memory.llm_memory import EmbeddingFailed
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.provider import ProviderEmbedder
 
-pytestmark = pytest.mark.unit
+pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
 
 class Narrow:

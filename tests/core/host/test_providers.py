@@ -24,7 +24,7 @@ from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed, Rera
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Embedder
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 
-pytestmark = pytest.mark.unit
+pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
 
 @dataclass

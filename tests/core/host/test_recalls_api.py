@@ -17,7 +17,7 @@ from astrbot_plugin_scoped_memory.tests.core.host.test_status_api import payload
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, running
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakePlugin
 
-pytestmark = pytest.mark.unit
+pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
 KEYS = {
     "conversation", "query", "at", "scopes", "arm", "dense_weight", "tokens", "milliseconds",

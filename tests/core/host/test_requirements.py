@@ -9,7 +9,7 @@ import pytest
 from astrbot_plugin_scoped_memory.core.host.requirements import Missing, missing_packages
 from astrbot_plugin_scoped_memory.core.plugin_names import ROOT
 
-pytestmark = pytest.mark.unit
+pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from astrbot_plugin_scoped_memory.harness.release import MODELS as LEFT_OUT
 from astrbot_plugin_scoped_memory.harness.release import without_packages
 from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed
 
-pytestmark = pytest.mark.unit
+pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
 MODELS = "sentence_transformers"
 

@@ -33,7 +33,7 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
 )
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakePlugin
 
-pytestmark = pytest.mark.unit
+pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
 NOW = datetime(2026, 11, 21, 18, 0, tzinfo=UTC)
 KEYS = {

@@ -20,7 +20,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Considered
 
-pytestmark = pytest.mark.unit
+pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 FULL_WIDTH = set("、；，。：（）")

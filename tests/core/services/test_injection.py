@@ -29,7 +29,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC
 from astrbot_plugin_scoped_memory.llm_memory.models.shelf import SHARED
 from astrbot_plugin_scoped_memory.llm_memory.text.safe_text import safe
 
-pytestmark = pytest.mark.unit
+pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 POINTER = re.compile(r"#([mn]-[0-9a-z]+)")

@@ -23,7 +23,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.status import IndexState
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, Ticker, running
 from astrbot_plugin_scoped_memory.tests.support.nights import NIGHT
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.astrbot]
 
 AT = (4, 0)
 QUICKLY = SchedulePace(catch_up_seconds=0.0, retry_seconds=0.01, patience=3, look_seconds=0.01)

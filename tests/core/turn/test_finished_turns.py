@@ -38,7 +38,7 @@ from astrbot_plugin_scoped_memory.tools.core_memory_recall import RecallTool
 from astrbot_plugin_scoped_memory.tools.core_memory_remember import RememberTool
 from astrbot_plugin_scoped_memory.tools.expand_memory import ExpandTool
 
-pytestmark = pytest.mark.unit
+pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
 PEANUTS, QUESTION = "奶奶对花生过敏", "奶奶对什么过敏，花生能吃吗"
 

@@ -22,7 +22,7 @@ from astrbot_plugin_scoped_memory.tests.support.plugin import (
 from astrbot_plugin_scoped_memory.tests.support.turn_plugin import TurnPlugin
 from astrbot_plugin_scoped_memory.tools.core_memory_recall import RecallTool
 
-pytestmark = pytest.mark.unit
+pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
 FILLED = '[{"role": "user", "content": "早"}]'
 

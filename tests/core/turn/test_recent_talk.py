@@ -11,7 +11,7 @@ from astrbot_plugin_scoped_memory.core.turn.recent_talk import RecentTalk, Said
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.talk import MOST_LINES
 from astrbot_plugin_scoped_memory.tests.support.engines import group, private
 
-pytestmark = pytest.mark.unit
+pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 SAID = Said("小刚换工作了", "去哪了？", NOW, "view", "c1")

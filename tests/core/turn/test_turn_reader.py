@@ -19,7 +19,7 @@ from astrbot_plugin_scoped_memory.core.turn.woken_agents import WokenAgents
 from astrbot_plugin_scoped_memory.llm_memory import Actor, ConversationId, ConversationKind
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent
 
-pytestmark = pytest.mark.unit
+pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
 
 class PlainEvent(AstrMessageEvent):

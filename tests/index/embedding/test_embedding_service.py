@@ -32,7 +32,7 @@ from astrbot_plugin_scoped_memory.tests.support.servers.embedding_server import 
     serving,
 )
 
-pytestmark = [pytest.mark.unit, pytest.mark.slow]
+pytestmark = pytest.mark.unit
 
 CANARY = "sk-canary-5f0d1c"
 TEXTS = ["Anna prefers green tea", "the printer needs paper", "奶奶对花生过敏"]

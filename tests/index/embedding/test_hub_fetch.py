@@ -30,7 +30,7 @@ from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local.local_model i
 from astrbot_plugin_scoped_memory.tests.support.embedders.tiny_onnx import make_tiny_onnx
 from astrbot_plugin_scoped_memory.tests.support.servers.hub_server import HubServer, running
 
-pytestmark = [pytest.mark.unit, pytest.mark.slow]
+pytestmark = pytest.mark.process
 
 GRAPH = "onnx/model.onnx"
 

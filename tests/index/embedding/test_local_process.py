@@ -23,7 +23,7 @@ from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import (
 )
 from astrbot_plugin_scoped_memory.tests.support.embedders.tiny_onnx import make_tiny_onnx
 
-pytestmark = pytest.mark.contract
+pytestmark = [pytest.mark.process, pytest.mark.contract]
 
 SLOW = EngineSettings(embed_query_seconds=60.0, embed_write_seconds=60.0)
 TEXTS = [f"Anna prefers tea number {number}" for number in range(20)]

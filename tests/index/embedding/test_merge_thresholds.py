@@ -29,7 +29,7 @@ from astrbot_plugin_scoped_memory.llm_memory.index.rules.deduplication import (
 )
 from astrbot_plugin_scoped_memory.tests.fakes.raw_embedder import FakeRawEmbedder
 
-pytestmark = [pytest.mark.unit, pytest.mark.slow]
+pytestmark = pytest.mark.unit
 
 PAIRS = calibrate.load_pairs()
 

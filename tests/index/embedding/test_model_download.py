@@ -14,7 +14,7 @@ from astrbot_plugin_scoped_memory.llm_memory.index.embedding.download.model_down
     fetch_command,
 )
 
-pytestmark = pytest.mark.unit
+pytestmark = pytest.mark.process
 
 NOWHERE = Path("/no/such/folder")
 ENDLESS = "import time; time.sleep(600)"
@@ -85,7 +85,6 @@ async def test_a_frozen_application_is_not_started_a_second_time(
     assert fetch_command("owner/model", None) == ()
 
 
-@pytest.mark.slow
 async def test_the_real_program_fails_at_once_when_it_may_not_go_online(tmp_path: Path) -> None:
     """HF_HUB_OFFLINE is set for all tests, and the child inherits it."""
     command = fetch_command("owner/model", tmp_path / "model")

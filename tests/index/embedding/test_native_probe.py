@@ -14,7 +14,7 @@ from astrbot_plugin_scoped_memory.llm_memory.index.embedding.native_probe import
 from astrbot_plugin_scoped_memory.llm_memory.storage import child_process
 from astrbot_plugin_scoped_memory.llm_memory.storage.child_process import ChildEnd, run_child
 
-pytestmark = pytest.mark.unit
+pytestmark = pytest.mark.process
 
 DIES = "import os, signal; os.kill(os.getpid(), signal.{})"
 

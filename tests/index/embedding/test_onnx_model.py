@@ -31,7 +31,7 @@ from astrbot_plugin_scoped_memory.llm_memory.index.embedding.native_probe import
 from astrbot_plugin_scoped_memory.llm_memory.storage.child_process import run_child
 from astrbot_plugin_scoped_memory.tests.support.embedders.tiny_onnx import make_tiny_onnx
 
-pytestmark = [pytest.mark.unit, pytest.mark.slow]
+pytestmark = [pytest.mark.unit, pytest.mark.model]
 
 TEXT = "Anna prefers tea"
 OTHERS = [{"type": "a.Transformer"}, {"type": "a.Pooling"}, {"type": "a.Dense"}]

@@ -19,7 +19,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope, 
 from astrbot_plugin_scoped_memory.llm_memory.text.tokenizer import Tokenizer
 from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import InMemoryLexicalIndex
 
-pytestmark = pytest.mark.contract
+pytestmark = [pytest.mark.unit, pytest.mark.contract]
 
 HOME, WORK = "家", "公司"
 

@@ -29,7 +29,7 @@ from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 from astrbot_plugin_scoped_memory.tests.support.engines import group, person
 from astrbot_plugin_scoped_memory.tests.support.servers.chroma_server import ServerProcess
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.process]
 
 HERE = group(777)
 PACE = IndexPace(pause_seconds=0.0, idle_seconds=0.1, retry_seconds=(0.1,), query_seconds=30.0)

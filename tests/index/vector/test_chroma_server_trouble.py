@@ -33,7 +33,7 @@ from astrbot_plugin_scoped_memory.tests.support.servers.chroma_server import (
     standing_before,
 )
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.process]
 
 PEANUTS, QUESTION = "奶奶对花生过敏", "奶奶能吃花生吗"
 OWNER = "0123456789abcdef" * 2

@@ -23,7 +23,7 @@ from astrbot_plugin_scoped_memory.tests.index.vector.index_bench import (
     works,
 )
 
-pytestmark = [pytest.mark.property, pytest.mark.slow, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.process, pytest.mark.property, pytest.mark.timeout(1200)]
 
 GRAPH = [
     "header.bin",

@@ -23,6 +23,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope, ScopeFilter
 
 pytestmark = [
+    pytest.mark.process,
     pytest.mark.contract,
     pytest.mark.skipif(sys.platform not in ("linux", "darwin"), reason="locks cannot be told here"),
 ]

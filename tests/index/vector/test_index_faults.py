@@ -33,7 +33,7 @@ from astrbot_plugin_scoped_memory.tests.index.vector.index_bench import (
     works,
 )
 
-pytestmark = pytest.mark.contract
+pytestmark = [pytest.mark.process, pytest.mark.contract]
 
 SCRIPTS = Path(__file__).resolve().parents[3] / "scripts"
 IN_ANOTHER_PROCESS = """

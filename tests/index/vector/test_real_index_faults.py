@@ -37,6 +37,7 @@ from astrbot_plugin_scoped_memory.tests.support.indexed import (
 from astrbot_plugin_scoped_memory.tests.support.programs import program
 
 pytestmark = [
+    pytest.mark.process,
     pytest.mark.engine,
     pytest.mark.timeout(400),
 ]  # the first test of a group waits for its process

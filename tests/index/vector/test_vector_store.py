@@ -16,7 +16,7 @@ from astrbot_plugin_scoped_memory.tests.index.vector.vector_bench import (
     vectors,
 )
 
-pytestmark = pytest.mark.contract
+pytestmark = [pytest.mark.process, pytest.mark.contract]
 
 
 def test_what_was_written_is_found(bench: Bench) -> None:

@@ -20,7 +20,7 @@ from astrbot_plugin_scoped_memory.llm_memory.index.vector.write_pace import Writ
 from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope, ScopeFilter
 
-pytestmark = pytest.mark.contract
+pytestmark = [pytest.mark.process, pytest.mark.contract]
 
 SCRIPTS = Path(__file__).resolve().parents[3] / "scripts"
 DIM = 8

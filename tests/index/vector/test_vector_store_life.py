@@ -21,7 +21,7 @@ from astrbot_plugin_scoped_memory.tests.index.vector.vector_bench import (
     vectors,
 )
 
-pytestmark = pytest.mark.contract
+pytestmark = [pytest.mark.process, pytest.mark.contract]
 
 
 def test_collections_do_not_see_each_other(bench: Bench, collection: str) -> None:

@@ -24,7 +24,7 @@ from astrbot_plugin_scoped_memory.tests.index.vector.vector_bench import (
     vectors,
 )
 
-pytestmark = pytest.mark.contract
+pytestmark = [pytest.mark.process, pytest.mark.contract]
 
 HOSTILE = (
     *("家", "家人", "家人2", "人", "public", "public-x", "publi", "xpublic", "PUBLIC-", "a", "A"),

@@ -35,7 +35,7 @@ from astrbot_plugin_scoped_memory.tests.support.servers.chroma_server import (
     standing_before,
 )
 
-pytestmark = pytest.mark.contract
+pytestmark = [pytest.mark.process, pytest.mark.contract]
 
 SECRET = "geheim-4711"
 

@@ -27,7 +27,7 @@ from astrbot_plugin_scoped_memory.tests.index.vector.vector_bench import (
 )
 from astrbot_plugin_scoped_memory.tests.support.servers.chroma_server import ServerProcess
 
-pytestmark = pytest.mark.contract
+pytestmark = [pytest.mark.process, pytest.mark.contract]
 
 COUNT = 240
 ROWS = vectors(COUNT, 7)

@@ -36,7 +36,7 @@ from astrbot_plugin_scoped_memory.tests.index.vector.index_bench import (
 )
 from astrbot_plugin_scoped_memory.tests.support.native import NATIVE
 
-pytestmark = pytest.mark.contract
+pytestmark = [pytest.mark.process, pytest.mark.contract]
 
 SCRIPTS = Path(__file__).resolve().parents[3] / "scripts"
 

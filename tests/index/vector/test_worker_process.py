@@ -16,7 +16,7 @@ from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_process import 
     WorkerProcess,
 )
 
-pytestmark = pytest.mark.unit
+pytestmark = pytest.mark.process
 
 PROGRAM = """
 import os, pickle, sys, threading
@@ -179,7 +179,6 @@ def test_who_calls_after_a_crash_is_told_how_it_ended(
     assert ended.value.crashed
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("nonsense", ["babble", "another_class"])
 def test_a_process_that_speaks_no_language_of_ours_is_as_good_as_ended(
     worker: WorkerProcess, nonsense: str

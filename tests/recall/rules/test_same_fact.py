@@ -22,7 +22,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.ranking import Candidate, Sifted, choose
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.same_fact import merge_same_facts, once
 
-pytestmark = pytest.mark.unit
+pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
 NOW = datetime(2026, 11, 21, 18, 0, tzinfo=UTC)
 HOME = Scope.parse("家人")

@@ -19,7 +19,7 @@ from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.fair_shares import
     in_order,
 )
 
-pytestmark = pytest.mark.property
+pytestmark = [pytest.mark.unit, pytest.mark.property]
 
 DAILY = 50_000
 MORNING = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)

@@ -14,7 +14,7 @@ from astrbot_plugin_scoped_memory.llm_memory.remember.rules.contradiction import
     conflict,
 )
 
-pytestmark = pytest.mark.property
+pytestmark = [pytest.mark.unit, pytest.mark.property]
 
 NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)
 

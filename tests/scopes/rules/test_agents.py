@@ -24,7 +24,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.settings import (
 from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.scope_map import odd_keys, read_scope_map
 from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.scope_resolution import resolve
 
-pytestmark = pytest.mark.property
+pytestmark = [pytest.mark.unit, pytest.mark.property]
 
 NAMES = st.text(min_size=1, max_size=30).filter(lambda text: bool(text.strip()))
 LEVELS = st.sampled_from(["project", "global", "workspace"])

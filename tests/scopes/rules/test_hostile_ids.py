@@ -29,7 +29,7 @@ from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.scope_map import read_
 from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.scope_resolution import resolve
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import clean
 
-pytestmark = pytest.mark.property
+pytestmark = [pytest.mark.unit, pytest.mark.property]
 
 # Few different letters, so that separators meet; case variants; what cuts or joins parts elsewhere.
 part = st.one_of(

@@ -14,7 +14,7 @@ from astrbot_plugin_scoped_memory.llm_memory.transfer.rules.carried_settings imp
     with_changes,
 )
 
-pytestmark = pytest.mark.unit
+pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
 DEFAULTS = defaults_of(json.loads((ROOT / "_conf_schema.json").read_text("utf-8")))
 CONFIG = {
