@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ..catalogue.catalogue import Catalogue
+from ..catalogue.rules.bylines import folded_name
 from ..models.consent import is_for_speaker_alone
 from ..models.conversation import Actor
 from ..models.corrections import CorrectionKind
@@ -220,7 +221,30 @@ class ResultApplier:
         if turn is None or not self._said(turn.person, turn, contradiction):
             return False
         own = self._book.same_person(turn.person, old.memory.provenance.person)
-        return may_close(old, contradiction.draft.judgment, turn, own=own)
+        known = self._is_known(turn, old, context)
+        return may_close(old, contradiction.draft.judgment, turn, own=own, known=known)
+
+    def _is_known(self, turn: QueuedTurn, old: StoredMemory, context: ResultContext) -> bool:
+        """Returns whether the turn's account spoke under its present name before the entry was
+        made: in public in the conversation of both; in a private scope, whose members the owner has
+        chosen, in the conversation of either."""
+        name, where = folded_name(turn.who), {turn.conversation}
+        where.add(old.memory.provenance.conversation)
+        if old.scope.is_public and len(where) > 1:
+            return False
+        if turn.person not in self._catalogue.speakers.bearers(name, context.own.names):
+            return False
+        before = (
+            stored.memory.provenance
+            for stored in self._catalogue.visible(context.own)
+            if stored.memory.created_at < old.memory.created_at
+        )
+        return any(
+            origin.person == turn.person
+            and origin.conversation in where
+            and folded_name(origin.who) == name
+            for origin in before
+        )
 
     def _said(self, person: str, turn: QueuedTurn, contradiction: Contradiction) -> bool:
         """Returns whether this person spoke in the turn and said the contradicting words."""

@@ -90,9 +90,11 @@ def may_replace(stored: StoredMemory, text: str, turn: QueuedTurn) -> bool:
     return _turned(old.judgment) == _turned(text) or _turned(told)
 
 
-def may_close(stored: StoredMemory, text: str, turn: QueuedTurn, *, own: bool) -> bool:
+def may_close(stored: StoredMemory, text: str, turn: QueuedTurn, *, own: bool, known: bool) -> bool:
     """Returns whether ``text``, learned from a turn, settles an older entry that it may not
     replace: the entry is kept and marked. ``own``: the turn's speaker also said the entry.
+    ``known``: the turn's account bore its name there before the entry was made; a nickname alone is
+    free to choose, and makes its bearer no party of what holds it.
 
     It must be about the same matter, not only the same people, and was said in the turn. Other
     speakers settle entries that name them, plans of the same conversation that they say are
@@ -116,7 +118,7 @@ def may_close(stored: StoredMemory, text: str, turn: QueuedTurn, *, own: bool) -
     if not wanted or len(wanted & said) < len(wanted) * _HALF:
         return False
     denied = _denies(text) and not _denies(old.judgment)
-    return own or (_is_party(stored, text, turn) and not denied)
+    return own or (_is_party(stored, text, turn, known=known) and not denied)
 
 
 def stated(text: str) -> str:
@@ -126,11 +128,11 @@ def stated(text: str) -> str:
     return "".join(clause for clause in clauses if not _ASKED.search(clause))
 
 
-def _is_party(stored: StoredMemory, text: str, turn: QueuedTurn) -> bool:
+def _is_party(stored: StoredMemory, text: str, turn: QueuedTurn, *, known: bool) -> bool:
     old = stored.memory
     if turn.who == old.provenance.who:
         return False  # another account under the speaker's name
-    if len(turn.who) >= _LEAST_NAME and _names(old.judgment, turn.who):
+    if known and len(turn.who) >= _LEAST_NAME and _names(old.judgment, turn.who):
         return True
     if _DEBT.search(old.judgment) and _names(text, turn.who):
         return False  # it is the speaker's own debt, not that of the others

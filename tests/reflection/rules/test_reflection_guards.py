@@ -165,10 +165,11 @@ def test_who_is_named_settles_a_matter_and_who_only_denies_it_does_not(
     stored = StoredMemory(PUBLIC, "entities.md", memory(old))
     own = not who
     heard = turn(said) if own else turn(said, "q:2", who)
-    assert may_close(stored, new, heard, own=own) is may
+    assert may_close(stored, new, heard, own=own, known=True) is may
+    assert may_close(stored, new, heard, own=own, known=False) is own  # a nickname alone
     assert not may_replace(stored, new, heard) or not own
     earlier = replace(heard, observed_at=NOW - timedelta(minutes=1))
-    assert not may_close(stored, new, earlier, own=own)
+    assert not may_close(stored, new, earlier, own=own, known=True)
 
 
 @pytest.mark.parametrize(
@@ -194,7 +195,7 @@ def test_who_asks_denies_or_speaks_of_his_own_debt_settles_nothing(
     old: str, said: str, new: str, who: str, may: bool
 ) -> None:
     stored = StoredMemory(Scope.parse("家人"), "journal/2026-11-21.md", memory(old))
-    assert may_close(stored, new, turn(said, "q:2", who), own=False) is may
+    assert may_close(stored, new, turn(said, "q:2", who), own=False, known=True) is may
 
 
 def test_any_speaker_drops_a_plan_where_it_was_made() -> None:
@@ -202,12 +203,14 @@ def test_any_speaker_drops_a_plan_where_it_was_made() -> None:
     off = turn("周日下雨，爬香山取消了", "q:2", "小红")
     new = "周日爬香山取消了"
     stored = StoredMemory(PUBLIC, "journal/2026-11-21.md", plan)
-    assert may_close(stored, new, off, own=False)
-    assert not may_close(stored, new, replace(off, conversation="q:GroupMessage:8"), own=False)
+    assert may_close(stored, new, off, own=False, known=True)
+    assert not may_close(
+        stored, new, replace(off, conversation="q:GroupMessage:8"), own=False, known=True
+    )
     other = "周日全家去爬泰山"
-    assert not may_close(stored, other, turn("周日爬泰山", "q:2", "小红"), own=False)
+    assert not may_close(stored, other, turn("周日爬泰山", "q:2", "小红"), own=False, known=True)
     fact = replace(stored, memory=replace(plan, kind=MemoryKind.KNOWLEDGE))
-    assert not may_close(fact, new, off, own=False)  # among strangers
+    assert not may_close(fact, new, off, own=False, known=True)  # among strangers
 
 
 def test_any_speaker_updates_a_fact_but_not_another_persons_preference() -> None:
@@ -215,20 +218,24 @@ def test_any_speaker_updates_a_fact_but_not_another_persons_preference() -> None
     moved = turn("备用钥匙改放鞋柜里了", "q:2", "小红")
     key = StoredMemory(family, "entities.md", memory("备用钥匙放在快递柜旁的信箱里"))
     new = "备用钥匙改放在鞋柜里"
-    assert may_close(key, new, moved, own=False)
-    assert not may_close(key, new, replace(moved, user_text="备用钥匙在鞋柜里"), own=False)
-    assert not may_close(key, new, replace(moved, conversation="q:GroupMessage:8"), own=False)
+    assert may_close(key, new, moved, own=False, known=True)
+    assert not may_close(
+        key, new, replace(moved, user_text="备用钥匙在鞋柜里"), own=False, known=True
+    )
+    assert not may_close(
+        key, new, replace(moved, conversation="q:GroupMessage:8"), own=False, known=True
+    )
     liking = StoredMemory(family, "preferences.md", memory("奶奶对花生过敏"))
     cured = turn("奶奶的花生过敏已经改好了", "q:2", "小红")
-    assert not may_close(liking, "奶奶的花生过敏已经好了", cured, own=False)
+    assert not may_close(liking, "奶奶的花生过敏已经好了", cured, own=False, known=True)
 
 
 def test_what_is_written_by_hand_a_rule_a_quotation_or_an_admins_word_is_not_settled() -> None:
     back = turn("三百块我还给小明了", "q:2", "小红")
     new = "小红把三百块还给小明了"
     stored = StoredMemory(PUBLIC, "entities.md", memory(DEBT))
-    assert may_close(stored, new, back, own=False)
-    assert not may_close(replace(stored, path="instructions.md"), new, back, own=False)
+    assert may_close(stored, new, back, own=False, known=True)
+    assert not may_close(replace(stored, path="instructions.md"), new, back, own=False, known=True)
     for changes in (
         {"provenance": replace(MING, source=Source.PERSON)},
         {"provenance": replace(MING, trusted=True)},
@@ -236,13 +243,13 @@ def test_what_is_written_by_hand_a_rule_a_quotation_or_an_admins_word_is_not_set
         {"tags": ("日记",)},
     ):
         other = replace(stored, memory=replace(stored.memory, **changes))
-        assert not may_close(other, new, back, own=False)
+        assert not may_close(other, new, back, own=False, known=True)
     admins = replace(stored, memory=memory(DEBT, provenance=replace(MING, trusted=True)))
-    assert may_close(admins, new, replace(back, admin=True), own=False)
+    assert may_close(admins, new, replace(back, admin=True), own=False, known=True)
 
 
 def test_a_word_that_takes_back_a_part_replaces_no_whole() -> None:
     old = StoredMemory(PUBLIC, "entities.md", memory("小明在晨星出版社实习做校对，每周一三五去"))
     said = turn("实习改到每周二四了")
     assert not may_replace(old, "小明的实习改到每周二四", said)
-    assert may_close(old, "小明的实习改到每周二四", said, own=True)
+    assert may_close(old, "小明的实习改到每周二四", said, own=True, known=True)
