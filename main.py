@@ -22,6 +22,7 @@ from .core.host.package_installer import Installs
 from .core.plugin_names import NAME, RECALLS_ROUTE, ROOT, STATUS_ROUTE, plugin_version
 from .core.texts import Texts, chosen_language
 from .core.turn.group_chatter import GroupChatter
+from .core.turn.moved_chats import MovedChats
 
 if TYPE_CHECKING:
     from .core.commands.commands import Command
@@ -92,6 +93,7 @@ class ScopedMemoryPlugin(Star):
         )
         if parts.mind is not None:
             GroupChatter.use(parts.mind.listens_to)
+            MovedChats.use(parts.mind.chat_moved)
             await self._add_tools(code.tools, parts)
         parts.open(just_started=just_started)
         if parts.plugin is not None:
@@ -143,6 +145,7 @@ class ScopedMemoryPlugin(Star):
     async def terminate(self) -> None:
         """On reload, disable and SIGINT. SIGTERM and worse do without: all is durable anyway."""
         GroupChatter.use(None)
+        MovedChats.use(None)
         await self._parts.close()
 
     async def _status(self) -> Any:
@@ -207,6 +210,10 @@ class ScopedMemoryPlugin(Star):
     async def on_group_chatter(self, event: AstrMessageEvent) -> None:
         """群里没有叫机器人的话（只在设置里打开时）"""
         await self._tell(lambda mind: mind.overheard(event))
+
+    @filter.custom_filter(MovedChats, False, priority=_FIRST)
+    async def on_moved_chat(self, event: AstrMessageEvent) -> None:
+        """群换了号（Telegram 群升级成超级群）：记忆域跟过去；它自己什么也不回答"""
 
     @filter.custom_filter(CommandWords, False, priority=_FIRST)
     async def on_command_words(self, event: AstrMessageEvent) -> None:

@@ -75,19 +75,25 @@ class Telegram:
         command."""
         if place.kind == "group" and at and not text.startswith("/"):
             text = f"@{USERNAME} {text}"
-        message: JsonObject = {
-            "message_id": next(self._ids),
-            "date": int(time.time()),
-            "chat": _chat(place),
-            "from": _user(person),
-            "text": text,
-        }
+        message: JsonObject = {"chat": _chat(place), "from": _user(person), "text": text}
         if text.startswith(f"@{USERNAME}"):
             length = len(USERNAME) + 1
             message["entities"] = [{"type": "mention", "offset": 0, "length": length}]
         if place.thread:
             message |= {"message_thread_id": place.thread, "is_topic_message": True}
-        self._updates.append({"update_id": next(self._ids), "message": message})
+        self._post(message)
+
+    def upgrade(self, old: Place, new: Place, person: Person) -> None:
+        """A person makes a supergroup of a group: Telegram says so in both of them."""
+        for place, name, other in (
+            (old, "migrate_to_chat_id", new),
+            (new, "migrate_from_chat_id", old),
+        ):
+            self._post({name: other.number, "chat": _chat(place), "from": _user(person)})
+
+    def _post(self, message: JsonObject) -> None:
+        fields = {"message_id": next(self._ids), "date": int(time.time())}
+        self._updates.append({"update_id": next(self._ids), "message": fields | message})
         self._news.set()
 
     async def _answer(self, http: web.Request) -> web.Response:
@@ -129,6 +135,8 @@ def _chat(place: Place) -> JsonObject:
     if place.kind == "private":
         return {"id": place.number, "type": "private", "first_name": "友"}
     title = f"群{place.number}"
+    if not str(place.number).startswith("-100"):
+        return {"id": place.number, "type": "group", "title": title}
     return {"id": place.number, "type": "supergroup", "title": title, "is_forum": True}
 
 

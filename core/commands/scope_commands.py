@@ -22,6 +22,7 @@ from ..replies.loop_text import moment
 from ..turn.first_message import scope_line
 from .bring_command import BRING, BringCommand, left_text
 from .correct_commands import split
+from .rebind_command import REBIND, RebindCommand
 
 _CONFIRM = frozenset({"confirm", "确认"})
 _PUBLIC = frozenset({"public", "公共", "公开"})
@@ -36,6 +37,7 @@ class ScopeCommands:
         self._plugin = plugin
         self._say = plugin.texts.say
         self._bring = BringCommand(plugin).bring
+        self._rebind = RebindCommand(plugin).rebind
 
     async def scope(self, conversation_id: ConversationId, actor: Actor, rest: str) -> str:
         """Nothing: what it is and why. A name: from now on it is this one, by an admin."""
@@ -46,6 +48,8 @@ class ScopeCommands:
             return await self._confirm(actor)
         if word.lower() in BRING:
             return await self._bring(conversation_id, actor, more)
+        if word.lower() in REBIND:
+            return await self._rebind(conversation_id, actor, more)
         if not actor.admin:
             return self._say("outcome.admins_only")
         if not more and word.lower() in _OFF:

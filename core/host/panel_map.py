@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-_KEY = "conversation_scope_map"
+MAP_KEY = "conversation_scope_map"
 
 
 class NotSaved(Exception):
@@ -29,7 +29,7 @@ class PanelMap:
 
     def read(self) -> dict[str, object]:
         """The map as the panel has it now. What is no table is empty."""
-        found = (self._config or {}).get(_KEY)
+        found = (self._config or {}).get(MAP_KEY)
         return dict(found) if isinstance(found, Mapping) else {}
 
     def all(self) -> dict[str, object]:
@@ -38,7 +38,7 @@ class PanelMap:
 
     async def save(self, changed: dict[str, object]) -> None:
         """Put it in the place of the former one, for good. Raises NotSaved."""
-        await self.save_all({_KEY: changed})
+        await self.save_all({MAP_KEY: changed})
 
     async def save_all(self, changed: Mapping[str, object]) -> None:
         """Put these settings in the place of the former ones, for good.

@@ -28,6 +28,7 @@ from ..service.corrections import Corrections
 from ..service.engine import Engine, EngineRooms
 from ..service.engine_parts import EngineParts
 from ..service.file_reading import FileReading
+from ..service.rebinds import Rebinds
 from ..service.recalls import Recalls
 from ..service.scope_admin import ScopeAdmin
 from ..service.turns import Turns
@@ -218,7 +219,10 @@ def _make_service(
         arrivals.migrations.run_aside,
     )
     files = FileReading(recalls, parts.pages, recall.notes, loop.paused_conversations)
-    admin = ScopeAdmin(settings, book, former, bringing, remember.editor, reconciler, life)
+    rebinds = Rebinds(
+        book, former, bringing, loop.paused_conversations, unread, remember.editor, life
+    )
+    admin = ScopeAdmin(settings, book, former, bringing, remember.editor, reconciler, life, rebinds)
     return CognitiveService(
         settings,
         life,

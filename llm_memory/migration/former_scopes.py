@@ -14,9 +14,11 @@ from ..models.consent import is_private_chat
 from ..models.conversation import ConversationId, ConversationKind
 from ..models.data_models import StoredMemory
 from ..models.former_scopes import DerivedScope, LeftBehind, Remainder
+from ..models.rebinding import Rebinding
 from ..models.resolution import Resolution, Usable, WhyCode
 from ..models.scope import Scope, ScopeFilter
 from ..reflection.turn_store import SqliteTurnStore
+from ..scopes.rules.rebinding import known_under, renamed
 from ..scopes.rules.scope_resolution import ALL_PRIVATE_CHATS, as_derived
 from ..scopes.scope_book import ScopeBook
 from ..storage.state_store import SqliteStateStore
@@ -101,6 +103,20 @@ class FormerScopes:
             if number % _AT_ONCE == 0:
                 await asyncio.sleep(0)
         return list(found)
+
+    def of_renamed(self, rebinding: Rebinding) -> list[Remainder]:
+        """The same of the conversations that go on under another name."""
+        found: dict[Remainder, None] = {}
+        for key, owner in list(self._moved.items()):
+            if renamed(key, rebinding) is not None:
+                scopes = {scope for name in self._names[key] if (scope := as_derived(name))}
+                found |= dict.fromkeys(self._among(scopes, owner))
+        return list(found)
+
+    def knows(self, name: str) -> bool:
+        """True if a policy has derived a scope for this conversation, or for one of this bot
+        account."""
+        return bool(known_under(name, self._names))
 
     async def _queued(self) -> frozenset[str]:
         """The scopes of queued turns. A queue that cannot be read holds nothing."""

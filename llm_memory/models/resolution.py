@@ -29,6 +29,8 @@ class WhyCode(StrEnum):
     """The map has this conversation under a bot account that does not exist."""
     UNREADABLE_KEY = "unreadable_key"
     """A key that is no conversation id seems to mean this conversation."""
+    SUCCESSOR = "successor"
+    """The conversation seems to go on for one that the map names and that fell silent."""
     UNKNOWN_POLICY = "unknown_policy"
     UNKNOWN_PERSONA = "unknown_persona"
     UNKNOWN_ORIGIN = "unknown_origin"

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
 
+from .rebinding import Rebinding
 from .resolution import WhyCode
 from .scope import Scope, ScopeFault
 
@@ -77,6 +78,9 @@ class ScopeMap:
         gone: Keys of bot accounts that do not exist now. The same conversation on another account
             reads public only.
         withheld: None, or why every conversation that would fall to public reads public only.
+        rebound: Names that were replaced by others, in the order in which that was done.
+        successors: Conversations that seem to go on for a mapped one, by key, with the key of that
+            one. They read public only until an admin says what they are.
     """
 
     entries: Mapping[str, Scope | IllegalName] = field(default_factory=lambda: MappingProxyType({}))
@@ -84,6 +88,8 @@ class ScopeMap:
     unreadable: frozenset[str] = frozenset()
     gone: frozenset[str] = frozenset()
     withheld: WhyCode | None = None
+    rebound: tuple[Rebinding, ...] = ()
+    successors: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
 
 BY_ACCOUNT = "advanced.dm_scope_by_account"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ..models.data_models import StoredMemory
 from ..models.notices import Notice, NoticeCode, Severity
+from ..models.rebinding import Rebinding
 from ..models.resolution import Why, WhyCode
 from ..models.settings import EngineSettings, ScopeMap
 from ..runtime.notice_board import NoticeBoard
@@ -81,6 +82,9 @@ class MapGuard:
         self._lost = LostAccounts()
         self._map = ScopeMap()
         self._written_over: frozenset[str] = frozenset()
+        self._rebound: tuple[Rebinding, ...] = ()
+        self._successors: dict[str, str] = {}
+        self._held_back: frozenset[str] = frozenset()
         self._raw = settings.scope_map
         self.seen: frozenset[str] = frozenset()
         """Conversations that a message came from, and keys of the map that one of them had."""
@@ -91,6 +95,8 @@ class MapGuard:
         Scopes that have a folder but no key may have lost their map, if this installation has
         never known a key of theirs: a copied folder. Where it has, the owner took the key out.
         """
+        self._rebound = self._state.rebindings()
+        self._successors = self._state.successors() | self._successors
         self._take(self._look(self._raw or {}, folders))
 
     async def change(
@@ -164,6 +170,41 @@ class MapGuard:
         self._map = looked.scope_map
         self._report_entries()
         self._weigh()
+
+    @property
+    def accounts(self) -> frozenset[str] | None:
+        """The bot accounts that exist now, None where they are unknown."""
+        return self._accounts()
+
+    @property
+    def rebound(self) -> tuple[Rebinding, ...]:
+        """The names that were replaced by others, in the order in which that was done."""
+        return self._rebound
+
+    async def rebind(self, rebindings: Sequence[Rebinding]) -> None:
+        """Go by these names from now on. Raises StateUnavailable, and then by the former ones."""
+        await asyncio.to_thread(self._state.put_rebindings, rebindings)
+        self._rebound = tuple(rebindings)
+        self._weigh()
+
+    def suspect(self, key: str, former: str) -> None:
+        """The conversation seems to go on for a mapped one: from now on it reads public only."""
+        self._successors[key] = former
+        self._weigh()
+
+    def settle(self, key: str) -> None:
+        """It is known what the conversation is, or is none."""
+        if self._successors.pop(key, None) is not None:
+            self._weigh()
+
+    @property
+    def successors(self) -> Mapping[str, str]:
+        """The conversations on hold, with the key of the one that each seems to go on for."""
+        return self._successors
+
+    def keep_successors(self) -> None:
+        """Keep them durably. Blocks. Raises StateUnavailable."""
+        self._state.put_successors(self._successors)
 
     def near(self, keys: Collection[str]) -> list[MapFault]:
         """Entries that match no conversation and look as if they meant the one with these keys."""
@@ -243,8 +284,17 @@ class MapGuard:
         elif self._unnamed:
             withheld = WhyCode.MAP_UNKNOWN
         self._lost = lost
-        self._map = replace(self._map, gone=lost.keys, withheld=withheld)
+        for key in self._map.entries.keys() & self._successors.keys():
+            del self._successors[key]
+        self._map = replace(
+            self._map,
+            gone=lost.keys,
+            withheld=withheld,
+            rebound=self._rebound,
+            successors=dict(self._successors),
+        )
         self._report_accounts()
+        self._report_successors()
         self._report_unnamed()
 
     def _report_entries(self) -> None:
@@ -285,6 +335,14 @@ class MapGuard:
         self._notices.post(
             Notice(NoticeCode.MAP_ACCOUNTS_GONE, params=params, severity=Severity.ERROR)
         )
+
+    def _report_successors(self) -> None:
+        for key in self._held_back - self._successors.keys():
+            self._notices.clear(NoticeCode.SUCCESSOR, key)
+        self._held_back = frozenset(self._successors)
+        for key, former in self._successors.items():
+            params = {"key": key, "former": former}
+            self._notices.post(Notice(NoticeCode.SUCCESSOR, key, params, severity=Severity.ERROR))
 
     def _report_unnamed(self) -> None:
         if not self._unnamed:

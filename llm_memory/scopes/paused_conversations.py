@@ -104,6 +104,11 @@ class PausedConversations:
         """When this conversation was paused; None where it is not."""
         return self._paused.get(conversation_id.map_key)
 
+    def all(self) -> dict[str, datetime]:
+        """The paused conversations, by what the owner's map calls them, as far as they are known,
+        with the time."""
+        return dict(self._paused)
+
     def is_paused(self, map_key: str) -> bool:
         """By its own id, or by what the owner's map calls it by."""
         return map_key in self._paused

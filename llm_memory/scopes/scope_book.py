@@ -15,6 +15,7 @@ from ..models.consent import is_private_chat
 from ..models.conversation import Actor, ConversationId, ConversationKind
 from ..models.data_models import StoredMemory
 from ..models.notices import Notice, NoticeCode, Severity
+from ..models.rebinding import Rebinding
 from ..models.resolution import Refused, Resolution, Usable, WhyCode
 from ..models.scope import Scope
 from ..models.settings import BY_ACCOUNT, DmScope, EngineSettings, ScopeSettings
@@ -89,15 +90,49 @@ class ScopeBook:
         self._look_at_strangers()
 
     async def change_map(
-        self,
-        raw: Mapping[str, object],
-        conversation_id: ConversationId,
-        folders: Collection[str],
+        self, raw: Mapping[str, object], keys: Collection[str], folders: Collection[str]
     ) -> None:
-        """An admin has set or dropped this conversation's entry in chat: from now on the map is
-        this one."""
-        keys = {conversation_id.umo, conversation_id.map_key}
+        """An admin has set or dropped these keys in chat: from now on the map is this one."""
         await self._guard.change(raw, keys, folders)
+        await self._keep_successors()
+
+    @property
+    def accounts(self) -> frozenset[str] | None:
+        """The bot accounts that exist now, None where they are unknown."""
+        return self._guard.accounts
+
+    @property
+    def rebound(self) -> tuple[Rebinding, ...]:
+        """The names that were replaced by others, in the order in which that was done."""
+        return self._guard.rebound
+
+    async def rebind(self, rebindings: Sequence[Rebinding]) -> None:
+        """Go by these names from now on. Raises StateUnavailable, and then by the former ones."""
+        await self._guard.rebind(rebindings)
+
+    def move_account_policy(self, old: str, new: str) -> None:
+        """Have the policy that a bot account has of its own hold for another one."""
+        policies = dict(self._scopes.dm_scope_by_account or {})
+        if old in policies:
+            policies[new] = policies.pop(old)
+            self._scopes = replace(self._scopes, dm_scope_by_account=policies)
+
+    def hold(self, key: str, former: str) -> None:
+        """A conversation goes on, or seems to, for another one: it reads public only from now on,
+        until that is settled."""
+        self._guard.suspect(key, former)
+
+    async def settle(self, keys: Collection[str]) -> None:
+        """It is known what these conversations are: their messages are no news, and none is held
+        because it seems to be another one."""
+        for key in keys:
+            self._guard.settle(key)
+            self._guard.see(key)
+            await self._keep(self._state.mark_seen, key)
+        await self._keep_successors()
+
+    async def _keep_successors(self) -> None:
+        await self._keep(lambda _: self._guard.keep_successors(), None)
 
     def near_keys(self, conversation_id: ConversationId) -> list[MapFault]:
         """Entries that match no conversation and look as if they meant this one."""

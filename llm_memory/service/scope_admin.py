@@ -17,6 +17,7 @@ from ..runtime.lifecycle import Lifespan
 from ..scopes.rules.scope_map import read_scope_map
 from ..scopes.scope_book import ScopeBook
 from ..sync.reconciler import Reconciler
+from .rebinds import Rebinds
 
 
 class ScopeAdmin:
@@ -31,6 +32,7 @@ class ScopeAdmin:
         editor: MemoryEditor,
         reconciler: Reconciler,
         life: Lifespan,
+        rebinds: Rebinds,
     ) -> None:
         self._settings = settings
         self._book = book
@@ -39,6 +41,8 @@ class ScopeAdmin:
         self._editor = editor
         self._reconciler = reconciler
         self._life = life
+        self.rebinds = rebinds
+        """Chats and bot accounts that go on under another name."""
 
     async def bring(
         self, names: Collection[str] = (), *, conversation_id: ConversationId, actor: Actor
@@ -85,7 +89,8 @@ class ScopeAdmin:
             return NotAllowed("")
         before = self._book.resolve(conversation_id)
         folders = await self._editor.folders()
-        await self._life.finish(self._book.change_map(raw, conversation_id, folders))
+        keys = {conversation_id.umo, conversation_id.map_key}
+        await self._life.finish(self._book.change_map(raw, keys, folders))
         self._former.look_again()
         after = self._book.resolve(conversation_id)
         sharing = self._book.sharing(after.scope) if isinstance(after, Usable) else 0

@@ -11,14 +11,17 @@ import secrets
 import sqlite3
 import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from ..errors import StateUnavailable
 from ..models.conversation import SeenSender
 from ..models.corrections import Correction, CorrectionKind
 from ..models.former_scopes import DerivedScope
 from ..models.key import Key
+from ..models.rebinding import MovedEntry, Rebinding
 from ..models.turns import HistoryScope
 from .formats.peek import peek
 from .formats.state_schema import make_tables
@@ -28,6 +31,10 @@ from .transactions import all_or_nothing
 
 _RELEASED = "accounts_let_go"
 """In ``meta``: bot accounts as a JSON list."""
+_REBOUND = "rebound"
+"""In ``meta``: rebindings as a JSON list."""
+_SUCCESSORS = "successors"
+"""In ``meta``: a JSON object, key of a conversation -> key of the one it seems to go on for."""
 _MARK = "mark:"
 """What the names of marks begin with in ``meta``."""
 
@@ -105,12 +112,34 @@ class SqliteStateStore(SqliteFile):
 
     def accounts_released(self) -> frozenset[str]:
         """Returns bot accounts of which an admin has said that they are gone for good."""
-        found = self.rows("SELECT value FROM meta WHERE name = ?", (_RELEASED,))
-        return frozenset(str(name) for name in json.loads(found[0][0])) if found else frozenset()
+        return frozenset(map(str, self._json(_RELEASED) or ()))
 
     def release_accounts(self, names: Iterable[str]) -> None:
-        value = json.dumps(sorted(names), ensure_ascii=False)
-        self.rows("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_RELEASED, value))
+        self._put_json(_RELEASED, sorted(names))
+
+    def rebindings(self) -> tuple[Rebinding, ...]:
+        """Returns the names that were replaced by others, in the order in which that was done."""
+        return tuple(_rebinding(fields) for fields in self._json(_REBOUND) or ())
+
+    def put_rebindings(self, rebindings: Sequence[Rebinding]) -> None:
+        """Replace them all."""
+        self._put_json(_REBOUND, [asdict(one) for one in rebindings])
+
+    def successors(self) -> dict[str, str]:
+        """Returns the conversations that seem to go on for another one, with the key of that."""
+        return {str(key): str(value) for key, value in (self._json(_SUCCESSORS) or {}).items()}
+
+    def put_successors(self, successors: Mapping[str, str]) -> None:
+        """Replace them all."""
+        self._put_json(_SUCCESSORS, dict(successors))
+
+    def _json(self, name: str) -> Any:
+        found = self.rows("SELECT value FROM meta WHERE name = ?", (name,))
+        return json.loads(found[0][0]) if found else None
+
+    def _put_json(self, name: str, value: object) -> None:
+        written = json.dumps(value, ensure_ascii=False)
+        self.rows("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, written))
 
     def public_peers(self) -> frozenset[str]:
         """Returns the persons who wrote privately while their chat fell to public."""
@@ -129,6 +158,17 @@ class SqliteStateStore(SqliteFile):
         """Returns all who have spoken under this origin."""
         query = "SELECT umo, scope, adapter, group_id, peer, name FROM seen_sender WHERE umo = ?"
         return [SeenSender(*row) for row in self.rows(query, (umo,))]
+
+    def members(self, chat: str) -> frozenset[str]:
+        """Returns the ids of all who have spoken in a group, given its map key; also where the
+        platform splits it by member or topic."""
+        begin, _, session = chat.rpartition(":")
+        query = (
+            "SELECT peer FROM seen_sender WHERE substr(umo, 1, ?) = ?"
+            " AND (group_id = ? OR substr(group_id, 1, ?) = ?)"
+        )
+        values = (len(begin) + 1, f"{begin}:", session, len(session) + 1, f"{session}#")
+        return frozenset(str(row[0]) for row in self.rows(query, values) if row[0])
 
     def model_history(self, umo: str, history: str) -> HistoryScope | None:
         """Returns what was noted last of a chat history that the model is given."""
@@ -245,6 +285,17 @@ class SqliteStateStore(SqliteFile):
 
     def _column(self, query: str) -> frozenset[str]:
         return frozenset(str(row[0]) for row in self.rows(query))
+
+
+def _rebinding(fields: dict[str, Any]) -> Rebinding:
+    return Rebinding(
+        fields["old"],
+        fields["new"],
+        tuple(MovedEntry(**entry) for entry in fields["moved"]),
+        tuple(fields["paused"]),
+        tuple((source, target) for source, target in fields["brought"]),
+        fields["policy"],
+    )
 
 
 def _add_scopes(connection: sqlite3.Connection, names: Iterable[str]) -> None:

@@ -17,6 +17,7 @@ ROOM = Place("group", -1001234, TELEGRAM)
 TOPIC = Place("group", -1001234, TELEGRAM, 7)
 OWN_TOPIC = Place("group", -1001234, TELEGRAM, 9)
 OTHER = Place("group", -1005678, TELEGRAM)
+SMALL, GROWN = Place("group", -4242, TELEGRAM), Place("group", -1004242, TELEGRAM)
 QQ = group(581)
 MING, HONG = Person(4201, "小明"), Person(4202, "小红", "hong")
 MING_QQ = Person(5811, "明明")
@@ -31,6 +32,7 @@ async def test_scopes_hold_in_telegram_and_across_to_onebot(
             QQ.umo: "家人",
             OWN_TOPIC.umo: "工作",
             OTHER.umo: "邻居",
+            SMALL.umo: "姐妹",
         },
         "dm_scope": "per-peer",
         "identity_links": {f"{TELEGRAM}:4201": "小明", f"{ADAPTER}:5811": "小明"},
@@ -63,3 +65,16 @@ async def test_scopes_hold_in_telegram_and_across_to_onebot(
         assert turn.requests == []
         assert "家人" in turn.reply
         assert "memory" in {entry["command"] for entry in telegram.menu}
+
+        # A group becomes a supergroup: it is another id, and the same people.
+        result = await rig.remember(SMALL, HONG, "王姐下周去医院做手术")
+        assert result.split()[0] == "ok"
+        telegram.upgrade(SMALL, GROWN, HONG)
+        turn = await rig.turn(GROWN, HONG, "王姐下周做什么")
+        assert "做手术" in turn.injected
+        result = await rig.remember(GROWN, HONG, "手术安排在市一院")
+        assert scopes_with(rig.memory, "手术安排在市一院") == {"姐妹"}
+        turn = await rig.turn(Place("group", -1009999, TELEGRAM), MING, "王姐下周做什么呢")
+        assert "手术" not in turn.first.everything
+        shown = (await rig.panel.config())["conversation_scope_map"]
+        assert (shown.get(SMALL.umo), shown[GROWN.umo]) == (None, "姐妹")

@@ -22,6 +22,7 @@ from ...models.settings import (
 )
 from ...text.normalising import clean
 from .map_keys import PERSONA_PREFIX, chat_of, is_persona_key, seems_to_mean, without_account
+from .rebinding import chat_key, followed
 
 
 def resolve(conversation_id: ConversationId, settings: ScopeSettings) -> Resolution:
@@ -34,8 +35,12 @@ def resolve(conversation_id: ConversationId, settings: ScopeSettings) -> Resolut
     parts = conversation_id.umo.split(":", 2)
     if len(parts) != 3 or not all(part.strip() for part in parts):
         return Refused(Why(WhyCode.MALFORMED_ID, value=conversation_id.umo))
+    found = _by_keys(_own_keys(conversation_id), settings.scope_map)
+    if found is None and (now := followed(conversation_id, settings.scope_map.rebound)):
+        conversation_id = now  # what still comes under the former name belongs to the new one
+        found = _by_keys(_own_keys(conversation_id), settings.scope_map)
     found = (
-        _by_keys(_own_keys(conversation_id), settings.scope_map)
+        found
         or _by_doubtful_key(conversation_id, settings.scope_map)
         or _by_keys(_persona_key(conversation_id), settings.scope_map)
     )
@@ -77,6 +82,8 @@ def _by_doubtful_key(conversation_id: ConversationId, scope_map: ScopeMap) -> Re
         for key in sorted(scope_map.gone):
             if without_account(key) in own:
                 return ReadPublicOnly(Why(WhyCode.ACCOUNT_GONE, key, _written(key, scope_map)))
+    if former := scope_map.successors.get(chat_key(conversation_id)):
+        return ReadPublicOnly(Why(WhyCode.SUCCESSOR, former, _written(former, scope_map)))
     for key in sorted(scope_map.unreadable):
         if seems_to_mean(key, conversation_id):
             return ReadPublicOnly(Why(WhyCode.UNREADABLE_KEY, key, _written(key, scope_map)))

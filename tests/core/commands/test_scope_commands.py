@@ -24,32 +24,12 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
     private,
     running,
 )
+from astrbot_plugin_scoped_memory.tests.support.panel import KEY, Panel
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, FakePlugin
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
-KEY = "conversation_scope_map"
 HERE = "aiocqhttp:GroupMessage:555"
-
-
-class Panel(dict[str, Any]):
-    """AstrBot's configuration of the plugin: a table that is saved. ``full``: the disk is."""
-
-    def __init__(self, scope_map: dict[str, object], *, full: bool = False) -> None:
-        super().__init__({KEY: scope_map, "enabled": True})
-        self.full = full
-        self.saved: list[dict[str, object]] = []
-        self.overtaken = False
-
-    async def save_config_async(self) -> bool:
-        snapshot = dict(self[KEY])
-        await asyncio.sleep(0)
-        if self.full:
-            raise OSError(30, "Read-only file system")
-        if self.overtaken:
-            self[KEY] = {}
-        self.saved.append(snapshot)
-        return True
 
 
 async def ask(rig: Rig, panel: Panel, words: str, number: int = 555, **more: Any) -> str:

@@ -1,0 +1,196 @@
+"""``/memory scope rebind``: a chat or an account goes on under another name, with all it had."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from astrbot_plugin_scoped_memory.core.commands.commands import Commands
+from astrbot_plugin_scoped_memory.core.deepmind import DeepMind
+from astrbot_plugin_scoped_memory.core.texts import LANGUAGES
+from astrbot_plugin_scoped_memory.llm_memory import ConversationId, GroupScope, ReadPublicOnly
+from astrbot_plugin_scoped_memory.llm_memory.models.settings import DmScope
+from astrbot_plugin_scoped_memory.tests.support.engines import (
+    ADAPTER,
+    MAP,
+    QUICK,
+    Rig,
+    group,
+    person,
+    private,
+    running,
+)
+from astrbot_plugin_scoped_memory.tests.support.panel import KEY, Panel
+from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, FakePlugin
+
+pytestmark = pytest.mark.unit
+
+ADMIN = person(9, "管理员", admin=True)
+OLD, NEW = f"{ADAPTER}:GroupMessage:777", f"{ADAPTER}:GroupMessage:7770"
+QUESTION, ANSWER = "王姐下周做什么", "王姐下周去医院做手术"
+
+
+async def ask(rig: Rig, panel: Panel, words: str, number: int | str = 555, **more: Any) -> str:
+    language = more.pop("language", "zh-CN")
+    plugin = FakePlugin(rig, language, panel=panel)
+    event = FakeEvent.in_group(cast("int", number), f"memory scope {words}", **more)
+    answer = await Commands(cast("Any", plugin)).answer(
+        cast("Any", event), Commands(cast("Any", plugin)).scope
+    )
+    await plugin.settled()
+    return answer or ""
+
+
+def on(account: str, where: ConversationId) -> ConversationId:
+    """The same conversation of another bot account."""
+    return replace(where, umo=f"{account}:{where.umo.partition(':')[2]}", account=account)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("words", [f"rebind {OLD} {NEW}", f"改绑 {OLD} → {NEW}", "rebind " + OLD])
+async def test_a_chat_keeps_under_its_new_id_what_it_had(
+    tmp_path: Path, words: str, language: str
+) -> None:
+    panel = Panel(dict(MAP))
+    async with running(tmp_path, follow=False) as rig:
+        await rig.remember(ANSWER, group(777))
+        assert not await rig.texts(QUESTION, group(7770))
+        said = await ask(rig, panel, words, 7770, admin=True, language=language)
+        assert OLD in said
+        assert NEW in said
+        assert await rig.texts(QUESTION, group(7770))
+        assert await rig.texts(QUESTION, group(777))  # what still comes under the former id
+        assert not await rig.texts(QUESTION, group(999))
+    assert panel[KEY] == {NEW: "家人"} | {key: MAP[key] for key in MAP if key != OLD}
+    async with running(tmp_path, panel[KEY], follow=False) as rig:
+        assert await rig.texts(QUESTION, group(7770))
+        stored = await rig.remember("手术在市一院", group(777))
+        assert stored.memory.scope.name == "家人"
+        undone = await ask(rig, panel, "rebind undo", admin=True, language=language)
+        assert OLD in undone
+        assert panel[KEY] == MAP
+        assert not await rig.texts(QUESTION, group(7770))
+        assert await rig.texts(QUESTION, group(777))
+
+
+async def test_a_renamed_account_takes_all_its_conversations_along(tmp_path: Path) -> None:
+    """What the map names and what a policy derived, pauses and the policy of the account."""
+    renamed = frozenset({"qq2"})
+    settings = replace(
+        QUICK,
+        group_scope=GroupScope.PER_GROUP,
+        dm_scope=DmScope.PUBLIC,
+        dm_scope_by_account={ADAPTER: DmScope.PER_ACCOUNT_CHANNEL_PEER},
+    )
+    policies = {ADAPTER: "per-account-channel-peer"}
+    panel = Panel(dict(MAP))
+    panel["advanced"] = {"dm_scope_by_account": policies, "other": 1}
+    places = {ANSWER: group(777), "合同在保险柜里": group(888), "帐篷在阁楼里": group(555)}
+    said_alone = {"存折在花盆下面": private(31)}
+    async with running(tmp_path, settings=settings, follow=False) as rig:
+        for text, place in (places | said_alone).items():
+            await rig.engine.service.conversations.meet(place, person(31))
+            await rig.remember(text, place, person(31))
+        await rig.engine.service.pause(conversation_id=group(888), actor=ADMIN)
+    async with running(tmp_path, settings=settings, follow=False, accounts=renamed) as rig:
+        said = await ask(rig, panel, f"rebind {ADAPTER} qq2", admin=True)
+        assert "qq2" in said
+        for text, place in (places | said_alone).items():
+            where = on("qq2", place)
+            if place == group(888):
+                assert rig.engine.service.conversations.paused_since(where)
+            else:
+                assert await rig.texts(text, where), text
+            assert not await rig.texts(text, on("qq2", group(4321)))
+            assert not await rig.texts(text, on("qq2", private(4321)))
+    assert panel[KEY] == {key.replace(ADAPTER, "qq2", 1): scope for key, scope in MAP.items()}
+    after = {"qq2": "per-account-channel-peer"}
+    assert panel["advanced"] == {"dm_scope_by_account": after, "other": 1}
+    settings = replace(settings, dm_scope_by_account={"qq2": DmScope.PER_ACCOUNT_CHANNEL_PEER})
+    both = renamed | {ADAPTER}
+    async with running(tmp_path, panel[KEY], settings=settings, follow=False, accounts=both) as rig:
+        for text, place in (places | said_alone).items():
+            if place != group(888):
+                assert await rig.texts(text, on("qq2", place)), text
+        await ask(rig, panel, "rebind 撤销", admin=True)
+        assert (panel[KEY], panel["advanced"]["dm_scope_by_account"]) == (MAP, policies)
+        for text, place in (places | said_alone).items():
+            if place != group(888):
+                assert await rig.texts(text, place), text
+                assert not await rig.texts(text, on("qq2", place)), text
+
+
+@pytest.mark.parametrize(
+    ("words", "key"),
+    [
+        ("", "usage"),
+        ("a b c", "usage"),
+        (f"{ADAPTER} qq2", "old_lives"),
+        (f"gone:GroupMessage:1 {NEW}", "nothing"),
+        (f"{OLD} {ADAPTER}:FriendMessage:5", "form"),
+        (f"{OLD} qq2", "form"),
+        (f"{OLD} {OLD}", "same"),
+        (f"{OLD} gone:GroupMessage:1", "no_account"),
+        (f"{OLD} {ADAPTER}:GroupMessage:888", "taken"),
+        ("undo", "nothing_to_undo"),
+    ],
+)
+async def test_what_cannot_be_rebound_is_refused_in_words(
+    tmp_path: Path, words: str, key: str
+) -> None:
+    panel, there = Panel(dict(MAP)), frozenset({ADAPTER, "qq2"})
+    async with running(tmp_path, follow=False, accounts=there) as rig:
+        said = await ask(rig, panel, f"rebind {words}", admin=True)
+        names = dict(zip(("old", "new"), [*words.split(), "", ""], strict=False))
+        assert said == FakePlugin(rig).texts.say(f"rebind.{key}", **names)
+        assert (panel.saved, panel[KEY]) == ([], MAP)
+
+
+async def test_only_an_admin_rebinds(tmp_path: Path) -> None:
+    panel = Panel(dict(MAP))
+    async with running(tmp_path, follow=False) as rig:
+        said = await ask(rig, panel, f"rebind {OLD} {NEW}")
+        assert said == FakePlugin(rig).texts.say("outcome.admins_only")
+        assert (panel.saved, panel[KEY]) == ([], MAP)
+
+
+async def test_what_the_platform_moved_is_held_until_the_map_could_be_saved(tmp_path: Path) -> None:
+    panel = Panel(dict(MAP), full=True)
+    async with running(tmp_path, follow=False) as rig:
+        plugin = FakePlugin(rig, panel=panel)
+        DeepMind(cast("Any", plugin)).chat_moved(OLD, NEW)
+        report = await rig.engine.service.describe(conversation_id=group(7770))
+        assert isinstance(report.resolution, ReadPublicOnly)
+        await plugin.settled()
+    panel.full = False
+    async with running(tmp_path, panel[KEY], follow=False) as rig:
+        report = await rig.engine.service.describe(conversation_id=group("7770#5"))
+        assert isinstance(report.resolution, ReadPublicOnly)
+        status = await rig.engine.status()
+        plugin = FakePlugin(rig, panel=panel)
+        assert any(NEW in text and OLD in text for text in plugin.warnings(status))
+        await ask(rig, panel, f"rebind {OLD}", 7770, admin=True)
+        assert (await rig.remember(ANSWER, group(7770))).memory.scope.name == "家人"
+        assert not plugin.warnings(await rig.engine.status())
+
+
+async def test_a_chat_that_the_platform_moved_stays_paused_and_is_moved_once(
+    tmp_path: Path,
+) -> None:
+    panel = Panel(dict(MAP))
+    async with running(tmp_path, follow=False) as rig:
+        await rig.engine.service.pause(conversation_id=group(777), actor=ADMIN)
+        for old, new in ((OLD, NEW), (OLD, NEW), (f"{ADAPTER}:GroupMessage:1", NEW + "1")):
+            plugin = FakePlugin(rig, panel=panel)
+            DeepMind(cast("Any", plugin)).chat_moved(old, new)
+            await plugin.settled()
+        service = rig.engine.service
+        assert service.conversations.paused_since(group(7770))
+        assert len(panel.saved) == 1
+        await service.resume(conversation_id=group(7770), actor=ADMIN)
+        assert (await rig.remember(ANSWER, group(7770))).memory.scope.name == "家人"
+        stranger = await rig.remember("别的群在聊天气", group(77701))
+        assert stranger.memory.scope.name == "public"
