@@ -26,7 +26,7 @@ from ...llm_memory.errors import TransferFailed
 from ...llm_memory.models.transfer import StoreRestored
 from ...llm_memory.text.safe_text import safe
 from ...llm_memory.transfer.rules.carried_settings import to_put_back, with_changes
-from ..host.panel_map import NotSaved
+from ..host.panel_map import MAP_KEY, NotSaved
 from ..plugin_context import PluginContext
 from ..plugin_names import ROOT
 from ..replies.outcome_text import error_text
@@ -35,6 +35,7 @@ from .transfer_commands import fault_text
 _ANYWAY = {"anyway", "仍要"}
 _SURE = {"confirm", "确认"}
 _SHOWN = 10
+_LINKS = "identity_links"
 _VALUE = 60
 _DETAIL = 200
 
@@ -85,7 +86,7 @@ class BackupCommands:
             again = " ".join([name, *([self._say("moving.word_anyway")] if anyway else [])])
             lines = [self._say("moving.plan", memories=plan.memories, known=plan.known)]
             lines += [self._say("moving.plan_files", count=plan.files)] if plan.files else []
-            lines += self._setting_lines(changes)
+            lines += await self._setting_lines(changes)
             return "\n".join([*lines, *self._beside(plan), self._say("moving.sure", name=again)])
         return await self._do(paths, file, anyway=anyway)
 
@@ -131,23 +132,58 @@ class BackupCommands:
         defaults = await asyncio.to_thread(setting_defaults)
         return to_put_back(plan.settings, self._plugin.panel_map.all(), defaults)
 
-    def _setting_lines(self, changes: dict[str, object]) -> list[str]:
+    async def _setting_lines(self, changes: dict[str, object]) -> list[str]:
         now = self._plugin.panel_map.all()
         lines = []
         for name, value in changes.items():
-            if isinstance(value, dict):
-                group, _, inner = name.rpartition(".")
-                table = now.get(group, {}) if group else now
-                before = table.get(inner) if isinstance(table, dict) else None
-                stands = before if isinstance(before, dict) else {}
-                new = [f"{key} → {one}" for key, one in value.items() if key not in stands]
-                shown = self._say("held.and").join(new[:_SHOWN])
-                shown += "…" if len(new) > _SHOWN else ""
-                lines.append(self._say("moving.plan_table", name=name, new=safe(shown)))
-            else:
+            if not isinstance(value, dict):
                 text = safe(json.dumps(value, ensure_ascii=False))[:_VALUE]
                 lines.append(self._say("moving.plan_setting", name=name, value=text))
+                continue
+            group, _, inner = name.rpartition(".")
+            table = now.get(group, {}) if group else now
+            before = table.get(inner) if isinstance(table, dict) else None
+            stands = before if isinstance(before, dict) else {}
+            new = {str(key): str(one) for key, one in value.items() if key not in stands}
+            if name == MAP_KEY:
+                lines += await self._scope_lines(new)
+            elif name == _LINKS:
+                lines += self._link_lines(new, {str(key): str(one) for key, one in value.items()})
+            else:
+                shown = self._some([f"{key} → {one}" for key, one in new.items()])
+                lines.append(self._say("moving.plan_table", name=name, new=shown))
         return lines
+
+    async def _scope_lines(self, new: dict[str, str]) -> list[str]:
+        """Every scope that the new entries of the map open, with what they open it to."""
+        standing = (await self._plugin.status()).by_scope
+        lines = []
+        for scope in sorted(set(new.values()), key=lambda name: (name not in standing, name)):
+            keys = [key for key, value in new.items() if value == scope]
+            kind = "existing" if standing.get(scope) else "new"
+            lines.append(
+                self._say(
+                    f"moving.plan_scope_{kind}",
+                    scope=safe(scope)[:_VALUE],
+                    count=len(keys),
+                    keys=self._some(keys),
+                    memories=standing.get(scope, 0),
+                )
+            )
+        return lines
+
+    def _link_lines(self, new: dict[str, str], all_of_them: dict[str, str]) -> list[str]:
+        """Every person who would have more accounts."""
+        lines = []
+        for person in sorted(set(new.values())):
+            ids = [one for one, name in all_of_them.items() if name == person]
+            shown = {"person": safe(person)[:_VALUE], "count": len(ids), "ids": self._some(ids)}
+            lines.append(self._say("moving.plan_link", **shown))
+        return lines
+
+    def _some(self, texts: list[str]) -> str:
+        shown = self._say("held.and").join(texts[:_SHOWN])
+        return safe(shown + ("…" if len(texts) > _SHOWN else ""))
 
     def _beside(self, done: StoreRestored) -> list[str]:
         """What is left as it is, and why."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ...llm_memory import Actor, ConversationId, Hit, Memory, StoredMemory
 from ...llm_memory.catalogue.rules.pointers import pointed_id
+from ...llm_memory.models.data_models import shown_day
 from ...llm_memory.text.normalising import preview
 from ...llm_memory.text.safe_text import safe
 from ..plugin_context import PluginContext
@@ -100,7 +101,7 @@ class MemoryReference:
             self._plugin.texts.say(
                 "list.line",
                 number=number,
-                date=one.memory.created_at.strftime("%Y-%m-%d"),
+                date=shown_day(one.memory.created_at, self._plugin.texts.say("inject.undated")),
                 who=safe(one.memory.who) or self._plugin.texts.say("inject.nobody"),
                 scope=one.scope.name,
                 text=shown_words(self._plugin.texts, one.memory),

@@ -169,7 +169,9 @@ def entry_text(texts: Texts, stored: StoredMemory) -> str:
             "entry.about",
             kind=memory.kind.value,
             strength=memory.strength,
-            time=memory.created_at.isoformat(timespec="minutes"),
+            time=texts.say("inject.undated")
+            if memory.undated
+            else memory.created_at.isoformat(timespec="minutes"),
             who=safe(memory.who) or texts.say("inject.nobody"),
             source=origin.source.value,
             trusted=texts.say(_standing(memory)),

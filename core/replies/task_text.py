@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...llm_memory import StoredMemory, TaskFate, TaskOutcome, TaskReport
 from ...llm_memory.catalogue.rules.tasks import task_text
+from ...llm_memory.models.data_models import shown_day
 from ...llm_memory.text.normalising import preview
 from ...llm_memory.text.safe_text import safe, safe_pointer
 from ..texts import Texts
@@ -46,4 +47,5 @@ def _line(texts: Texts, stored: StoredMemory) -> str:
     if memory.quoted:
         text = texts.say("inject.quoted", text=text)
     who = safe(memory.who) or texts.say("inject.nobody")
-    return f"- [{memory.created_at:%Y-%m-%d} · {who} · {safe_pointer(stored.pointer)}] {text}"
+    day = shown_day(memory.created_at, texts.say("inject.undated"))
+    return f"- [{day} · {who} · {safe_pointer(stored.pointer)}] {text}"

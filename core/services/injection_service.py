@@ -8,6 +8,7 @@ from astrbot.api.provider import ProviderRequest
 from astrbot.core.agent.message import TextPart
 
 from ...llm_memory import Hit
+from ...llm_memory.models.data_models import shown_day
 from ...llm_memory.text.attribution import speakers, standing
 from ...llm_memory.text.safe_text import note_title, safe, safe_pointer
 from ..texts import Texts
@@ -41,7 +42,8 @@ def hit_line(hit: Hit, texts: Texts) -> str:
         about = [texts.say("inject.note"), f"{hit.created_at:%Y-%m-%d}"]
         about += [note_title(hit.headings)] if hit.headings else []
         return f"[{' · '.join(about)} · {safe_pointer(hit.pointer)}] {safe(hit.preview)}"
-    about = [f"{hit.created_at:%Y-%m-%d}", speakers(hit, texts.say), *standing(hit, texts.say)]
+    day = shown_day(hit.created_at, texts.say("inject.undated"))
+    about = [day, speakers(hit, texts.say), *standing(hit, texts.say)]
     text = safe(hit.preview)
     if hit.quoted:
         text = texts.say("inject.quoted", text=text)

@@ -8,7 +8,7 @@ from itertools import islice
 
 from ..models.data_models import StoredMemory
 from ..models.passages import place_name
-from .rules.timeline import MAX_ZONE_DIFFERENCE, local_day, written_day
+from .rules.timeline import MAX_ZONE_DIFFERENCE, has_day, local_day, written_day
 
 
 class DayIndex:
@@ -22,7 +22,9 @@ class DayIndex:
         self._by_place.clear()
 
     def put(self, stored: StoredMemory) -> None:
-        """Add a memory that is not indexed yet."""
+        """Add a memory that is not indexed yet, if it has a day."""
+        if not has_day(stored):
+            return
         days = self._by_place.setdefault(place_name(stored), {})
         days.setdefault(written_day(stored), {})[stored.memory.memory_id] = stored
 

@@ -48,10 +48,10 @@ class SpeakerIndex:
     def _count(self, stored: StoredMemory, change: int) -> None:
         origin, place = stored.memory.provenance, place_name(stored)
         if origin.who:
-            _change(self._bearers, folded_name(origin.who), (place, origin.person), change)
-        if origin.person:
-            _change(self._in_place, place, origin.person, change)
-            _change(self._in_conversation, origin.conversation, origin.person, change)
+            _change(self._bearers, folded_name(origin.who), (place, origin.account), change)
+        if origin.account:
+            _change(self._in_place, place, origin.account, change)
+            _change(self._in_conversation, origin.conversation, origin.account, change)
 
 
 def _change[T](counted: defaultdict[str, Counter[T]], key: str, one: T, change: int) -> None:

@@ -82,7 +82,7 @@ def restore_store(
         _copy_of(paths) if dry else nullcontext(paths) as written,
         closing(StoreWriter(written.memory, SqliteLedger(written.state / "vault.sqlite"))) as store,
     ):
-        restoring = Restoring(store, only=scopes, corrected=corrected)
+        restoring = Restoring(store, now=local_now(), only=scopes, corrected=corrected)
         return restoring.run(lines, progress=progress)
 
 

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from itertools import takewhile
 from typing import Final
 
-from ..models.data_models import MemoryKind
+from ..models.data_models import NO_TIME, MemoryKind
 from ..vault.markdown.blocks import Block, Kind, blocks_of, lines_of
 
 _DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
@@ -43,7 +43,8 @@ class ForeignMemory:
         text: What is to be remembered.
         more: What belongs to it; may be empty.
         kind: What it is about.
-        said_at: Aware; where only the day is known, later ones of a file have later times.
+        said_at: Aware; where only the day is known, later ones of a file have later times. The time
+            of the file tells nothing: a copied or checked-out one is of that day.
     """
 
     text: str
@@ -110,7 +111,7 @@ def _day_of(path: str, head: Sequence[str], modified: datetime) -> datetime:
             return datetime.fromisoformat(day).replace(tzinfo=modified.tzinfo)
         except ValueError:
             continue
-    return modified.replace(microsecond=0)
+    return NO_TIME
 
 
 def _enter(place: _ParserState, block: Block) -> None:
@@ -124,7 +125,7 @@ def _enter(place: _ParserState, block: Block) -> None:
         session = _SESSION.match(block.title)
         if session and place.kind is MemoryKind.EVENT:
             hour, minute = int(session[1]), int(session[2])
-            if hour < 24 and minute < 60:
+            if hour < 24 and minute < 60 and place.at != NO_TIME:
                 place.at = place.at.replace(hour=hour, minute=minute, second=0)
         return
     place.section = block.title.lower()
@@ -138,7 +139,8 @@ def _take(place: _ParserState, block: Block, lines: Sequence[str]) -> None:
         return
     for item in _items(lines):
         place.found.append(_memory(place, item))
-        place.at += timedelta(seconds=1)
+        if place.at != NO_TIME:
+            place.at += timedelta(seconds=1)
 
 
 def _items(lines: Sequence[str]) -> Iterator[list[str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..catalogue.catalogue import key_of
 from ..catalogue.rules.passage_text import context_text, indexed_text
-from ..models.data_models import StoredMemory
+from ..models.data_models import StoredMemory, shown_day
 from ..models.passages import Passage, moment_of
 from ..text.normalising import content_hash
 from .lexical_port import LexicalRecord
@@ -34,7 +34,8 @@ def session_of(passage: Passage) -> str:
     """What was said in a conversation on one day belongs together, and so does a note."""
     if isinstance(passage, StoredMemory):
         memory = passage.memory
-        return f"{memory.provenance.conversation} {memory.created_at:%Y-%m-%d}"
+        day = shown_day(memory.created_at, memory.memory_id)
+        return f"{memory.provenance.conversation} {day}"
     return passage.path
 
 

@@ -11,6 +11,7 @@ from ..models.data_models import (
     RememberOutcome,
     Replaced,
     StoredMemory,
+    shown_day,
 )
 from ..models.recall import FileText, Hit
 from ..models.tasks import TaskReport
@@ -47,7 +48,7 @@ def fit(head: str, lines: Sequence[str], budget: int, texts: Texts) -> str:
 def search_line(hit: Hit, level: Level, texts: Texts) -> str:
     """Returns a hit as a line: date, who, the words, what is to be known of them, its pointer."""
     marks = standing(hit, texts.say) + ([texts.say("quoted")] if hit.quoted else [])
-    about = f"{hit.created_at:%Y-%m-%d}"
+    about = shown_day(hit.created_at, "undated")
     if not hit.is_note:
         about = f"{about} {speakers(hit, texts.say)}"
     said = f"{note_title(hit.headings)}: " if hit.headings else ""

@@ -54,6 +54,17 @@ MIN_STRENGTH = 1
 MAX_STRENGTH = 100
 NO_TIME: Final = datetime(1970, 1, 1, tzinfo=UTC)
 """Stands for an unknown time."""
+
+
+UNDATED: Final = "日期不详"
+"""Is shown in place of an unknown day."""
+
+
+def shown_day(moment: datetime, unknown: str) -> str:
+    """The day as it is shown; ``unknown`` where it is none."""
+    return unknown if moment == NO_TIME else f"{moment:%Y-%m-%d}"
+
+
 _ID: Final = re.compile(r"m-[0-9a-z]{4,32}")
 
 
@@ -66,11 +77,20 @@ class Provenance:
     conversation: str = ""
     source: Source = Source.PERSON
     trusted: bool = False
+    denied: bool = False
+    """A hand-written entry says of itself that it is not trusted."""
+
+    @property
+    def account(self) -> str:
+        """The id of the person where a platform has told it, empty where only an imported file
+        does: a file can name anybody."""
+        return "" if self.source is Source.IMPORT and not self.trusted else self.person
 
     @property
     def vouched(self) -> bool:
-        """True for what a trusted speaker said, and for what a person wrote into the file."""
-        return self.trusted or self.source is Source.PERSON
+        """True for what a trusted speaker said, and for what a person wrote into the file, unless
+        it says otherwise."""
+        return self.trusted or (self.source is Source.PERSON and not self.denied)
 
 
 MODEL_WORDED = "措辞：模型"
@@ -88,7 +108,7 @@ class Memory:
         reasoning: Why, and what else belongs to it; may be empty.
         strength: 1 to 100.
         active: Remembered on purpose. Passive ones were found by reflection, and fade.
-        created_at: Aware.
+        created_at: Aware; ``NO_TIME`` where it is unknown when it was said.
         role: The persona in force, empty if none.
         context: The message before this one, empty if unknown.
         extra: Metadata fields that this version does not know, kept as they stood.
@@ -111,6 +131,11 @@ class Memory:
     quoted: bool = False
 
     @property
+    def undated(self) -> bool:
+        """True if it is unknown when it was said."""
+        return self.created_at == NO_TIME
+
+    @property
     def model_worded(self) -> bool:
         """True if no person said it like this: it counts as no person's words."""
         return MODEL_WORDED in self.extra
@@ -124,7 +149,7 @@ class Memory:
     def speaker(self) -> str:
         """The id of the person whose words it is, empty for none."""
         unspoken = self.model_worded or self.provenance.source is Source.AGENT
-        return "" if unspoken else self.provenance.person
+        return "" if unspoken else self.provenance.account
 
     def to_dict(self, *, memory_scope: str) -> dict[str, object]:
         """The memory as JSON fields; docs/transfer.md tells what each is.
@@ -147,6 +172,7 @@ class Memory:
             "conversation": origin.conversation,
             "source": origin.source.value,
             "trusted": origin.trusted,
+            **({"denied": True} if origin.denied else {}),
             "quoted": self.quoted,
             "role": self.role,
             "context": self.context,
@@ -180,6 +206,7 @@ class Memory:
                 conversation=read.text("conversation", ""),
                 source=read.option("source", Source.PERSON),
                 trusted=read.flag("trusted", default=False),
+                denied=read.flag("denied", default=False),
             ),
             role=read.text("role", ""),
             context=read.text("context", ""),
@@ -210,13 +237,13 @@ class StoredMemory:
 class MemoryDraft:
     """What is to be remembered. The engine gives it its scope, id, time and file.
 
-    ``said_at``: when it was said, aware, where that is known; else it is now. ``heard``: what the
-    actor said in the turn in which a model made the draft; None where no model did. A model can be
-    talked into a draft by what it has read, and then its actor vouches for nothing. A request for
-    silence in it counts for the draft. ``topic``: the file that its maker asks for; words, kind and
-    trust decide where that is None, or not for this speaker. ``corrects``: it takes the place of
-    what it contradicts for certain, for no reflection will read it; see ``Stored.conflict``.
-    ``key``: drafts with the same one are one write; empty for none.
+    ``said_at``: when it was said, aware; None for now, ``NO_TIME`` where that is unknown.
+    ``heard``: what the actor said in the turn in which a model made the draft; None where no model
+    did. A model can be talked into a draft by what it has read, and then its actor vouches for
+    nothing. A request for silence in it counts for the draft. ``topic``: the file that its maker
+    asks for; words, kind and trust decide where that is None, or not for this speaker.
+    ``corrects``: it takes the place of what it contradicts for certain, for no reflection will read
+    it; see ``Stored.conflict``. ``key``: drafts with the same one are one write; empty for none.
     """
 
     judgment: str

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from .data_models import Memory, Rejected
+from .data_models import NO_TIME, Memory, Rejected
 
 
 class EntryState(StrEnum):
@@ -31,6 +31,10 @@ class Header:
     scopes: tuple[str, ...]
     whole: bool
     vault_format: int = 1
+
+    def latest(self, now: datetime) -> datetime:
+        """The last moment of which the file can tell: what it dates later was said by then."""
+        return now if self.exported_at == NO_TIME else min(self.exported_at, now)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ import unicodedata
 from datetime import datetime
 from pathlib import PurePosixPath
 
-from .data_models import Topic
+from .data_models import NO_TIME, Topic
 
 ARCHIVE = "archive"
 MEMORY_PAGE = "MEMORY.md"
@@ -24,6 +24,8 @@ def topic_path(topic: Topic, moment: datetime) -> str:
 
     A journal entry goes to the day on which it was written, in its own time zone.
     """
+    if topic is Topic.JOURNAL and moment == NO_TIME:
+        return f"{topic.value}/undated.md"
     if topic is Topic.JOURNAL:
         return f"{topic.value}/{moment:%Y-%m-%d}.md"
     return f"{topic.value}.md"

@@ -245,7 +245,7 @@ class PrimerService:
         return _named(
             stored
             for stored in lately
-            if stored.memory.provenance.person in known
+            if stored.memory.provenance.account in known
             and (not scope.is_public or stored.memory.provenance.conversation == conversation)
         )
 
@@ -302,8 +302,8 @@ def _named(said: Iterable[StoredMemory]) -> list[Actor]:
     people: dict[str, Actor] = {}
     for stored in said:
         origin = stored.memory.provenance
-        if origin.person and origin.who:
-            people.setdefault(origin.person, Actor(origin.person, origin.who))
+        if origin.account and origin.who:
+            people.setdefault(origin.account, Actor(origin.account, origin.who))
         if len(people) >= MOST_PEOPLE:
             break
     return list(people.values())

@@ -27,6 +27,8 @@ from .rules.current_diary import current
 
 TYPING = timedelta(minutes=10)
 """An entry that a person changes in its file again within this time counts as still being typed."""
+_PURGED = "purged:"
+"""Begins a mark in the state: this entry was purged."""
 EVER = datetime.min.replace(tzinfo=UTC)
 """For a text whose time is unknown."""
 
@@ -45,6 +47,8 @@ class CorrectedStatements:
         self._by_scope: dict[str, list[Removed]] = {}
         self._by_entry: dict[tuple[str, str], list[Removed]] = {}
         self._purged: set[tuple[str, str]] = set()
+        self._unsealed: set[tuple[str, str]] = set()
+        """Purged, and not sealed yet."""
         self._key = b""
         self.changes = 0
         """Counts the changes of the record since the start."""
@@ -54,6 +58,7 @@ class CorrectedStatements:
         try:
             self._key = bytes.fromhex(self._state.correction_key())
             found = self._state.corrections()
+            self._unsealed = {_split_mark(one) for one in self._state.marks(_PURGED)}
         except StateUnavailable as error:
             logger.warning("读不到改过、忘掉过什么，这次学来的不比对：{}", error)
             return
@@ -246,7 +251,16 @@ class CorrectedStatements:
 
     def is_purged(self, scope: str, memory_id: str) -> bool:
         """True if the words of an entry were purged and it may not be restored."""
-        return (scope, memory_id) in self._purged
+        return (scope, memory_id) in self._purged | self._unsealed
+
+    async def note_purged(self, scope: str, memory_id: str) -> None:
+        """Record at once that an entry is purged: no file brings it back, whatever it says of its
+        time, though the words are needed until the night."""
+        self._unsealed.add((scope, memory_id))
+        try:
+            await asyncio.to_thread(self._state.set_mark, f"{_PURGED}{scope}/{memory_id}")
+        except (StateUnavailable, EngineClosed) as error:
+            logger.warning("没能记下彻底删了哪一条，今晚整理前从备份还原会带回它：{}", error)
 
     async def seal(self, purged: Sequence[Correction]) -> None:
         """Replace the words by keyed hashes. Raises StateUnavailable."""
@@ -356,3 +370,8 @@ def _scopes(correction: Correction) -> tuple[str, ...]:
     if correction.kind is not CorrectionKind.MOVED:
         return (correction.scope,)
     return tuple(dict.fromkeys((correction.scope, correction.target, PUBLIC.name)))
+
+
+def _split_mark(mark: str) -> tuple[str, str]:
+    scope, _, memory_id = mark.rpartition("/")
+    return scope, memory_id

@@ -18,6 +18,7 @@ from ..models.conversation import Actor
 from ..models.data_models import (
     MAX_STRENGTH,
     MODEL_WORDED,
+    NO_TIME,
     Memory,
     MemoryDraft,
     MemoryKind,
@@ -31,6 +32,7 @@ from ..models.data_models import (
     Stored,
     StoredMemory,
     Topic,
+    shown_day,
 )
 from ..models.key import Key
 from ..models.notices import NoticeCode
@@ -161,7 +163,7 @@ class MemoryHandlers:
         bare weekdays got dates, and now is said as neither. Another week's Friday is another
         day."""
         known = self._catalogue.same_words(scope, memory)
-        if known or memory.quoted:
+        if known or memory.quoted or memory.undated:
             return known
         dated = resolve_dates(memory.judgment, memory.created_at, weekdays=True)
         if dated == memory.judgment:
@@ -222,7 +224,7 @@ class MemoryHandlers:
                 return False
             memory = current.memory
             if is_task(current):
-                day, who = f"{by.memory.created_at:%Y-%m-%d}", by.memory.who
+                day, who = shown_day(by.memory.created_at, ""), by.memory.who
                 memory = done(memory, day, who)
             try:
                 settled = closed(memory, by.memory.memory_id)
@@ -291,7 +293,8 @@ class MemoryHandlers:
         trusted = trusted and not worded
         quoted = is_quotation((draft.judgment, draft.reasoning, *draft.tags), trusted=trusted)
         judgment, reasoning = draft.judgment, draft.reasoning
-        if not quoted:  # a quotation is kept as it was said
+        # A quotation is kept as it was said, and what has no day tells none.
+        if not quoted and now != NO_TIME:
             once = draft.kind in (MemoryKind.EVENT, MemoryKind.TASK)
             judgment = resolve_dates(judgment, now, weekdays=once)
             reasoning = resolve_dates(reasoning, now)

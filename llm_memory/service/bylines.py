@@ -63,7 +63,7 @@ class Bylines:
         found |= {person for person in anywhere if self.is_admin(person, asker)}
         if asker is not None and folded_name(asker.name) == name:
             found.add(asker.person)
-        return found - {"", *self._linked(origin.person)}
+        return found - {"", *self._linked(origin.account)}
 
 
 @dataclass(slots=True)
@@ -92,7 +92,7 @@ class _Reader:
         if memory.who:
             others = self.bylines.others(origin, self.scope_filter, self.asker)
             if others or claims_a_role(origin.who):
-                account = account_mark(origin.person, others)
+                account = account_mark(origin.account, others)
         return replace(hit, byline=Byline(account=account, elsewhere=self._is_stranger(stored)))
 
     def _is_stranger(self, stored: StoredMemory) -> bool:

@@ -148,6 +148,7 @@ class Corrections:
             forgotten = await self._forget(stored, requester)
             if isinstance(forgotten, Rejected):
                 return forgotten
+        await self._corrected.note_purged(stored.scope.name, stored.memory.memory_id)
         return await self._handlers.purge(stored.scope, stored.memory.memory_id)
 
     async def edit(

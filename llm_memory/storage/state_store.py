@@ -196,6 +196,15 @@ class SqliteStateStore(SqliteFile):
         else:
             self.rows("DELETE FROM meta WHERE name = ?", (f"{_MARK}{name}",))
 
+    def marks(self, begin: str) -> frozenset[str]:
+        """Returns what follows ``begin`` in the names of all marks that begin so."""
+        begin = f"{_MARK}{begin}"
+        found = self.rows(
+            "SELECT substr(name, ?) FROM meta WHERE substr(name, 1, ?) = ?",
+            (len(begin) + 1, len(begin), begin),
+        )
+        return frozenset(str(row[0]) for row in found)
+
     def derived_scopes(self) -> list[DerivedScope]:
         """Returns which scopes policies derived for which conversations, now or before."""
         rows = self.rows("SELECT scope, conversation, adapter, own_id FROM derived_scope")

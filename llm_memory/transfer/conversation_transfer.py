@@ -121,9 +121,10 @@ class Transfer:
         self, source: LineFile, terms: Terms, finish: Finish
     ) -> Imported | NotTransferred:
         """The same from an open file, which is closed."""
-        run = _Import(self._catalogue, self._handlers, terms, finish, self._clock)
+        run = _Import(self._catalogue, self._handlers, terms, finish, self._clock())
         try:
-            await asyncio.to_thread(read_header, source)
+            header = await asyncio.to_thread(read_header, source)
+            run.latest = header.latest(self._clock())
             while lines := await asyncio.to_thread(source.take, _AT_ONCE):
                 for line in lines:
                     await run.take(line)
@@ -152,13 +153,14 @@ class _Import:
         handlers: MemoryHandlers,
         terms: Terms,
         finish: Finish,
-        clock: Clock,
+        latest: datetime,
     ) -> None:
         self._catalogue = catalogue
         self._handlers = handlers
         self._terms = terms
         self._finish = finish
-        self._clock = clock
+        self.latest = latest
+        """What the file dates later was said by then: it would be the newest for good."""
         self.line = 0
         self.report = Imported(terms.scope.name, cut_short=True)
 
@@ -194,8 +196,7 @@ class _Import:
     async def _memory(self, number: int, record: MemoryRecord) -> None:
         memory, origin = record.memory, record.memory.provenance
         trusted = self._terms.keep_trust and origin.trusted and not memory.quoted
-        # A time that is to come would be the newest for good.
-        said_at = min(memory.created_at, self._clock()).replace(microsecond=0)
+        said_at = min(memory.created_at, self.latest).replace(microsecond=0)
         if self._is_known(record, said_at, trusted=trusted):
             self.report = replace(self.report, known=self.report.known + 1)
             return
@@ -211,7 +212,7 @@ class _Import:
             actor=Actor(_label(origin.person, _MAX_ID), origin.who),
             context=memory.context,
             heard="" if memory.model_worded else None,  # and so it is no person's word here either
-            said_at=None if "created_at" in record.missing else said_at,
+            said_at=said_at,
         )
         writing = self._handlers.write(
             draft,

@@ -112,10 +112,12 @@ class Restoring:
         self,
         store: StoreWriter,
         *,
+        now: datetime,
         only: Collection[str] | None = None,
         corrected: CorrectedStatements | None = None,
     ) -> None:
         """``corrected``: what was corrected since is left out; None puts it back, too."""
+        self._latest = now
         self._store = store
         self._only = only
         self._corrected = corrected
@@ -130,7 +132,7 @@ class Restoring:
 
         Raises TransferFailed: nothing was touched, but for a file that cannot be read to its end.
         """
-        read_header(source, known_format=VAULT_FORMAT)
+        self._latest = read_header(source, known_format=VAULT_FORMAT).latest(self._latest)
         for line in source:
             self._take(line)
             progress(line.number)
@@ -186,7 +188,8 @@ class Restoring:
             return False
         if corrected.is_purged(scope, memory.memory_id):
             return True
-        return told and corrected.would_revive(scope, memory, memory.created_at)
+        said_at = min(memory.created_at, self._latest)
+        return told and corrected.would_revive(scope, memory, said_at)
 
     def _without_corrected(self, record: FileRecord) -> FileRecord:
         """The entries that it leaves out are counted at their own lines."""

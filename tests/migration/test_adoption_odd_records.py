@@ -139,11 +139,11 @@ def test_a_time_is_kept_however_it_was_written(came: Came, name: str) -> None:
     assert came.vault["public"][words(name)].created_at == THEN
 
 
-@pytest.mark.parametrize(("name", "noted"), [("no time", False), ("time to come", True)])
-def test_a_time_that_is_none_is_the_one_of_the_adoption(came: Came, name: str, noted: bool) -> None:
-    memory = came.vault["public"][words(name)]
+def test_a_time_that_is_none_is_unknown_and_one_to_come_is_that_of_the_adoption(came: Came) -> None:
+    assert came.vault["public"][words("no time")].undated
+    memory = came.vault["public"][words("time to come")]
     assert 0 <= (memory.created_at - NOW).total_seconds() < 3600
-    assert ("原时间：9750000000.0" in memory.extra) is noted
+    assert "原时间：9750000000.0" in memory.extra
 
 
 def test_a_strength_that_is_a_text_is_a_number(came: Came) -> None:

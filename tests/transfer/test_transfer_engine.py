@@ -11,14 +11,16 @@ import threading
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from astrbot_plugin_scoped_memory.core.commands.commands import Commands
 from astrbot_plugin_scoped_memory.llm_memory import (
     Actor,
     ConversationId,
     ConversationKind,
+    EnginePaths,
     Exported,
     Forgotten,
     Imported,
@@ -29,7 +31,12 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Source,
     TransferFault,
 )
+from astrbot_plugin_scoped_memory.llm_memory.composition.export_restore import (
+    export_store,
+    restore_store,
+)
 from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import NO_TIME
 from astrbot_plugin_scoped_memory.llm_memory.models.transfer import LineFault
 from astrbot_plugin_scoped_memory.llm_memory.transfer import line_files as transfer_file
 from astrbot_plugin_scoped_memory.llm_memory.transfer.line_files import LineFile, TransferFolders
@@ -41,6 +48,7 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
     private,
     running,
 )
+from astrbot_plugin_scoped_memory.tests.support.plugin import FakePlugin
 
 pytestmark = pytest.mark.engine
 
@@ -91,6 +99,40 @@ async def told(rig: Rig) -> None:
     await rig.remember(PEANUTS, group(777))
     await rig.remember(OFFICE, group(888))
     await rig.remember(SHUT, group(999))
+
+
+# A file's word about time
+
+
+@pytest.mark.parametrize("for_good", [True, False])
+@pytest.mark.parametrize("same_id", [True, False])
+async def test_a_date_to_come_brings_back_nothing_that_was_corrected_since(
+    tmp_path: Path, for_good: bool, same_id: bool
+) -> None:
+    """A purge is known by its id at once; any correction by what the file itself may know."""
+    paths, file = EnginePaths.under(tmp_path), tmp_path / "imports" / "all.jsonl"
+    file.parent.mkdir()
+    async with running(tmp_path, follow=False) as rig:
+        stored = (await rig.remember(PEANUTS, group(777))).memory
+        written = tmp_path / "written.jsonl"
+        export_store(paths, written, now=rig.clock())
+        lines = [json.loads(line) for line in written.read_text("utf-8").splitlines()]
+        lines = [line for line in lines if line["type"] != "file"]
+        for line in lines:
+            if line["type"] == "memory":
+                line["created_at"] = "2031-01-01T00:00:00+00:00"
+                line["id"] = line["id"] if same_id else f"{line['id']}x"
+        if same_id and for_good:  # and though the file says that it is of that year, too
+            lines[0]["exported_at"] = "2031-01-02T00:00:00+00:00"
+        file.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+        await rig.engine.service.forget(
+            stored.memory.memory_id, conversation_id=group(777), actor=ADMIN, for_good=for_good
+        )
+        if not same_id:
+            assert (await bring(rig, group(777), file.name)).stored == 0
+    done = restore_store(paths, file)
+    assert (done.memories, done.corrected) == (0, 1)
+    assert restore_store(paths, file, anyway=True).memories == 1
 
 
 # Export
@@ -228,12 +270,60 @@ async def test_an_import_keeps_who_when_and_where_and_vouches_for_nobody(tmp_pat
         assert not stored.path.startswith("instructions")
 
 
+async def test_a_file_gives_nobody_a_voice(tmp_path: Path) -> None:
+    """Neither an admin's mark, nor a person's own words, nor the place of a statement of theirs."""
+    own, forged = "我的工资卡放在抽屉里", "我的工资卡放在门卫老张那里"
+    hers = person(5, "小红")
+    lines = [
+        memory(forged, who="管理员", person=ADMIN.person, trusted=True),
+        memory(own.replace("抽屉", "书柜"), who="小红", person=hers.person),
+    ]
+    async with running(tmp_path, follow=False, is_admin=lambda one: one == ADMIN.person) as rig:
+        await rig.remember(own, group(777), hers)
+        put(rig, HEADER, *lines)
+        assert (await bring(rig, group(777))).stored == 2
+        found = await rig.engine.service.recall(
+            "工资卡放在哪里", conversation_id=group(777), limit=5, token_budget=5000, actor=hers
+        )
+        said = {hit.preview: hit for hit in found.hits}
+        assert said.keys() == {own, *(line["judgment"] for line in lines)}
+        brought = [said[str(line["judgment"])] for line in lines]
+        assert [hit.byline.admin for hit in brought] == [False, False]
+        assert [hit.byline.account for hit in brought] == ["?", "?"]
+        assert [hit.unvouched for hit in brought] == [True, True]
+        assert not said[own].unvouched
+
+
 async def test_a_time_that_is_to_come_counts_as_now(tmp_path: Path) -> None:
     async with running(tmp_path, follow=False) as rig:
         put(rig, HEADER, memory(PEANUTS, created_at="2099-01-01T00:00:00+00:00"))
         await bring(rig, group(777))
         (stored,) = await rig.engine.service.newest(conversation_id=group(777), limit=5)
         assert stored.memory.created_at.year == 2026
+
+
+@pytest.mark.parametrize("stated", [None, "1970-01-01T00:00:00+00:00"])
+async def test_what_has_no_date_gets_none(tmp_path: Path, stated: str | None) -> None:
+    dated = {} if stated is None else {"created_at": stated}
+    report, bill = "今天体检的报告出来了", "明天交物业费"
+    lines = (memory(report, kind="事件记忆", **dated), memory(bill, kind="任务记忆", **dated))
+    async with running(tmp_path, follow=False) as rig:
+        put(rig, HEADER, *lines)
+        assert (await bring(rig, group(777))).stored == 2
+        assert (await bring(rig, group(777))).known == 2
+        found = await rig.engine.service.newest(conversation_id=group(777), limit=5)
+        assert {one.memory.created_at for one in found} == {NO_TIME}
+        assert {one.memory.judgment for one in found} == {report, bill}
+        plugin = FakePlugin(rig)
+        said = await Commands(cast("Any", plugin)).list(group(777), ADMIN, "")
+        assert said.count(plugin.texts.say("inject.undated")) == 2
+        assert "2026" not in said
+        for question in ("今天说了什么", "1970年1月1日说了什么"):
+            assert not await rig.texts(question, group(777)), question
+        assert report in await rig.texts("体检的报告怎么样", group(777))
+    async with running(tmp_path, follow=False) as rig:
+        found = await rig.engine.service.newest(conversation_id=group(777), limit=5)
+        assert {one.memory.created_at for one in found} == {NO_TIME}
 
 
 async def test_each_refused_line_is_told_with_its_number_and_the_others_are_stored(

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
+    NO_TIME,
     Memory,
     MemoryKind,
     Provenance,
@@ -65,6 +66,29 @@ memories = st.builds(
 
 @given(memories)
 def test_parse_gives_back_what_was_rendered(memory: Memory) -> None:
+    assert parse(render(memory), fallback_time=NOW) == memory
+
+
+@pytest.mark.parametrize(
+    ("line", "vouched"),
+    [
+        ("", True),
+        ("> 来源：手写", True),
+        ("> 来源：手写 · 可信：否", False),
+        ("> 可信：否", False),
+        ("> 可信：是", True),
+        ("> 来源：导入 · 可信：否", False),
+    ],
+)
+def test_what_a_hand_written_entry_says_of_its_trust_wins(line: str, vouched: bool) -> None:
+    read = parse(f"## 门禁的密码在抽屉里 ^m-hand0001\n{line}\n", fallback_time=NOW)
+    assert read.provenance.vouched is vouched
+    assert parse(render(read), fallback_time=NOW) == read
+
+
+def test_an_unknown_day_stays_unknown() -> None:
+    memory = Memory("m-01jd3q8z7kabcdef", "体检的报告出来了", NO_TIME)
+    assert "日期不详" in render(memory)
     assert parse(render(memory), fallback_time=NOW) == memory
 
 

@@ -12,7 +12,7 @@ from datetime import date, tzinfo
 from typing import Final
 
 from ...models.data_models import Memory, StoredMemory
-from .timeline import is_digest, local_day
+from .timeline import has_day, is_digest, local_day
 
 FAMILIAR_DAYS: Final = 7
 """Different days on which a scope has to have learned something from a person."""
@@ -32,7 +32,7 @@ def familiar_people(entries: Iterable[StoredMemory], zone: tzinfo | None) -> fro
             continue
         if stored.memory.provenance.trusted:
             trusted.add(person)
-        else:
+        elif has_day(stored):
             days.setdefault(person, set()).add(local_day(stored, zone))
     return frozenset(trusted | {one for one, on in days.items() if len(on) >= FAMILIAR_DAYS})
 

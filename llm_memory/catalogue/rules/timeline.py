@@ -35,6 +35,11 @@ def repeats_entries(passage: Passage) -> bool:
     return isinstance(passage, StoredMemory) and MADE_OF_ENTRIES in passage.memory.extra
 
 
+def has_day(stored: StoredMemory) -> bool:
+    """True if it is known on which day it was said, or a person put it into a day's journal."""
+    return not stored.memory.undated or _file_day(stored.path) is not None
+
+
 def written_day(stored: StoredMemory) -> date:
     """Returns the day that the entry itself shows: if a person put it into another day's journal
     than its time says, that journal's day."""
@@ -78,7 +83,7 @@ def dated(stored: StoredMemory, spans: Sequence[TimeSpan], zone: tzinfo | None) 
     """Returns the memory with its day if it was said on a day of the spans or names one: by date,
     or in the question's words where their meaning is the same on every day (11月3号; not 昨天)."""
     day = local_day(stored, zone)
-    said_then = any(span.start <= day <= span.end for span in spans)
+    said_then = has_day(stored) and any(span.start <= day <= span.end for span in spans)
     if said_then or any(_names(stored, span) for span in spans):
         return Dated(stored, day, said_then)
     return None

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from ...catalogue.rules.closing import holding
-from ...models.data_models import Memory, StoredMemory, Topic
+from ...models.data_models import UNDATED, Memory, StoredMemory, Topic, shown_day
 from ...models.vault_layout import topic_of
 from ...recall.rules.same_fact import once
 from ...text.normalising import clean, preview
@@ -70,7 +70,7 @@ def line_of(stored: StoredMemory, *also: StoredMemory) -> str:
     """One entry on one line of a page, with the names of those who said just so; ``memory_page``
     finds it again by the pointer at its end."""
     memory = stored.memory
-    date = f"{memory.created_at:%Y-%m-%d}"
+    date = shown_day(memory.created_at, UNDATED)
     return f"- {date} {_said(memory, *(one.memory for one in also))} ({stored.pointer})"
 
 

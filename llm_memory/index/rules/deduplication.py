@@ -110,6 +110,8 @@ def same_speaker(one: Memory, other: Memory) -> bool:
     mine, yours = one.provenance, other.provenance
     if (mine.source is Source.AGENT) != (yours.source is Source.AGENT):
         return False
+    if mine.account != yours.account:
+        return False  # a file replaces no person's own statement
     if mine.person or yours.person:
         return mine.person == yours.person
     return bool(mine.who) and mine.who == yours.who

@@ -11,7 +11,7 @@ from typing import Final
 
 from ...catalogue.rules.merged_memory import ORIGIN, all_pieces
 from ...errors import InvalidScope
-from ...models.data_models import MAX_STRENGTH, Memory, MemoryKind, Provenance, Source
+from ...models.data_models import MAX_STRENGTH, NO_TIME, Memory, MemoryKind, Provenance, Source
 from ...models.scope import PUBLIC, QUARANTINE_NAME, Scope
 from ...remember.rules.instructions import is_quotation
 from ...remember.rules.normalise import MAX_JUDGMENT
@@ -219,7 +219,7 @@ def merged(one: Memory, other: Memory) -> Memory:
         tags=tuple(dict.fromkeys((*one.tags, *other.tags))),
         strength=max(one.strength, other.strength),
         active=one.active or other.active,
-        created_at=min(one.created_at, other.created_at),
+        created_at=min(one.created_at, other.created_at, key=_known_first),
         extra=all_pieces(one.extra, other.extra),
         quoted=one.quoted or other.quoted,
     )
@@ -280,7 +280,11 @@ def _moment(value: object, now: datetime, odd: list[str]) -> datetime:
     moment = read_moment(value, now)
     if value is not None and (moment is None or moment == now.replace(microsecond=0)):
         odd.append(as_piece("原时间", value))
-    return moment or now.replace(microsecond=0)
+    return moment or NO_TIME
+
+
+def _known_first(moment: datetime) -> tuple[bool, datetime]:
+    return moment == NO_TIME, moment
 
 
 def _strength(value: object, odd: list[str]) -> int:

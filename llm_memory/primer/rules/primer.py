@@ -9,9 +9,9 @@ from datetime import date, tzinfo
 
 from ...catalogue.rules.closing import holding
 from ...catalogue.rules.tasks import is_done
-from ...catalogue.rules.timeline import is_digest, local_day
+from ...catalogue.rules.timeline import has_day, is_digest, local_day
 from ...models.conversation import Actor
-from ...models.data_models import Memory, Source, StoredMemory
+from ...models.data_models import UNDATED, Memory, Source, StoredMemory, shown_day
 from ...models.passages import place_name
 from ...models.recall import Hit
 from ...models.scope import PUBLIC_NAME
@@ -117,6 +117,8 @@ def last_days(entries: Iterable[StoredMemory], own: str, zone: tzinfo | None) ->
     entries; the scope named ``own`` before others."""
     by_scope: dict[str, dict[date, list[StoredMemory]]] = {}
     for stored in may_be_shown(entries):
+        if not has_day(stored):
+            continue
         days = by_scope.setdefault(stored.scope.name, {})
         days.setdefault(local_day(stored, zone), []).append(stored)
     chosen: list[StoredMemory] = []
@@ -143,7 +145,7 @@ def about_people(
 def _speaks_of(person: Actor, memory: Memory) -> bool:
     if len(person.name) >= _LEAST_NAME and person.name in memory.judgment:
         return True
-    own = bool(person.person) and memory.provenance.person == person.person
+    own = bool(person.person) and memory.provenance.account == person.person
     return own and is_first_person(memory.judgment)
 
 
@@ -303,7 +305,9 @@ def markdown_line(hit: Hit, *, vouched: bool = False) -> str:
     names = dict.fromkeys(_plain(as_one_name(one.who)) for one in (hit, *hit.also) if one.who)
     who, text = "、".join(names) or "佚名", _plain(hit.preview)
     said = text if vouched else f"“{text}”"
-    return f"- {hit.created_at:%Y-%m-%d} {who}：{said}（{_plain(hit.pointer, mark=False)}）"
+    return (
+        f"- {shown_day(hit.created_at, UNDATED)} {who}：{said}（{_plain(hit.pointer, mark=False)}）"
+    )
 
 
 def _plain(text: str, *, mark: bool = True) -> str:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ...catalogue.rules.closing import closed_by
 from ...catalogue.rules.passage_text import shown_text
 from ...catalogue.rules.timeline import is_digest
-from ...models.data_models import StoredMemory
+from ...models.data_models import UNDATED, StoredMemory, shown_day
 from ...models.passages import Passage, moment_of, passage_id, place_name, said_by
 from ...models.recall import Considered, DropReason, Hit
 from ...text.normalising import estimate_tokens, preview
@@ -214,7 +214,7 @@ def as_hit(candidate: Candidate, preview_chars: int, query: str = "") -> Hit:
         person = passage.memory.speaker
     also = tuple(as_hit(other, preview_chars) for other in candidate.also)
     about = " ".join((said_by(passage), *headings))
-    line = f"{text} {about} {passage.pointer} {moment_of(passage):%Y-%m-%d}"
+    line = f"{text} {about} {passage.pointer} {shown_day(moment_of(passage), UNDATED)}"
     return Hit(
         memory_id=passage_id(passage),
         pointer=passage.pointer,

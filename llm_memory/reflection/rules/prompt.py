@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ...models.data_models import StoredMemory
+from ...models.data_models import StoredMemory, shown_day
 from ...models.turns import QueuedTurn
 from ...text.normalising import estimate_tokens, preview
 from .speakers import speakers
@@ -143,7 +143,7 @@ def _known_line(stored: StoredMemory) -> str:
         {
             "id": memory.memory_id,
             "who": memory.who,
-            "date": f"{memory.created_at:%Y-%m-%d}",
+            "date": shown_day(memory.created_at, ""),
             "text": preview(memory.judgment, _KNOWN_CHARS),
         }
     )

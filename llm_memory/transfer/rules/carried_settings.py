@@ -8,8 +8,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-_KEPT_BACK: Final = frozenset({"advanced.chroma_headers", "advanced.memory_root"})
-"""A secret, and a place on one machine."""
+_KEPT_BACK: Final = frozenset(
+    {
+        "advanced.chroma_headers",
+        "advanced.mcp_share",
+        "advanced.mcp_share_address",
+        "advanced.memory_root",
+        "advanced.scope_filter_enabled",
+    }
+)
+"""A secret, a place on one machine, and what opens the memory to others: the emergency switch and
+sharing are decided anew on each bot."""
 _ADDRESSES: Final = frozenset({"advanced.chroma_url", "advanced.model_mirror"})
 """One may hold a password."""
 

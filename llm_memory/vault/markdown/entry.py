@@ -13,11 +13,20 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from ...models.data_models import MAX_STRENGTH, MIN_STRENGTH, Memory, MemoryKind, Provenance, Source
+from ...models.data_models import (
+    MAX_STRENGTH,
+    MIN_STRENGTH,
+    NO_TIME,
+    UNDATED,
+    Memory,
+    MemoryKind,
+    Provenance,
+    Source,
+)
 from .escaping import escape_body, escape_inline, escape_tags, unescape, unescape_tags
 
 ID_PATTERN = r"m-[0-9a-z]{4,32}"
@@ -50,14 +59,14 @@ def metadata_lines(memory: Memory) -> list[str]:
         memory.kind.value,
         "主动" if memory.active else "被动",
         f"强度 {memory.strength}",
-        memory.created_at.isoformat(),
+        UNDATED if memory.undated else memory.created_at.isoformat(),
     ]
     source = [
         *_named("谁", origin.who),
         *_named("号", origin.person),
         *_named("在", origin.conversation),
         f"来源：{origin.source.value}",
-        f"可信：{'是' if origin.trusted else '否'}",
+        *_trust(origin),
         *(["引述：是"] if memory.quoted else []),
     ]
     more = [
@@ -67,6 +76,13 @@ def metadata_lines(memory: Memory) -> list[str]:
     ]
     rows = [row for row in (about, source, more, list(memory.extra)) if row]
     return ["> " + _SEPARATOR.join(row) for row in rows]
+
+
+def _trust(origin: Provenance) -> list[str]:
+    """Nothing for a hand-written entry that does not say."""
+    if origin.source is Source.PERSON and not (origin.trusted or origin.denied):
+        return []
+    return [f"可信：{'是' if origin.trusted else '否'}"]
 
 
 def _named(name: str, value: str) -> list[str]:
@@ -109,11 +125,14 @@ def parse_entry(text: str, *, fallback_time: datetime) -> tuple[Memory, bool]:
             read.take(piece.strip())
     made = read.fields.get("created_at") or made_at(heading["id"])
     fields: dict[str, Any] = {**read.fields, "created_at": made or fallback_time}
+    origin = Provenance(**read.origin)
+    if origin.source is Source.PERSON and read.origin.get("trusted") is False:
+        origin = replace(origin, denied=True)
     memory = Memory(
         memory_id=heading["id"],
         judgment=unescape(heading["judgment"].strip()),
         reasoning=unescape("\n".join(body)),
-        provenance=Provenance(**read.origin),
+        provenance=origin,
         extra=tuple(read.extra),
         **fields,
     )
@@ -188,6 +207,8 @@ def _put(fields: dict[str, Any], name: str, value: object) -> bool:
 
 
 def _aware_time(piece: str) -> datetime | None:
+    if piece == UNDATED:
+        return NO_TIME
     try:
         moment = datetime.fromisoformat(piece)
     except ValueError:

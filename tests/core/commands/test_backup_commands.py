@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, cast
@@ -84,9 +85,40 @@ async def test_the_plan_and_the_result_are_in_one_language(tmp_path: Path, langu
         done = await restore(plugin, f"{FILE} {anyway} confirm")
         assert panel == SETTINGS
         if language == "en-US":
-            assert "qq:GroupMessage:1 → 家人; qq:GroupMessage:2 → 公司" in plan
+            assert "qq:GroupMessage:2" in plan
             assert "conversation_scope_map, reflection_daily_tokens" in done
             assert not FULL_WIDTH & {*plan, *done}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+async def test_the_plan_names_every_scope_that_it_opens_and_each_person_it_joins(
+    tmp_path: Path, language: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = {f"qq:GroupMessage:{number}": "新的" for number in range(20)} | {"qq:9:x": "家人"}
+    links = {"aiocqhttp:1": "老李", "telegram:7": "老李"}
+    doors = {
+        "advanced.scope_filter_enabled": False,
+        "advanced.mcp_share": True,
+        "advanced.mcp_share_address": "0.0.0.0:9321",
+    }
+    saved = {"conversation_scope_map": opened, "identity_links": links, **doors}
+    monkeypatch.setattr(sys.modules[__name__], "SETTINGS", saved)
+    async with running(tmp_path / "new", follow=False) as rig:
+        await rig.remember("奶奶对花生过敏", group(777))
+        await put_backup(tmp_path / "old", rig)
+        panel, say = Panel(identity_links={"aiocqhttp:1": "老李"}), Texts(language).say
+        plugin = MovablePlugin(rig, language, panel)
+        plan = await restore(plugin, FILE)
+        existing = say(
+            "moving.plan_scope_existing", scope="家人", memories=1, count=1, keys="qq:9:x"
+        )
+        assert existing in plan
+        new = say("moving.plan_scope_new", scope="新的", count=20, keys="\n").partition("\n")[0]
+        assert new in plan
+        both = say("held.and").join(links)
+        assert say("moving.plan_link", person="老李", count=2, ids=both) in plan
+        await restore(plugin, f"{FILE} confirm")
+        assert panel == {"conversation_scope_map": opened, "identity_links": links}
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -17,7 +17,12 @@ from astrbot_plugin_scoped_memory.llm_memory.migration.rules.legacy_records impo
     judge,
     judge_recallable,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, MemoryKind, Source
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
+    NO_TIME,
+    Memory,
+    MemoryKind,
+    Source,
+)
 from astrbot_plugin_scoped_memory.llm_memory.models.migration import Fate
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import parse, render
@@ -118,16 +123,20 @@ def test_a_time_is_read_in_whatever_way_it_was_written(value: object, expected: 
 
 
 @pytest.mark.parametrize(
-    "value",
+    ("expected", "values"),
     [
-        None, "", "昨天", "nan", "inf", 0, -5, 12.5, True, float("nan"), float("inf"), 10**400,
-        4_000_000_000, "2099-01-01", "9999-12-31T23:59:59", [], {},
+        (NO_TIME, [None, "", "昨天", "nan", "inf", 0, -5, 12.5, True, float("nan"), [], {}]),
+        (NO_TIME, [float("inf"), 10**400]),
+        (NOW.replace(microsecond=0), [4_000_000_000, "2099-01-01", "9999-12-31T23:59:59"]),
     ],
-)  # fmt: skip
-def test_a_time_that_is_none_or_to_come_is_now_and_what_stood_there_is_kept(value: object) -> None:
-    memory = memory_of(foreign(created_at=value))
-    assert memory.created_at == NOW.replace(microsecond=0)
-    assert (value is None) != any(piece.startswith("原时间：") for piece in memory.extra)
+)
+def test_a_time_that_is_none_is_unknown_one_to_come_is_now_and_what_stood_there_is_kept(
+    expected: datetime, values: list[object]
+) -> None:
+    for value in values:
+        memory = memory_of(foreign(created_at=value))
+        assert memory.created_at == expected, value
+        assert (value is None) != any(piece.startswith("原时间：") for piece in memory.extra)
 
 
 @pytest.mark.parametrize(

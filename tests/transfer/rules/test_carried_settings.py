@@ -25,6 +25,9 @@ CONFIG = {
         "memory_root": "/data/here",
         "chroma_headers": {"Authorization": "secret"},
         "chroma_url": "http://me:secret@chroma:8000",
+        "scope_filter_enabled": False,
+        "mcp_share": True,
+        "mcp_share_address": "0.0.0.0:9321",
     },
 }
 
@@ -35,7 +38,7 @@ def test_every_setting_has_a_default_by_its_name() -> None:
     assert "advanced" not in DEFAULTS
 
 
-def test_no_secret_and_no_place_of_this_machine_is_carried() -> None:
+def test_no_secret_no_place_of_this_machine_and_no_open_door_is_carried() -> None:
     assert carried(CONFIG) == {
         "conversation_scope_map": {"a": "家人"},
         "dm_scope": "per-peer",
@@ -65,6 +68,7 @@ def test_what_the_owner_has_set_since_stays() -> None:
 def test_what_is_no_setting_or_of_another_kind_is_passed_over() -> None:
     saved = {"nonsense": 1, "dm_scope": 7, "conversation_scope_map": [], "enabled": 0}
     forbidden = {"advanced.memory_root": "/elsewhere", "advanced.chroma_headers": {"a": "b"}}
+    forbidden |= {"advanced.scope_filter_enabled": False, "advanced.mcp_share": True}
     assert to_put_back({**saved, **forbidden}, {}, DEFAULTS) == {}
 
 
