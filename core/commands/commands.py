@@ -13,6 +13,7 @@ from ...llm_memory import (
     ConversationId,
     EngineClosed,
     EngineOff,
+    EngineStatus,
     MemoryDraft,
     ScopedMemoryError,
     Source,
@@ -84,6 +85,7 @@ class Commands:
         conversation_id = await plugin.turns.conversation_id(event)
         actor = await plugin.turns.actor(event)
         try:
+            await plugin.service.conversations.hear(conversation_id, actor)
             plugin.spawn(announce_conversation(plugin, conversation_id, actor))
             reply = await command(conversation_id, actor, plugin.turns.command_rest(event, words))
             return reply + await self._beside(reply, actor)
@@ -136,10 +138,7 @@ class Commands:
             ),
             visible,
         ]
-        if status.backlog and actor.admin:  # of all scopes
-            total = max(status.total + sum(status.notes.values()), status.backlog)
-            done = total - status.backlog
-            lines.append(self._say("status.backlog", count=status.backlog, done=done, total=total))
+        lines += self._index_lines(status) if actor.admin else []  # of all scopes
         if self._plugin.advice and actor.admin:
             lines.append(self._plugin.advice)
         if status.notes and actor.admin:
@@ -161,6 +160,17 @@ class Commands:
         elif warnings:
             lines.append(self._say("status.warnings_hidden"))
         return "\n".join(lines)
+
+    def _index_lines(self, status: EngineStatus) -> list[str]:
+        """What the index lacks, and what of its answers the second check has dropped."""
+        lines = []
+        if status.backlog:
+            total = max(status.total + sum(status.notes.values()), status.backlog)
+            done = total - status.backlog
+            lines.append(self._say("status.backlog", count=status.backlog, done=done, total=total))
+        if drops := status.scope_check_drops:
+            lines.append(self._say("status.scope_check_drops", count=drops))
+        return lines
 
     async def _new_rules(self, conversation_id: ConversationId, actor: Actor) -> list[str]:
         """What has become a rule because an admin said so in talk, told once."""

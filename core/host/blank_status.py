@@ -47,6 +47,7 @@ def blank_status(*warnings: str) -> dict[str, Any]:
         "queue": 0,
         "loop": {**said, **dict.fromkeys(_COUNTS, 0), **dict.fromkeys(_TIMES), "shares": []},
         "backlog": 0,
+        "scope_check_drops": 0,
         "left_behind": [],
         "warnings": [*warnings],
     }

@@ -43,6 +43,7 @@ class StatusApi:
             "queue": status.backlog + status.queue,
             "loop": loop_json(status.loop),
             "backlog": status.backlog,
+            "scope_check_drops": status.scope_check_drops,
             "left_behind": [left_json(one) for one in status.left],
             "warnings": plugin.warnings(status),
         }

@@ -50,10 +50,16 @@ async def log_first_message(
 
 
 async def strangers_warning(plugin: PluginContext, actor: Actor) -> str:
-    """What an admin is told once in chat: that others write privately and share the public scope.
-    Empty for anybody else."""
-    count = await plugin.service.conversations.claim_strangers_warning(actor)
-    return plugin.texts.say("notice.strangers_in_public", count=count) if count else ""
+    """What an admin is told once in chat: that others write privately and share the public scope,
+    and which conversations are held since they seem to be another one. Empty for anybody else."""
+    conversations, say = plugin.service.conversations, plugin.texts.say
+    count = await conversations.claim_strangers_warning(actor)
+    warnings = [say("notice.strangers_in_public", count=count)] if count else []
+    warnings += [
+        say("notice.successor", key=key, former=former)
+        for key, former in await conversations.claim_successors(actor)
+    ]
+    return "\n".join(warnings)
 
 
 async def warn_admin(plugin: PluginContext, conversation_id: ConversationId, actor: Actor) -> None:

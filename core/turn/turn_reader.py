@@ -57,6 +57,12 @@ def _name_of(event: AstrMessageEvent) -> str:
     return shown.strip() if isinstance(shown, str) else ""
 
 
+def _title_of(event: AstrMessageEvent) -> str:
+    """What the group is called, where the platform tells."""
+    name = getattr(getattr(getattr(event, "message_obj", None), "group", None), "group_name", "")
+    return name if isinstance(name, str) else ""
+
+
 @dataclass(frozen=True, slots=True)
 class TurnReader:
     """Reads events. ``personas`` tells the persona in force, ``agents`` what no person sent."""
@@ -114,6 +120,7 @@ class TurnReader:
             kind=kind,
             peer=(event.get_sender_id() or None) if private else None,
             group=group or None,
+            title=_title_of(event) if group else "",
         )
 
     async def actor(self, event: AstrMessageEvent) -> Actor:

@@ -21,6 +21,7 @@ from ..runtime.notice_board import NoticeBoard
 from ..scopes.access import Access
 from ..scopes.origins import Origins
 from ..scopes.scope_book import ScopeBook
+from ..scopes.successors import Successors
 from ..service.bylines import Bylines
 from ..service.cognitive_service import CognitiveService
 from ..service.conversations import Conversations
@@ -165,6 +166,7 @@ def _make_service(
         access,
         book,
         Origins(parts.state, book),
+        Successors(parts.state, book, clock),
         former,
         catalogue,
         histories,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from ..errors import InvalidConversationId
@@ -33,6 +33,7 @@ class ConversationId:
         persona: The persona in force, empty for none, None where it is unknown.
         hidden: True where only ``umo`` is known, and no person's message has told what it hides:
             the group of a member's session, or the person of a private chat.
+        title: What the group is called, empty where it is unknown. It tells no conversations apart.
     """
 
     umo: str
@@ -43,6 +44,7 @@ class ConversationId:
     group: str | None = None
     persona: str | None = None
     hidden: bool = False
+    title: str = field(default="", compare=False)
 
     @classmethod
     def parse(cls, umo: object) -> ConversationId:

@@ -271,6 +271,7 @@ class MapGuard:
         """A conversation has spoken that a key seems to mean which matches none. Said once."""
         if (why.key, conversation) not in self._meant:
             self._meant.add((why.key, conversation))
+            self._odd |= {why.key}
             self._notices.clear(NoticeCode.MAP_ODD_KEY, why.key)
             self._post_odd(MapFault(why.key, why.value, odd=KeyFault.MEANT, closest=conversation))
 
@@ -320,6 +321,7 @@ class MapGuard:
         }
         for key in self._odd - odd.keys():
             self._notices.clear(NoticeCode.MAP_ODD_KEY, key)
+        self._meant = {pair for pair in self._meant if pair[0] in odd}
         for fault in odd.values():
             self._post_odd(fault)
         self._odd = frozenset(odd)

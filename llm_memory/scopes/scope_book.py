@@ -25,7 +25,8 @@ from ..runtime.notice_board import NoticeBoard
 from ..storage.state_store import SqliteStateStore
 from .map_guard import Accounts, MapGuard
 from .rules.identity import ids_of
-from .rules.scope_map import MapFault
+from .rules.rebinding import chat_key, is_whole_group
+from .rules.scope_map import MapFault, private_keys
 from .rules.scope_resolution import ALL_PRIVATE_CHATS, derived_scopes, resolve
 
 _STRANGERS_REPORTED: Final = "strangers_told"
@@ -34,6 +35,9 @@ _STRANGERS_REPORTED: Final = "strangers_told"
 
 _REPORTED: Final = "told:"
 """Begins a mark in the state: an admin was told of this."""
+
+_SUCCESSOR: Final = "successor:"
+"""Behind it, in such a mark: the key of a conversation on hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +98,7 @@ class ScopeBook:
     ) -> None:
         """An admin has set or dropped these keys in chat: from now on the map is this one."""
         await self._guard.change(raw, keys, folders)
-        await self._keep_successors()
+        await self.keep_successors()
 
     @property
     def accounts(self) -> frozenset[str] | None:
@@ -129,9 +133,29 @@ class ScopeBook:
             self._guard.settle(key)
             self._guard.see(key)
             await self._keep(self._state.mark_seen, key)
-        await self._keep_successors()
+        await self.keep_successors()
 
-    async def _keep_successors(self) -> None:
+    @property
+    def successors(self) -> Mapping[str, str]:
+        """The conversations on hold, with the key of the one that each seems to go on for."""
+        return self._guard.successors
+
+    def private_groups(self) -> frozenset[str]:
+        """The groups as a whole to which the map gives a private scope."""
+        keys = private_keys(self._guard.scope_map)
+        return frozenset(key for key in keys if is_whole_group(key))
+
+    def has_met(self, conversation_id: ConversationId) -> bool:
+        """True if a message came from the conversation, or its group as a whole, before."""
+        keys = {conversation_id.umo, conversation_id.map_key, chat_key(conversation_id)}
+        return not keys.isdisjoint(self._guard.seen)
+
+    def has_met_key(self, key: str) -> bool:
+        """The same of a key of the map."""
+        return key in self._guard.seen
+
+    async def keep_successors(self) -> None:
+        """Have the holds outlast a restart."""
         await self._keep(lambda _: self._guard.keep_successors(), None)
 
     def near_keys(self, conversation_id: ConversationId) -> list[MapFault]:
@@ -279,8 +303,17 @@ class ScopeBook:
             await self._keep(self._state.set_mark, f"{_REPORTED}{name}")
         return unreported
 
+    async def claim_successors(self) -> list[tuple[str, str]]:
+        """Of the conversations on hold, with the one that each seems to go on for, those that were
+        not claimed yet, also before a restart: an admin is told once in chat."""
+        marks = {f"{_SUCCESSOR}{new}": (new, old) for new, old in self.successors.items()}
+        return [marks[mark] for mark in await self.claim_unreported(list(marks))]
+
     async def return_strangers_warning(self) -> None:
         """What was claimed could not be said: another time, then."""
+        for new in self.successors:
+            mark = f"{_REPORTED}{_SUCCESSOR}{new}"
+            await self._keep(partial(self._state.set_mark, there=False), mark)
         self._strangers_reported = False
         await self._keep(partial(self._state.set_mark, there=False), _STRANGERS_REPORTED)
 

@@ -26,6 +26,7 @@ from ..scopes.access import Access, ConversationView
 from ..scopes.origins import Origins
 from ..scopes.paused_conversations import PausedConversations
 from ..scopes.scope_book import FirstContact, ScopeBook
+from ..scopes.successors import Successors
 
 _RULES_TOLD = 20
 
@@ -38,6 +39,7 @@ class Conversations:
         access: Access,
         book: ScopeBook,
         origins: Origins,
+        successors: Successors,
         former: FormerScopes,
         catalogue: Catalogue,
         histories: ModelHistories,
@@ -49,6 +51,7 @@ class Conversations:
         self._access = access
         self._book = book
         self._origins = origins
+        self._successors = successors
         self._former = former
         self._catalogue = catalogue
         self._histories = histories
@@ -56,6 +59,12 @@ class Conversations:
         self._unread = unread
         self._life = life
         self._clock = clock
+
+    async def hear(self, conversation_id: ConversationId, actor: Actor) -> None:
+        """A message came, and the conversation's scope is asked for next; see ``Successors``.
+        Raises EngineClosed, EngineOff."""
+        await self._life.begun()
+        await self._successors.hear(conversation_id, actor)
 
     async def meet(
         self, conversation_id: ConversationId, actor: Actor, view: ConversationView | None = None
@@ -111,6 +120,12 @@ class Conversations:
         it yet; 0 for anybody else, and from then on."""
         await self._life.ready()
         return await self._book.claim_strangers_warning() if actor.admin else 0
+
+    async def claim_successors(self, actor: Actor) -> list[tuple[str, str]]:
+        """The conversations that are held since they seem to go on for another one, with the key of
+        that, for an admin who was not told of them yet; none for anybody else, and from then on."""
+        await self._life.ready()
+        return await self._book.claim_successors() if actor.admin else []
 
     async def return_strangers_warning(self) -> None:
         """The admin who claimed it could not be reached."""

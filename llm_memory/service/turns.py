@@ -124,7 +124,7 @@ class Turns:
         primer: Primer | Exception
         try:
             async with asyncio.timeout_at(deadline):
-                await self._life.begun()
+                await self._conversations.hear(conversation_id, actor)
             view = self._access.view(conversation_id)
         except Exception as error:  # noqa: BLE001  (whatever it is, the turn goes on without)
             mark, recall, primer = error, error, error
@@ -220,6 +220,7 @@ class Turns:
         if self._paused_conversations.since(conversation_id) or turn.view == PAUSED_VIEW:
             # Also where it has come to an end meanwhile: it was said off the record.
             return NotObserved(note="paused")
+        await self._conversations.hear(conversation_id, turn.actor)
         view = self._access.view(conversation_id)
         switched = bool(turn.view) and turn.view != view.mark
         if switched:

@@ -35,6 +35,8 @@ _REBOUND = "rebound"
 """In ``meta``: rebindings as a JSON list."""
 _SUCCESSORS = "successors"
 """In ``meta``: a JSON object, key of a conversation -> key of the one it seems to go on for."""
+_HEARD = "heard_groups"
+"""In ``meta``: a JSON object, key of a mapped group -> digest of its title and last day."""
 _MARK = "mark:"
 """What the names of marks begin with in ``meta``."""
 
@@ -132,6 +134,14 @@ class SqliteStateStore(SqliteFile):
     def put_successors(self, successors: Mapping[str, str]) -> None:
         """Replace them all."""
         self._put_json(_SUCCESSORS, dict(successors))
+
+    def heard_groups(self) -> dict[str, tuple[str, str]]:
+        """Returns a digest of the title, and the last day, of mapped groups that were heard."""
+        return {str(key): (str(t), str(d)) for key, (t, d) in (self._json(_HEARD) or {}).items()}
+
+    def put_heard_groups(self, heard: Mapping[str, tuple[str, str]]) -> None:
+        """Replace them all."""
+        self._put_json(_HEARD, dict(heard))
 
     def _json(self, name: str) -> Any:
         found = self.rows("SELECT value FROM meta WHERE name = ?", (name,))

@@ -336,6 +336,27 @@ async def test_an_unreadable_key_is_told_with_the_line_that_repairs_it_once_its_
         bot.start({"777": "家人"})
 
 
+@pytest.mark.parametrize("drop", [True, False])
+async def test_a_key_whose_conversation_has_one_of_its_own_is_not_told_to_hold_it(
+    bot: Bot, drop: bool
+) -> None:
+    """The former key goes with a rebind; the owner may also leave it where it stands."""
+    book = bot.start(MAP)
+    bot.rename()
+    here = renamed(group(777))
+    await book.meet(here, person(1), book.resolve(here))
+    changed = MAP | {here.umo: "家人"}
+    if drop:
+        del changed[FAMILY_ROOM]
+    await book.change_map(changed, {here.umo, FAMILY_ROOM}, [])
+    assert says(book, here) == "家人"
+    told = {one.subject: one.params for one in bot.notices.standing()}
+    assert not any("closest" in one and one["odd"] == "meant" for one in told.values())
+    assert (FAMILY_ROOM in told) is not drop
+    if not drop:
+        assert (told[FAMILY_ROOM]["odd"], told[FAMILY_ROOM]["closest"]) == ("replaced", here.umo)
+
+
 def test_a_key_on_an_account_that_is_gone_is_told_beside_others(bot: Bot) -> None:
     bot.start({FAMILY_ROOM: "家人", "tg:GroupMessage:-5": "棋友"})
     told = bot.notice(NoticeCode.MAP_ODD_KEY)

@@ -25,6 +25,7 @@ from .map_keys import (
 )
 
 _ALL_BUT_SAME = 0.9
+_ALIKE = 0.7
 _COMPARED = 500
 """Ids that a key is held against: it runs while the plugin opens."""
 
@@ -40,6 +41,8 @@ class KeyFault(StrEnum):
     """It names a bot account that does not exist now."""
     MEANT = "meant"
     """It matches no conversation, and seems to mean one that has spoken."""
+    REPLACED = "replaced"
+    """The conversation that it seems to mean has an entry of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +190,8 @@ def odd_keys(
             continue
         closest, odd = _closest(key, ids), KeyFault.UNMET
         if meant := meant_by(key, ids, accounts):
-            closest, odd = meant, KeyFault.MEANT
+            mapped = meant in scope_map.entries
+            closest, odd = meant, KeyFault.REPLACED if mapped else KeyFault.MEANT
         elif is_unreadable(key):
             odd = KeyFault.UNREADABLE
         elif is_gone(key, accounts):
@@ -220,10 +224,12 @@ def near_keys(
 
 
 def _closest(key: str, ids: frozenset[str]) -> str:
-    """The id most like ``key``, among those of its account if there are any."""
+    """The id most like ``key``, among those of its account if there are any; empty where the group
+    or person that it names is another one: that all ids look alike in front means nothing."""
     alike = sorted(seen for seen in ids if account_of(seen) == account_of(key)) or sorted(ids)
-    close = difflib.get_close_matches(key, alike[:_COMPARED], n=1, cutoff=0.0)
-    return close[0] if close else ""
+    by_session = {seen.rpartition(":")[2]: seen for seen in reversed(alike[:_COMPARED])}
+    close = difflib.get_close_matches(key.rpartition(":")[2], by_session, n=1, cutoff=_ALIKE)
+    return by_session[close[0]] if close else ""
 
 
 def _all_but_same(key: str, closest: str) -> bool:

@@ -165,6 +165,10 @@ async def test_what_the_platform_moved_is_held_until_the_map_could_be_saved(tmp_
         report = await rig.engine.service.describe(conversation_id=group(7770))
         assert isinstance(report.resolution, ReadPublicOnly)
         await plugin.settled()
+        told = plugin.texts.say("notice.successor", key=NEW, former=OLD)
+        assert told not in await ask(rig, panel, "", 999)
+        assert told in await ask(rig, panel, "", 999, admin=True)
+        assert told not in await ask(rig, panel, "", 999, admin=True)
     panel.full = False
     async with running(tmp_path, panel[KEY], follow=False) as rig:
         report = await rig.engine.service.describe(conversation_id=group("7770#5"))

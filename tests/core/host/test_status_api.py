@@ -38,6 +38,7 @@ pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 NOW = datetime(2026, 11, 21, 18, 0, tzinfo=UTC)
 KEYS = {
     "version", "ready", "embedder", "index", "memories", "notes", "migration", "queue", "backlog",
+    "scope_check_drops",
     "left_behind",
     "warnings", "loop",
 }  # fmt: skip
@@ -83,6 +84,7 @@ async def test_a_plugin_that_is_switched_off_is_not_ready() -> None:
         "queue": 0,
         "loop": loop_json(LoopStatus()),
         "backlog": 0,
+        "scope_check_drops": 0,
         "left_behind": [],
         "warnings": [],
     }

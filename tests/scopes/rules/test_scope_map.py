@@ -197,6 +197,8 @@ def test_odd_keys_are_reported_with_the_closest_seen_id() -> None:
     }
     assert faults["aiocqhttp:GroupMessage:777123465"] == seen[0]
     assert faults["aiocqhttp:groupe:777123456"] == seen[0]
+    assert faults["qq:GroupMessage:5"] == ""  # no id of another platform is like it
+    assert odd_keys(read_scope_map({"tg:GroupMessage:-1007": "家人"}, ()), seen)[0].closest == ""
 
 
 def test_before_any_message_only_keys_of_no_form_are_odd() -> None:
