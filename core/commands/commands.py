@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
 from astrbot.api import logger
 from astrbot.api.event import AstrMessageEvent
@@ -85,7 +86,9 @@ class Commands:
         conversation_id = await plugin.turns.conversation_id(event)
         actor = await plugin.turns.actor(event)
         try:
-            await plugin.service.conversations.hear(conversation_id, actor)
+            with suppress(EngineClosed, EngineOff, TimeoutError):  # the command itself will say so
+                async with asyncio.timeout(_STATUS_SECONDS):
+                    await plugin.service.conversations.hear(conversation_id, actor)
             plugin.spawn(announce_conversation(plugin, conversation_id, actor))
             reply = await command(conversation_id, actor, plugin.turns.command_rest(event, words))
             return reply + await self._beside(reply, actor)
