@@ -17,10 +17,10 @@ from ...llm_memory.scopes.rules.rebinding import (
     with_moved_back,
 )
 from ...llm_memory.text.normalising import clean
+from ...llm_memory.text.safe_text import safe
 from ..host.panel_map import MAP_KEY, NotSaved, PanelMap
 from ..plugin_context import PluginContext
 from ..replies.outcome_text import error_text
-from ..safe_text import safe
 from .slow_command import answer_or_continue
 
 REBIND = frozenset({"rebind", "改绑", "换绑"})
